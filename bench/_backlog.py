@@ -7,8 +7,10 @@ between sources and has to look for them.
 
 import time
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from bench import _fixtures
 from bench._raw import RawDatabase, open_raw, read_newest_row

@@ -10,10 +10,11 @@ import json
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import closing
-from dataclasses import replace
 from math import ceil
 from tempfile import TemporaryDirectory
 from typing import Final
+
+from msgspec.structs import replace
 
 from bench._measure import FULL, Effort, Measurement, Spread
 from bench._process import create_runner

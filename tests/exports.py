@@ -2,11 +2,11 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from msgspec.structs import replace
 
 from gatepost.actions import (
     decisions,
@@ -86,7 +86,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     store.call(run_once, "POST /api/spaces", "key-1", "digest", lambda _: {"id": "q4"})
     resident_runs.create_resident(store)
     thinker = store.query(directory.find, "thinker").number
-    store.call(minds.insert, thinker, MindSummaries(0, ("It began.",), 2))
+    store.call(minds.insert, thinker, MindSummaries(run=0, summaries=("It began.",), dropped_count=2))
     resident_runs.finish_run(store, resident_runs.begin_run(store))
     return resident_runs.begin_run(store, content="Where is order 8?")
 

@@ -3,11 +3,11 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import nats as driver
 import pytest
+from msgspec.structs import replace
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis as RedisClient
 

@@ -3,11 +3,11 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import nats as driver
 import pytest
+from msgspec.structs import replace
 from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
 from redis.asyncio import Redis as RedisClient

@@ -1,11 +1,12 @@
 """A state machine that does everything to inboxes that can be done to them, to a store and to the model alike."""
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
 from gatepost.actions import directory, inbox, inbox_items, maintenance
 from gatepost.actions import push as push_actions
@@ -364,7 +365,10 @@ class InboxMachine(RuleBasedStateMachine):
             self.arrivals += 1
             core_event = replace(item.event.core_event, id=copy.event.id, created_at=self.now)
             self.model.accept(
-                item.recipient, replace(item.event, core_event=core_event, arrival=self.arrivals), None, None
+                item.recipient,
+                dataclasses.replace(item.event, core_event=core_event, arrival=self.arrivals),
+                None,
+                None,
             )
         else:
             assert copy.event.id == item.event.core_event.id

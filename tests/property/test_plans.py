@@ -174,7 +174,7 @@ def test_catching_up_on_all_fires_each_slot_once_whenever_one_looks(
 @given(st.integers(0, 10**18), st.integers(0, 10**17))
 def test_what_is_due_once_fires_once_however_late(due: Instant, delay: int) -> None:
     plan = build_plan(None, CatchUp.ONCE, next_at=due)
-    assert rules.compute_firing(plan, due + delay) == rules.Firing((due,), None)
+    assert rules.compute_firing(plan, due + delay) == rules.Firing(slots=(due,), next_at=None)
 
 
 def build_plan(

@@ -2,12 +2,12 @@
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gatepost.core import spool_line as spool_lines
 from gatepost.core.event import Event, EventType, Priority, Trust

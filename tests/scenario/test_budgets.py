@@ -146,8 +146,8 @@ async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) 
     number = kit.store.query(agents.show, "ana")
     assert number is not None
     midnight = kit.clock.now() - kit.clock.now() % DAY
-    assert kit.store.query(budgets.count_spending, number.number, midnight) == Spending(3 * 100 + 12, 0)
-    assert kit.store.query(budgets.count_spending, number.number, midnight - DAY) == Spending(412, 1)
+    assert kit.store.query(budgets.count_spending, number.number, midnight) == Spending(tokens=3 * 100 + 12, cycles=0)
+    assert kit.store.query(budgets.count_spending, number.number, midnight - DAY) == Spending(tokens=412, cycles=1)
 
 
 @pytest.mark.parametrize("is_ring_lost", [False, True], ids=["timer", "janitor"])

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from gatepost import errors
 from gatepost.actions import (
@@ -176,7 +176,7 @@ async def test_claim_ack_release_drain(client: Client, store: Store) -> None:
     assert drained_batch.claim is not None
     last_batch = await client.claim("analyst", owner="s-3")
     assert [item.event.id for item in last_batch.items] == events[3:]
-    assert await client.claim("designer", owner="s-1") == RenderedBatch(None, (), 0, "")
+    assert await client.claim("designer", owner="s-1") == RenderedBatch(claim=None, items=(), deferred_count=0, text="")
 
 
 async def test_seen_replay_discard_done(client: Client, store: Store) -> None:

@@ -3,11 +3,12 @@
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gatepost.actions import decisions, directory, gates, inbox, runs
 from gatepost.actions import push as push_actions

@@ -1,8 +1,7 @@
 """How far a cycle may go: what counts, what happens at a limit, and who is told (R5)."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from gatepost.actions import agents, directory, inbox, memories, run_endings, run_journal, runs, spaces
 from gatepost.actions.directory import EntitySpec

@@ -6,13 +6,13 @@ gate, a decision or an error, word for word.
 import asyncio
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gatepost.actions import decisions, gates
 from gatepost.app import open_store, register_administrator

@@ -1,9 +1,9 @@
 """I13, by way of plans and gates: whatever a chain of events goes through, it grows, and somebody hears of its end."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gatepost.actions import (
     agents,

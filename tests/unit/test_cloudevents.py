@@ -55,7 +55,9 @@ def test_what_another_library_sends_is_read_in_both_forms(
 
     for message, is_enclosed in ((to_structured_event(event), True), (to_binary_event(event), False)):
         assert isinstance(message, HTTPMessage)
-        assert unwrap(message.headers, message.body) == [cloudevent.CloudEvent(expected, data, is_enclosed)]
+        assert unwrap(message.headers, message.body) == [
+            cloudevent.CloudEvent(attributes=expected, data=data, is_structured=is_enclosed)
+        ]
 
 
 def test_the_payload_is_the_data_and_the_envelope_goes_beside_it() -> None:

@@ -93,7 +93,7 @@ def test_the_recent_past_is_as_long_as_fits_and_begins_with_a_prompt(kinds: list
 
 def test_what_is_carried_reads_as_the_agents_own_words() -> None:
     assert render_summaries(MindSummaries()) is None
-    prompt = render_summaries(MindSummaries(7, ("Responded to Ana about the plan.",), 3))
+    prompt = render_summaries(MindSummaries(run=7, summaries=("Responded to Ana about the plan.",), dropped_count=3))
     assert prompt is not None
     assert prompt.text.splitlines() == [
         "[EARLIER CYCLES: your own summaries, oldest first]",

@@ -1,9 +1,10 @@
 """Dedup keys: how they are stored, which are refused, and what an alert without one is known by."""
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gatepost.actions import inbox, inbox_items, maintenance, push, reconcile, webhooks
 from gatepost.actions.webhooks import ServiceCall
@@ -56,7 +57,10 @@ def test_the_prefix_does_not_count_towards_the_limit(ctx: StoreContext) -> None:
             ctx.push(key=f"{key}x", key_prefix=prefix)
     call = ServiceCall(to="ann", service=service, payload=1, key="\N{LATIN SMALL LETTER E WITH ACUTE}" * 255)
     for by_trigger_key in (False, True):
-        results = [ctx.store.call(webhooks.push_call, replace(call, by_trigger_key=by_trigger_key)) for _ in range(2)]
+        results = [
+            ctx.store.call(webhooks.push_call, dataclasses.replace(call, by_trigger_key=by_trigger_key))
+            for _ in range(2)
+        ]
         assert [is_duplicate(result) for result in results] == [False, True]
 
 

@@ -1,10 +1,10 @@
 """How something gets into inboxes: what is accepted, what is a repeat, what is refused."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gatepost.actions import directory, inbox, maintenance, push
 from gatepost.actions.directory import EntitySpec

@@ -6,11 +6,11 @@ import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gatepost.actions import inbox_items
 from gatepost.adapters.spool import FileSpool

@@ -4,12 +4,12 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from gatepost.actions.tools import BUILT_IN_TOOLS
 from gatepost.adapters.tools.http import HttpTools

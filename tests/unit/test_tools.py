@@ -1,10 +1,10 @@
 """What a resident can do with the tools that all residents have, and what it cannot."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gatepost.actions import goals, inbox, memories, plans, spaces
 from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool

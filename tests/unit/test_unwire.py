@@ -1,9 +1,9 @@
 """What was written for other programs can be read back, and is then written as it was."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gatepost.core import unwire, wire
 from gatepost.core.account import Account
@@ -79,7 +79,7 @@ def test_items() -> None:
         state=ItemState.DELIVERED,
         seen_at=1,
         ended_at=NOW,
-        receipt=Receipt("drain", "s", NOW),
+        receipt=Receipt(kind="drain", owner="s", at=NOW),
     )
     for item in (Item(event=EVENT, recipient="ana", attempts=2), delivered_item):
         assert unwire.read_item(wire.write_item(item)) == item

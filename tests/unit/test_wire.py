@@ -1,9 +1,9 @@
 """What other programs see: the same fields through every door."""
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from gatepost.core import wire
 from gatepost.core.decision import Answer, Decision, DecisionOutcome, Option
@@ -111,7 +111,7 @@ def test_an_item_says_where_it_stands() -> None:
         recipient="ana",
         state=ItemState.DELIVERED,
         ended_at=NOW,
-        receipt=Receipt("drain", "s-1", NOW),
+        receipt=Receipt(kind="drain", owner="s-1", at=NOW),
     )
     document = wire.write_item(item)
     assert (document["priority"], document["state"], document["recipient"]) == (4, "delivered", "ana")

@@ -6,7 +6,9 @@ A resident with nothing left begins no cycle, so its items wait; a cycle that is
 and the janitor finds it if nothing else does. It is not paused. Its owner gets one alert for each period.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory, push
 from gatepost.core.agent import Resident
@@ -37,7 +39,7 @@ def count_spending(tx: Reader, agent: int, since: Instant) -> Spending:
     if last_run is not None and (last_run[1] is None or last_run[1] >= since):
         replies = [step.turn for step in steps.of_run(tx, last_run[0]) if step.at >= since]
         tokens += sum(turn.usage.prompt + turn.usage.completion for turn in replies if isinstance(turn, ModelReply))
-    return Spending(tokens, cycles)
+    return Spending(tokens=tokens, cycles=cycles)
 
 
 def find_exhausted(tx: Reader, resident: Resident, *, is_new_cycle: bool = False) -> ExhaustedBudget | None:

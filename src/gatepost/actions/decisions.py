@@ -16,8 +16,9 @@ exist.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory, gates, inbox_items, jobs, push
 from gatepost.core import address, ids

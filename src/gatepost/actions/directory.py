@@ -6,9 +6,11 @@ every broadcast it is clear which came first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from gatepost.core import address, key, render
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress

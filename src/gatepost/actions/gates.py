@@ -21,8 +21,9 @@ could wake each other for ever with timers. An entity that ends a gate continues
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory, inbox_items, plans, push
 from gatepost.core import address, ids

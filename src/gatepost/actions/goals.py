@@ -1,7 +1,8 @@
 """The goals of agents. A goal belongs to the agent that set it; for all others it does not exist."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory
 from gatepost.core import goal as rules

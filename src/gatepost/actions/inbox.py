@@ -23,8 +23,10 @@ What is done with single items (done, seen, discard, replay) is in `actions/inbo
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory
 from gatepost.core import batch as batch_rules

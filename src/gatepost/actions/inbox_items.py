@@ -10,8 +10,9 @@ wait for ever for its answer and never hear of it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NoReturn
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory, inbox, push
 from gatepost.actions.inbox import ClaimTerms

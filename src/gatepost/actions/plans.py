@@ -22,8 +22,10 @@ exist.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory, push
 from gatepost.core import ids
@@ -42,7 +44,7 @@ from gatepost.tables import entities, gates, plans
 
 #: events that one call of `fire` makes; the next call makes the rest
 _MAX_EVENTS: Final = 1_000
-_NO_FIRING: Final = Firing((), None)
+_NO_FIRING: Final = Firing(slots=(), next_at=None)
 
 
 @dataclass(slots=True)

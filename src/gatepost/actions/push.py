@@ -12,8 +12,10 @@ refuses it. If all items of an event are refused, the event is not stored, so a 
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory
 from gatepost.core import address, chain, dedup, render, strict

@@ -14,8 +14,9 @@ the holder has lost it, as `actions/run_journal.py` explains. Only `hand_over` w
     hand_over       the process stops                    stays open, another process continues at once
 """
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from gatepost.actions import budgets, directory, gates, inbox, leases, push
 from gatepost.actions.run_journal import RunLease, renew_lease, write_reply, write_step

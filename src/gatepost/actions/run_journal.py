@@ -23,10 +23,11 @@ over:
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from gatepost.actions import budgets, directory, inbox, jobs, leases, run_context
 from gatepost.actions.run_context import CycleContext

@@ -14,8 +14,9 @@ members get a message:
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory, push
 from gatepost.core import space as rules

@@ -1,7 +1,8 @@
 """`gatepost inbox push`."""
 
-from dataclasses import replace
 from typing import Annotated
+
+from msgspec.structs import replace
 
 from gatepost import settings
 from gatepost.actions import push

@@ -3,7 +3,8 @@
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gatepost.client import problems
 from gatepost.client.line import Line, Ready
@@ -176,8 +177,8 @@ def _held(claim: Claim) -> Document:
 def _taken(document: Document) -> RenderedBatch:
     held = document["claim"]
     return RenderedBatch(
-        unwire.read_claim(held) if held else None,
-        tuple(unwire.read_item(each) for each in document["items"]),
-        document["held"],
-        document["text"],
+        claim=unwire.read_claim(held) if held else None,
+        items=tuple(unwire.read_item(each) for each in document["items"]),
+        deferred_count=document["held"],
+        text=document["text"],
     )

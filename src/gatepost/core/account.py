@@ -1,10 +1,9 @@
 """Nothing vanishes: what an inbox accepted is the sum of what became of it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Struct, frozen=True, kw_only=True):
     name: str
     #: counted on its own, by the transactions that accept
     accepted: int

@@ -6,8 +6,9 @@ says what form it has; whether anybody lives there is for the directory to say (
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.errors import Invalid
 
@@ -20,8 +21,7 @@ _NAME: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{MAX_NAME_LENGTH - 1}}}")
 _ALIAS: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@-]{{0,{MAX_ALIAS_LENGTH - 1}}}")
 
 
-@dataclass(frozen=True, slots=True)
-class EntityAddress:
+class EntityAddress(Struct, frozen=True):
     """One entity, by its name or one of its aliases."""
 
     name: str
@@ -30,8 +30,7 @@ class EntityAddress:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
-class TeamAddress:
+class TeamAddress(Struct, frozen=True):
     """Every live member of a team, or those of it with one role."""
 
     team: str
@@ -41,8 +40,7 @@ class TeamAddress:
         return f"team:{self.team}/{self.role}" if self.role else f"team:{self.team}"
 
 
-@dataclass(frozen=True, slots=True)
-class AllAgentsAddress:
+class AllAgentsAddress(Struct, frozen=True):
     """Every live agent, and each agent once."""
 
     def __str__(self) -> str:

@@ -5,9 +5,10 @@ An agent with a configuration is a resident: Gatepost thinks for it. One without
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct, field
 
 from gatepost.core.budget import Budget
 from gatepost.core.event import Json
@@ -19,8 +20,7 @@ DEMO: Final = "demo"
 CODE: Final = "code"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True, kw_only=True):
     #: `anthropic:NAME`, `openai:NAME`, `ollama:NAME`, `demo`, or `code` for a Python function
     name: str = DEMO
     #: of an OpenAI-compatible server
@@ -47,19 +47,17 @@ class Execution(StrEnum):
     INTERNAL = "internal"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolRequest:
+class ToolRequest(Struct, frozen=True, kw_only=True):
     """The HTTP request of a tool. `{name}` in the URL, the headers and the body stands for an argument."""
 
     url: str
     method: str = "POST"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     #: None sends the arguments as they are
     body: Json = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True):
     name: str
     description: str = ""
     #: JSON Schema of the arguments
@@ -73,35 +71,31 @@ class Tool:
     request: ToolRequest | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolServer:
+class ToolServer(Struct, frozen=True, kw_only=True):
     """An MCP server whose tools the agent may use: at a URL, or a command to run."""
 
     name: str
     url: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     command: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MindRules:
+class MindRules(Struct, frozen=True, kw_only=True):
     #: above so many tokens older cycles are replaced by their summaries
     max_tokens: int = 100_000
     #: so many of the last cycles stay whole, if they fit
     min_recent_cycles: int = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class Phase(Struct, frozen=True, kw_only=True):
     """From this step on, only these tools."""
 
     step: int
     tools: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopRules:
+class LoopRules(Struct, frozen=True, kw_only=True):
     max_steps: int = 20
     #: tool calls of one reply
     max_calls: int = 32
@@ -110,22 +104,20 @@ class LoopRules:
     phases: tuple[Phase, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentConfig:
-    model: ModelChoice = field(default_factory=ModelChoice)
+class AgentConfig(Struct, frozen=True, kw_only=True):
+    model: ModelChoice = ModelChoice()
     description: str = ""
     instructions: str = ""
     tools: tuple[Tool, ...] = ()
     servers: tuple[ToolServer, ...] = ()
-    mind: MindRules = field(default_factory=MindRules)
-    loop: LoopRules = field(default_factory=LoopRules)
+    mind: MindRules = MindRules()
+    loop: LoopRules = LoopRules()
     #: without one it may spend what it wants
     budget: Budget | None = None
     skills: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resident:
+class Resident(Struct, frozen=True, kw_only=True):
     """A resident as it stands."""
 
     #: of its entity

@@ -9,10 +9,11 @@ same server: whoever may change an address without knowing the secret could have
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from gatepost.core.agent import (
     CODE,

@@ -16,8 +16,9 @@ sources, so that the cost of a claim does not grow with the backlog.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from gatepost.core.event import Priority
 
@@ -55,8 +56,7 @@ class Candidate(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedItem:
+class SelectedItem(Struct, frozen=True):
     arrival: int
     #: the bytes it may be shown in, where its line is longer
     size_limit: int | None = None

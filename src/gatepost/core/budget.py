@@ -6,14 +6,14 @@ What was spent is a sum over the runs of the period, so it survives whatever hap
 every request: a request that is begun is finished, so a budget is exceeded by one request at most.
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from gatepost.core.times import DAY, HOUR, Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     tokens: int | None = None
     cycles: int | None = None
     per: Literal["hour", "day"] = "day"
@@ -35,8 +35,7 @@ class Budget:
         return f"{' and '.join(parts)} {'an hour' if self.per == 'hour' else 'a day'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(Struct, frozen=True, kw_only=True):
     """What a resident has spent in a period."""
 
     tokens: int

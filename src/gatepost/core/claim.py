@@ -1,7 +1,8 @@
 """A claim: the right to read some items for a while, and the batch that was read under it."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core import render
 from gatepost.core.event import Item
@@ -11,8 +12,7 @@ from gatepost.errors import Invalid
 _MAX_OWNER_LENGTH: Final = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """Whoever acks or releases it names its id, owner and fence."""
 
     id: str
@@ -30,8 +30,7 @@ class Claim:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Struct, frozen=True, kw_only=True):
     """What was claimed, in the order to show it."""
 
     #: None when nothing waited
@@ -56,8 +55,7 @@ def check_owner(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedBatch:
+class RenderedBatch(Struct, frozen=True, kw_only=True):
     """A batch as it is handed over, through whichever door: what an agent reads of it is written already."""
 
     #: None when nothing waited
@@ -69,4 +67,9 @@ class RenderedBatch:
 
     @staticmethod
     def from_batch(batch: Batch) -> "RenderedBatch":
-        return RenderedBatch(batch.claim, batch.items, batch.deferred_count, str(batch) if batch.items else "")
+        return RenderedBatch(
+            claim=batch.claim,
+            items=batch.items,
+            deferred_count=batch.deferred_count,
+            text=str(batch) if batch.items else "",
+        )

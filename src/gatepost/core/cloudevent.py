@@ -14,9 +14,10 @@ makes `SOURCE ID` a name that no other pair can have.
 import re
 from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
 
 from gatepost.core import strict
 from gatepost.core.event import Json
@@ -32,8 +33,7 @@ _JSON_TYPE: Final = re.compile(r"(?:application|text)/(?:[^;/]+\+)?json")
 _TEXT_TYPE: Final = re.compile(r"text/.+|application/(?:[^;/]+\+)?xml")
 
 
-@dataclass(frozen=True, slots=True)
-class CloudEvent:
+class CloudEvent(Struct, frozen=True, kw_only=True):
     attributes: Mapping[str, str | int | float | bool]
     data: Json
     #: whether the attributes were in the body, where a signature covers them
@@ -80,7 +80,9 @@ def _parse_structured(document: Json) -> CloudEvent:
     }
     if any(isinstance(value, dict | list) for value in attributes.values()):
         raise Malformed("an attribute of a CloudEvent is a string, a number or a boolean")
-    return CloudEvent(_check_attributes(attributes), _read_data(document, attributes), is_structured=True)
+    return CloudEvent(
+        attributes=_check_attributes(attributes), data=_read_data(document, attributes), is_structured=True
+    )
 
 
 def _read_data(document: dict[str, Json], attributes: Mapping[str, Json]) -> Json:
@@ -102,7 +104,9 @@ def _parse_binary(headers: Mapping[str, str], body: bytes, media_type: str) -> C
     }
     if "content-type" in headers:
         attributes["datacontenttype"] = headers["content-type"]
-    return CloudEvent(_check_attributes(attributes), _decode_content(body, media_type), is_structured=False)
+    return CloudEvent(
+        attributes=_check_attributes(attributes), data=_decode_content(body, media_type), is_structured=False
+    )
 
 
 def _decode_header(value: str) -> str:

@@ -1,14 +1,14 @@
 """How a command of the user's ended."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 #: what the shell says of a command that is not there
 COMMAND_NOT_FOUND: Final = 127
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True, kw_only=True):
     #: how it ended: its exit code, the negative number of the signal that ended it, None when its time ran out
     code: int | None
     #: the beginning of what it wrote

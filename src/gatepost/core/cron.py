@@ -18,11 +18,12 @@ What it takes to reckon is imported where it is used: most who handle plans neve
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from itertools import takewhile
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core.times import HOUR, Instant
 from gatepost.errors import Invalid
@@ -42,8 +43,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _MINUTE: Final = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(Struct, frozen=True):
     #: five fields or an alias, as it was written
     expression: str
     #: a name of the IANA database

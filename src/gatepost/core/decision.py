@@ -17,9 +17,10 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core import text
 from gatepost.core.event import Json, Priority, Ref
@@ -76,15 +77,13 @@ class DecisionStatus(StrEnum):
     ORPHANED = "orphaned"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class Option(Struct, frozen=True, kw_only=True):
     id: str
     label: str
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """How a round ended."""
 
     outcome: DecisionOutcome
@@ -96,8 +95,7 @@ class Answer:
     iteration: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     id: str
     #: the id of its gate
     gate: str
@@ -165,8 +163,7 @@ class Decision:
         return name in self.viewers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """A decision to ask for or, in a revision, the question as it shall stand. A deadline is said in one way."""
 
     question: str
@@ -183,8 +180,7 @@ class Question:
     session: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerSpec:
+class AnswerSpec(Struct, frozen=True, kw_only=True):
     """An answer as somebody gives it: an option, words, or both; words that ask for another round; or a rejection."""
 
     option: str | None = None

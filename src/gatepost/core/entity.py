@@ -1,7 +1,8 @@
 """Who has an inbox: an agent, a human or a service."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from gatepost.core.times import Instant
 
@@ -12,8 +13,7 @@ class EntityKind(StrEnum):
     SERVICE = "service"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entity:
+class Entity(Struct, frozen=True, kw_only=True):
     #: what other rows refer to; never shown
     number: int
     name: str

@@ -1,7 +1,8 @@
 """An errand: an effect outside the database, written down by a verb and done at least once."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core.event import Json
 from gatepost.core.times import MINUTE, SECOND, Duration, Instant
@@ -12,8 +13,7 @@ MAX_JOB_ATTEMPTS: Final = 100
 _BACKOFF: Final = Backoff(SECOND, cap=15 * MINUTE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     id: str
     kind: str
     payload: Json

@@ -7,9 +7,10 @@ events can `match` on them and be told by the type checker what was forgotten.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
+
+from msgspec import Struct
 
 from gatepost.core.entity import EntityKind
 from gatepost.core.enums import ParsedEnum
@@ -78,8 +79,7 @@ class ItemState(ParsedEnum, description="a state"):
     DISCARDED = "discarded"
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Struct, frozen=True):
     """What an event is about, such as `task:0.0.123`."""
 
     type: str
@@ -96,23 +96,20 @@ class Ref:
         return Ref(kind, ref_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """Where a reply has to go: a channel and a session on it."""
 
     channel: str
     session: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
+class Sender(Struct, frozen=True):
     name: str
     display: str
     kind: EntityKind
 
 
-@dataclass(frozen=True, slots=True)
-class Outsider:
+class Outsider(Struct, frozen=True, kw_only=True):
     """Who a source outside says it was. It is no entity of ours, whatever it is called."""
 
     id: str
@@ -121,8 +118,7 @@ class Outsider:
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     id: str
     type: EventType
     #: the program or system it came through; the sender is who it came from
@@ -152,8 +148,7 @@ class Event:
         return self.created_at if self.source_time is None else self.source_time
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Struct, frozen=True, kw_only=True):
     """Who took an item, and when."""
 
     #: `drain`, `session`, `run` or `person`
@@ -163,8 +158,7 @@ class Receipt:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """Where one event stands with one recipient."""
 
     event: Event
@@ -176,8 +170,7 @@ class Item:
     receipt: Receipt | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Push:
+class Push(Struct, frozen=True, kw_only=True):
     """A wish to tell somebody something; it becomes an event when it is accepted."""
 
     to: str
@@ -205,8 +198,7 @@ class Push:
     trust: Trust = Trust.MEMBER
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """What a push meant for one recipient: with a duplicate, the event is the one that was there first."""
 
     name: str
@@ -214,8 +206,7 @@ class Delivery:
     duplicate: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PushResult:
+class PushResult(Struct, frozen=True):
     """What a push came to. A broadcast has no deliveries yet: each agent takes it when it next looks."""
 
     event: str
@@ -225,8 +216,7 @@ class PushResult:
     duplicate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Posted:
+class Posted(Struct, frozen=True, kw_only=True):
     space: str
     space_name: str
     message: str
@@ -236,49 +226,42 @@ class Posted:
     outsider: Outsider | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True, kw_only=True):
     plan: str
     name: str
     instruction: str
     due_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(Struct, frozen=True, kw_only=True):
     service: str
     payload: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(Struct, frozen=True, kw_only=True):
     tool: str
     call: str
     result: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Mailed:
+class Mailed(Struct, frozen=True, kw_only=True):
     mail: str
     subject: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(Struct, frozen=True, kw_only=True):
     about: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Struct, frozen=True, kw_only=True):
     channel: str
     session: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True, kw_only=True):
     decision: str
     #: `answered`, `rejected`, `expired` or `withdrawn`
     outcome: str
@@ -286,16 +269,14 @@ class Answered:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     gate: str
     #: `resolved`, `expired`, `orphaned` or `withdrawn`
     outcome: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True, kw_only=True):
     """An alert, an event, a word from an agent or from the system: a source and a text."""
 
     type: EventType
@@ -306,12 +287,11 @@ class Told:
 Body = Posted | Due | Called | Returned | Mailed | Noted | Heard | Answered | Ended | Told
 
 
-@dataclass(frozen=True, slots=True)
-class _Data:
+class _Data(Struct, frozen=True):
     """The data of an event, read with defaults for what is missing and an error for what is of the wrong kind."""
 
     type: EventType
-    fields: Mapping[str, Json] = field(default_factory=dict)
+    fields: Mapping[str, Json] = {}
 
     def text(self, name: str, default: str = "") -> str:
         value = self.fields.get(name)
@@ -343,49 +323,57 @@ def parse_body(event: "Event | Push") -> Body:
         case EventType.SPACE_MESSAGE:
             space = data.text("spaceId", event.source)
             return Posted(
-                space,
-                data.text("spaceName", space),
-                data.text("messageId"),
-                data.number("seq"),
-                event.content or data.text("content"),
-                _read_outsider(data) if event.sender is None else None,
+                space=space,
+                space_name=data.text("spaceName", space),
+                message=data.text("messageId"),
+                seq=data.number("seq"),
+                text=event.content or data.text("content"),
+                outsider=_read_outsider(data) if event.sender is None else None,
             )
         case EventType.PLAN:
             plan = data.text("planId")
             return Due(
-                plan,
-                data.text("planName", event.subject or plan or event.source),
-                event.content or data.text("instruction"),
-                data.instant("dueAt"),
+                plan=plan,
+                name=data.text("planName", event.subject or plan or event.source),
+                instruction=event.content or data.text("instruction"),
+                due_at=data.instant("dueAt"),
             )
         case EventType.SERVICE:
             payload = data.fields.get("payload", event.data)
-            return Called(data.text("serviceName", event.source), event.content if payload is None else payload)
+            return Called(
+                service=data.text("serviceName", event.source), payload=event.content if payload is None else payload
+            )
         case EventType.TOOL_RESULT:
             result = data.fields.get("result", event.data)
             return Returned(
-                data.text("toolName", event.source),
-                data.text("toolCallId"),
-                event.content if result is None else result,
+                tool=data.text("toolName", event.source),
+                call=data.text("toolCallId"),
+                result=event.content if result is None else result,
             )
         case EventType.MAIL:
-            return Mailed(data.text("mailId"), event.subject or "", event.content)
+            return Mailed(mail=data.text("mailId"), subject=event.subject or "", text=event.content)
         case EventType.NOTE:
             about = f"{event.ref.type} {event.ref.id}" if event.ref else event.source
-            return Noted(about, event.content)
+            return Noted(about=about, text=event.content)
         case EventType.CHANNEL:
             route = event.route
-            return Heard(route.channel if route else event.source, route.session if route else "", event.content)
+            return Heard(
+                channel=route.channel if route else event.source,
+                session=route.session if route else "",
+                text=event.content,
+            )
         case EventType.DECISION:
             decision = data.text("decisionId", event.ref.id if event.ref else event.source)
-            return Answered(decision, data.text("outcome", "answered"), data.text("by"), event.content)
+            return Answered(
+                decision=decision, outcome=data.text("outcome", "answered"), by=data.text("by"), text=event.content
+            )
         case EventType.GATE:
             gate = data.text("gateId", event.ref.id if event.ref else event.source)
             return Ended(gate, data.text("outcome", "resolved"), event.content)
         case EventType.ALERT | EventType.EVENT | EventType.AGENT | EventType.SYSTEM:
-            return Told(event.type, event.source, event.content)
+            return Told(type=event.type, source=event.source, text=event.content)
 
 
 def _read_outsider(data: _Data) -> Outsider | None:
-    outsider = Outsider(data.text("senderEntityId"), data.text("senderName"), data.text("senderType"))
+    outsider = Outsider(id=data.text("senderEntityId"), name=data.text("senderName"), kind=data.text("senderType"))
     return outsider if outsider.id or outsider.name else None

@@ -1,8 +1,9 @@
 """The fields of a document that somebody else wrote, read with an error for what is missing or of the wrong kind."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from gatepost.core.text import find_unstorable
 from gatepost.core.times import Instant, parse_instant
@@ -11,8 +12,7 @@ from gatepost.errors import Invalid
 _MAX_INTEGER: Final = 2**53
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Struct, frozen=True):
     document: Mapping[str, Any]
     #: whether one of ours wrote it: its texts may hold whatever JSON can
     is_trusted: bool = False

@@ -1,13 +1,12 @@
 """A frame of a live stream: something that is shown while it happens, and not stored."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from gatepost.core.event import Json
 from gatepost.core.signals import Signal
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     #: whose readers it is for: `space:ID`, `inbox:NAME` or `run:ID`
     topic: str
     #: the name of the event as readers see it, such as `agent.active`

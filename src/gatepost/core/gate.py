@@ -23,9 +23,10 @@ though nobody may be alive to write down that it has passed.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core import render, text
 from gatepost.core.enums import ParsedEnum
@@ -77,8 +78,7 @@ class FailMode(ParsedEnum, description="a way to fail"):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
+class Resolution(Struct, frozen=True, kw_only=True):
     """How a gate ended. There is one, and the first counts."""
 
     ending: Ending
@@ -88,8 +88,7 @@ class Resolution:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class Gate(Struct, frozen=True, kw_only=True):
     id: str
     name: str
     kind: GateKind
@@ -139,8 +138,7 @@ class Gate:
         return name in self.viewers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateSpec:
+class GateSpec(Struct, frozen=True, kw_only=True):
     """A gate to make. A deadline is said as an instant or as how long from now."""
 
     name: str
@@ -156,27 +154,23 @@ class GateSpec:
     fail: FailMode = FailMode.OPEN
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionMet:
+class ConditionMet(Struct, frozen=True):
     """What a gate waits for has come."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionGone:
+class ConditionGone(Struct, frozen=True):
     """What a gate waits for will not come any more."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionPending:
+class ConditionPending(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFailed:
+class CheckFailed(Struct, frozen=True):
     """It could not be seen."""
 
     reason: str
@@ -186,8 +180,7 @@ class CheckFailed:
 CheckResult = ConditionMet | ConditionGone | ConditionPending | CheckFailed
 
 
-@dataclass(frozen=True, slots=True)
-class CiTarget:
+class CiTarget(Struct, frozen=True, kw_only=True):
     """A run (`run`) or a pull request (`pr`) on GitHub."""
 
     kind: str
@@ -273,7 +266,7 @@ def parse_ci_target(awaits: str) -> CiTarget:
     match = _CI_TARGET.fullmatch(awaits)
     if match is None:
         raise Invalid(f"{awaits!r:.60} is nothing on GitHub to wait for", hint=_AWAITS_HINTS[GateKind.CI])
-    return CiTarget(match[1], match[2], match[3])
+    return CiTarget(kind=match[1], id=match[2], repository=match[3])
 
 
 def is_repository(name: str) -> bool:

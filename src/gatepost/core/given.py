@@ -8,9 +8,10 @@ Null is the same as a field that is left out. A misspelt field is an error, and 
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NoReturn
+
+from msgspec import Struct
 
 from gatepost.core import strict, times
 from gatepost.core.event import Json
@@ -19,8 +20,7 @@ from gatepost.core.times import Duration
 from gatepost.errors import Invalid
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """A value, and where it was found: `` is the whole document."""
 
     value: Any
@@ -142,8 +142,7 @@ class Given:
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
-class GivenFields:
+class GivenFields(Struct, frozen=True):
     """The fields of an object, those included that are not there."""
 
     parent: Given

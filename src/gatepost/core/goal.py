@@ -1,7 +1,8 @@
 """What an agent works towards, in its own words."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core import text
 from gatepost.core.enums import ParsedEnum
@@ -20,8 +21,7 @@ class GoalStatus(ParsedEnum, description="a status of a goal"):
     ABANDONED = "abandoned"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
+class Goal(Struct, frozen=True, kw_only=True):
     id: str
     description: str
     status: GoalStatus = GoalStatus.ACTIVE
@@ -32,8 +32,7 @@ class Goal:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoalSpec:
+class GoalSpec(Struct, frozen=True, kw_only=True):
     """A goal to make or, with an id, what to change of one: whatever is None stays as it is."""
 
     id: str | None = None

@@ -8,8 +8,9 @@ A key is 256 random bits, so its hash needs neither salt nor stretching: there i
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
@@ -26,8 +27,7 @@ _MAX_NAME_LENGTH: Final = 200
 _PREFIX_FORM: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{8}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Struct, frozen=True, kw_only=True):
     id: str
     prefix: str
     kind: KeyKind

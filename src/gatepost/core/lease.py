@@ -1,12 +1,11 @@
 """A lease: one holder at a time, for as long as it keeps saying that it is there."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from gatepost.core.times import Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class Lease(Struct, frozen=True, kw_only=True):
     name: str
     holder: str
     #: higher than that of every holder before; whoever acts under a lease names it

@@ -1,7 +1,8 @@
 """Something an agent has told itself to keep in mind, under a key of its own choosing."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core import text
 from gatepost.core.times import Instant
@@ -14,8 +15,7 @@ MAX_KEY_LENGTH: Final = 200
 MAX_VALUE_BYTES: Final = 16 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Struct, frozen=True, kw_only=True):
     key: str
     value: str
     updated_at: Instant

@@ -13,8 +13,10 @@ No model is called, and the journal keeps every cycle as it was.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gatepost.core.agent import MindRules
 from gatepost.core.text import count_bytes
@@ -26,8 +28,7 @@ _CUT_LENGTH: Final = 500
 _TOKENS_PER_MESSAGE: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """Something the agent is shown: its inbox, or a note of ours."""
 
     text: str
@@ -37,8 +38,7 @@ class Prompt:
     gates: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A tool the model wants to use."""
 
     id: str
@@ -47,14 +47,12 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     prompt: int = 0
     completion: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReply:
+class ModelReply(Struct, frozen=True):
     """What the model said."""
 
     text: str = ""
@@ -68,8 +66,7 @@ class ModelReply:
     dropped_calls: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
+class CallResult(Struct, frozen=True):
     """What a call came to: JSON."""
 
     call: str
@@ -81,8 +78,7 @@ class CallResult:
 Turn = Prompt | ModelReply | CallResult
 
 
-@dataclass(frozen=True, slots=True)
-class CycleWeight:
+class CycleWeight(Struct, frozen=True):
     """What a cycle in the mind weighs, and what is left of it when it is old."""
 
     run: int
@@ -90,8 +86,7 @@ class CycleWeight:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class MindSummaries:
+class MindSummaries(Struct, frozen=True, kw_only=True):
     """What is left of the cycles up to and including `run`."""
 
     run: int = 0
@@ -159,9 +154,9 @@ def compact(cycles: Sequence[CycleWeight], mind_summaries: MindSummaries, rules:
             break
         kept_summaries.append(summary)
     return MindSummaries(
-        old_cycles[-1].run,
-        tuple(reversed(kept_summaries)),
-        mind_summaries.dropped_count + len(summaries) - len(kept_summaries),
+        run=old_cycles[-1].run,
+        summaries=tuple(reversed(kept_summaries)),
+        dropped_count=mind_summaries.dropped_count + len(summaries) - len(kept_summaries),
     )
 
 

@@ -1,8 +1,9 @@
 """What a language model is asked, what it answers, and what the tools that it uses answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from gatepost.core.event import Json
 from gatepost.core.mind import ModelReply, Turn
@@ -33,8 +34,7 @@ class ModelFailed(Exception):
         self.retry_after = retry_after
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """A tool as the model sees it."""
 
     name: str
@@ -43,8 +43,7 @@ class ToolSpec:
     schema: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatRequest:
+class ChatRequest(Struct, frozen=True, kw_only=True):
     """What the model is shown."""
 
     system: str
@@ -54,15 +53,13 @@ class ChatRequest:
     max_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     """More of the text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallDelta:
+class CallDelta(Struct, frozen=True):
     """More of a call: all of its arguments so far, which need not be whole JSON yet."""
 
     call: str
@@ -73,8 +70,7 @@ class CallDelta:
 ModelOutput = TextDelta | CallDelta | ModelReply
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Struct, frozen=True, kw_only=True):
     """Who calls a tool: a parameter of this type is filled in for a Python function."""
 
     agent: str
@@ -82,8 +78,7 @@ class Caller:
     call: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a tool returned: any JSON, and whether it did what it was asked to do."""
 
     value: Json

@@ -15,8 +15,9 @@ A `scheduledAt` in the past is a slot like any other: it fires at once, late, an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, assert_never
+
+from msgspec import Struct
 
 from gatepost.core import cron as crons
 from gatepost.core import ids
@@ -52,20 +53,17 @@ class PlanStatus(ParsedEnum, description="a status of a plan"):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class AfterDelay:
+class AfterDelay(Struct, frozen=True):
     """So long from when it is set."""
 
     delay: Duration
 
 
-@dataclass(frozen=True, slots=True)
-class AtTime:
+class AtTime(Struct, frozen=True):
     instant: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class OnGate:
+class OnGate(Struct, frozen=True):
     """When that gate is resolved."""
 
     gate: str
@@ -74,8 +72,7 @@ class OnGate:
 Schedule = AfterDelay | AtTime | Cron | OnGate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     id: str
     #: the name of whose inbox it fires into
     owner: str
@@ -110,8 +107,7 @@ class Plan:
         return None if self.cron is not None else self.last_at if self.next_at is None else self.next_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSpec:
+class PlanSpec(Struct, frozen=True, kw_only=True):
     """A plan to make or, with an id, what to change of one: whatever is None stays as it is."""
 
     id: str | None = None
@@ -121,8 +117,7 @@ class PlanSpec:
     catch_up: CatchUp | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Firing:
+class Firing(Struct, frozen=True, kw_only=True):
     """What a plan that is due comes to: the slots that fire now, and the one that fires next."""
 
     slots: tuple[Instant, ...]
@@ -215,10 +210,10 @@ def compute_firing(plan: Plan, now: Instant) -> Firing:
     assert plan.next_at <= now
     cron = plan.recurrence
     if cron is None:
-        return Firing((plan.next_at,), None)
+        return Firing(slots=(plan.next_at,), next_at=None)
     # The slot that was promised fires even if the zone's rules have changed since, and it is none by them any more.
     slots = [plan.next_at, *cron.list_latest(plan.next_at, now, MAX_SLOTS)][-MAX_SLOTS:]
-    return Firing(tuple(_apply_catch_up(plan.catch_up, slots, now)), cron.find_next(now))
+    return Firing(slots=tuple(_apply_catch_up(plan.catch_up, slots, now)), next_at=cron.find_next(now))
 
 
 def _apply_catch_up(catch_up: CatchUp, slots: list[Instant], now: Instant) -> list[Instant]:

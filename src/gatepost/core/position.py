@@ -6,8 +6,9 @@ so there the number of the transaction comes first; on SQLite, with its one writ
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.errors import Invalid
 
@@ -15,8 +16,7 @@ _POSITION_FORM: Final = re.compile(r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})",
 _MAX_NUMBER: Final = 2**63
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(Struct, frozen=True, order=True):
     """Later is greater; the default is before everything."""
 
     transaction: int = 0

@@ -7,8 +7,9 @@ and last.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core import text
 from gatepost.core.entity import EntityKind
@@ -46,15 +47,13 @@ When you are done, close with one short paragraph to your later self, and no cal
 about WHAT. What you did. What is pending, or that nothing is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberFacts:
+class MemberFacts(Struct, frozen=True, kw_only=True):
     name: str
     display: str
     kind: EntityKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpaceFacts:
+class SpaceFacts(Struct, frozen=True, kw_only=True):
     """A space, and some of who is in it."""
 
     id: str
@@ -65,8 +64,7 @@ class SpaceFacts:
     is_archived: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentFacts:
+class AgentFacts(Struct, frozen=True, kw_only=True):
     """What a resident is told about itself. Of what there may be much of, only the first; `more` names those."""
 
     name: str

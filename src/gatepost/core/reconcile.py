@@ -20,8 +20,9 @@ that order, and follows by its own time.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core import ids, render
 from gatepost.core import spool_line as spool_lines
@@ -37,26 +38,23 @@ from gatepost.errors import Invalid
 FIRST_SPOOL_ARRIVAL: Final = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class StoredState:
+class StoredState(Struct, frozen=True, kw_only=True):
     """What the store says of a line."""
 
     arrival: int
     state: ItemState
 
 
-@dataclass(slots=True)
-class SortedLines:
+class SortedLines(Struct):
     #: what only the spool has, in the order to show it
-    spool_only: list[SpoolLine] = field(default_factory=list)
+    spool_only: list[SpoolLine] = []
     #: lines of items that are pending in the store, by arrival
-    pending_lines: dict[int, SpoolLine] = field(default_factory=dict)
+    pending_lines: dict[int, SpoolLine] = {}
     #: lines of items that another reader has at the moment
-    claimed_lines: list[SpoolLine] = field(default_factory=list)
+    claimed_lines: list[SpoolLine] = []
 
 
-@dataclass(frozen=True, slots=True)
-class BatchLine:
+class BatchLine(Struct, frozen=True, kw_only=True):
     """One line of a batch."""
 
     event: Event
@@ -66,8 +64,7 @@ class BatchLine:
     spool_line: SpoolLine | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReconciledBatch:
+class ReconciledBatch(Struct, frozen=True, kw_only=True):
     """A batch from both roads, in the order to show it."""
 
     #: on what of it is in the store
@@ -143,9 +140,15 @@ def build_batch(
     batch_lines: list[BatchLine] = []
     for selected_item in selection:
         if selected_item.arrival in events:
-            batch_lines.append(BatchLine(events[selected_item.arrival], selected_item.size_limit))
+            batch_lines.append(BatchLine(event=events[selected_item.arrival], size_limit=selected_item.size_limit))
         elif (spool_line := spool_only.pop(selected_item.arrival, None)) is not None:
-            batch_lines.append(BatchLine(spool_lines.to_event(spool_line, at), selected_item.size_limit, spool_line))
+            batch_lines.append(
+                BatchLine(
+                    event=spool_lines.to_event(spool_line, at),
+                    size_limit=selected_item.size_limit,
+                    spool_line=spool_line,
+                )
+            )
     unclaimed_lines = [
         spool_line for arrival, spool_line in sorted_lines.pending_lines.items() if arrival not in events
     ]

@@ -9,8 +9,9 @@ A run: one cycle of a resident, from the batch it woke for to its closing words,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from gatepost.core.agent import LoopRules
 from gatepost.core.chain import compute_next_hops
@@ -37,8 +38,7 @@ class RunLimit(StrEnum):
     BUDGET = "budget"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     #: what other rows refer to; never shown
     number: int
     id: str
@@ -94,8 +94,7 @@ def find_limit(turns: Sequence[Turn], rules: LoopRules) -> RunLimit | None:
     return RunLimit.TOKENS if sum(map(weigh, turns)) >= rules.max_tokens else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     #: its place in the run, from 1 on
     number: int
     turn: Turn
@@ -108,8 +107,7 @@ class CallStatus(StrEnum):
     EXPIRED = "expired"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCall:
+class OpenCall(Struct, frozen=True, kw_only=True):
     """A call of a tool that somebody outside answers."""
 
     id: str

@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from gatepost.core import address
 from gatepost.core.entity import EntityKind
@@ -15,8 +16,7 @@ _MAX_TITLE_LENGTH: Final = 200
 _MAX_ID_LENGTH: Final = 63
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+class Space(Struct, frozen=True, kw_only=True):
     #: a name like an entity's, made from the title; what addresses and lines use
     id: str
     #: the title, as it was given
@@ -29,8 +29,7 @@ class Space:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(Struct, frozen=True, kw_only=True):
     name: str
     display: str
     kind: EntityKind
@@ -39,8 +38,7 @@ class Member:
     read_seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     id: str
     space: str
     seq: int

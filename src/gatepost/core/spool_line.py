@@ -21,8 +21,10 @@ text of another, where every quotation mark is escaped.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from gatepost.core.chain import MAX_HOPS
 from gatepost.core.entity import EntityKind
@@ -40,8 +42,7 @@ _decode: Final = json.JSONDecoder().raw_decode
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpoolLine:
+class SpoolLine(Struct, frozen=True, kw_only=True):
     id: str = ""
     type: str = EventType.EVENT
     source: str = ""
@@ -56,7 +57,14 @@ class SpoolLine:
     #: what else belongs to the event, where one of ours wrote it
     event_fields: Mapping[str, Json] | None = None
     #: the line as it was read, to be written again as it was
-    raw: bytes = field(default=b"", compare=False)
+    raw: bytes = b""
+
+    def __eq__(self, other: object) -> bool:
+        """Return True if both lines say the same, however each was written (`raw`)."""
+        return astuple(self)[:-1] == astuple(other)[:-1] if isinstance(other, SpoolLine) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(astuple(self)[:-1])
 
     @property
     def expires_at(self) -> Instant | None:

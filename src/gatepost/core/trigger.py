@@ -1,7 +1,8 @@
 """A trigger: a named way in from outside, and where what comes that way goes."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from gatepost.core import address
 from gatepost.core.times import Instant
@@ -12,8 +13,7 @@ class Provider(StrEnum):
     WEBHOOK = "webhook"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trigger:
+class Trigger(Struct, frozen=True, kw_only=True):
     """The secret is no part of it, so that nobody shows it by showing the trigger."""
 
     number: int

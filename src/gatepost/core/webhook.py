@@ -27,9 +27,10 @@ import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, assert_never
+
+from msgspec import Struct
 
 from gatepost.core import cloudevent, strict
 from gatepost.core.enums import ParsedEnum
@@ -87,28 +88,24 @@ _SIGNATURE_HEADERS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Struct, frozen=True):
     #: what the service calls this delivery, if it says so outside the body
     delivery: str | None = None
     #: of the request, where the scheme has one: the same for nothing but a copy
     signature: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookRefusal:
+class WebhookRefusal(Struct, frozen=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Challenge:
+class Challenge(Struct, frozen=True):
     """A question whether anybody is here; the answer is its own text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occurrence:
+class Occurrence(Struct, frozen=True, kw_only=True):
     """One thing that a service says has happened."""
 
     payload: Json
@@ -117,7 +114,7 @@ class Occurrence:
     #: what kind of thing, in the service's own words
     kind: str | None = None
     #: what the service says about it beside the payload
-    details: Mapping[str, Json] = field(default_factory=dict)
+    details: Mapping[str, Json] = {}
 
 
 def merge_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """What requests about gates and decisions may say, and what answers look like."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 from pydantic import Field
 
 from gatepost.core import decision as core

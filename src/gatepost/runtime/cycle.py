@@ -15,10 +15,11 @@ items are shown as a preview, which is not journalled.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 import structlog
+from msgspec.structs import replace
 
 from gatepost.actions import budgets, spaces
 from gatepost.actions import run_endings as endings

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from gatepost.core.batch import Candidate
 from gatepost.core.entity import Entity, EntityKind
@@ -71,7 +72,7 @@ def known(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]
     rows = tx.fetch_all("items/known", recipient=recipient, keys=list(keys), events=list(events))
     for row in rows:
         overdue = row.state == "pending" and row.expires_at is not None and row.expires_at <= tx.now
-        standing = StoredState(row.arrival, ItemState.EXPIRED if overdue else ItemState(row.state))
+        standing = StoredState(arrival=row.arrival, state=ItemState.EXPIRED if overdue else ItemState(row.state))
         found |= {row.event: standing} | ({row.dedup_key: standing} if row.dedup_key is not None else {})
     return found
 
@@ -304,5 +305,7 @@ def _item(row: Row, now: Instant | None = None) -> Item:
         attempts=row.attempts,
         seen_at=row.seen_at,
         ended_at=row.ended_at,
-        receipt=Receipt(row.claim_kind, row.claim_owner, row.ended_at or row.claim_at) if row.claim_kind else None,
+        receipt=Receipt(kind=row.claim_kind, owner=row.claim_owner, at=row.ended_at or row.claim_at)
+        if row.claim_kind
+        else None,
     )

@@ -30,4 +30,4 @@ def insert(tx: Transaction, agent: int, carried: MindSummaries) -> None:
 def _carried(row: Row | None) -> MindSummaries:
     if row is None:
         return MindSummaries()
-    return MindSummaries(row.run, tuple(msgspec.json.decode(row.summaries)), row.dropped)
+    return MindSummaries(run=row.run, summaries=tuple(msgspec.json.decode(row.summaries)), dropped_count=row.dropped)

@@ -11,7 +11,7 @@ from gatepost.errors import Invalid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoalInput(GoalSpec):
+class GoalInput:
     id: str | None = optional("the id of a goal of yours to change; without it a new goal is made")
     description: str | None = optional("what you want to reach; a new goal needs one")
     status: GoalStatus | None = optional("a new goal is active")
@@ -22,7 +22,10 @@ def set_goals(ctx: ToolContext, goals: Annotated[list[GoalInput], "goals to make
     """Set goals for yourself, or change them. Your active goals are shown to you in every cycle."""
     if len(goals) > MAX_GOALS:
         raise Invalid(f"{len(goals)} goals are too many", hint=f"have at most {MAX_GOALS}")
-    new_goals = goal_actions.set_goals(ctx.tx, ctx.agent.name, goals)
+    specs = [
+        GoalSpec(id=goal.id, description=goal.description, status=goal.status, priority=goal.priority) for goal in goals
+    ]
+    new_goals = goal_actions.set_goals(ctx.tx, ctx.agent.name, specs)
     return {"success": True, "count": len(new_goals), "ids": [goal.id for goal in new_goals]}
 
 

@@ -1,7 +1,8 @@
 """The tools for mail and notes."""
 
-from dataclasses import replace
 from typing import Annotated, Final
+
+from msgspec.structs import replace
 
 from gatepost.actions import directory, push
 from gatepost.actions.tools.context import ToolContext
