@@ -251,8 +251,8 @@ def render_outsider(outsider: Outsider, limit: int = 200) -> str:
 
 
 def _render_value(event: Event, value: Json) -> str:
-    """Write a value, after what its sender says of it; the content alone may be the value."""
-    content_text = f"{quote(event.content)} " if event.content and value is not event.content else ""
+    """Write the content and then the value; once, if they are equal."""
+    content_text = f"{quote(event.content)} " if event.content and value != event.content else ""
     return content_text + render_json(value)
 
 
