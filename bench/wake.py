@@ -33,7 +33,7 @@ from bench.push_sqlite import Inserts as SqliteInserts
 from gatepost import telemetry
 from gatepost.actions import inbox, push
 from gatepost.app import build_transport, open_store, prepare_store
-from gatepost.core.frame import Frame, TransportMessage
+from gatepost.core.signals import Frame, TransportMessage
 from gatepost.gateway.serve import freeze_loaded_objects
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.settings import load

@@ -31,7 +31,7 @@ from gatepost.client import Client
 from gatepost.client.parcels import GatewayParcels
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, Item, Push
-from gatepost.core.guest import Guest
+from gatepost.core.session import Guest
 from gatepost.core.signals import Signal
 from gatepost.core.spool_line import SpoolLine
 from gatepost.errors import Unavailable

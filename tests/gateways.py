@@ -30,9 +30,9 @@ from gatepost.adapters.models.factory import open_model
 from gatepost.app import open_store, register_administrator
 from gatepost.core.agent import ModelChoice
 from gatepost.core.entity import EntityKind
-from gatepost.core.frame import TransportMessage
 from gatepost.core.key import KeyKind
 from gatepost.core.limits import Limits
+from gatepost.core.signals import TransportMessage
 from gatepost.gateway.app import create
 from gatepost.gateway.auth import Doorkeeper, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, build_protocol

@@ -9,10 +9,10 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.core.agent import AgentConfig
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import ItemState, Priority, Push
-from gatepost.core.frame import Frame
 from gatepost.core.mind import ModelReply, Prompt, ToolCall, Usage
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
 from gatepost.core.run import RunStatus
+from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.runtime.cycle import CycleDeps, CycleFinished, CycleOutcome, CyclePaused, think
 from gatepost.testing import Kit

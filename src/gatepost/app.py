@@ -22,7 +22,7 @@ from gatepost.actions.directory import ADMINISTRATOR, EntitySpec
 from gatepost.adapters.clock import SystemClock
 from gatepost.core.agent import ModelChoice
 from gatepost.core.entity import EntityKind
-from gatepost.core.frame import Frame
+from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
 from gatepost.ports import (

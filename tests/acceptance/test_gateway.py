@@ -12,8 +12,7 @@ from queue import SimpleQueue
 import pytest
 
 from gatepost.adapters.transports.socket import SocketTransport
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.runtime import admin_key, gateway_file
 from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine, CommandResult
 from tests.acceptance.conftest import start_local_gateway

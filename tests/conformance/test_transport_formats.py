@@ -16,8 +16,7 @@ from gatepost.adapters.transports.nats import NatsTransport
 from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.core import wire
 from gatepost.core.event import Event, EventType
-from gatepost.core.frame import Frame
-from gatepost.core.signals import WAKEUP, Signal
+from gatepost.core.signals import WAKEUP, Frame, Signal
 from gatepost.testing.transports import SAMPLE_EVENT, WAIT_TIMEOUT, RecordingListener
 from tests.brokers import Nats, Redis
 

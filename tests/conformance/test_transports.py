@@ -13,8 +13,7 @@ from gatepost.adapters.transports.nats import NatsTransport
 from gatepost.adapters.transports.postgres import PostgresTransport
 from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.adapters.transports.socket import SocketTransport
-from gatepost.core.frame import Frame
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Frame, Signal
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener, TransportFactory, TransportSuite
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres

@@ -23,9 +23,9 @@ from gatepost.actions import run_journal
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
 from gatepost.core.agent import ModelChoice
-from gatepost.core.frame import Frame
 from gatepost.core.mind import ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
+from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.errors import Lost
 from gatepost.ports import HttpToolCaller, Model, Store, ToolServers

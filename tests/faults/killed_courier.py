@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from gatepost.adapters.spool import FileSpool
 from gatepost.adapters.transports.jetstream import JetStreamSubscription
 from gatepost.core.event import Item
-from gatepost.core.guest import Guest
+from gatepost.core.session import Guest
 from gatepost.core.spool_line import SpoolLine
 from gatepost.runtime.courier import Courier
 

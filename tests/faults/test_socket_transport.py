@@ -16,8 +16,7 @@ import pytest
 
 from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.core.event import Event, EventType
-from gatepost.core.frame import Frame
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Frame, Signal
 from gatepost.ports import TransportStatus
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
 

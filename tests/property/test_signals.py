@@ -9,8 +9,7 @@ from hypothesis import strategies as some
 from gatepost.adapters.transports import codec
 from gatepost.core import wire
 from gatepost.core.event import Event, EventType
-from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Frame, Signal, TransportMessage
 from tests.property.texts import event_strategy, texts, values
 
 recipients = some.text("abc.-_", min_size=1, max_size=8) | some.sampled_from(["*", "space:q4", "x" * 63])

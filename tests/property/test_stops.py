@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gatepost.core.guest import IDLE, WORKING
+from gatepost.core.session import IDLE, WORKING
 from gatepost.core.times import SECOND, WEEK
 from gatepost.hooks.context import HookOptions
 from gatepost.hooks.gates import SessionGate, register

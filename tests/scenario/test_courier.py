@@ -10,7 +10,7 @@ from gatepost.actions import inbox, push
 from gatepost.app import open_store
 from gatepost.core import spool_line
 from gatepost.core.event import EventType, ItemState, Priority, Push
-from gatepost.core.guest import Guest
+from gatepost.core.session import Guest
 from tests.courier_fixtures import (
     SOURCE_KINDS,
     CourierSetup,

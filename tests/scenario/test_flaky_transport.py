@@ -25,8 +25,7 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Item
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.ports import Reader, Store
 from gatepost.testing.transports import FlakyTransport
 from tests.gateways import WAIT_TIMEOUT, StreamFrame

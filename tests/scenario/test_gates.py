@@ -19,13 +19,12 @@ from gatepost.core.decision import AnswerSpec as Answered
 from gatepost.core.decision import Option, Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Push
-from gatepost.core.frame import TransportMessage
 from gatepost.core.gate import Ending, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
 from gatepost.core.mind import CallResult, ModelReply, Prompt
 from gatepost.core.model import ChatRequest, ModelFailed, Trouble
 from gatepost.core.run import RunStatus
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import HOUR, MINUTE, SECOND
 from gatepost.errors import Invalid
 from gatepost.ports import Store, Transaction

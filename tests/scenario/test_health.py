@@ -13,7 +13,7 @@ import structlog
 
 from gatepost.adapters.transports.memory import MemoryTransport
 from gatepost.app import open_store
-from gatepost.core.frame import TransportMessage
+from gatepost.core.signals import TransportMessage
 from gatepost.gateway import health
 from gatepost.gateway.app import create
 from gatepost.runtime.live import LiveStreams

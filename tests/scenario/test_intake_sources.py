@@ -22,7 +22,7 @@ from gatepost.adapters.transports.redis_intake import RedisIntakeQueue
 from gatepost.core import foreign, render, wire
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event
-from gatepost.core.position import Position
+from gatepost.core.signals import Position
 from gatepost.core.spool_line import SpoolLine
 from gatepost.hooks import drain
 from gatepost.runtime.queue_reader import QueueReader

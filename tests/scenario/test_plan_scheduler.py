@@ -21,9 +21,8 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.core import plan as rules
 from gatepost.core.cron import Cron
 from gatepost.core.entity import EntityKind
-from gatepost.core.frame import TransportMessage
 from gatepost.core.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanSpec, PlanStatus
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration, Instant, format_rfc3339, parse_instant
 from gatepost.errors import NotFound
 from gatepost.ports import Store, Transaction

@@ -11,11 +11,10 @@ import pytest
 from gatepost.actions import agents, push, run_journal, runs, spaces
 from gatepost.core.agent import AgentConfig, Execution, LoopRules, MindRules, Tool
 from gatepost.core.event import ItemState, Priority, Push
-from gatepost.core.frame import Frame
 from gatepost.core.mind import CallResult, ModelReply, Prompt, Usage, render_summaries, trim_turns, weigh
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, ModelOutput, Trouble
 from gatepost.core.run import RunStatus
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Frame, Signal
 from gatepost.runtime.cycle import CycleFinished, CyclePaused
 from gatepost.runtime.replay import replay
 from gatepost.runtime.signal_bus import SignalBus

@@ -12,9 +12,9 @@ from gatepost.actions import agents, goals, inbox, memories, runs
 from gatepost.client import Client
 from gatepost.core import agent_config
 from gatepost.core.agent import AgentConfig, Resident
-from gatepost.core.frame import Frame
 from gatepost.core.mind import ModelReply
 from gatepost.core.run import CallStatus, Run, RunStatus
+from gatepost.core.signals import Frame
 from gatepost.errors import Conflict, NotFound, Refused
 from gatepost.ports import Store
 from tests import resident_runs

@@ -17,7 +17,7 @@ import pytest
 
 from gatepost.actions import inbox, keys, spaces
 from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
-from gatepost.core.frame import Frame
+from gatepost.core.signals import Frame
 from gatepost.ports import Store
 from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway
 

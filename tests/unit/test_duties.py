@@ -9,10 +9,9 @@ from gatepost.actions import directory, inbox, jobs, leases, maintenance
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
-from gatepost.core.errand import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.core.event import Priority, Push
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import Conflict, Unavailable
 from gatepost.ports import Reader, Store, Transaction

@@ -15,7 +15,7 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Push
 from gatepost.core.gate import Gate, GateKind, GateSpec
-from gatepost.core.position import Position
+from gatepost.core.signals import Position
 from gatepost.errors import Invalid
 from gatepost.ports import Store, Transaction
 from gatepost.runtime import gate_deadlines

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.core.guest import ENDED, IDLE, WORKING
-from gatepost.core.session import decode_filename, encode_filename
+from gatepost.core.session import ENDED, IDLE, WORKING, decode_filename, encode_filename
 from gatepost.core.times import DAY
 from gatepost.errors import Unavailable
 from gatepost.hooks.session import find_guest, has_ended, list_guests

@@ -7,8 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from gatepost.core.frame import Frame
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Frame, Signal
 from gatepost.errors import NotFound, Unavailable
 from gatepost.runtime.live import (
     BACKLOG,

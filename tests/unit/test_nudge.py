@@ -16,7 +16,7 @@ from gatepost.adapters.command import ShellCommands
 from gatepost.adapters.nudge import UrlNudge
 from gatepost.adapters.tools.ssrf import GuardedTransport
 from gatepost.core.event import Event, EventType, Priority
-from gatepost.core.guest import Guest
+from gatepost.core.session import Guest
 from gatepost.errors import Invalid, Unavailable
 from gatepost.runtime.nudge import CommandNudge, FileNudge, Nudger, render_nudge, wait_for_nudge
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gatepost.actions import directory, inbox, sessions, spaces
-from gatepost.core.guest import ENDED, IDLE, WORKING
+from gatepost.core.session import ENDED, IDLE, WORKING
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, UnknownAddress
 from tests.hook_guest import HookGuest
 from tests.unit.conftest import StoreContext

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.frame import Frame
 from gatepost.core.model import CallDelta
 from gatepost.core.run import Run, RunStatus
+from gatepost.core.signals import Frame
 from gatepost.runtime import streaming
 from gatepost.runtime.streaming import Streams
 

@@ -12,7 +12,7 @@ nothing unless the gate is pending. So a process that falls asleep in the middle
     retirement  orphaned, if the owner retires, or the entity that should act
 
 A process that scans for events again and again continues where its last scan ended: it knows a position
-(`core/position.py`), and the gates for which it found nothing up to it. Why no event is missed, although on PostgreSQL
+(`core/signals.py`), and the gates for which it found nothing up to it. Why no event is missed, although on PostgreSQL
 event 7 may be committed after event 8:
 
 - The position is the horizon (`actions/inbox_feed.py`), before which no event can appear any more, and it is read
@@ -30,7 +30,7 @@ from gatepost.actions import decisions, gates
 from gatepost.core.decision import DecisionOutcome, DecisionStatus
 from gatepost.core.entity import Entity
 from gatepost.core.gate import AtDeadline, Ending, Gate, GateKind
-from gatepost.core.position import Position
+from gatepost.core.signals import Position
 from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import decisions as decision_rows

@@ -2,7 +2,7 @@
 The feed of an inbox: a reader names its position and gets the items after it, each item once and none left out, from
 any gateway, and however often it disconnects.
 
-Items are read in the order of their events' positions (`core/position.py`), and only up to the *horizon*: the last
+Items are read in the order of their events' positions (`core/signals.py`), and only up to the *horizon*: the last
 event before which no other can appear any more. On SQLite that is the last arrival. On PostgreSQL a transaction that
 took its number early may commit late, so a reader stays below the oldest transaction that is still running. What is
 visible beyond that is held back, and the page says so: it comes when that transaction has ended, and no signal tells.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from gatepost.actions import directory
 from gatepost.core.event import Item
-from gatepost.core.position import Position
+from gatepost.core.signals import Position
 from gatepost.errors import Invalid
 from gatepost.ports import Reader
 from gatepost.tables import events, items

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from gatepost.actions import directory, push
-from gatepost.core.errand import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.core.event import Json
+from gatepost.core.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.core.signals import Signal
 from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.errors import Conflict, GatepostError

@@ -8,7 +8,7 @@ Only what most hooks need is imported at the top. The rest is imported late, bec
 
 from typing import TYPE_CHECKING, Final
 
-from gatepost.core.guest import IDLE, GuestSession
+from gatepost.core.session import IDLE, GuestSession
 from gatepost.core.times import DAY, HOUR, Instant
 from gatepost.errors import Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import httpx2
 
-from gatepost.core.guest import Guest
+from gatepost.core.session import Guest
 from gatepost.errors import Invalid, Unavailable
 from gatepost.telemetry import hide_secrets
 

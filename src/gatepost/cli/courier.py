@@ -22,7 +22,7 @@ from gatepost.client import Client
 from gatepost.client.parcels import GatewayParcels
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import Item
-from gatepost.core.guest import Guest
+from gatepost.core.session import Guest
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
 from gatepost.hooks.session import SESSIONS_FOLDER, find_guest, has_ended, list_guests

@@ -23,7 +23,7 @@ from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.cli import output, words
 from gatepost.cli.plain import argument, flag, option
 from gatepost.core.entity import Entity
-from gatepost.core.guest import GuestSession
+from gatepost.core.session import GuestSession
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable

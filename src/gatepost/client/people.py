@@ -6,7 +6,7 @@ from urllib.parse import quote
 from gatepost.client.line import Line
 from gatepost.core import address, unwire
 from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.guest import GuestSession
+from gatepost.core.session import GuestSession
 
 
 class People:

@@ -36,12 +36,12 @@ from gatepost.core.event import (
 )
 from gatepost.core.gate import Gate, GateKind, GateSpec, Resolution
 from gatepost.core.goal import Goal
-from gatepost.core.guest import GuestSession
 from gatepost.core.key import Key
 from gatepost.core.memory import Memory
 from gatepost.core.mind import CallResult, MindSummaries, ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.core.plan import Plan
 from gatepost.core.run import OpenCall, Run, Step
+from gatepost.core.session import GuestSession
 from gatepost.core.shape import Shape
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.times import Instant, format_rfc3339

@@ -23,8 +23,8 @@ from fastapi import Request
 from gatepost.actions import directory, keys
 from gatepost.core import key as core_key
 from gatepost.core.entity import Entity
-from gatepost.core.frame import Frame, TransportMessage
 from gatepost.core.key import Key
+from gatepost.core.signals import Frame, TransportMessage
 from gatepost.errors import Invalid, Refused, Unauthorized
 from gatepost.gateway import repeated
 from gatepost.gateway.jwks import Jwks

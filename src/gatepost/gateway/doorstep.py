@@ -28,8 +28,7 @@ from typing import Any, Final
 
 import structlog
 
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, Refused
 from gatepost.gateway.local import bound

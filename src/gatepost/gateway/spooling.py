@@ -7,8 +7,7 @@ import asyncio
 from collections import deque
 from typing import Final
 
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.hooks.spool_writer import SpoolWriter
 from gatepost.runtime.periodic import Duty
 

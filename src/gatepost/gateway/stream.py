@@ -27,8 +27,8 @@ from starlette.types import Receive, Scope, Send
 from gatepost.actions import inbox_feed, runs, spaces
 from gatepost.actions.pages import limit_page
 from gatepost.core import wire
-from gatepost.core.frame import Frame
 from gatepost.core.run import Run, RunStatus, Step
+from gatepost.core.signals import Frame
 from gatepost.core.space import Message
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
 from gatepost.gateway import place, shapes

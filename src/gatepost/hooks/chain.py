@@ -32,7 +32,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Final, NamedTuple
 
-from gatepost.core.guest import ENDED, IDLE, WORKING
+from gatepost.core.session import ENDED, IDLE, WORKING
 from gatepost.core.times import DAY, SECOND, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks import proof, wire

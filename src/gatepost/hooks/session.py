@@ -26,8 +26,7 @@ from stat import S_ISDIR
 from typing import Any, Final, NamedTuple
 
 from gatepost import paths
-from gatepost.core.guest import ENDED, IDLE, WORKING, Guest
-from gatepost.core.session import decode_filename, encode_filename
+from gatepost.core.session import ENDED, IDLE, WORKING, Guest, decode_filename, encode_filename
 from gatepost.core.times import DAY, Instant
 from gatepost.errors import Unavailable
 

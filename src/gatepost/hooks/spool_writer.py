@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gatepost.core import spool_line
 from gatepost.core.event import Event
-from gatepost.core.guest import Guest
+from gatepost.core.session import Guest
 from gatepost.core.signals import Signal
 from gatepost.errors import GatepostError
 from gatepost.ports import ListGuests, Spool

@@ -31,7 +31,7 @@ import structlog
 
 from gatepost.core import spool_line
 from gatepost.core.event import Event, Item
-from gatepost.core.guest import Guest
+from gatepost.core.session import Guest
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import ListGuests, Nudge, Spool, SubscribedEvent, Subscription
 from gatepost.retry import Backoff

@@ -29,7 +29,6 @@ from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core import render, retry_policy
 from gatepost.core.agent import ModelChoice, Resident
 from gatepost.core.event import Item, Priority
-from gatepost.core.frame import Frame
 from gatepost.core.mind import (
     CallResult,
     ModelReply,
@@ -44,6 +43,7 @@ from gatepost.core.mind import (
 )
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, TextDelta, Trouble
 from gatepost.core.run import RunLimit, find_limit
+from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
 from gatepost.ports import Model, Store, Transaction

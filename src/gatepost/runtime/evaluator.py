@@ -25,7 +25,6 @@ import structlog
 from gatepost.actions import gates
 from gatepost.core import gate as gate_rules
 from gatepost.core.command import COMMAND_NOT_FOUND, CommandResult
-from gatepost.core.frame import TransportMessage
 from gatepost.core.gate import (
     CheckFailed,
     CheckResult,
@@ -36,7 +35,7 @@ from gatepost.core.gate import (
     Gate,
     GateKind,
 )
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import CommandRunner, Reader, Store

@@ -14,8 +14,7 @@ import structlog
 from gatepost.actions import deadlines
 from gatepost.actions.deadlines import EventScan
 from gatepost.core.event import EventType
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Reader, Store

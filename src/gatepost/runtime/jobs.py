@@ -13,10 +13,9 @@ from contextlib import suppress
 from typing import Final
 
 from gatepost.actions import agents, jobs, runs
-from gatepost.core.errand import Job
-from gatepost.core.frame import TransportMessage
 from gatepost.core.mind import ToolCall
-from gatepost.core.signals import Signal
+from gatepost.core.retry_policy import Job
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.ports import CommandRunner, Reader, Store

@@ -44,7 +44,7 @@ import structlog
 
 from gatepost.actions import decisions, gates
 from gatepost.core import key, wire
-from gatepost.core.frame import Frame, TransportMessage
+from gatepost.core.signals import Frame, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Reader, Store
 

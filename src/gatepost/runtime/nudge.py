@@ -35,8 +35,7 @@ import structlog
 from gatepost import paths
 from gatepost.core import render
 from gatepost.core.event import Event
-from gatepost.core.guest import Guest
-from gatepost.core.session import encode_filename
+from gatepost.core.session import Guest, encode_filename
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import CommandRunner, Nudge
 from gatepost.retry import Backoff

@@ -21,8 +21,8 @@ from typing import Final
 import structlog
 
 from gatepost.actions import leases
-from gatepost.core.frame import TransportMessage
 from gatepost.core.lease import Lease
+from gatepost.core.signals import TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Store

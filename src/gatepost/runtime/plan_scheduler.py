@@ -9,8 +9,7 @@ due plans by row (`actions/plans.py`). A round writes only if a plan is due.
 from typing import Final
 
 from gatepost.actions import plans
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.ports import Reader, Store
 

@@ -23,8 +23,7 @@ from gatepost.actions import push
 from gatepost.core import address, foreign
 from gatepost.core.address import EntityAddress
 from gatepost.core.event import Push
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import WAKEUP, Signal
+from gatepost.core.signals import WAKEUP, Signal, TransportMessage
 from gatepost.errors import GatepostError, Invalid, Unavailable
 from gatepost.ports import IntakeQueue, QueuedEntry, Store
 from gatepost.runtime.periodic import Duty

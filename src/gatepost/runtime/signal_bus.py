@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.ports import MessageHandler, Transport, TransportStatus
 
 

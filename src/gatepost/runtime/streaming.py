@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from gatepost.core.frame import Frame
 from gatepost.core.model import CallDelta
 from gatepost.core.run import Run
+from gatepost.core.signals import Frame
 
 #: returns True if the agent may speak in a space
 CanSpeak = Callable[[str], Awaitable[bool]]

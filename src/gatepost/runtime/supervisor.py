@@ -23,8 +23,7 @@ import structlog
 from gatepost.actions import agents, maintenance, run_endings, run_journal, runs
 from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core.agent import CODE
-from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, Lost, NotFound, Unavailable
 from gatepost.ports import Reader, Store

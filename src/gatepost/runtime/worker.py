@@ -14,7 +14,7 @@ from functools import partial
 
 from gatepost.actions import decisions
 from gatepost.actions.run_journal import LEASE_LENGTH, TOOL_JOB, RunState
-from gatepost.core.frame import TransportMessage
+from gatepost.core.signals import TransportMessage
 from gatepost.core.times import Duration
 from gatepost.runtime import cycle, evaluator, function_agent, gate_deadlines, janitor, jobs, plan_scheduler
 from gatepost.runtime.cycle import CycleDeps, CycleOutcome

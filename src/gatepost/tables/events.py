@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gatepost.core.event import Event
-from gatepost.core.position import Position
+from gatepost.core.signals import Position
 from gatepost.ports import Reader, Transaction
 
 _COLUMNS = [

@@ -7,7 +7,7 @@ from typing import Final
 from gatepost.core.chain import CHAIN_PAUSE
 from gatepost.core.event import Json
 from gatepost.core.gate import Ending, Gate, GateKind, Resolution
-from gatepost.core.position import Position
+from gatepost.core.signals import Position
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Mapper, get_columns, group_rows

@@ -20,8 +20,8 @@ from gatepost.core.event import (
     Sender,
     Trust,
 )
-from gatepost.core.position import Position
 from gatepost.core.reconcile import StoredState
+from gatepost.core.signals import Position
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.events import zip_columns

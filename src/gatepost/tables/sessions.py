@@ -1,6 +1,6 @@
 """The sessions of guests."""
 
-from gatepost.core.guest import GuestSession
+from gatepost.core.session import GuestSession
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 

@@ -23,8 +23,7 @@ import pytest
 
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, EventType, Priority, Ref, Route, Sender, Trust
-from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.ports import MessageHandler, Transport, TransportStatus
 
 #: seconds after which a test stops to wait for a message

@@ -25,8 +25,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import ClassVar, Final, TypeVar
 
 from gatepost.adapters.transports.reconnect import Reconnector, StatusHandler, cancel_tasks
-from gatepost.core.frame import TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.ports import MessageHandler, TransportStatus
 
 #: messages that are sent together

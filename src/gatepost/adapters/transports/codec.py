@@ -18,8 +18,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from gatepost.core.event import Event
-from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.errors import GatepostError
 
 #: with the longest names an entry of so many signals is still under 8,000 bytes, the limit of PostgreSQL

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from gatepost.core.frame import TransportMessage
+from gatepost.core.signals import TransportMessage
 from gatepost.ports import MessageHandler, TransportStatus
 
 

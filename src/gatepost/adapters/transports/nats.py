@@ -37,8 +37,7 @@ from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
 from gatepost.adapters.transports.reconnect import describe_error
 from gatepost.core import foreign
 from gatepost.core.event import Event
-from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.signals import WAKEUP, Signal
+from gatepost.core.signals import WAKEUP, Frame, Signal, TransportMessage
 from gatepost.ports import MessageHandler
 
 STREAM: Final = "INBOX_EVENTS"

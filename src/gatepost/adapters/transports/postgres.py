@@ -21,7 +21,7 @@ from psycopg import AsyncConnection, sql
 
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
-from gatepost.core.frame import TransportMessage
+from gatepost.core.signals import TransportMessage
 from gatepost.ports import MessageHandler
 
 CHANNEL: Final = "gatepost"

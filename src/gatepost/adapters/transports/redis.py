@@ -34,8 +34,7 @@ from redis.backoff import NoBackoff
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
 from gatepost.core.event import Event
-from gatepost.core.frame import Frame, TransportMessage
-from gatepost.core.signals import JANITOR, WAKEUP, Signal
+from gatepost.core.signals import JANITOR, WAKEUP, Frame, Signal, TransportMessage
 from gatepost.ports import EventHandler, MessageHandler, ResyncHandler, build_unkept_event
 
 _SIGNAL_PREFIX: Final = "wakeup:"

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from gatepost.adapters.transports import codec
-from gatepost.core.frame import TransportMessage
+from gatepost.core.signals import TransportMessage
 from gatepost.ports import MessageHandler, TransportStatus
 
 if TYPE_CHECKING:
