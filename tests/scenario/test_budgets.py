@@ -38,7 +38,7 @@ def spend_hundred(request: ChatRequest, replies: int) -> ModelReply:
 
 @given(
     st.builds(Budget, tokens=st.none() | st.integers(1, 100), cycles=st.none() | st.integers(1, 100)),
-    st.builds(Spending, st.integers(0, 120), st.integers(0, 120)),
+    st.builds(Spending, tokens=st.integers(0, 120), cycles=st.integers(0, 120)),
     st.integers(0, 10 * 365 * DAY),
 )
 def test_the_rule(budget: Budget, spending: Spending, now: int) -> None:

@@ -85,7 +85,7 @@ questions = draw_variation(
         "question": texts,
         "options": st.lists(options, max_size=4).map(tuple),
         "free_text": st.booleans(),
-        "of": st.lists(people, max_size=3).map(tuple) | st.lists(names, max_size=2).map(tuple),
+        "respondents": st.lists(people, max_size=3).map(tuple) | st.lists(names, max_size=2).map(tuple),
         "urgency": st.sampled_from(Priority),
         "default": st.none() | ids | texts,
         "deadline": st.none() | instants,

@@ -1,1 +1,1 @@
-"""The nouns: pure data and rules, no I/O, no clock."""
+"""Records and pure rules: no I/O, no clock."""

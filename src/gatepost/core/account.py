@@ -1,13 +1,13 @@
-"""Nothing vanishes: what an inbox accepted is the sum of what became of it."""
+"""The account of an inbox. No event vanishes: the number of accepted events is the sum over all states."""
 
 from msgspec import Struct
 
 
 class Account(Struct, frozen=True, kw_only=True):
     name: str
-    #: counted on its own, by the transactions that accept
+    #: its own counter, which accepting transactions increase
     accepted: int
-    #: counted from the items; what the reaper took away is in the state it had
+    #: counted from the items; items that were removed after their time count in the state they had
     pending: int
     claimed: int
     delivered: int

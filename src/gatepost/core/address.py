@@ -1,8 +1,8 @@
 """
-Who something is for.
+The address of a recipient.
 
-An address is a name or an alias, `*` (also `ALL`: every agent), `team:NAME` or `team:NAME/ROLE`. Reading one only
-says what form it has; whether anybody lives there is for the directory to say (`actions/directory.py`).
+An address is a name or an alias, `*` (also `ALL`: every agent), `team:NAME` or `team:NAME/ROLE`. Parsing checks the
+form only; `actions/directory.py` finds out which entities have it.
 """
 
 import re
@@ -14,7 +14,7 @@ from gatepost.errors import Invalid
 
 MAX_NAME_LENGTH: Final = 63
 MAX_ALIAS_LENGTH: Final = 128
-#: of all addresses, that of a role in a team
+#: of any address; the longest is a role in a team
 MAX_LENGTH: Final = len("team:/") + 2 * MAX_NAME_LENGTH
 
 _NAME: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{MAX_NAME_LENGTH - 1}}}")
@@ -31,7 +31,7 @@ class EntityAddress(Struct, frozen=True):
 
 
 class TeamAddress(Struct, frozen=True):
-    """Every live member of a team, or those of it with one role."""
+    """Every live member of a team, or only members with one role."""
 
     team: str
     role: str | None = None
@@ -41,7 +41,7 @@ class TeamAddress(Struct, frozen=True):
 
 
 class AllAgentsAddress(Struct, frozen=True):
-    """Every live agent, and each agent once."""
+    """Every live agent, each agent once."""
 
     def __str__(self) -> str:
         return "*"
@@ -71,7 +71,7 @@ def check_alias(text: str) -> str:
 
 
 def parse(text: str) -> Address:
-    """Read an address."""
+    """Return the address that the text says; raise Invalid if it is none."""
     if text in ("*", "ALL"):
         return AllAgentsAddress()
     if text.startswith("team:"):

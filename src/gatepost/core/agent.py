@@ -1,7 +1,8 @@
 """
-What a resident is told to be: its model, its instructions, its tools, and how far it may go in one cycle.
+The configuration of a resident: its model, its instructions, its tools, and the limits of one cycle.
 
-An agent with a configuration is a resident: Gatepost thinks for it. One without is a guest, and reads its inbox itself.
+An agent with a configuration is a resident: Gatepost runs its think cycle. An agent without one is a guest, and reads
+its inbox itself.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from gatepost.core.budget import Budget
 from gatepost.core.event import Json
 from gatepost.core.times import SECOND, Duration, Instant
 
-#: the model that needs no key: deterministic, and says that it is a demo
+#: the model that needs no key; it is deterministic and says that it is a demo
 DEMO: Final = "demo"
 #: the model of an agent that is a Python function in some process
 CODE: Final = "code"
@@ -25,25 +26,25 @@ class ModelChoice(Struct, frozen=True, kw_only=True):
     name: str = DEMO
     #: of an OpenAI-compatible server
     base_url: str | None = None
-    #: the environment variable that holds its key, where it is not the provider's usual one
+    #: the environment variable that holds its key, if it is not the usual one of the provider
     key_env: str | None = None
     temperature: float | None = None
     #: tokens of one answer
     max_tokens: int | None = None
-    #: another model, for when this one fails again and again
+    #: another model, used after this one has failed several times in a row
     fallback: str | None = None
 
 
 class Execution(StrEnum):
-    """Who does what a tool says."""
+    """Who runs a tool."""
 
     #: the gateway calls a URL
     GATEWAY = "gateway"
-    #: somebody outside, who posts the result later
+    #: another program runs it, and posts the result later
     EXTERNAL = "external"
-    #: whoever reads the space does, and posts the result later
+    #: a reader of the space runs it, and posts the result later
     SPACE = "space"
-    #: a Python function in this process
+    #: it is a Python function in this process
     INTERNAL = "internal"
 
 
@@ -53,7 +54,7 @@ class ToolRequest(Struct, frozen=True, kw_only=True):
     url: str
     method: str = "POST"
     headers: Mapping[str, str] = {}
-    #: None sends the arguments as they are
+    #: None to send the arguments themselves
     body: Json = None
 
 
@@ -63,9 +64,9 @@ class Tool(Struct, frozen=True, kw_only=True):
     #: JSON Schema of the arguments
     schema: Json = field(default_factory=lambda: {"type": "object", "properties": {}})
     execution: Execution = Execution.EXTERNAL
-    #: whether the readers of the active space see it at work
+    #: whether readers of the active space see its calls
     visible: bool = True
-    #: whether the agent goes on without the result, which comes to its inbox
+    #: whether the agent continues without the result, which comes to its inbox
     is_async: bool = False
     timeout: Duration = 30 * SECOND
     request: ToolRequest | None = None
@@ -82,14 +83,14 @@ class ToolServer(Struct, frozen=True, kw_only=True):
 
 
 class MindRules(Struct, frozen=True, kw_only=True):
-    #: above so many tokens older cycles are replaced by their summaries
+    #: above this number of tokens, old cycles are replaced by their summaries
     max_tokens: int = 100_000
-    #: so many of the last cycles stay whole, if they fit
+    #: the number of latest cycles that stay whole, if they fit
     min_recent_cycles: int = 10
 
 
 class Phase(Struct, frozen=True, kw_only=True):
-    """From this step on, only these tools."""
+    """From this step on, the model may use these tools only."""
 
     step: int
     tools: tuple[str, ...]
@@ -97,9 +98,9 @@ class Phase(Struct, frozen=True, kw_only=True):
 
 class LoopRules(Struct, frozen=True, kw_only=True):
     max_steps: int = 20
-    #: tool calls of one reply
+    #: tool calls in one reply
     max_calls: int = 32
-    #: what a cycle may add to the mind it began with
+    #: tokens that a cycle may add to the mind it began with
     max_tokens: int = 50_000
     phases: tuple[Phase, ...] = ()
 
@@ -112,28 +113,29 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     servers: tuple[ToolServer, ...] = ()
     mind: MindRules = MindRules()
     loop: LoopRules = LoopRules()
-    #: without one it may spend what it wants
+    #: None for no limit
     budget: Budget | None = None
     skills: tuple[str, ...] = ()
 
 
 class Resident(Struct, frozen=True, kw_only=True):
-    """A resident as it stands."""
+    """A resident: its configuration and its present state."""
 
-    #: of its entity
+    #: the number of its entity
     number: int
     name: str
     display: str
     config: AgentConfig
-    #: grows with every change of the configuration
+    #: increases with every change of the configuration
     version: int
     paused_at: Instant | None = None
     #: cycles it has completed
     cycles: int = 0
-    #: what its mind weighs
+    #: tokens of its mind
     tokens: int = 0
-    #: failures of its model in a row; until when it rests because of them, or because its budget is used up
+    #: failures of its model in a row
     failures: int = 0
+    #: it rests until then, because its model failed or its budget is used up
     rest_until: Instant | None = None
-    #: how many items its next batch may have while a poisoned one is being looked for
+    #: the size of its next batch while a poisoned item is being looked for
     batch_limit: int | None = None

@@ -1,9 +1,9 @@
 """
-The configuration of a resident as a document: read from people and programs, shown to them, and stored.
+The configuration of a resident as a JSON document: parsed, written for people and programs, and stored.
 
-A document is read as a whole or not at all. The values of headers and environment variables are secrets: shown, they
-are masked (`Bearer ***`), and a mask that is sent back stands for the secret that is stored, as long as it goes to the
-same server: whoever may change an address without knowing the secret could have it sent to themselves.
+A document is accepted as a whole or not at all. The values of headers and environment variables are secrets. They are
+shown masked (`Bearer ***`), and a mask that is sent back stands for the stored secret, but only if the server is still
+the same: somebody who may change a URL without knowing the secret could otherwise have it sent to themselves.
 """
 
 import json
@@ -34,7 +34,7 @@ from gatepost.core.given import Given
 from gatepost.core.shape import Shape
 from gatepost.core.times import HOUR
 
-#: what every resident can do, whatever it is told to be: no tool of its own may be called so
+#: the tools that every resident has; no configured tool may have one of these names
 BUILT_IN_TOOLS: Final = frozenset(
     {
         *("enter_space", "send_message", "read_messages", "peek_inbox", "skip"),
@@ -43,7 +43,7 @@ BUILT_IN_TOOLS: Final = frozenset(
         *("ask_decision", "answer_decision", "set_gate", "resolve_gate"),
     }
 )
-#: more built-in tools, for those who have the skill
+#: skills, each of which adds built-in tools
 SKILLS: Final = ("routing",)
 #: the fields of a configuration
 FIELDS: Final = ("model", "description", "instructions", "tools", "mcp", "mind", "loop", "budget", "skills")
@@ -67,7 +67,7 @@ _PROVIDERS: Final = ("openai", "anthropic", "ollama")
 _MODEL_NAME: Final = re.compile(r"[!-~]{1,200}")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-#: a secret may keep the word that says what kind it is
+#: a masked secret keeps the word in front of it, such as Bearer
 _SECRET_SCHEME: Final = re.compile(r"([A-Za-z]{1,20}) \S+")
 _MODEL_HINT: Final = (
     "write PROVIDER:NAME, such as openai:gpt-5, anthropic:NAME or ollama:NAME, or demo, which needs no key"
@@ -93,14 +93,14 @@ def encode(config: AgentConfig) -> str:
 
 @lru_cache(maxsize=1_000)
 def decode(text: str) -> AgentConfig:
-    """Read what was encoded. The same text is read once: every cycle asks for it."""
+    """Return the configuration of an encoded text. The result is cached, because every cycle asks for it."""
     return parse(json.loads(text))
 
 
 def parse(document: Json, *, stored_config: AgentConfig | None = None, is_masked: bool = False) -> AgentConfig:
     """
-    Read a document, or say what is wrong with it. A masked secret is the stored one; where there is none it is an
-    error, unless the whole document is `masked`, as others are shown it.
+    Return the configuration of a document; raise Invalid with the first thing that is wrong. A masked secret becomes
+    the stored one. If none is stored it is an error, unless the whole document is masked (`is_masked`).
     """
     Given(document).json(_MAX_DOCUMENT_BYTES)
     fields = Given(document).fields(*FIELDS)
@@ -124,7 +124,7 @@ def parse(document: Json, *, stored_config: AgentConfig | None = None, is_masked
 
 
 def build_document(config: AgentConfig, *, mask_secrets: bool = False) -> dict[str, Any]:
-    """Write a configuration; `masked` is for everybody's eyes."""
+    """Return the configuration as a document; with `mask_secrets`, one that everybody may see."""
     shown_config = replace_secrets(config, _mask_secrets) if mask_secrets else config
     return {
         "model": _build_model_document(config.model),
@@ -140,7 +140,7 @@ def build_document(config: AgentConfig, *, mask_secrets: bool = False) -> dict[s
 
 
 def replace_secrets(config: AgentConfig, transform: Callable[[Mapping[str, str]], Mapping[str, str]]) -> AgentConfig:
-    """The same with others in place of its secrets: what its tools and servers are sent."""
+    """Return the configuration with transformed secrets: the headers and environments of its tools and servers."""
     tools = (
         replace(tool, request=replace(tool.request, headers=transform(tool.request.headers)) if tool.request else None)
         for tool in config.tools
@@ -152,7 +152,7 @@ def replace_secrets(config: AgentConfig, transform: Callable[[Mapping[str, str]]
 
 
 def _parse_model(node: Given) -> ModelChoice:
-    """A model, which may be as short as its name."""
+    """Return the model of a document, which is an object or only a name."""
     if node.is_absent or isinstance(node.value, str):
         return ModelChoice(name=_parse_model_name(node, None)) if not node.is_absent else ModelChoice()
     fields = node.fields("provider", "name", "model", "temperature", "maxTokens", "baseUrl", "keyEnv", "fallback")
@@ -179,7 +179,7 @@ def _parse_model(node: Given) -> ModelChoice:
 
 
 def _parse_model_name(node: Given, provider: str | None) -> str:
-    """`provider:name`; `demo` and `code` are both in one."""
+    """Return `PROVIDER:NAME`; `demo` and `code` have no name."""
     text = node.text(MAX_MODEL_LENGTH)
     if provider in (DEMO, CODE) and text in ("", provider):
         return provider
@@ -258,7 +258,7 @@ def _parse_request(node: Given, secrets: "_StoredSecrets", tool: str) -> ToolReq
 
 
 def _parse_url(node: Given) -> str:
-    """An address of the web. Who is called is not for the arguments of a tool to say."""
+    """Return the URL. Its host must be fixed: arguments of a tool do not decide which server is called."""
     text = node.text(_MAX_URL_BYTES)
     try:
         parts = urlsplit(text)
@@ -355,7 +355,7 @@ def _check_unique(node: Given, names: Iterable[str]) -> None:
 
 
 class _StoredSecrets:
-    """What is stored of the values that nobody is shown."""
+    """The secrets of the stored configuration, by tool or server."""
 
     def __init__(self, stored_config: AgentConfig, *, is_masked: bool) -> None:
         self._tools = {
@@ -380,7 +380,7 @@ class _StoredSecrets:
     def read_secrets(
         self, node: Given, stored_secrets: Mapping[str, str], name_pattern: re.Pattern[str]
     ) -> dict[str, str]:
-        """Names and secrets. No error quotes a secret."""
+        """Return the secrets of a document by name. No error quotes a secret."""
         if not isinstance(node.value, dict | None):
             node.reject("this is not an object", hint='write {"NAME": "value"}')
         secrets: dict[str, str] = {}
@@ -402,7 +402,7 @@ class _StoredSecrets:
 
 
 def _find_server(url: str | None) -> tuple[str, str] | None:
-    """The server that is sent what goes to a URL."""
+    """Return the server of a URL."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -410,7 +410,7 @@ def _find_server(url: str | None) -> tuple[str, str] | None:
 
 
 def mask(secret: str) -> str:
-    """What is shown of a secret: that there is one, and the word before it that is none."""
+    """Return what is shown of a secret: that there is one, and the word in front of it."""
     match = _SECRET_SCHEME.fullmatch(secret)
     return f"{match[1]} {_MASK}" if match else _MASK
 

@@ -1,17 +1,17 @@
 """
-Which of the waiting items make the next batch. A pure function, so that the rule can be read, and proved, alone.
+Select the pending items that make the next batch. It is a pure function, so the rule can be read and tested alone:
 
-    candidates -> every critical one -> up to the cap, in order, shared fairly -> shown in order
+    candidates -> all critical items -> up to the limit, in order, shared fairly -> shown in order
 
-*Which* items get in is decided by priority, then people before machines, then arrival. While a batch is capped, no
-source takes more than half of it as long as others wait. What got in is shown by priority and arrival.
+Priority decides which items are selected, then people come before machines, then arrival. While a batch is limited, no
+source takes more than half of it as long as others wait. Selected items are shown by priority and arrival.
 
-The budget (UTF-8 bytes) binds everything, critical items too: an item longer than a third of it is shown cut to that,
-and when the room runs out the rest stays pending and is announced in the header. A batch is never empty while
-something waits: the first item always fits.
+The budget (UTF-8 bytes) binds critical items too: an item longer than a third of it is cut to a third, and when the
+budget is used up, the rest stays pending and the header says how many. A batch is never empty while an item is pending:
+the first item always fits.
 
-The candidates are the first `4 x cap` in order, and, when there are more than those, the first few of at most 32 other
-sources, so that the cost of a claim does not grow with the backlog.
+The candidates are the first `4 x limit` items in order and, if there are more, the first few items of at most 32 other
+sources. So the cost of a claim does not grow with the backlog.
 """
 
 from collections import Counter
@@ -25,18 +25,18 @@ from gatepost.core.event import Priority
 #: items of a batch for a guest's hook, and for a resident
 GUEST_LIMIT: Final = 20
 RESIDENT_LIMIT: Final = 100
-#: bytes of a batch for a guest's hook: hosts cut at 10,000, be it bytes or UTF-16 units, of which there are never more
+#: bytes of a batch for a guest's hook: hosts cut at 10,000 bytes or UTF-16 units, and bytes are never fewer
 GUEST_BUDGET: Final = 9_000
-#: candidates looked at for each place in the batch
+#: candidates for each place in the batch
 CANDIDATES_PER_SLOT: Final = 4
-#: other sources whose first items are candidates too
+#: other sources whose first items are candidates
 MAX_OTHER_SOURCES: Final = 32
-#: how many items of each of them, unless these sources are few
+#: candidates from each of them; more if there are few sources
 HEADS_PER_SOURCE: Final = 4
 
-#: waiting items are counted up to this; past it the header says so with a plus
+#: pending items are counted up to this number; the header shows a plus beyond it
 COUNT_LIMIT: Final = 1_000
-#: bytes below which a budget has no room for an item and how to read the rest of it
+#: bytes: the smallest budget that has room for an item and for how to read the rest of it
 MIN_BUDGET: Final = 600
 
 _HEADER_SIZE: Final = 80
@@ -44,7 +44,7 @@ _MIN_LINE: Final = 160
 
 
 class Candidate(NamedTuple):
-    """What has to be known of an item to choose it. (A named tuple, because a claim makes hundreds of them.)"""
+    """What the selection needs to know of an item. (A named tuple, because a claim makes hundreds of them.)"""
 
     arrival: int
     priority: int
@@ -58,12 +58,12 @@ class Candidate(NamedTuple):
 
 class SelectedItem(Struct, frozen=True):
     arrival: int
-    #: the bytes it may be shown in, where its line is longer
+    #: the number of bytes to cut its line to; None if it is not longer
     size_limit: int | None = None
 
 
 def select_batch(candidates: Iterable[Candidate], *, limit: int, budget: int) -> list[SelectedItem]:
-    """Return what to show now, in the order to show it."""
+    """Return the items to show now, in the order to show them."""
     ranking = sorted(set(candidates), key=_rank)
     selection = _apply_limit(ranking, limit) if len(ranking) > limit else ranking
     return [
@@ -75,18 +75,18 @@ def select_batch(candidates: Iterable[Candidate], *, limit: int, budget: int) ->
 
 
 def is_crowded(candidates: Iterable[Candidate], limit: int) -> bool:
-    """Whether these cannot fill a batch without one source taking more than its share: then others matter."""
+    """Return True if the candidates fill a batch only when a source takes more than its share: then more are needed."""
     counts = Counter(item.source for item in candidates)
     return sum(min(count, compute_share(limit)) for count in counts.values()) < limit
 
 
 def compute_share(limit: int) -> int:
-    """What one source may take of a batch while others wait."""
+    """Return the number of items that one source may have in a batch while others wait."""
     return max(1, limit // 2)
 
 
 def count_lines_that_fit(budget: int) -> int:
-    """How many of the shortest lines a budget has room for."""
+    """Return how many of the shortest lines fit into a budget."""
     return budget // len('[System] ""\n') + 1
 
 
@@ -95,7 +95,7 @@ def _rank(item: Candidate) -> tuple[int, bool, int]:
 
 
 def _apply_limit(ranking: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """Every critical item, then up to the cap, half of it at most for one source while others wait."""
+    """Return all critical items, then others up to the limit; one source has at most half while others wait."""
     selection = [item for item in ranking if item.priority == Priority.CRITICAL]
     counts = Counter(item.source for item in selection)
     leftovers: list[Candidate] = []
@@ -112,7 +112,7 @@ def _apply_limit(ranking: Sequence[Candidate], limit: int) -> list[Candidate]:
 
 
 def _apply_budget(selection: Iterable[Candidate], budget: int) -> Iterable[tuple[Candidate, SelectedItem]]:
-    """As many as fit, each cut to a third of the budget; a critical one to what is left, if it still says something."""
+    """Yield as many items as fit, each cut to a third of the budget; a critical item may be cut to what is left."""
     room = budget - _HEADER_SIZE
     max_size = max(_MIN_LINE, room // 3)
     for item in selection:

@@ -1,9 +1,9 @@
 """
 A budget: what a resident may spend in an hour or a day (UTC).
 
-Tokens are prompt and completion of every request, as the runs count them; cycles are runs in which the model replied.
-What was spent is a sum over the runs of the period, so it survives whatever happens to a process. It is compared before
-every request: a request that is begun is finished, so a budget is exceeded by one request at most.
+Tokens are prompt and completion tokens of every request, as the runs count them; cycles are runs in which the model
+replied. The spending is a sum over the runs of the period, so a crash does not lose it. It is checked before every
+request, and a request is never interrupted, so a budget is exceeded by one request at most.
 """
 
 from typing import Literal
@@ -19,13 +19,13 @@ class Budget(Struct, frozen=True, kw_only=True):
     per: Literal["hour", "day"] = "day"
 
     def find_period(self, now: Instant) -> tuple[Instant, Instant]:
-        """Return when the period began that this instant is in, and when the next one begins."""
+        """Return the start of the period that contains this instant, and the start of the next one."""
         length = HOUR if self.per == "hour" else DAY
         start = now - now % length
         return start, start + length
 
     def is_spent(self, spending: "Spending", *, is_start: bool) -> bool:
-        """Return True if there is nothing left: no token for another request or, at its `beginning`, no cycle."""
+        """Return True if no token is left for another request or, at the start of a cycle (`is_start`), no cycle."""
         if self.tokens is not None and spending.tokens >= self.tokens:
             return True
         return is_start and self.cycles is not None and spending.cycles >= self.cycles

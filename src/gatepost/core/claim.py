@@ -1,4 +1,4 @@
-"""A claim: the right to read some items for a while, and the batch that was read under it."""
+"""A claim: the right to read some items for some time. A batch: the items of a claim."""
 
 from typing import Final
 
@@ -13,15 +13,15 @@ _MAX_OWNER_LENGTH: Final = 200
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """Whoever acks or releases it names its id, owner and fence."""
+    """To ack or release a claim, a caller gives its id, owner and fence."""
 
     id: str
     recipient: str
-    #: `drain` (a guest's, lapses), `session` (what a hook has printed, lapses later), `run` (a resident's, is resumed
-    #: instead) or `person`
+    #: `drain` (of a guest; lapses), `session` (printed by a hook; lapses later), `run` (of a resident; does not lapse,
+    #: the run resumes) or `person`
     kind: str
     owner: str
-    #: higher than that of every earlier claim on the same inbox
+    #: higher than the fence of every earlier claim on the same inbox
     fence: int
     taken_at: Instant
     deadline: Instant | None
@@ -31,14 +31,14 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """What was claimed, in the order to show it."""
+    """The claimed items, in the order to show them."""
 
-    #: None when nothing waited
+    #: None if nothing was pending
     claim: Claim | None
     items: tuple[Item, ...] = ()
-    #: for each item the characters it may be shown in, where its line is longer
+    #: for each item the number of bytes to cut its line to; None if it is not longer
     size_limits: tuple[int | None, ...] = ()
-    #: how many more wait, counted up to `batch.COUNTED`
+    #: the number of items that stay pending, counted up to `batch.COUNT_LIMIT`
     deferred_count: int = 0
     at: Instant
 
@@ -56,12 +56,12 @@ def check_owner(text: str) -> str:
 
 
 class RenderedBatch(Struct, frozen=True, kw_only=True):
-    """A batch as it is handed over, through whichever door: what an agent reads of it is written already."""
+    """A batch as clients receive it, with the text that an agent reads."""
 
-    #: None when nothing waited
+    #: None if nothing was pending
     claim: Claim | None
     items: tuple[Item, ...]
-    #: how many more wait
+    #: the number of items that stay pending
     deferred_count: int
     text: str
 

@@ -1,14 +1,14 @@
 """
-CloudEvents 1.0 over HTTP, taken out of their envelopes.
+CloudEvents 1.0 over HTTP: parse the three forms.
 
-The content type tells the three forms apart, and is asked before any header, as the specification has it:
+The content type says which form it is, and is checked before any header, as the specification says:
 
     application/cloudevents+json         structured: the body is the event, its attributes and its data
     application/cloudevents-batch+json   batch: an array of such events
     anything else, with ce-* headers     binary: the headers are the attributes, the body is the data
 
-Source and id together name an event for good. The source is a URI reference and so has no space in it, which is what
-makes `SOURCE ID` a name that no other pair can have.
+Source and id together identify an event for ever. The source is a URI reference and has no space in it, so no other
+pair can have the name `SOURCE ID`.
 """
 
 import re
@@ -36,7 +36,7 @@ _TEXT_TYPE: Final = re.compile(r"text/.+|application/(?:[^;/]+\+)?xml")
 class CloudEvent(Struct, frozen=True, kw_only=True):
     attributes: Mapping[str, str | int | float | bool]
     data: Json
-    #: whether the attributes were in the body, where a signature covers them
+    #: whether the attributes were in the body, which a signature covers
     is_structured: bool
 
     @property
@@ -49,7 +49,7 @@ class CloudEvent(Struct, frozen=True, kw_only=True):
 
 
 def unwrap(headers: Mapping[str, str], body: bytes) -> list[CloudEvent] | None:
-    """Return the events of a request (header names in lower case), or None when it is no CloudEvent at all."""
+    """Return the events of a request (header names in lower case); None if it is not a CloudEvent."""
     media_type = _parse_media_type(headers.get("content-type", ""))
     if media_type == "application/cloudevents+json":
         return [_parse_structured(strict.parse_json(body))]
@@ -110,7 +110,7 @@ def _parse_binary(headers: Mapping[str, str], body: bytes, media_type: str) -> C
 
 
 def _decode_header(value: str) -> str:
-    """Undo what a header needed: quotes with their backslashes (of older senders), then one round of percent signs."""
+    """Decode a header: quotes with backslashes (older senders write them), then percent encoding, once."""
     if match := _QUOTED_STRING.fullmatch(value):
         value = re.sub(r"\\(.)", r"\1", match[1])
     try:
@@ -135,7 +135,7 @@ def _decode_content(raw: bytes, media_type: str) -> Json:
 
 
 def _check_attributes(attributes: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Refuse what lacks a name, or has one that could be another's."""
+    """Return the attributes; raise Malformed if a required one is missing or a name is wrong."""
     if attributes.get("specversion") != "1.0":
         raise Malformed(
             f"CloudEvents of version {str(attributes.get('specversion'))[:20]!r} are not read here, only 1.0"
@@ -152,5 +152,5 @@ def _check_attributes(attributes: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _parse_media_type(text: str) -> str:
-    """The type without its parameters."""
+    """Return the media type without its parameters."""
     return text.partition(";")[0].strip().lower()

@@ -1,7 +1,7 @@
 """
-Whether a value is what a JSON Schema asks for, by the words that matter in the schema of a tool: type, enum, const,
-properties, required, additionalProperties, items, anyOf and oneOf. Other words are for the model to heed and for
-whoever does the work to check. A schema that makes no sense lets everything through.
+Check a value against a JSON Schema, by the keywords that matter for the arguments of a tool: type, enum, const,
+properties, required, additionalProperties, items, anyOf and oneOf. Other keywords guide the model, and the program that
+runs the tool checks them. A schema that makes no sense accepts everything.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _TYPES: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def check(schema: Json, value: Json, path: str = "") -> None:
-    """Raise Invalid with one sentence about the first thing that is wrong."""
+    """Raise Invalid with one sentence about the first part that does not conform."""
     if not isinstance(schema, dict):
         return
     _check_type(schema, value, path)
@@ -91,7 +91,7 @@ def _is_valid(schema: Json, value: Json) -> bool:
 
 
 def _is_equal(left_value: Json, right_value: Json) -> bool:
-    """Equal as JSON has it, where true is not 1."""
+    """Return True if both are the same JSON; true is not 1."""
     if isinstance(left_value, list) and isinstance(right_value, list):
         return len(left_value) == len(right_value) and all(map(_is_equal, left_value, right_value))
     if isinstance(left_value, dict) and isinstance(right_value, dict):

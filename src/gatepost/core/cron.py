@@ -1,19 +1,19 @@
 """
-When something recurs: five fields (minute, hour, day of month, month, day of week) read in a time zone.
+Cron expressions: five fields (minute, hour, day of month, month, day of week) in a time zone.
 
-A slot is an instant at which it is due. `cronsim` reads the fields and says which times of a wall clock they mean; what
-instants those are is said here, as cronsim and Debian's cron have it. On most days a time is one instant. When clocks
-change it may be none or two:
+A slot is an instant at which an expression is due. `cronsim` parses the fields and lists the matching times of a wall
+clock; this module converts them to instants, by the rules of cronsim and of Debian's cron. On most days a time of the
+clock is one instant. When clocks change it may be none or two:
 
-    due every so often (the minute or the hour begins with `*`)   fires whenever the clock shows a time that is meant:
-                                                                  not where it is left out, and twice where it is twice
-    due at fixed times (neither does)                             fires once: where the time is left out, as soon as the
-                                                                  clock has jumped over it; where it is twice, at first
+    interval (the minute or the hour begins with `*`)   fires whenever the clock shows a matching time: not at all where
+                                                        the clock skips it, and twice where the clock shows it twice
+    fixed time (neither begins with `*`)                fires once: where the clock skips the time, as soon as the clock
+                                                        has jumped over it; where it shows it twice, the first time
 
-So which instants are slots does not depend on when one asks, and `next` is always the first of them that is later.
-(cronsim's own reckoning with zones does depend on it in zones that change by half an hour, or at midnight.)
+So the slots do not depend on the moment of asking, and `find_next` always returns the first later slot. (In cronsim's
+own handling of zones they do depend on it, in zones that change by half an hour or at midnight.)
 
-What it takes to reckon is imported where it is used: most who handle plans never do.
+The libraries for this are imported where they are used: most programs that handle plans never need them.
 """
 
 from collections import deque
@@ -44,28 +44,28 @@ _MINUTE: Final = timedelta(minutes=1)
 
 
 class Cron(Struct, frozen=True):
-    #: five fields or an alias, as it was written
+    #: five fields or an alias
     expression: str
     #: a name of the IANA database
     zone: str = "UTC"
 
     def iter_slots(self, after: Instant) -> Iterator[Instant]:
-        """The slots later than an instant, in order; it ends when there is none for fifty years."""
+        """Yield the slots after an instant, in order; stop if there is none for fifty years."""
         for slot in _iter_candidates(_split_fields(self.expression), _load_zone(self.zone), after):
             if slot > after:
                 yield slot
                 after = slot
 
     def find_next(self, after: Instant) -> Instant | None:
-        """The first slot later than an instant."""
+        """Return the first slot after an instant; None if there is none for fifty years."""
         return next(self.iter_slots(after), None)
 
     def list_between(self, after: Instant, until: Instant) -> list[Instant]:
-        """The slots later than one instant and not later than another."""
+        """Return the slots after one instant, up to and including another."""
         return list(takewhile(lambda slot: slot <= until, self.iter_slots(after)))
 
     def list_latest(self, after: Instant, until: Instant, limit: int) -> list[Instant]:
-        """The last so many of the slots between two instants. Looks back no further than it has to, or twice that."""
+        """Return the last `limit` slots between two instants. It looks back at most twice as far as it has to."""
         span = HOUR
         while True:
             start = max(after, until - span)
@@ -76,7 +76,7 @@ class Cron(Struct, frozen=True):
 
 
 def parse(text: str, zone: str = "UTC") -> Cron:
-    """Read an expression; one that no day ever matches is refused."""
+    """Return the cron of an expression; raise Invalid if it is none, or if no day ever matches."""
     cron = Cron(" ".join(text.split()), _check_zone(zone))
     if len(_split_fields(cron.expression)) != 5 or len(cron.expression) > _MAX_LENGTH:
         raise Invalid(
@@ -93,7 +93,7 @@ def _split_fields(expression: str) -> list[str]:
 
 
 def _iter_candidates(fields: list[str], zone: tzinfo, after: Instant) -> Iterator[Instant]:
-    """Every slot later than an instant, and perhaps a few before it or twice."""
+    """Yield every slot after an instant, and perhaps a few before it, or some twice."""
     from cronsim import CronSim, CronSimError
 
     is_fixed_time = not any(field.startswith("*") for field in fields[:2])
@@ -101,8 +101,8 @@ def _iter_candidates(fields: list[str], zone: tzinfo, after: Instant) -> Iterato
         wall_times = CronSim(" ".join(fields), _to_wall_time(after, zone))
     except CronSimError as error:
         raise Invalid(f"{' '.join(fields)!r:.60} is not a schedule: {str(error).lower()}") from None
-    jump_target = wall_times.dt  # where the clock has jumped to: whatever it jumped over is due then
-    second_instants: deque[Instant] = deque()  # the second of two, until it is their turn
+    jump_target = wall_times.dt  # where the clock has jumped to: skipped times are due then
+    second_instants: deque[Instant] = deque()  # of times that the clock shows twice; not yielded yet
     for wall_time in wall_times:
         instants = _to_instants(max(wall_time, jump_target), zone)
         while is_fixed_time and not instants:
@@ -118,8 +118,8 @@ def _iter_candidates(fields: list[str], zone: tzinfo, after: Instant) -> Iterato
 
 def _to_wall_time(instant: Instant, zone: tzinfo) -> datetime:
     """
-    A time of a clock in that zone that is not after anything later than the instant: what it shows then or, if it is
-    going to show the same again, what it showed that much earlier.
+    Return a time of the clock in a zone from which no later slot is missed: what the clock shows at the instant or, if
+    it will show the same time again, what it showed so much earlier.
     """
     local = (_EPOCH + instant * _MICROSECOND).astimezone(zone)
     repeated_span = _get_offset(local, 0) - _get_offset(local, 1)
@@ -127,7 +127,7 @@ def _to_wall_time(instant: Instant, zone: tzinfo) -> datetime:
 
 
 def _to_instants(wall_time: datetime, zone: tzinfo) -> tuple[Instant, ...]:
-    """When the clock in that zone shows a time: once, twice, or never."""
+    """Return the instants at which the clock in a zone shows a time: one, two or none."""
     local = wall_time.replace(tzinfo=zone)
     first, second = _get_offset(local, 0), _get_offset(local, 1)
     if first < second:
@@ -159,7 +159,7 @@ def _check_zone(zone: str) -> str:
 
 @cache
 def _load_zone_names() -> dict[str, str]:
-    """Every zone under its name in lower case, and under its city alone where that is nobody's name."""
+    """Return the zones by name in lower case, and by city alone if no zone has that name."""
     from zoneinfo import available_timezones
 
     zones = sorted(available_timezones(), reverse=True)

@@ -1,16 +1,16 @@
 """
-A decision: a question to people or agents, and a gate that keeps whoever asked from stopping until it is answered.
+A decision: a question to people or agents, and a gate that keeps the asker from stopping until it is answered.
 
-A round of it is one question and at most one answer. The first valid answer counts, whichever door it comes through;
-an answer that asks for another round (`again`, with words) sends the question back, and whoever asked revises it:
+A round is one question and at most one answer. The first valid answer counts, through whichever door it comes. An
+answer that asks for another round (`again`, with words) sends the question back, and the asker revises it:
 
     asked --answer, default--> answered              the gate is resolved
           --rejection, withdrawal--> ...             the gate is withdrawn
           --deadline without a default--> expired    the gate is expired
-          --nobody is left to answer--> orphaned     the gate is orphaned
+          --nobody can answer--> orphaned            the gate is orphaned
           --again--> revising --revision--> asked    at most three rounds
 
-What was asked is known by its hash, so that nobody answers a question that has changed under their eyes.
+A question has a hash, so that nobody answers a question that changed while they read it.
 """
 
 import hashlib
@@ -45,14 +45,14 @@ class DecisionOutcome(StrEnum):
     DEFAULTED = "defaulted"
     EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
-    #: nobody is left who could answer, or who asked
+    #: nobody can answer any more, or the asker is gone
     ORPHANED = "orphaned"
-    #: another round is wished for
+    #: another round is requested
     AGAIN = "again"
 
     @property
     def gate_ending(self) -> Ending | None:
-        """How the gate ends by it; None where it does not."""
+        """How the gate of the decision ends; None if it does not end."""
         match self:
             case DecisionOutcome.ANSWERED | DecisionOutcome.DEFAULTED:
                 return Ending.RESOLVED
@@ -68,7 +68,7 @@ class DecisionOutcome(StrEnum):
 
 class DecisionStatus(StrEnum):
     PENDING = "pending"
-    #: it was sent back, and whoever asked has to ask it anew
+    #: it was sent back, and the asker has to revise it
     REVISING = "revising"
     ANSWERED = "answered"
     REJECTED = "rejected"
@@ -84,12 +84,12 @@ class Option(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """How a round ended."""
+    """The end of a round."""
 
     outcome: DecisionOutcome
     option: str | None
     text: str | None
-    #: None when nobody did anything: at the deadline
+    #: None if it ended by itself, at the deadline
     by: str | None
     at: Instant
     iteration: int
@@ -104,30 +104,30 @@ class Decision(Struct, frozen=True, kw_only=True):
     respondents: tuple[str, ...]
     question: str
     options: tuple[Option, ...]
-    #: whether it may be answered in words
+    #: whether words are an answer
     free_text: bool
     urgency: Priority
-    #: the option that counts when nobody answers in time
+    #: the option that counts if nobody answers in time
     default: str | None
     deadline: Instant | None
     context: str | None
-    #: of the question as it stands
+    #: of the present question
     context_hash: str
     ref: Ref | None
     #: the guest session that asked
     session: str | None
-    #: the round, from 1 on
+    #: the number of the round, from 1
     iteration: int
-    #: what was said by whoever sent the last round back
+    #: the words of the respondent who sent the last round back
     guidance: str | None
     created_at: Instant
-    #: of all rounds, in order
+    #: the answers of all rounds, in order
     answers: tuple[Answer, ...]
     number: int = 0
 
     @property
     def last_answer(self) -> Answer | None:
-        """How the round that stands ended, or the one that followed without being asked."""
+        """The answer that ended the present round, or a later round that was never asked; None while it is open."""
         return self.answers[-1] if self.answers and self.answers[-1].iteration >= self.iteration else None
 
     @property
@@ -144,11 +144,11 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether its gate is still pending."""
+        """True while its gate is pending."""
         return self.status in (DecisionStatus.PENDING, DecisionStatus.REVISING)
 
     def is_overdue(self, now: Instant) -> bool:
-        """Whether its deadline has passed and nobody has written down yet what becomes of it."""
+        """Return True if the deadline has passed and the end is not recorded yet."""
         return self.is_open and self.deadline is not None and self.deadline <= now
 
     def find_label(self, option: str) -> str:
@@ -156,7 +156,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     @property
     def viewers(self) -> frozenset[str]:
-        """Who may see it: who asked, and who was asked."""
+        """The names of entities that may see it: the asker and the respondents."""
         return frozenset((self.asker, *self.respondents))
 
     def has_viewer(self, name: str) -> bool:
@@ -164,12 +164,12 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A decision to ask for or, in a revision, the question as it shall stand. A deadline is said in one way."""
+    """A decision to ask for, or the new question of a revision. Give `deadline` or `within`, not both."""
 
     question: str
     options: tuple[Option, ...] = ()
     free_text: bool = False
-    #: addresses: names or teams; by default whoever owns the one who asks. A revision goes to those who were asked
+    #: addresses: names or teams; by default the owner of the asker. A revision goes to the same respondents
     respondents: tuple[str, ...] = ()
     urgency: Priority = Priority.NORMAL
     default: str | None = None
@@ -181,18 +181,18 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class AnswerSpec(Struct, frozen=True, kw_only=True):
-    """An answer as somebody gives it: an option, words, or both; words that ask for another round; or a rejection."""
+    """An answer to give: an option, words, or both; words that ask for another round; or a rejection."""
 
     option: str | None = None
     text: str | None = None
     again: bool = False
     reject: bool = False
-    #: of the question that was read; None to answer it as it stands
+    #: of the question that was read; None to answer the present one
     context_hash: str | None = None
 
 
 def check_question(question: Question, *, current_deadline: Instant | None = None) -> Question:
-    """Return the question if it can be answered; `until` is the deadline that stays if it names none."""
+    """Return the question if it can be answered. `current_deadline` stays if the question names none."""
     if not text.has_visible_text(question.question):
         raise Invalid("there is nothing in the question")
     _check_text("question", question.question, _MAX_QUESTION_LENGTH)
@@ -226,7 +226,7 @@ def check_question(question: Question, *, current_deadline: Instant | None = Non
 
 
 def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
-    """What a reply to the question as it stands comes to, or why it does not count."""
+    """Return the outcome of an answer to the present question; raise Invalid or Conflict if it does not count."""
     ids = [option.id for option in decision.options]
     has_text = text.has_visible_text(spec.text or "")
     if spec.text is not None:
@@ -253,25 +253,25 @@ def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
 
 
 def hash_question(question: str, options: Sequence[Option], ref: Ref | None, context: str | None) -> str:
-    """What a question is known by: question, options, reference and context."""
+    """Return the hash of a question, its options, reference and context."""
     ref_parts = [ref.type, ref.id] if ref is not None else None
     document = [question, [[option.id, option.label, option.description] for option in options], ref_parts, context]
     return hashlib.sha256(json.dumps(document, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def build_event_key(decision: Decision, iteration: int) -> str:
-    """By which the question of a round is known in an inbox, and its answer in another."""
+    """Return the dedup key of the events for a round: of its question, and of its answer."""
     return f"decision:{decision.id}:{iteration}"
 
 
 def parse_event_key(key: str) -> str | None:
-    """The id of the decision that an event with this key would be about."""
+    """Return the id of the decision that has events with this key; None if it is another kind of key."""
     parts = key.split(":")
     return parts[1] if parts[0] == "decision" and len(parts) == 3 else None
 
 
 def render_question(decision: Decision) -> str:
-    """A decision as those who are asked read it, in one piece of text."""
+    """Return the text that respondents read."""
     sentences = [decision.question]
     if decision.options:
         options = [
@@ -290,13 +290,13 @@ def render_question(decision: Decision) -> str:
 
 
 def render_answer(decision: Decision, answer: Answer) -> str:
-    """What was answered, as whoever asked reads it: the label of the option, and the words."""
+    """Return the text that the asker reads: the label of the option, and the words."""
     label = decision.find_label(answer.option) if answer.option is not None else None
     return " - ".join(part for part in (label, answer.text) if part)
 
 
 def describe_answer(decision: Decision) -> dict[str, Json]:
-    """Who answered what, for whoever was late."""
+    """Return who answered what, for a respondent who was late."""
     last_answer = decision.last_answer
     assert last_answer is not None
     return {

@@ -1,9 +1,9 @@
 """
-Dedup keys: whose a key is, and how it is stored (I3).
+Dedup keys: the owner of a key, and how the key is stored (I3).
 
-A repeat is found by the unique pair of recipient and stored key. So whoever could use another's stored key first would
-make what the other says later vanish as a repeat. Therefore a key is stored behind a prefix that says whose it is, and
-nobody chooses the prefix: it follows from the credential, or from the road by which the key came.
+A repeat is found by the unique pair of recipient and stored key. So a caller who could use the stored key of another
+caller first would make the other's later push vanish as a repeat. Therefore a key is stored with a prefix that names
+its owner, and nobody chooses the prefix: it follows from the credential, or from the transport of the push.
 
     by:{entity}:{key}                      an agent's key, or a JWT: dedupKey and Idempotency-Key alike
     by:{agent}/trigger:{service}:{key}     a key that triggers this agent; all keys for one target are one caller
@@ -12,16 +12,16 @@ nobody chooses the prefix: it follows from the credential, or from the road by w
     {key}                                  the administrator (the command line, a program that embeds us, `--as`),
                                            signed webhooks (`svc:{trigger}:{delivery}`), and our own verbs
 
-Why no two of them meet: a name of an entity has neither `:` nor `/`, and the colons of a service's name are written
-otherwise, so where a prefix ends is never in doubt. A plain key never begins like a prefix, because `check` refuses
-that from everybody: also from those whose key would stand behind a prefix anyway, since it can only be a stored key
-that somebody copied by mistake, and would never be recognised as the repeat that they meant.
+Why no two keys are confused: the name of an entity has neither `:` nor `/`, and the colons in the name of a service are
+escaped, so the end of a prefix is never in doubt. A plain key never begins like a prefix, because `check` refuses that
+from every caller: also from callers whose key gets a prefix anyway, because such a key can only be a stored key that
+was copied by mistake, and would never be recognised as the intended repeat.
 
-Plain keys are shared by those who may do anything here: whoever has the administrator's key needs no key of ours to
-make something vanish.
+Plain keys are shared by all who act as the administrator. They may do anything here, and need no dedup key to make an
+event vanish.
 
-What everybody sees is the stored key: JSON, spools, exports and `Nats-Msg-Id`. An import takes stored keys as they are,
-because only the administrator imports.
+Stored keys are what everybody sees: in JSON, spools, exports and `Nats-Msg-Id`. An import takes stored keys as they
+are, because only the administrator imports.
 """
 
 import json
@@ -31,32 +31,32 @@ from typing import Final
 from gatepost.core.event import Push
 from gatepost.errors import Invalid
 
-#: characters of a key as it is given, without a prefix
+#: characters of a key, without a prefix
 MAX_LENGTH: Final = 512
 
 REDIS: Final = "redis:"
 NATS: Final = "nats:"
-#: how a stored key begins that is not plain
+#: the prefixes of stored keys that are not plain
 PREFIXES: Final = ("by:", REDIS, NATS)
 
 
 def build_entity_prefix(name: str) -> str:
-    """Return the prefix of what an entity pushes with a credential of its own."""
+    """Return the prefix for pushes of an entity with its own credential."""
     return f"by:{name}:"
 
 
 def build_trigger_prefix(agent: str, service: str) -> str:
-    """Return the prefix of what a service says to an agent with a key that can only trigger this agent."""
+    """Return the prefix for pushes of a service with a key that can only trigger this agent."""
     return f"by:{agent}/trigger:{escape(service)}:"
 
 
 def escape(service: str) -> str:
-    """Write the name of a service without a colon; no two names become the same."""
+    """Return the name of a service without colons. Different names stay different."""
     return service.replace("%", "%25").replace(":", "%3A")
 
 
 def check(key: str) -> None:
-    """Refuse a key that was given from outside and looks like a stored one."""
+    """Raise Invalid if a key from outside looks like a stored key with a prefix."""
     for prefix in PREFIXES:
         if key.startswith(prefix):
             raise Invalid(
@@ -67,9 +67,9 @@ def check(key: str) -> None:
 
 def build_alert_key(push: Push) -> str:
     """
-    Return the key of an alert that was pushed without one: the same alert again is a repeat while the first one is
-    remembered. It is the same if it says the same about the same thing, equally urgently; an alert that gets more
-    urgent is another one.
+    Return the key of an alert that was pushed without one. The same alert again is a repeat while the first is
+    remembered. Alerts are the same if subject, content, data, reference and priority are equal: an alert that gets more
+    urgent is another alert.
     """
     parts = [push.subject, push.content, push.data, str(push.ref) if push.ref else None, push.priority.value]
     text = json.dumps(parts, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Who has an inbox: an agent, a human or a service."""
+"""An entity: an agent, a human or a service that has an inbox."""
 
 from enum import StrEnum
 
@@ -14,14 +14,14 @@ class EntityKind(StrEnum):
 
 
 class Entity(Struct, frozen=True, kw_only=True):
-    #: what other rows refer to; never shown
+    #: the number that other rows refer to; never shown
     number: int
     name: str
     kind: EntityKind
     display: str
     team: str | None = None
     role: str | None = None
-    #: the name of whoever is told when something is wrong with it
+    #: the name of the entity that is alerted when something is wrong with this one
     owner: str | None = None
     aliases: tuple[str, ...] = ()
     created_at: Instant

@@ -1,4 +1,4 @@
-"""Words of which there are a few, and no others."""
+"""Enums that people write."""
 
 from enum import StrEnum
 from typing import Any, ClassVar, Self
@@ -7,7 +7,7 @@ from gatepost.errors import Invalid
 
 
 class ParsedEnum(StrEnum):
-    """A closed choice that people write; `what` says what something else is not."""
+    """A string enum with `parse`. `description` is the noun of the error message: "'x' is not a kind of gate"."""
 
     _description: ClassVar[str]
 

@@ -1,9 +1,9 @@
 """
-An event: one thing that happened, as it is told to everybody it concerns.
+An event: one thing that happened.
 
-An event is stored once; each recipient has an `Item` that says where it stands with them. What kind of thing happened
-is its `type`; `body(event)` reads type, content and data together as one of a closed union, so that whoever handles
-events can `match` on them and be told by the type checker what was forgotten.
+An event is stored once; each recipient has an `Item` with its own state. The `type` says what kind of thing happened.
+`parse_body` reads type, content and data together as a member of a closed union, so that a handler can `match` on it
+and the type checker finds a case that is missing.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Priority(IntEnum):
 
     @staticmethod
     def parse(text: str | int) -> "Priority":
-        """Read `0` to `4` or a word (`critical`, `high`, `normal`, `low`, `fyi`)."""
+        """Return the priority of `0` to `4` or of a word (`critical`, `high`, `normal`, `low`, `fyi`)."""
         word = str(text).strip().lower()
         for priority in Priority:
             if word in (str(priority.value), priority.name.lower()):
@@ -54,19 +54,19 @@ class EventType(ParsedEnum, description="a type of event"):
 
 
 class Trust(ParsedEnum, description="a trust"):
-    """How far the text may be trusted; it is always data, never an instruction of ours."""
+    """How far the text may be trusted. It is always data, never an instruction of Gatepost."""
 
     OWNER = "owner"
     MEMBER = "member"
     EXTERNAL = "external"
 
 
-#: what Gatepost itself tells of; whoever else tells of it is outside
+#: the types that Gatepost itself sends; from anybody else they are external
 _GATEPOST_TYPES: Final = frozenset((EventType.SPACE_MESSAGE, EventType.PLAN, EventType.SERVICE))
 
 
 def get_trust(type: EventType, sender: str | None) -> Trust:
-    """Return the trust of what somebody pushes; only Gatepost's own verbs give another."""
+    """Return the trust of a push from outside. Only verbs of Gatepost set another trust."""
     return Trust.EXTERNAL if type in _GATEPOST_TYPES and sender is None else Trust.MEMBER
 
 
@@ -80,7 +80,7 @@ class ItemState(ParsedEnum, description="a state"):
 
 
 class Ref(Struct, frozen=True):
-    """What an event is about, such as `task:0.0.123`."""
+    """The subject of an event in another system, such as `task:0.0.123`."""
 
     type: str
     id: str
@@ -97,7 +97,7 @@ class Ref(Struct, frozen=True):
 
 
 class Route(Struct, frozen=True):
-    """Where a reply has to go: a channel and a session on it."""
+    """Where a reply goes: a channel, and a session on it."""
 
     channel: str
     session: str
@@ -110,18 +110,18 @@ class Sender(Struct, frozen=True):
 
 
 class Outsider(Struct, frozen=True, kw_only=True):
-    """Who a source outside says it was. It is no entity of ours, whatever it is called."""
+    """The sender that an outside source names. It is never an entity of ours, whatever its name."""
 
     id: str
     name: str
-    #: `human`, `agent`, or whatever the source calls it
+    #: `human`, `agent`, or another word of the source
     kind: str
 
 
 class Event(Struct, frozen=True, kw_only=True):
     id: str
     type: EventType
-    #: the program or system it came through; the sender is who it came from
+    #: the program or system that it came through; the sender is the author
     source: str
     sender: Sender | None = None
     subject: str | None = None
@@ -130,12 +130,12 @@ class Event(Struct, frozen=True, kw_only=True):
     priority: Priority = Priority.NORMAL
     key: str | None = None
     created_at: Instant
-    #: when it happened, where its source says so
+    #: when it happened, if its source says so
     source_time: Instant | None = None
     expires_at: Instant | None = None
     ref: Ref | None = None
     route: Route | None = None
-    #: how many events led to this one
+    #: the number of events that led to this one
     hops: int = 0
     trust: Trust = Trust.MEMBER
     wakes: bool = True
@@ -144,12 +144,12 @@ class Event(Struct, frozen=True, kw_only=True):
 
     @property
     def occurred_at(self) -> Instant:
-        """When it happened: the source's own time, else when it was created."""
+        """When it happened: the time of its source, or else when it was created."""
         return self.created_at if self.source_time is None else self.source_time
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """Who took an item, and when."""
+    """Who received an item, and when."""
 
     #: `drain`, `session`, `run` or `person`
     kind: str
@@ -159,7 +159,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """Where one event stands with one recipient."""
+    """One event in the inbox of one recipient."""
 
     event: Event
     recipient: str
@@ -171,35 +171,35 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class Push(Struct, frozen=True, kw_only=True):
-    """A wish to tell somebody something; it becomes an event when it is accepted."""
+    """A request to deliver something. It becomes an event when it is accepted."""
 
     to: str
     type: EventType = EventType.EVENT
     source: str
-    #: the name of the entity it is from
+    #: the name of the sending entity
     sender: str | None = None
     subject: str | None = None
     content: str = ""
     data: Json = None
     priority: Priority = Priority.NORMAL
-    #: a repeat of this key for the same recipient is recognised
+    #: a second push with this key to the same recipient is a repeat
     key: str | None = None
-    #: what the key is stored behind, so that nobody else can take it first (`core/dedup.py`)
+    #: is stored in front of the key, so that no other caller can use the key first (`core/dedup.py`)
     key_prefix: str = ""
-    #: the source's own time, where it has one
+    #: when it happened, if the source says so
     occurred_at: Instant | None = None
     ttl: Duration | None = None
-    #: in place of a `ttl`, for what was on its way before it came here
+    #: instead of `ttl`, for an event that was created before it came here
     expires_at: Instant | None = None
     ref: Ref | None = None
     route: Route | None = None
-    #: how many events led to it; if an agent sends it, at least as many as reached that one lately
+    #: the number of events that led to it; for an agent, at least as many as reached its inbox lately
     hops: int = 0
     trust: Trust = Trust.MEMBER
 
 
 class Delivery(Struct, frozen=True):
-    """What a push meant for one recipient: with a duplicate, the event is the one that was there first."""
+    """The result of a push for one recipient. Of a duplicate, `event` is the first event."""
 
     name: str
     event: str
@@ -207,12 +207,13 @@ class Delivery(Struct, frozen=True):
 
 
 class PushResult(Struct, frozen=True):
-    """What a push came to. A broadcast has no deliveries yet: each agent takes it when it next looks."""
+    """The result of a push. A broadcast has no deliveries yet: each agent takes it at its next claim."""
 
     event: str
     deliveries: tuple[Delivery, ...] = ()
-    #: of a broadcast: its number, and whether it was there before
+    #: of a broadcast: its number
     broadcast: int | None = None
+    #: of a broadcast: whether it was pushed before
     duplicate: bool = False
 
 
@@ -222,7 +223,7 @@ class Posted(Struct, frozen=True, kw_only=True):
     message: str
     seq: int | None
     text: str
-    #: who said it, if it came from outside
+    #: the author, if it came from outside
     outsider: Outsider | None = None
 
 
@@ -277,7 +278,7 @@ class Ended(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True, kw_only=True):
-    """An alert, an event, a word from an agent or from the system: a source and a text."""
+    """An alert, an event, or a text from an agent or from the system."""
 
     type: EventType
     source: str
@@ -288,7 +289,7 @@ Body = Posted | Due | Called | Returned | Mailed | Noted | Heard | Answered | En
 
 
 class _Data(Struct, frozen=True):
-    """The data of an event, read with defaults for what is missing and an error for what is of the wrong kind."""
+    """The data of an event. A missing field has a default; a field of the wrong type is an error."""
 
     type: EventType
     fields: Mapping[str, Json] = {}
@@ -317,7 +318,7 @@ class _Data(Struct, frozen=True):
 
 
 def parse_body(event: "Event | Push") -> Body:
-    """Read an event as what it is. Missing fields fall back on source, subject and content."""
+    """Return the typed body of an event. Missing fields fall back on source, subject and content."""
     data = _Data(event.type, event.data if isinstance(event.data, Mapping) else {})
     match event.type:
         case EventType.SPACE_MESSAGE:

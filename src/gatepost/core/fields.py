@@ -1,4 +1,4 @@
-"""The fields of a document that somebody else wrote, read with an error for what is missing or of the wrong kind."""
+"""Read the fields of a document from outside; raise Invalid if a field is missing or of the wrong type."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,7 +14,7 @@ _MAX_INTEGER: Final = 2**53
 
 class Fields(Struct, frozen=True):
     document: Mapping[str, Any]
-    #: whether one of ours wrote it: its texts may hold whatever JSON can
+    #: whether Gatepost wrote it: then its texts may hold all that JSON can
     is_trusted: bool = False
 
     def value(self, name: str) -> Any:

@@ -1,16 +1,15 @@
 """
-What other programs leave for an agent on a transport: a JSON object in one of two forms.
+Events that other programs put on a transport for an agent: JSON objects in one of two forms.
 
     {"eventId": "...", "type": "...", "timestamp": "2026-02-18T15:06:55Z", "data": {...}}
     {"id": "...", "type": "...", "source": "...", "content": "...", "priority": 2,
      "timestamp": 1707858243000, "dedup_key": "...", "ttl_seconds": 600}
 
-The second is a line of a spool (`core/spool_line.py`). Either may have `subject`, `content`, `source`,
-`priority`, `data`.
-What is left out gets its default; what is of the wrong kind is an error that says which field it is.
+The second form is a line of a spool (`core/spool_line.py`). Both may have `subject`, `content`, `source`, `priority`
+and `data`. A missing field gets its default; a field of the wrong type is an error that names it.
 
-The key begins with the transport it came by, so that it can take the key of nothing else. The event is from outside:
-whoever it names as its sender is shown as an outsider, and its time is what its source says.
+The dedup key begins with the name of the transport, so that it cannot be the key of another push. The event is
+external: its sender is shown as an outsider, and its time is what its source says.
 """
 
 from typing import Any, Final
@@ -20,19 +19,19 @@ from gatepost.core.event import Event, EventType, Priority, Push, Trust
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT, SECOND, Duration, Instant, parse_instant
 from gatepost.errors import Invalid, Malformed, TooLarge
 
-#: how the keys begin of what came by JetStream, and therefore need not be put there again
+#: transports; keys of events from JetStream begin so, and these events are not sent there again
 NATS: Final = "nats"
 REDIS: Final = "redis"
 
-#: bytes that are worth reading; the limits of an event are lower
+#: bytes of an entry; the limits of an event are lower
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _MILLISECOND: Final = 1_000
 
 
 def read_push(raw: bytes, to: str, *, transport: str, fallback_key: str | None = None) -> Push:
     """
-    Read what was left for an address, or raise what is wrong with it. `place` names it where it names itself not, the
-    same whenever it is read again.
+    Return the push of an entry for an address; raise Invalid, Malformed or TooLarge if it is wrong. `fallback_key` is
+    the key of an entry that has none; it must be the same whenever this entry is read again.
     """
     if len(raw) > _MAX_BYTES:
         raise TooLarge(f"the entry is {len(raw)} bytes, over the limit of {_MAX_BYTES}")
@@ -64,12 +63,12 @@ def read_push(raw: bytes, to: str, *, transport: str, fallback_key: str | None =
 
 
 def is_from_transport(event: Event, transport: str) -> bool:
-    """Return True if the event was left on that transport by another program."""
+    """Return True if another program put the event on that transport."""
     return event.key is not None and event.key.startswith(f"{transport}:")
 
 
 def _read_key(document: dict[str, Any], is_line: bool, fallback_key: str | None) -> str:
-    """What it is called by whoever left it: a repeat has the same name."""
+    """Return the key that the other program gave the entry: a repeat has the same key."""
     if not is_line:
         return _read_identity(document, "eventId")
     for field in ("dedup_key", "id"):
@@ -88,7 +87,7 @@ def _read_identity(document: dict[str, Any], field: str) -> str:
 
 
 def _parse_milliseconds(value: Any) -> Instant | None:
-    """A time in milliseconds; 0 is the default of programs that do not know it. Others write it as everywhere else."""
+    """Return a time in milliseconds, or in RFC 3339. 0 is the default of programs that do not know the time."""
     if value is None or value == 0:
         return None
     if isinstance(value, str):

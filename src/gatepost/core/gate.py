@@ -1,24 +1,24 @@
 """
-A gate: a named condition that keeps somebody from stopping until it has ended.
+A gate: a named condition that keeps its owner from stopping until the gate has ended.
 
-    pending --+-- resolved    what it waits for has come
+    pending --+-- resolved    its condition is met
               +-- expired     its deadline came first
-              +-- orphaned    what it waits for is gone, or whom it holds
+              +-- orphaned    its condition cannot be met any more, or its owner is gone
               `-- withdrawn   it is not needed any more
 
-What a gate waits for depends on its kind, and `awaits` says which:
+The condition depends on the kind, and `awaits` says what exactly the gate waits for:
 
-    human      that somebody resolves it: a name, which may be the agent it holds; by default whoever owns that one
+    human      somebody resolves it: a name, which may be its owner; by default the owner of its owner
     decision   the answer to a decision: its id; asking makes such a gate
     timer      its own deadline, which resolves it
-    event      an event of its owner's that comes later: TYPE or TYPE:SOURCE
+    event      a later event to its owner: TYPE or TYPE:SOURCE
     mail       mail to its owner from a sender: a name
-    command    a command that ends with 0 (1 says not yet): the command line
+    command    a command that exits with 0 (1 means not yet): the command line
     ci         a run or a pull request on GitHub: run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME, of a
                repository that is listed in the setting gates.ci
 
-Whether a pending gate holds now is a pure function of what is stored and of the time (`Gate.holds`): a deadline counts
-though nobody may be alive to write down that it has passed.
+Whether a pending gate holds now is a pure function of the stored gate and the time (`Gate.holds`): a deadline counts
+even if no process was running to record that it has passed.
 """
 
 import re
@@ -34,15 +34,15 @@ from gatepost.core.event import EventType
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT, Duration, Instant, format_rfc3339
 from gatepost.errors import Invalid
 
-#: how it begins what somebody is told who wants to stop and may not
+#: the beginning of the text for an agent that wants to stop and may not
 BLOCKED_HEADING: Final = "You cannot stop yet:"
 
 _MAX_NAME_LENGTH: Final = 200
 _MAX_TEXT_LENGTH: Final = 4_000
-#: how the reminder begins that a resident is shown before it ends its cycle
+#: the beginning of the reminder for a resident before it ends its cycle
 REMINDER_HEADING: Final = "Before you end this cycle:"
 
-#: gates that are named to whoever they hold
+#: gates that the text for their owner names
 _MAX_SHOWN_GATES: Final = 20
 _CI_TARGET: Final = re.compile(r"(run|pr):([0-9]{1,20})(?:@([A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}))?")
 
@@ -65,25 +65,25 @@ class Ending(StrEnum):
 
 
 class AtDeadline(ParsedEnum, description="something to do at a deadline"):
-    #: it ends as expired and lets go
+    #: it ends as expired
     OPEN = "open"
-    #: whoever owns the one it holds is alerted, once, and it stays
+    #: the owner of its owner is alerted, once, and the gate still holds
     ESCALATE = "escalate"
 
 
 class FailMode(ParsedEnum, description="a way to fail"):
-    """Whether a gate holds that nobody can look at: its command is broken, its store out of reach."""
+    """Whether a gate holds that cannot be checked: its command is broken, its store cannot be reached."""
 
     OPEN = "open"
     CLOSED = "closed"
 
 
 class Resolution(Struct, frozen=True, kw_only=True):
-    """How a gate ended. There is one, and the first counts."""
+    """The end of a gate. A gate has one; the first counts."""
 
     ending: Ending
     reason: str
-    #: who ended it; None when it ended by itself
+    #: who ended it; None if it ended by itself
     by: str | None
     at: Instant
 
@@ -92,25 +92,26 @@ class Gate(Struct, frozen=True, kw_only=True):
     id: str
     name: str
     kind: GateKind
-    #: whom it keeps from stopping
+    #: the entity that it keeps from stopping
     owner: str
-    #: None for the house
+    #: None for Gatepost itself
     made_by: str | None
     awaits: str | None
-    #: what its owner is told
+    #: the text for its owner
     instruction: str
-    #: who else is told when it ends
+    #: the entities, beside its owner, that get an event when it ends
     waiters: tuple[str, ...]
     deadline: Instant | None
     at_deadline: AtDeadline
     fail: FailMode
-    #: why the last look at it failed; None when it did not
+    #: why the last check failed; None if it did not
     trouble: str | None
     escalated_at: Instant | None
     created_at: Instant
     resolution: Resolution | None
-    #: links of the chain of events that it goes on with when it ends by itself, and since when it is so long
+    #: hops of the event that it sends if it ends by itself
     hops: int = 0
+    #: since when the chain has so many hops
     hops_at: Instant = 0
     number: int = 0
 
@@ -119,18 +120,18 @@ class Gate(Struct, frozen=True, kw_only=True):
         return self.resolution is None
 
     def is_overdue(self, now: Instant) -> bool:
-        """Whether its deadline has passed and nobody has written down yet what becomes of it."""
+        """Return True if the deadline has passed and the end is not recorded yet."""
         return self.is_pending and self.deadline is not None and self.deadline <= now
 
     def holds(self, now: Instant) -> bool:
-        """Whether its owner may not stop now."""
+        """Return True if its owner may not stop now."""
         if not self.is_pending or (self.trouble is not None and self.fail is FailMode.OPEN):
             return False
         return not self.is_overdue(now) or (self.at_deadline is AtDeadline.ESCALATE and self.kind is not GateKind.TIMER)
 
     @property
     def viewers(self) -> frozenset[str]:
-        """Who may see it: whom it holds, who made it, who resolves it, who waits for it."""
+        """The names of entities that may see it: its owner, its maker, its resolver and its waiters."""
         resolver = self.awaits if self.kind is GateKind.HUMAN else None
         return frozenset(name for name in (self.owner, self.made_by, resolver, *self.waiters) if name is not None)
 
@@ -139,11 +140,11 @@ class Gate(Struct, frozen=True, kw_only=True):
 
 
 class GateSpec(Struct, frozen=True, kw_only=True):
-    """A gate to make. A deadline is said as an instant or as how long from now."""
+    """A gate to make. Give `deadline` or `within`, not both."""
 
     name: str
     kind: GateKind = GateKind.HUMAN
-    #: by default whoever makes it
+    #: by default its maker
     owner: str | None = None
     awaits: str | None = None
     instruction: str = ""
@@ -155,28 +156,28 @@ class GateSpec(Struct, frozen=True, kw_only=True):
 
 
 class ConditionMet(Struct, frozen=True):
-    """What a gate waits for has come."""
+    """The gate can be resolved."""
 
     reason: str
 
 
 class ConditionGone(Struct, frozen=True):
-    """What a gate waits for will not come any more."""
+    """The condition cannot be met any more."""
 
     reason: str
 
 
 class ConditionPending(Struct, frozen=True):
-    pass
+    """The condition is not met yet."""
 
 
 class CheckFailed(Struct, frozen=True):
-    """It could not be seen."""
+    """The condition could not be checked."""
 
     reason: str
 
 
-#: what a look at a gate has shown
+#: the result of checking a gate
 CheckResult = ConditionMet | ConditionGone | ConditionPending | CheckFailed
 
 
@@ -185,12 +186,12 @@ class CiTarget(Struct, frozen=True, kw_only=True):
 
     kind: str
     id: str
-    #: OWNER/NAME; None for the one that belongs to the folder
+    #: OWNER/NAME; None for the repository of the folder
     repository: str | None
 
 
 def check_spec(spec: GateSpec) -> GateSpec:
-    """Return the wish if such a gate can be, whoever it is about."""
+    """Return the spec if such a gate is possible; raise Invalid if not. Names are not looked up."""
     check_name(spec.name)
     check_text("instruction", spec.instruction)
     if spec.kind is GateKind.DECISION:
@@ -242,7 +243,7 @@ def check_text(field: str, value: str) -> str:
 
 
 def resolve_deadline(now: Instant, deadline: Instant | None, within: Duration | None) -> Instant | None:
-    """When a deadline is that may be said in either way."""
+    """Return the deadline, which callers give as an instant or as a duration from now."""
     if deadline is not None and within is not None:
         raise Invalid("a deadline is said in one way, not in two", hint="give deadline or within")
     if within is not None:
@@ -255,7 +256,7 @@ def resolve_deadline(now: Instant, deadline: Instant | None, within: Duration | 
 
 
 def parse_awaited_event(awaits: str) -> tuple[EventType, str | None]:
-    """The type of event that a gate waits for, and the source if only one counts."""
+    """Return the type of the awaited event, and its source if only one source counts."""
     type_name, colon, source = awaits.partition(":")
     if colon and not source:
         raise Invalid(f"{awaits!r:.60} names no source", hint=_AWAITS_HINTS[GateKind.EVENT])
@@ -275,7 +276,7 @@ def is_repository(name: str) -> bool:
 
 
 def explain_refusal(target: CiTarget, allowed_repositories: Sequence[str]) -> str | None:
-    """Return why GitHub is not asked about this; None if its repository is one of those allowed."""
+    """Return why GitHub is not asked about the target; None if its repository is allowed."""
     if target.repository is None:
         return f"{f'{target.kind}:{target.id}'!r} names no repository"
     if target.repository.lower() not in map(str.lower, allowed_repositories):
@@ -284,7 +285,7 @@ def explain_refusal(target: CiTarget, allowed_repositories: Sequence[str]) -> st
 
 
 def render_blocked_stop(gates: Sequence[Gate]) -> str:
-    """What somebody is told who wants to stop and may not: a line for each gate that holds, up to a few."""
+    """Return the text for an agent that wants to stop and may not: a line for each gate that holds, up to 20."""
     head = "a gate is" if len(gates) == 1 else f"{len(gates)} gates are"
     overflow_lines = [f"- and {len(gates) - _MAX_SHOWN_GATES} more"] if len(gates) > _MAX_SHOWN_GATES else []
     return "\n".join(
@@ -293,7 +294,7 @@ def render_blocked_stop(gates: Sequence[Gate]) -> str:
 
 
 def render_reminder(gates: Sequence[Gate]) -> str:
-    """Write what a resident is told, once, of gates that it can do something about before it ends its cycle."""
+    """Return the text that reminds a resident, once, of gates that it can still do something about in this cycle."""
     head = "a gate of yours is" if len(gates) == 1 else f"{len(gates)} gates of yours are"
     lines = [
         f"{_render_gate(gate)}; resolve it with resolve_gate" if gate.kind is GateKind.HUMAN else _render_gate(gate)

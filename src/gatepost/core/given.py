@@ -1,9 +1,9 @@
 """
-A JSON document from outside, taken apart field by field. Whatever is wrong with it is one sentence that says where:
+Read a JSON document from outside field by field. Every error is one sentence that says where the problem is:
 
     tools[2].timeout: '-3s' is not a duration
 
-Null is the same as a field that is left out. A misspelt field is an error, and its hint is the nearest known one.
+Null is the same as a missing field. An unknown field is an error, and its hint is the nearest known name.
 """
 
 import json
@@ -21,19 +21,19 @@ from gatepost.errors import Invalid
 
 
 class Given(Struct, frozen=True):
-    """A value, and where it was found: `` is the whole document."""
+    """A value, and its path: an empty path is the whole document."""
 
     value: Any
     path: str = ""
 
     def reject_value(self, problem: str, *, hint: str | None = None) -> NoReturn:
-        """Refuse the value; `what` follows it, such as `is not a duration`."""
+        """Raise Invalid that quotes the value; `problem` follows it, such as `is not a duration`."""
         raise Invalid(
             f"{self.path or 'the document'}: {quote_value(self.value, show_items=False)} {problem}", hint=hint
         )
 
     def reject(self, problem: str, *, hint: str | None = None) -> NoReturn:
-        """Refuse it without quoting it: it may be secret, or missing."""
+        """Raise Invalid without quoting the value: it may be secret, or missing."""
         raise Invalid(f"{self.path or 'the document'}: {problem}", hint=hint)
 
     @property
@@ -41,7 +41,7 @@ class Given(Struct, frozen=True):
         return self.value is None
 
     def fields(self, *field_names: str) -> "GivenFields":
-        """An object that has these fields, and no others."""
+        """Return the fields of an object that may have these fields only."""
         value = {} if self.value is None else self.value
         if not isinstance(value, dict):
             self.reject_value("is not an object")
@@ -53,7 +53,7 @@ class Given(Struct, frozen=True):
         return GivenFields(self, value)
 
     def members(self, limit: int) -> Iterator[tuple[str, "Given"]]:
-        """The fields of an object whose names are anybody's."""
+        """Yield the members of an object that may have any names."""
         value = {} if self.value is None else self.value
         if not isinstance(value, dict):
             self.reject_value("is not an object")
@@ -73,7 +73,7 @@ class Given(Struct, frozen=True):
         return (Given(item, f"{self.path}[{index}]") for index, item in enumerate(value))
 
     def text(self, limit: int, *, default: str = "") -> str:
-        """A string of at most so many bytes."""
+        """Return a string of at most `limit` bytes."""
         if self.value is None:
             return default
         if not isinstance(self.value, str):
@@ -113,7 +113,7 @@ class Given(Struct, frozen=True):
         return float(self.value)
 
     def duration(self, maximum: Duration, *, default: Duration) -> Duration:
-        """A duration such as `30s`, or whole milliseconds."""
+        """Return a duration, written as `30s` or as whole milliseconds."""
         if self.value is None:
             return default
         if isinstance(self.value, int) and not isinstance(self.value, bool):
@@ -130,7 +130,7 @@ class Given(Struct, frozen=True):
         return length
 
     def json(self, limit: int) -> Json:
-        """Any JSON, of at most so many bytes, that can be stored and sent on."""
+        """Return any JSON value of at most `limit` bytes that can be stored and sent."""
         try:
             size = len(json.dumps(self.value, ensure_ascii=False, allow_nan=False).encode())
         except (TypeError, ValueError, RecursionError):
@@ -143,7 +143,7 @@ class Given(Struct, frozen=True):
 
 
 class GivenFields(Struct, frozen=True):
-    """The fields of an object, those included that are not there."""
+    """The fields of an object, missing ones included."""
 
     parent: Given
     value: dict[str, Any]

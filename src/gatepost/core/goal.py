@@ -1,4 +1,4 @@
-"""What an agent works towards, in its own words."""
+"""A goal of an agent, in its own words."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ class Goal(Struct, frozen=True, kw_only=True):
     id: str
     description: str
     status: GoalStatus = GoalStatus.ACTIVE
-    #: higher is more
+    #: higher is more important
     priority: int = 0
     created_at: Instant
     updated_at: Instant
@@ -33,7 +33,7 @@ class Goal(Struct, frozen=True, kw_only=True):
 
 
 class GoalSpec(Struct, frozen=True, kw_only=True):
-    """A goal to make or, with an id, what to change of one: whatever is None stays as it is."""
+    """A goal to make or, with an id, to change: fields that are None stay as they are."""
 
     id: str | None = None
     description: str | None = None
@@ -42,7 +42,7 @@ class GoalSpec(Struct, frozen=True, kw_only=True):
 
 
 def check_description(description: str | None) -> str:
-    """Return the text if it can say what a goal is."""
+    """Return the text if it can be the description of a goal."""
     if description is None or not description.strip():
         raise Invalid("a goal needs a description")
     if len(description) > MAX_DESCRIPTION_LENGTH:

@@ -1,7 +1,7 @@
 """
-Identity: a prefix that says what it is, and a UUIDv7 that says when it was made.
+Ids: a prefix that names the kind, and a UUIDv7 that holds the time of creation.
 
-Only the listed prefixes exist, so that an id pasted into the wrong place is recognised as such.
+Only the listed prefixes exist, so that an id in the wrong place is recognised.
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ _HEX: Final = frozenset("0123456789abcdef")
 
 
 def mint(prefix: str, now: Instant, entropy: int) -> str:
-    """Make an id from a time and 74 random bits (any more are ignored)."""
+    """Return a new id from a time and 74 random bits (more bits are ignored)."""
     assert prefix in PREFIXES, prefix
     millis = (now // 1000) & 0xFFFF_FFFF_FFFF
     high, low = (entropy >> 62) & 0xFFF, entropy & 0x3FFF_FFFF_FFFF_FFFF

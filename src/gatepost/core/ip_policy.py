@@ -1,16 +1,17 @@
 """
-Which addresses an outgoing call may reach.
+The addresses that an outgoing call may reach.
 
-Whoever writes a URL decides where the gateway knocks, and the gateway stands inside the house: it can reach the
-metadata service of its cloud, the database beside it, itself. So link-local and metadata addresses are refused always,
-everything else that is not public unless it is allowed. An IPv6 address that stands for an IPv4 one is judged as that.
+The author of a URL decides where the gateway connects to, and the gateway runs inside the network: it can reach the
+metadata service of its cloud, the database beside it, and itself. So link-local and metadata addresses are always
+refused, and other addresses that are not public are refused unless the settings allow them. An IPv6 address that stands
+for an IPv4 address is classified as that IPv4 address.
 """
 
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
-#: where clouds keep what only the machine itself should know, other than at a link-local address
+#: metadata services of clouds that are not at a link-local address
 _METADATA_ADDRESSES: Final = frozenset(
     map(
         ip_address,
@@ -29,13 +30,13 @@ _NAT64_NETWORKS: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/
 
 class AddressScope(StrEnum):
     PUBLIC = "public"
-    #: of this machine or its network: reached only where that is allowed
+    #: of this machine or its network: allowed by a setting only
     PRIVATE = "private"
     NEVER = "never"
 
 
 def classify_address(text: str) -> AddressScope:
-    """Judge an address as it was resolved, never as it was written in a URL."""
+    """Return the scope of a resolved address. Never pass the text of a URL: it has to be resolved first."""
     address = _unwrap_ipv4(ip_address(text.partition("%")[0]))
     if address in _METADATA_ADDRESSES or address.is_link_local or address.is_multicast or address.is_unspecified:
         return AddressScope.NEVER
@@ -49,7 +50,7 @@ def classify_address(text: str) -> AddressScope:
 
 
 def _unwrap_ipv4(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The IPv4 address that an IPv6 address stands for: mapped, compatible, 6to4, Teredo or NAT64."""
+    """Return the IPv4 address that an IPv6 address stands for: mapped, compatible, 6to4, Teredo or NAT64."""
     if isinstance(address, IPv4Address):
         return address
     if address.ipv4_mapped is not None:

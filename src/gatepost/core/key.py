@@ -1,8 +1,8 @@
 """
-A key: a secret that stands for somebody. Only its hash is kept, and the few characters by which a person tells it from
-others; whoever made it is shown it once.
+A key: a secret that authenticates a caller. Only its hash is stored, and a short prefix by which people tell keys
+apart; the maker of a key sees it once.
 
-A key is 256 random bits, so its hash needs neither salt nor stretching: there is nothing to guess.
+A key is 256 random bits, so its hash needs neither salt nor stretching: it cannot be guessed.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from gatepost.errors import Invalid
 
 KeyKind = Literal["admin", "agent", "trigger", "public"]
 
-#: whom a ring is for that says that a key, or whoever it stands for, has changed
+#: the recipient of a signal that says that a key, or the entity of a key, has changed
 TOPIC: Final = "keys:"
 
-#: `sk_` or `pk_` and eight characters, by which a key is listed
+#: `sk_` or `pk_` and eight characters, which lists show
 PREFIX_LENGTH: Final = 11
 _SECRET_FORM: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{43}")
 _MAX_NAME_LENGTH: Final = 200
@@ -31,9 +31,9 @@ class Key(Struct, frozen=True, kw_only=True):
     id: str
     prefix: str
     kind: KeyKind
-    #: who may be acted as (`agent`), or be triggered (`trigger`)
+    #: the entity that the key acts as (`agent`), or that it triggers (`trigger`)
     entity: str | None = None
-    #: the trigger it is for
+    #: the trigger that it is for
     trigger: str | None = None
     name: str = ""
     created_at: Instant
@@ -42,17 +42,17 @@ class Key(Struct, frozen=True, kw_only=True):
 
 
 def hash_secret(secret: str) -> str:
-    """What is kept of a secret."""
+    """Return the hash of a secret, which is what is stored."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_same_digest(digest: str, other_digest: str) -> bool:
-    """Compare two digests in a time that says nothing about them."""
+    """Return True if two digests are equal. The time it takes says nothing about them."""
     return hmac.compare_digest(digest, other_digest)
 
 
 def check(kind: KeyKind, secret: str) -> str:
-    """Return the secret if it has the form of such a key; what it says otherwise does not show it."""
+    """Return the secret if it has the form of such a key; raise Invalid, without showing it, if not."""
     if not _SECRET_FORM.fullmatch(secret) or secret.startswith("pk_") != (kind == "public"):
         raise Invalid(
             f"this cannot be a key of the kind {kind!r}",
@@ -62,7 +62,7 @@ def check(kind: KeyKind, secret: str) -> str:
 
 
 def check_name(text: str) -> str:
-    """Return the text if it can be what a key is listed as."""
+    """Return the text if it can be the name of a key."""
     if len(text) > _MAX_NAME_LENGTH or not (text == "" or text.isprintable()):
         raise Invalid(
             f"{text[:60]!r} is not a name of a key", hint=f"use up to {_MAX_NAME_LENGTH} printable characters"
@@ -71,12 +71,12 @@ def check_name(text: str) -> str:
 
 
 def parse_reference(text: str) -> str:
-    """What a key is looked up by: its id, or the prefix of what may be all of it."""
+    """Return the id or the prefix by which to find a key. The text may be a whole key."""
     return text if text.startswith("key_") and text.isascii() and text.isprintable() else parse_prefix(text)
 
 
 def parse_prefix(text: str) -> str:
-    """The prefix of a key, of which the rest may have been given too."""
+    """Return the prefix of a key. The text is a prefix or a whole key."""
     match = _PREFIX_FORM.match(text)
     if match is None or len(text) not in (PREFIX_LENGTH, PREFIX_LENGTH + 35):
         raise Invalid("this is neither the id nor the prefix of a key", hint="`gatepost key list` shows both")

@@ -1,4 +1,4 @@
-"""A lease: one holder at a time, for as long as it keeps saying that it is there."""
+"""A lease: one holder at a time, as long as the holder renews it."""
 
 from msgspec import Struct
 
@@ -8,11 +8,11 @@ from gatepost.core.times import Instant
 class Lease(Struct, frozen=True, kw_only=True):
     name: str
     holder: str
-    #: higher than that of every holder before; whoever acts under a lease names it
+    #: higher than that of every earlier holder; every write under the lease gives it
     fence: int
     deadline: Instant
 
 
 def name_agent_lease(agent: str) -> str:
-    """The lease of whoever thinks for an agent."""
+    """Return the name of the lease under which a process runs the cycles of an agent."""
     return f"agent:{agent}"

@@ -1,4 +1,4 @@
-"""The rules an installation runs by. Verbs read them from `tx.limits`; settings fill them."""
+"""The limits of an installation. Settings fill them; verbs read them from `tx.limits`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from gatepost.core.times import DAY, MINUTE, Duration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    #: how long what has ended stays visible, and its dedup key known
+    #: how long an item stays visible after its end, and its dedup key known
     remember: Duration = DAY
-    #: failures of its own after which an item is dead
+    #: failures after which an item is dead
     attempts: int = 5
     #: how long an fyi item may wait before it wakes its recipient
     fyi_wait: Duration = DAY
-    #: how long a drain may take before its items go to the next one
+    #: how long a drain may take before another drain gets its items
     hold: Duration = MINUTE
-    #: links in a chain of events after which one no longer wakes
+    #: hops after which an event no longer wakes its recipient
     hops: int = 16
     #: bytes of content, as UTF-8
     content: int = 256 * 1024

@@ -1,4 +1,4 @@
-"""Something an agent has told itself to keep in mind, under a key of its own choosing."""
+"""A memory: a text that an agent stores for itself under a key."""
 
 from typing import Final
 

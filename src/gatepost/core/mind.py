@@ -1,12 +1,12 @@
 """
-What a mind is made of, and how it is kept small.
+The mind of a resident, and how it is kept small.
 
 A mind is a sequence of cycles; a cycle is a sequence of turns: what the agent was shown, what its model replied, what
-its tools returned. When the mind outgrows its limit, the oldest cycles are replaced by the summaries the agent itself
-ended them with. That is a pure function of what each cycle weighs, so that the rule can be read, and proved, alone:
+its tools returned. When the mind exceeds its limit, the oldest cycles are replaced by the summaries with which the
+agent itself ended them. That is a pure function of the weights of the cycles, so the rule can be read and tested alone:
 
-    [carried summaries] [old cycle] [old cycle] [recent] ... [recent]
-    [carried summaries + two more             ] [recent] ... [recent]
+    [summaries] [old cycle] [old cycle] [recent] ... [recent]
+    [summaries + two more             ] [recent] ... [recent]
 
 No model is called, and the journal keeps every cycle as it was.
 """
@@ -22,14 +22,14 @@ from gatepost.core.agent import MindRules
 from gatepost.core.text import count_bytes
 
 _HEADING: Final = "[EARLIER CYCLES: your own summaries, oldest first]"
-#: what is cut keeps so many characters
+#: characters that are kept of a text that is cut
 _CUT_LENGTH: Final = 500
 #: tokens that every message takes, however short it is
 _TOKENS_PER_MESSAGE: Final = 5
 
 
 class Prompt(Struct, frozen=True):
-    """Something the agent is shown: its inbox, or a note of ours."""
+    """A text that the agent is shown: its inbox, or a note of Gatepost."""
 
     text: str
     #: the events that are in it
@@ -39,11 +39,11 @@ class Prompt(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """A tool the model wants to use."""
+    """A call of a tool by the model."""
 
     id: str
     tool: str
-    #: JSON, as the model wrote it: it may be anything
+    #: the JSON that the model wrote; it may be anything
     arguments: str
 
 
@@ -53,21 +53,21 @@ class Usage(Struct, frozen=True):
 
 
 class ModelReply(Struct, frozen=True):
-    """What the model said."""
+    """A reply of the model."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
-    #: the model that said it
+    #: the name of the model
     model: str = ""
-    #: the message as the adapter of the model wants it back, word for word
+    #: the message as the adapter of the model needs it back, unchanged
     raw: str | None = None
-    #: calls beyond the limit of one reply, which are not done
+    #: calls beyond the limit of one reply, which are not run
     dropped_calls: int = 0
 
 
 class CallResult(Struct, frozen=True):
-    """What a call came to: JSON."""
+    """The result of a call, as JSON."""
 
     call: str
     tool: str
@@ -79,7 +79,7 @@ Turn = Prompt | ModelReply | CallResult
 
 
 class CycleWeight(Struct, frozen=True):
-    """What a cycle in the mind weighs, and what is left of it when it is old."""
+    """The tokens of a cycle in the mind, and the summary that replaces it when it is old."""
 
     run: int
     tokens: int
@@ -87,11 +87,11 @@ class CycleWeight(Struct, frozen=True):
 
 
 class MindSummaries(Struct, frozen=True, kw_only=True):
-    """What is left of the cycles up to and including `run`."""
+    """The summaries that replace the cycles up to and including `run`."""
 
     run: int = 0
     summaries: tuple[str, ...] = ()
-    #: summaries that were let go in the end, because even they were too many
+    #: summaries that were dropped, because even they were too many
     dropped_count: int = 0
 
     @property
@@ -100,7 +100,7 @@ class MindSummaries(Struct, frozen=True, kw_only=True):
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text has: four bytes each, and a little for every message."""
+    """Return about how many tokens a text has: one for four bytes, and a few for every message."""
     return count_bytes(text) // 4 + _TOKENS_PER_MESSAGE
 
 
@@ -120,7 +120,7 @@ def weigh(turn: Turn) -> int:
 
 
 def estimate_usage(usage: Usage, system: str, turns: Sequence[Turn], reply: ModelReply) -> Usage:
-    """Return the usage with what is 0 in it estimated, by weight, where it cannot be 0."""
+    """Return the usage; numbers that are 0 and cannot be 0 are estimated from the weight."""
     has_output = bool(reply.text or reply.calls)
     return Usage(
         prompt=usage.prompt if usage.prompt > 0 else estimate_tokens(system) + sum(map(weigh, turns)),
@@ -130,8 +130,8 @@ def estimate_usage(usage: Usage, system: str, turns: Sequence[Turn], reply: Mode
 
 def compact(cycles: Sequence[CycleWeight], mind_summaries: MindSummaries, rules: MindRules) -> MindSummaries:
     """
-    What to carry instead of old cycles, oldest first: the same as before while everything fits. What stays whole is
-    the last `recent` cycles, or as many of them as fit into half the limit, and always the last one.
+    Return the summaries that replace old cycles, oldest first; unchanged while everything fits. The last
+    `rules.min_recent_cycles` cycles stay whole, or as many of them as fit into half the limit, and always the last one.
     """
     if mind_summaries.tokens + sum(cycle.tokens for cycle in cycles) <= rules.max_tokens:
         return mind_summaries
@@ -161,7 +161,7 @@ def compact(cycles: Sequence[CycleWeight], mind_summaries: MindSummaries, rules:
 
 
 def render_summaries(mind_summaries: MindSummaries) -> Prompt | None:
-    """What is left of old cycles, as the agent is shown it."""
+    """Return the summaries of old cycles as the agent sees them; None if there are none."""
     if not mind_summaries.summaries and not mind_summaries.dropped_count:
         return None
     older_note = (
@@ -172,8 +172,8 @@ def render_summaries(mind_summaries: MindSummaries) -> Prompt | None:
 
 def trim_turns(turns: Sequence[Turn], token_limit: int) -> list[Turn]:
     """
-    The same turns, cut until they weigh no more than `most`, if that is enough: first the results of tools, from the
-    oldest on, then what old calls were made with.
+    Return the turns, cut until they have at most `token_limit` tokens, if cutting is enough: first the results of
+    tools, from the oldest on, then the arguments of old calls.
     """
     trimmed_turns = list(turns)
     excess = sum(map(weigh, turns)) - token_limit
@@ -188,7 +188,7 @@ def trim_turns(turns: Sequence[Turn], token_limit: int) -> list[Turn]:
 
 
 def take_recent_turns(turns: Sequence[Turn], token_limit: int) -> list[Turn]:
-    """As many of the last turns as weigh no more than `most`, from a prompt on: no result stands without its call."""
+    """Return the last turns that have at most `token_limit` tokens, from a prompt on: no result lacks its call."""
     start, weight = len(turns), 0
     for index in reversed(range(len(turns))):
         weight += weigh(turns[index])
@@ -206,7 +206,7 @@ def _cut_result(turn: Turn) -> Turn:
 
 
 def _cut_calls(turn: Turn) -> Turn:
-    """Arguments are JSON that a model wrote. Cut, they are other JSON, and the message is no longer word for word."""
+    """Cut the arguments of long calls. They become other JSON, so the message is no longer unchanged (`raw`)."""
     if not isinstance(turn, ModelReply) or all(len(call.arguments) <= 2 * _CUT_LENGTH for call in turn.calls):
         return turn
     calls = tuple(

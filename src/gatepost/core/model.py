@@ -1,4 +1,4 @@
-"""What a language model is asked, what it answers, and what the tools that it uses answer."""
+"""Requests to a language model, its output, and the results of its tools."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -10,17 +10,17 @@ from gatepost.core.mind import ModelReply, Turn
 
 
 class Trouble(StrEnum):
-    """Why a model failed. It decides how long to wait and whether an event is to blame."""
+    """Why a model failed. It decides how long to wait, and whether an event may be the cause."""
 
     #: too many requests, or a quota
     RATE_LIMIT = "rate_limit"
-    #: the server is overloaded, broken or out of reach
+    #: the server is overloaded, broken or unreachable
     OVERLOAD = "overload"
     #: the key is missing or wrong
     AUTH = "auth"
     #: the model will not or cannot answer this conversation
     CONTENT = "content"
-    #: the conversation is longer than the model can read; a part of it may do
+    #: the conversation is too long for the model; a part of it may fit
     LENGTH = "length"
     OTHER = "other"
 
@@ -30,7 +30,7 @@ class ModelFailed(Exception):
         super().__init__(reason)
         self.trouble = trouble
         self.reason = reason
-        #: seconds the server asked us to wait
+        #: seconds that the server asked to wait
         self.retry_after = retry_after
 
 
@@ -44,7 +44,7 @@ class ToolSpec(Struct, frozen=True):
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
-    """What the model is shown."""
+    """One request to the model."""
 
     system: str
     turns: Sequence[Turn]
@@ -60,7 +60,7 @@ class TextDelta(Struct, frozen=True):
 
 
 class CallDelta(Struct, frozen=True):
-    """More of a call: all of its arguments so far, which need not be whole JSON yet."""
+    """More of a call: all of its arguments so far, which may not be complete JSON yet."""
 
     call: str
     tool: str
@@ -71,15 +71,15 @@ ModelOutput = TextDelta | CallDelta | ModelReply
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """Who calls a tool: a parameter of this type is filled in for a Python function."""
+    """The caller of a tool. A Python function gets it as a parameter of this type."""
 
     agent: str
-    #: the same when the same call is made again, and no other call's
+    #: an id of the call: the same if this call is repeated, and different for every other call
     call: str
 
 
 class ToolResult(Struct, frozen=True):
-    """What a tool returned: any JSON, and whether it did what it was asked to do."""
+    """The result of a tool: any JSON, and whether the tool succeeded."""
 
     value: Json
     ok: bool = True

@@ -1,9 +1,9 @@
 """
-A plan: something an agent has told itself, or was told, to do later, once or again and again.
+A plan: an instruction that comes to its owner's inbox later, once or repeatedly.
 
-A plan says when in one of four ways: `runAfter` (a duration from now), `scheduledAt` (a time), `cron`, or `onGate`
-(when that gate is resolved). Each instant at which it is due is a slot, and a slot fires once. What becomes of slots
-that passed while nobody was there to fire them is a pure function, so that the rule can be read, and proved, alone:
+A plan has one of four schedules: `runAfter` (a duration from now), `scheduledAt` (a time), `cron`, or `onGate` (when
+that gate is resolved). Each instant at which it is due is a slot, and a slot fires once. What happens to slots that
+passed while no process was running is a pure function, so the rule can be read and tested alone:
 
     once only      fires, however late
     recurring      on time (at most a minute late): fires
@@ -27,9 +27,9 @@ from gatepost.core.event import Json
 from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant, parse_duration, parse_instant
 from gatepost.errors import Invalid
 
-#: how late a slot may be and still count as on time: ticking is not exact, and a gateway may just be restarting
+#: how late a slot may be and still count as on time: the scheduler is not exact, and a gateway may be restarting
 GRACE: Final = MINUTE
-#: how many slots of a plan fire at one time
+#: slots of a plan that fire at one time
 MAX_SLOTS: Final = 100
 
 _MAX_NAME_LENGTH: Final = 200
@@ -47,14 +47,14 @@ class CatchUp(ParsedEnum, description="a way to catch up"):
 
 class PlanStatus(ParsedEnum, description="a status of a plan"):
     PENDING = "pending"
-    #: it was to fire once, and has
+    #: it had one slot, which has fired
     COMPLETED = "completed"
     #: it could not fire: its owner is retired, its event was refused, or its gate ended without being resolved
     CANCELLED = "cancelled"
 
 
 class AfterDelay(Struct, frozen=True):
-    """So long from when it is set."""
+    """After this time, counted from when it is set."""
 
     delay: Duration
 
@@ -74,26 +74,26 @@ Schedule = AfterDelay | AtTime | Cron | OnGate
 
 class Plan(Struct, frozen=True, kw_only=True):
     id: str
-    #: the name of whose inbox it fires into
+    #: the name of the entity that gets its events
     owner: str
     name: str
     instruction: str
-    #: what it recurs by; None for one that fires once
+    #: None for a plan that fires once
     cron: str | None
     zone: str | None
     catch_up: CatchUp
     status: PlanStatus
-    #: the slot that fires next; None when it is over, or waits for its gate
+    #: the next slot; None if it has ended, or waits for its gate
     next_at: Instant | None
-    #: the slot that fired last, which is not when it fired
+    #: the last slot that fired, not the time at which it fired
     last_at: Instant | None
-    #: how many slots have fired
+    #: the number of slots that have fired
     fired: int
     created_at: Instant
     ended_at: Instant | None = None
-    #: the id of the gate that it waits for, or waited
+    #: the id of the gate that it waits for, or waited for
     gate: str | None = None
-    #: how long the chain of events is that it goes on with; one that recurs begins anew each time
+    #: hops of the event that it sends; a recurring plan begins a new chain each time
     hops: int = 0
     number: int = 0
 
@@ -103,12 +103,12 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def scheduled_at(self) -> Instant | None:
-        """The one slot of a plan that fires once, before and after."""
+        """The slot of a plan that fires once, before and after it has fired."""
         return None if self.cron is not None else self.last_at if self.next_at is None else self.next_at
 
 
 class PlanSpec(Struct, frozen=True, kw_only=True):
-    """A plan to make or, with an id, what to change of one: whatever is None stays as it is."""
+    """A plan to make or, with an id, to change: fields that are None stay as they are."""
 
     id: str | None = None
     name: str | None = None
@@ -118,14 +118,14 @@ class PlanSpec(Struct, frozen=True, kw_only=True):
 
 
 class Firing(Struct, frozen=True, kw_only=True):
-    """What a plan that is due comes to: the slots that fire now, and the one that fires next."""
+    """The slots of a due plan that fire now, and its next slot."""
 
     slots: tuple[Instant, ...]
     next_at: Instant | None
 
 
 def parse_spec(fields: Mapping[str, Json]) -> PlanSpec:
-    """Read a wish as programs write it: a name, perhaps an instruction, and one of the ways to say when."""
+    """Return the spec of a JSON object: a name, perhaps an instruction, and one of the four schedules."""
     for field, value in fields.items():
         if field not in _FIELDS:
             raise Invalid(f"{field!r:.60} is not a field of a plan", hint=f"use {', '.join(_FIELDS)}")
@@ -155,7 +155,7 @@ def parse_schedule(
     zone: str | None = None,
     on_gate: str | None = None,
 ) -> Schedule | None:
-    """Read when a plan is due: None when nothing is said, an error when it is said twice."""
+    """Return the schedule; None if there is none. Raise Invalid if there is more than one."""
     choices = [text for text in (run_after, scheduled_at, cron, on_gate) if text is not None]
     if len(choices) > 1:
         raise Invalid(f"a plan is due in one way, not in {len(choices)}", hint=_SCHEDULE_HINT)
@@ -171,7 +171,7 @@ def parse_schedule(
 
 
 def require_schedule(spec: PlanSpec) -> tuple[str, Schedule]:
-    """The name and the schedule, which a plan cannot be made without."""
+    """Return the name and the schedule, which a new plan needs."""
     if spec.name is None:
         raise Invalid("a plan needs a name")
     if spec.schedule is None:
@@ -190,7 +190,7 @@ def check_name(text: str) -> str:
 
 
 def find_first_slot(schedule: Schedule, now: Instant) -> Instant | None:
-    """The slot that fires first, seen from now; None as long as a gate has to say so."""
+    """Return the first slot after now; None if a gate decides it."""
     match schedule:
         case AfterDelay(delay):
             return now + delay
@@ -205,13 +205,13 @@ def find_first_slot(schedule: Schedule, now: Instant) -> Instant | None:
 
 
 def compute_firing(plan: Plan, now: Instant) -> Firing:
-    """What a plan comes to whose next slot has come."""
+    """Return what fires of a plan whose next slot is due."""
     assert plan.next_at is not None
     assert plan.next_at <= now
     cron = plan.recurrence
     if cron is None:
         return Firing(slots=(plan.next_at,), next_at=None)
-    # The slot that was promised fires even if the zone's rules have changed since, and it is none by them any more.
+    # The stored slot fires even if the rules of the zone have changed and it is no slot by the new rules.
     slots = [plan.next_at, *cron.list_latest(plan.next_at, now, MAX_SLOTS)][-MAX_SLOTS:]
     return Firing(slots=tuple(_apply_catch_up(plan.catch_up, slots, now)), next_at=cron.find_next(now))
 

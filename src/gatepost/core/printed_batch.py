@@ -1,9 +1,10 @@
 """
-A batch that a hook has printed and that no model is known to have read yet: what is needed to mark it as delivered when
-a reply proves it, and to show it again when none comes (`hooks/proof.py` has the rule).
+A batch that a hook has printed, while it is not known whether a model has read it. It holds what is needed to mark it
+as delivered when a reply proves that it was read, and to show it again if no reply comes (the rule is in
+`hooks/proof.py`).
 
-It is kept as a line of JSON beside the spool of its session. Hooks with nothing to do read that file too, so nothing is
-imported here that takes time.
+It is stored as a line of JSON beside the spool of its session. Hooks with nothing to do read that file too, so this
+module imports nothing that takes time.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from gatepost.core.times import Instant
 
-#: how a batch was settled, as long as the store has still to hear of it
+#: the outcome of a batch, until it is recorded in the store
 PROVED: Final = "proved"
 RELEASED: Final = "released"
 
@@ -21,32 +22,32 @@ class PrintedBatch(NamedTuple):
     #: the hook event that printed it
     event: str
     printed_at: Instant
-    #: when it counts as not read, if nothing is heard until then
+    #: when it counts as not read, if no proof comes before
     expires_at: Instant
     #: prompts in the session when it was printed
     prompts: int
-    #: what the host called the turn, where it names turns
+    #: the id of the turn, if the host has one
     turn: str | None = None
-    #: characters of the replies that the host had told of by then, where it tells
+    #: characters of replies that the host had reported by then, if it reports them
     replies: int = 0
-    #: the claim on those items that are in the store: its id, owner and fence
+    #: the claim on the items that are in the store: its id, owner and fence
     claim: tuple[str, str, int] | None = None
     #: the keys by which a repeat is recognised
     keys: tuple[str, ...] = ()
-    #: the lines that only the spool has, without their ends
+    #: lines that are only in the spool, without their line ends
     lines: tuple[bytes, ...] = ()
     #: `proved` or `released`
     outcome: str | None = None
 
 
 def encode_batch(batch: PrintedBatch) -> bytes:
-    """Return the batch as one line, its end included."""
+    """Return the batch as one line, with its line end."""
     lines = [line.decode(errors="surrogateescape") for line in batch.lines]
     return json.dumps(batch._asdict() | {"lines": lines}).encode() + b"\n"
 
 
 def decode_batches(content: bytes) -> list[PrintedBatch]:
-    """Return the batches of a file; a line that was cut short is none."""
+    """Return the batches of a file; an incomplete line is ignored."""
     batches: list[PrintedBatch] = []
     for line in content.splitlines():
         with suppress(ValueError, TypeError, AttributeError, LookupError, RecursionError):

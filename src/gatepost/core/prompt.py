@@ -1,9 +1,9 @@
 """
-What a resident is told before every cycle: who it is, where it is, what it wants, what it knows and how things work.
+The system prompt of a resident: who it is, its spaces, goals, memories and plans, and how things work.
 
-Everything in it that somebody else chose (names, titles, memories) is on one line of its own and quoted as in the inbox
-(`core/render.py`), so nobody can write a section of it. Only the instructions that its owner gave it stand as they are,
-and last.
+Every text in it that somebody else wrote (names, titles, memories) is on one line of its own and quoted as in the inbox
+(`core/render.py`), so nobody can add a section to it. Only the instructions of its configuration are shown as they are,
+and they come last.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from gatepost.core.plan import Plan
 from gatepost.core.render import quote, render_name
 from gatepost.core.times import Instant, format_rfc3339
 
-#: characters of one memory, goal or plan
+#: characters that are shown of one memory, goal or plan
 _MAX_TEXT_LENGTH: Final = 400
 
 _INSTRUCTIONS: Final = """\
@@ -54,18 +54,18 @@ class MemberFacts(Struct, frozen=True, kw_only=True):
 
 
 class SpaceFacts(Struct, frozen=True, kw_only=True):
-    """A space, and some of who is in it."""
+    """A space, and some of its members."""
 
     id: str
     name: str
     members: tuple[MemberFacts, ...]
-    #: whether there are others
+    #: whether it has other members
     has_more: bool = False
     is_archived: bool = False
 
 
 class AgentFacts(Struct, frozen=True, kw_only=True):
-    """What a resident is told about itself. Of what there may be much of, only the first; `more` names those."""
+    """What the prompt says about a resident. Long lists are cut; `incomplete_sections` names them."""
 
     name: str
     display: str
@@ -77,12 +77,12 @@ class AgentFacts(Struct, frozen=True, kw_only=True):
     goals: tuple[Goal, ...] = ()
     memories: tuple[Memory, ...] = ()
     plans: tuple[Plan, ...] = ()
-    #: the sections that leave something out
+    #: the sections that are cut
     incomplete_sections: frozenset[str] = frozenset()
 
 
 def render_system_prompt(facts: AgentFacts, now: Instant) -> str:
-    """Write the system prompt; sections with nothing in them are left out."""
+    """Return the system prompt, without empty sections."""
     sections = (
         ("IDENTITY", _render_identity(facts, now)),
         ("YOUR SPACES", _render_list(facts, "places", (_render_space(facts, space) for space in facts.spaces))),

@@ -1,22 +1,23 @@
 """
-What reached a guest by two roads, put together: lines of its session's spool, and items of its inbox in the store.
+Reconcile the two ways by which events reach a guest: lines of its session's spool, and items of its inbox in the store.
 
-    lines -> one per key -> what the store says of each -> choose a batch (`core/batch.py`) from both
-                            |- pending there      it is shown as the store has it: the store wins
-                            |- claimed            another reader has it now: the line waits
-                            |- ended, or gone     it was delivered, or is not worth reading any more: dropped
-                            `- never heard of     only the spool has it: shown as the line has it
+    lines -> one per key -> state in the store -> select a batch (`core/batch.py`) from both
+                            |- pending     shown as the store has it: the store wins
+                            |- claimed     another reader has it now: the line stays in the spool
+                            |- ended       it was delivered, or is not worth reading any more: dropped
+                            |- forgotten   dropped
+                            `- unknown     only the spool has it: shown as the line has it
 
-"Gone" can be said only of an event of ours, by its id: the store has forgotten it because it ended long ago. Anybody
-else's line that the store does not know is new, unless it is past its time. With the store out of reach, that is every
-line. Whatever the store says, a line whose key was shown in this session is dropped.
+Only an event of ours, which is recognised by its id, can be forgotten: the store has removed it because it ended long
+ago. A line of another program that the store does not know is new, unless it has expired. If the store cannot be
+reached, every line is new. In all cases, a line whose key was shown in this session is dropped.
 
-A key in a line is a stored one (`core/dedup.py`), and is believed: also `by:ann:k` in a line that ann never wrote.
-Whoever can write the spool of an agent has the rights of that agent's user, and could as well remove the file, or drain
-the inbox. Nor does it reach further: lines are held against the items of the agent that reads them, and nobody else's.
+A key in a line is a stored key (`core/dedup.py`), and is trusted: even `by:ann:k` in a line that ann did not write. A
+program that can write the spool of an agent has the rights of that agent's user, and could also remove the file or
+drain the inbox. And it reaches no further: lines are compared with the items of the reading agent only.
 
-Items of the store come first among those of one priority, in order of arrival; what only the spool has has no place in
-that order, and follows by its own time.
+Within a priority, items of the store come first, in order of arrival. Lines that only the spool has have no place in
+that order, and follow by their own time.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,23 +35,25 @@ from gatepost.core.spool_line import SpoolLine
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 
-#: arrivals of what only the spool has begin here, behind any that the store will ever give
+#: arrivals of lines that only the spool has begin here, after every arrival that the store will ever give
 FIRST_SPOOL_ARRIVAL: Final = 2**62
 
 
 class StoredState(Struct, frozen=True, kw_only=True):
-    """What the store says of a line."""
+    """The item of a line in the store."""
 
     arrival: int
     state: ItemState
 
 
 class SortedLines(Struct):
-    #: what only the spool has, in the order to show it
+    """The lines of a spool by what is to be done with them."""
+
+    #: lines that only the spool has, in the order to show them
     spool_only: list[SpoolLine] = []
     #: lines of items that are pending in the store, by arrival
     pending_lines: dict[int, SpoolLine] = {}
-    #: lines of items that another reader has at the moment
+    #: lines of items that another reader has claimed
     claimed_lines: list[SpoolLine] = []
 
 
@@ -58,27 +61,27 @@ class BatchLine(Struct, frozen=True, kw_only=True):
     """One line of a batch."""
 
     event: Event
-    #: the bytes it may be shown in, where it is longer
+    #: the number of bytes to cut it to; None if it is not longer
     size_limit: int | None
-    #: where only the spool has it
+    #: None if the store has it
     spool_line: SpoolLine | None = None
 
 
 class ReconciledBatch(Struct, frozen=True, kw_only=True):
-    """A batch from both roads, in the order to show it."""
+    """A batch of items and lines, in the order to show it."""
 
-    #: on what of it is in the store
+    #: the claim on those events that are in the store
     claim: Claim | None = None
     lines: tuple[BatchLine, ...] = ()
     #: lines that stay in the spool
     remaining_lines: tuple[SpoolLine, ...] = ()
-    #: how many more wait
+    #: the number of other pending events
     deferred_count: int = 0
     at: Instant
 
 
 def is_event_id(text: str) -> bool:
-    """Whether this is the id of an event."""
+    """Return True if this is the id of an event."""
     try:
         return bool(ids.check("evt", text))
     except Invalid:
@@ -93,8 +96,8 @@ def sort_lines(
     stored_states: Mapping[str, StoredState] | None,
 ) -> SortedLines:
     """
-    Say of each line what is to be done with it; what is in none of the three is dropped. `shown` are the keys that were
-    shown before; `known` what the store knows, by key and by id, None without it.
+    Sort the lines by what is to be done with them; a line that is in none of the three groups is dropped. `shown_keys`
+    are keys that this session has seen; `stored_states` are by key and by id, None if the store cannot be reached.
     """
     sorted_lines = SortedLines()
     for spool_line in _deduplicate(lines):
@@ -118,7 +121,7 @@ def sort_lines(
 
 
 def build_candidates(spool_only: Sequence[SpoolLine]) -> list[Candidate]:
-    """What only the spool has, as candidates for a batch."""
+    """Return candidates for lines that only the spool has."""
     return [
         _build_candidate(arrival, spool_lines.to_event(spool_line))
         for arrival, spool_line in enumerate(spool_only, start=FIRST_SPOOL_ARRIVAL)
@@ -134,7 +137,7 @@ def build_batch(
     items: Iterable[Item] = (),
     deferred_count: int = 0,
 ) -> ReconciledBatch:
-    """The batch that was chosen, of which these items could be claimed; whatever is not in it stays in the spool."""
+    """Return the batch of a selection, of which these items could be claimed. Other lines stay in the spool."""
     events = {item.event.arrival: item.event for item in items}
     spool_only = dict(enumerate(sorted_lines.spool_only, start=FIRST_SPOOL_ARRIVAL))
     batch_lines: list[BatchLine] = []
@@ -162,7 +165,7 @@ def build_batch(
 
 
 def _deduplicate(lines: Iterable[SpoolLine]) -> Iterator[SpoolLine]:
-    """The first line of each key; one without a key is like no other."""
+    """Yield the first line of each key, and every line without a key."""
     seen_keys: set[str] = set()
     for spool_line in lines:
         if spool_line.dedup_key is None or spool_line.dedup_key not in seen_keys:

@@ -1,16 +1,15 @@
 """
-How an event reads to an agent: one event, one line, and nothing in it can pretend to be another line.
+Render an event as an agent reads it: one event, one line, and nothing in it can pretend to be another line.
 
-Content is quoted as a JSON string, payloads are JSON, and a name that holds anything but letters, digits and a few
-harmless signs is quoted too, and so is the name of a space that reads like a line of ours (`[Mail]`, `[Gate g_3]`). A
-channel that nobody has registered could be called like a space, so it is named as what it is: `[Channel "family"]`. On
-top of what JSON escapes, every control character, every line separator, what cannot be seen (variation selectors and
-joiners, those of emoji too), private use, bidirectional marks, lone surrogates and `<` are written as `\\uXXXX`; so a
-line has no line break in it by any reading, no tag survives, and what looks like `[Space] Name (human):` inside a
-message stays inside its quotes.
+Content is quoted as a JSON string, and payloads are JSON. A name is quoted if it holds anything but letters, digits and
+a few harmless signs, and so is the name of a space that reads like another line (`[Mail]`, `[Gate g_3]`). An unknown
+channel could have the name of a space, so it is marked: `[Channel "family"]`. Beside what JSON escapes, these are
+written as `\\uXXXX`: control characters, line separators, invisible characters (variation selectors and joiners, those
+of emoji too), private use, bidirectional marks, lone surrogates and `<`. So no reader finds a line break in a line, no
+tag survives, and a text like `[Space] Name (human):` inside a message stays inside its quotes.
 
-What follows a line's content in brackets is ours to say. `(context "...")` is the prompt of a trigger, and is shown on
-what that trigger brought and nowhere else; what an asker adds to a question is shown as the asker's.
+Only Gatepost writes the brackets after the content. `(context "...")` is the prompt of a trigger, and is shown on
+events of that trigger only; what an asker adds to a question is shown as the asker's.
 
     [Family Space] Husam (human): "Tell Muhammad the meeting is at 3pm" (space family, message 41)
 """
@@ -53,21 +52,21 @@ _UNSAFE: Final = re.compile(
 )
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
-#: how lines of ours begin that name no space
+#: the beginnings of lines that name no space
 _RESERVED_NAME: Final = re.compile(r"(?:mail|system|telegram|cli|web|(?:decision|gate|channel)\s.*)", re.IGNORECASE)
 #: characters of the content, and of a name, in a preview
 _PREVIEW_CONTENT_LENGTH: Final = 50
 _PREVIEW_NAME_LENGTH: Final = 24
-#: the channels that people write on, as the house has registered them
+#: the known channels that people write on
 _CHANNELS: Final = frozenset(("telegram", "cli", "web"))
-#: how the dedup keys begin of what a trigger has brought, and of a question
+#: the beginnings of dedup keys of trigger events and of questions
 _TRIGGER_KEY_PREFIX: Final = "svc:"
 _DECISION_KEY_PREFIX: Final = "decision:"
 _TITLES: Final = {EventType.ALERT: "Alert", EventType.EVENT: "Event", EventType.AGENT: "Agent"}
 
 
 def render_event(event: Event, size_limit: int | None = None, *, rest_location: str | None = None) -> str:
-    """Write an event as one line; with `room`, in at most that many bytes, saying how to read the `rest`."""
+    """Return an event as one line; with `size_limit`, in at most that many bytes, with a note how to read the rest."""
     full_line = _render_full(event)
     if size_limit is None or (size := count_bytes(full_line)) <= size_limit:
         return full_line
@@ -80,14 +79,14 @@ def render_event(event: Event, size_limit: int | None = None, *, rest_location: 
 
 
 def measure(event: Event) -> int:
-    """Return how many bytes the line of an event has."""
+    """Return the number of bytes of an event's line."""
     return count_bytes(_render_full(event))
 
 
 def render_batch(
     items: Sequence[Item], *, at: Instant, deferred_count: int = 0, size_limits: Iterable[int | None] = ()
 ) -> str:
-    """Write a batch as one message: a header and a line for each event."""
+    """Return a batch as one text: a header and a line for each event."""
     line_limits = list(size_limits) or [None] * len(items)
     lines = (render_event(item.event, size_limit) for item, size_limit in zip(items, line_limits, strict=True))
     return "\n".join((render_header(len(items), deferred_count, at), *lines))
@@ -101,27 +100,27 @@ def render_header(count: int, deferred_count: int, at: Instant) -> str:
 
 
 def quote(text: str) -> str:
-    """Write text as a JSON string that stays on its line."""
+    """Return text as a JSON string without line breaks."""
     return escape_unsafe(_encode(text))
 
 
 def render_json(value: Json) -> str:
-    """Write any JSON value on one line."""
+    """Return any JSON value on one line."""
     return escape_unsafe(_encode(value))
 
 
 def render_name(text: str) -> str:
-    """Write a name as it is when it is harmless, quoted when it is not."""
+    """Return a name as it is if it is harmless, or else quoted."""
     return text if _PLAIN_NAME.fullmatch(text) and not _UNSAFE.search(text) else quote(text)
 
 
 def _render_space_name(text: str) -> str:
-    """Write the name of a space, quoted also when it would read like the beginning of another line."""
+    """Return the name of a space, quoted also if it reads like the beginning of another line."""
     return quote(text) if _RESERVED_NAME.fullmatch(text) else render_name(text)
 
 
 def _render_channel(text: str) -> str:
-    """Write the name of a channel, so that one that nobody has registered cannot pass for a space."""
+    """Return the name of a channel; an unknown channel is marked, so that it does not read like a space."""
     return text.capitalize() if text in _CHANNELS else f"Channel {quote(text)}"
 
 
@@ -180,7 +179,7 @@ def _render_full(event: Event) -> str:
 
 
 def preview(event: Event) -> str:
-    """Write the beginning of an event as one line: 50 characters of its content, and 24 of every name in it."""
+    """Return the beginning of an event as one line: 50 characters of its content, and 24 of every name in it."""
     sender = f" {_render_short_name(event.sender.display)} ({event.sender.kind}):" if event.sender is not None else ""
     match parse_body(event):
         case Posted() as message:
@@ -242,8 +241,8 @@ def _render_sender(event: Event, outsider: Outsider | None = None) -> str:
 
 def render_outsider(outsider: Outsider, limit: int = 200) -> str:
     """
-    Write who somebody outside is said to be: `Husam (external human)`. No entity reads like that, because a display
-    name with brackets in it is quoted, and no kind of entity is called so.
+    Return the name of an outside sender: `Husam (external human)`. No entity reads like that, because a display name
+    with brackets in it is quoted, and no kind of entity has such a name.
     """
     name = render_name(abbreviate(outsider.name or outsider.id, limit))
     kind = f" {render_name(abbreviate(outsider.kind, _PREVIEW_NAME_LENGTH))}" if outsider.kind else ""
@@ -251,7 +250,7 @@ def render_outsider(outsider: Outsider, limit: int = 200) -> str:
 
 
 def _render_value(event: Event, value: Json) -> str:
-    """Write the content and then the value; once, if they are equal."""
+    """Return the content and then the value; once, if they are equal."""
     content_text = f"{quote(event.content)} " if event.content and value != event.content else ""
     return content_text + render_json(value)
 
@@ -264,15 +263,15 @@ def _render_report(event: Event, text: str) -> str:
 
 
 def _render_notes(event: Event, details: Sequence[str] = ()) -> str:
-    """What follows the content: a trigger's prompt, where it belongs, and how far it is trusted."""
+    """Return what follows the content: the context, the details, and the trust."""
     notes = [*details] + ([event.trust.value] if event.trust is not Trust.MEMBER else [])
     return _render_context(event) + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _render_context(event: Event) -> str:
     """
-    What a trigger adds to what it brings, or an asker to a question. Anybody can put a `context` into the data of an
-    event; but these keys are the house's own, and no sender but the house has none.
+    Return the context that a trigger adds to its events, or an asker to a question. Anybody can put a `context` into
+    the data of an event; but only Gatepost uses these keys, and only its own events have no sender.
     """
     context = event.data.get("context") if isinstance(event.data, dict) else None
     if not isinstance(context, str) or event.key is None:
@@ -289,13 +288,13 @@ def _render_session(text: str) -> str:
 
 
 def _render_due_time(due_at: Instant, now: Instant) -> str:
-    """The time of day for something due today, else the whole date."""
+    """Return the time of day if it is due today, or else the date too."""
     full_time = format_rfc3339(due_at - due_at % 1_000_000)
     return f"{full_time[11:16]}Z" if due_at // DAY == now // DAY else full_time
 
 
 def escape_unsafe(text: str) -> str:
-    """Write what could break a line, hide or pretend as `\\uXXXX`."""
+    """Replace characters that could break a line, hide or deceive by `\\uXXXX`."""
     return _UNSAFE.sub(lambda match: _escape_code_point(ord(match[0])), text)
 
 

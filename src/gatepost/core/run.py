@@ -1,10 +1,10 @@
 """
-A run: one cycle of a resident, from the batch it woke for to its closing words, as a journal of steps.
+A run: one cycle of a resident, from its batch to its summary, as a journal of steps.
 
     running --> completed                    its summary is in the mind
-        |-----> waiting_tool --> completed   the same; a tool outside has not answered yet
-        |-----> skipped                      it had nothing to say: the mind does not know of it
-        |-----> failed                       the model failed before anything was done: the batch was given back
+        |-----> waiting_tool --> completed   the same, while a tool outside has not answered yet
+        |-----> skipped                      it did nothing: it is not in the mind
+        |-----> failed                       the model failed before anything was done: the batch was released
         `-----> cancelled                    somebody stopped it
 """
 
@@ -30,7 +30,7 @@ class RunStatus(StrEnum):
 
 
 class RunLimit(StrEnum):
-    """A limit at which a cycle ends, though its model has not said that it is done."""
+    """A limit that ends a cycle before its model does."""
 
     STEPS = "steps"
     TOKENS = "tokens"
@@ -39,19 +39,19 @@ class RunLimit(StrEnum):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    #: what other rows refer to; never shown
+    #: the number that other rows refer to; never shown
     number: int
     id: str
     agent: str
     status: RunStatus
-    #: the how-manieth cycle of its agent it is
+    #: its number among the cycles of its agent
     cycle: int
-    #: what woke it: the type of the first event of its batch
+    #: why it started: the type of the first event of its batch
     cause: str
-    #: the claim that holds its events, and the fence it was taken with
+    #: the claim on its events, and the fence of that claim
     claim: str
     claim_fence: int
-    #: how many events it was shown
+    #: the number of events that it was shown
     events: int
     #: replies of the model
     steps: int = 0
@@ -59,12 +59,13 @@ class Run(Struct, frozen=True, kw_only=True):
     effects: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    #: links of the longest chain of events that led here
+    #: the hops of the longest chain of events that led to it
     hops: int = 0
-    #: the version of the agent's configuration, and the model that thought
+    #: the version of the agent's configuration
     version: int = 0
+    #: the model that replied
     model: str = ""
-    #: the mind it began with: what was carried then
+    #: the summaries that its mind began with
     mind_number: int | None = None
     summary: str = ""
     error: str | None = None
@@ -75,14 +76,14 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def outgoing_hops(self) -> int:
-        """The hops of whatever comes of it: one more than of what led here."""
+        """The hops of events that it sends: one more than its own."""
         return compute_next_hops(self.hops)
 
 
 def find_limit(turns: Sequence[Turn], rules: LoopRules) -> RunLimit | None:
     """
-    Return the limit that a cycle of these turns has reached, None while it may go on. Every turn that the cycle added
-    counts once, by its weight; the mind it began with does not count. A cycle asks its model at least once.
+    Return the limit that a cycle with these turns has reached; None while it may continue. Every turn that the cycle
+    added counts once, by its weight; the mind it began with does not count. A cycle asks its model at least once.
     """
     replies = [turn for turn in turns if isinstance(turn, ModelReply)]
     if not replies:
@@ -95,7 +96,7 @@ def find_limit(turns: Sequence[Turn], rules: LoopRules) -> RunLimit | None:
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    #: its place in the run, from 1 on
+    #: its place in the run, from 1
     number: int
     turn: Turn
     at: Instant
@@ -108,7 +109,7 @@ class CallStatus(StrEnum):
 
 
 class OpenCall(Struct, frozen=True, kw_only=True):
-    """A call of a tool that somebody outside answers."""
+    """A call of a tool that another program answers."""
 
     id: str
     run: str

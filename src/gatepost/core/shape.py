@@ -1,20 +1,19 @@
 """
-How a noun is written as JSON and read again: one list of its fields serves both ways.
+Write a record as JSON and read it again: one list of its fields serves both ways.
 
     PLAN = Shape(Plan, "id owner name timeZone=zone createdAt ...")
 
-A field is called in a document as its attribute is, in camel case; `=` names the attribute where that is not so. How a
-value is written follows from the type that the noun gives it:
+A field of a document has the name of the attribute, in camel case; `=` names another attribute. The type of the
+attribute decides how a value is written:
 
     Instant            RFC 3339 in UTC
     Duration           a number and a unit, such as 90s
-    a word, an enum    its value
+    an enum            its value
     tuple[X, ...]      an array
-    a noun             an object, as its own shape has it
+    a record           an object, written by its own shape
     X | None           null, or as X
 
-Attributes that follow from others (properties) are written, and not read. What is wrong with a document is said by the
-name of the field (`core/fields.py`).
+Properties are written, and not read. Errors name the field of the document (`core/fields.py`).
 """
 
 import re
@@ -33,7 +32,7 @@ N = TypeVar("N")
 
 
 class _Form(NamedTuple):
-    """How values of one type are written, None for as they are, and how they are read from a field."""
+    """How values of one type are written (None: unchanged), and how they are read from a field."""
 
     write: Callable[[Any], Any] | None
     read: Callable[[Fields, str], Any]
@@ -41,10 +40,10 @@ class _Form(NamedTuple):
 
 class Shape(Generic[N]):
     def __init__(self, noun: Callable[..., N], fields: str, *inner_shapes: "Shape[Any]", **defaults: Any) -> None:
-        """`within` are the shapes of nouns that are part of it; `untold` is what it has wherever it was read."""
+        """`inner_shapes` are the shapes of records within it; `defaults` are attributes that documents do not have."""
         self._noun = noun
         self._defaults = defaults
-        #: the types of what is in a document, by the names there
+        #: types by the names of fields in a document
         self.types: dict[str, Any] = {}
         self._writers: list[tuple[str, str, Callable[[Any], Any] | None]] = []
         self._readers: list[tuple[str, str, Callable[[Fields, str], Any]]] = []
@@ -65,11 +64,11 @@ class Shape(Generic[N]):
         }
 
     def read(self, document: Mapping[str, Any], **overrides: Any) -> N:
-        """Read what one of ours wrote; what is `given` is not looked for in it."""
+        """Return the record of a document that Gatepost wrote; `overrides` are not read from it."""
         return self.read_fields(Fields(document, is_trusted=True), **overrides)
 
     def read_fields(self, fields: Fields, **overrides: Any) -> N:
-        """Read what may be anybody's."""
+        """Return the record of fields that anybody may have written."""
         values = {
             attribute: read(fields, name) for name, attribute, read in self._readers if attribute not in overrides
         }
@@ -77,7 +76,7 @@ class Shape(Generic[N]):
 
 
 def _get_property_type(noun: Any, attribute: str) -> Any:
-    """The type of a property."""
+    """Return the type of a property."""
     return getattr(noun, attribute).fget.__annotations__["return"]
 
 

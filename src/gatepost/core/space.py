@@ -17,14 +17,14 @@ _MAX_ID_LENGTH: Final = 63
 
 
 class Space(Struct, frozen=True, kw_only=True):
-    #: a name like an entity's, made from the title; what addresses and lines use
+    #: a name like that of an entity, made from the title; addresses and lines use it
     id: str
-    #: the title, as it was given
+    #: the title
     name: str
     #: the number of its last message
     last_seq: int
     created_at: Instant
-    #: from then on it is only read
+    #: since then it is read-only
     archived_at: Instant | None = None
     number: int = 0
 
@@ -34,7 +34,7 @@ class Member(Struct, frozen=True, kw_only=True):
     display: str
     kind: EntityKind
     joined_at: Instant
-    #: the number of the last message it has read
+    #: the number of the last message that the member has read
     read_seq: int = 0
 
 
@@ -50,7 +50,7 @@ class Message(Struct, frozen=True, kw_only=True):
     created_at: Instant
 
 
-#: a message as an agent is told it: its id, who said it, of what kind they are, the content, and when it was said
+#: a message for a tool of an agent: id, display name and kind of the sender, content, time
 MessageRow = tuple[str, str, str, str, Instant]
 
 
@@ -77,7 +77,7 @@ def is_id(text: str) -> bool:
 
 
 def make_slug(title: str) -> str | None:
-    """The id that a title suggests: `Q4 Report` is `q4-report`. None where no letter of it may be in an id."""
+    """Return the id for a title: `q4-report` for `Q4 Report`. None if no character of it may be in an id."""
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9._]+", "-", ascii_title).strip("-._")
     return words[:_MAX_ID_LENGTH].rstrip("-._") or None

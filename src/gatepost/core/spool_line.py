@@ -1,21 +1,20 @@
 """
-A line of a spool: what an agent in another program shall be told at its next hook.
+A line of a spool: an event for an agent in another program, which its next hook shows.
 
     {"id": "...", "type": "alert", "source": "ci", "content": "main is red", "priority": 2,
      "timestamp": 1707858243000, "dedup_key": "ci-run-42", "ttl_seconds": 600}
 
-These eight fields are what programs in any language write and read; `subject` and `data` may stand beside them. A line
-may also be an event as other programs write
-it for a list or a stream, `{"eventId", "type", "timestamp", "data"}`; its key is its id. Ours add one field, `event`,
-with what else belongs to the event (who sent it, its data), so that it reads the same when the store is out of reach.
-But for how far it is trusted: anybody who may write the file can write that too, so whatever a line says, it is from
-outside. What the store knows is shown as the store has it.
+Programs in any language write and read these eight fields; `subject` and `data` may stand beside them. A line may also
+be an event as other programs write it to a list or a stream, `{"eventId", "type", "timestamp", "data"}`; its key is its
+id. Lines of Gatepost have one more field, `event`, with the rest of the event (its sender, its data), so that it reads
+the same if the store cannot be reached. The trust is an exception: a program that may write the file could write that
+too, so every line is external. An event that the store knows is shown as the store has it.
 
-Reading is tolerant, because a line that is refused is a line that nobody sees: what is missing or makes no sense gets
-its default (priority 2 and no expiry), and unknown types are events. Only text in which no object can be found is no
-entry. A writer that died half-way leaves the beginning of a line, and the next one, which knows nothing of it, goes on
-in the same line: so an object counts wherever it begins, as long as it looks like an entry. It cannot begin within the
-text of another, where every quotation mark is escaped.
+The parser is tolerant, because nobody would see a refused line: a field that is missing or makes no sense gets its
+default (priority 2 and no expiry), and unknown types are events. Only text without any JSON object is no entry. A
+writer that died half-way leaves the beginning of a line, and the next writer, which does not know that, continues in
+the same line. So an object counts wherever it begins, if it looks like an entry. It cannot begin within the text of
+another entry, where every quotation mark is escaped.
 """
 
 import json
@@ -33,7 +32,7 @@ from gatepost.core.times import MAX_DURATION, MAX_INSTANT, SECOND, Instant, pars
 from gatepost.errors import GatepostError
 
 _MILLISECOND: Final = 1_000
-#: places in a broken line where an entry is looked for
+#: places in a broken line at which an entry is looked for
 _MAX_TRIES: Final = 256
 _TYPES: Final = frozenset(EventType)
 _PLAIN_ID: Final = re.compile(r"[\w.:@-]{1,128}", re.ASCII)
@@ -48,19 +47,19 @@ class SpoolLine(Struct, frozen=True, kw_only=True):
     source: str = ""
     content: str = ""
     priority: Priority = Priority.NORMAL
-    #: when it was written, 0 where that is not known
+    #: when it was written; 0 if that is not known
     timestamp_ms: int = 0
-    #: without one it is unlike every other entry
+    #: None if it is no repeat of any other line
     dedup_key: str | None = None
-    #: how long it is worth reading, from its timestamp
+    #: how long it is worth reading, after its timestamp
     ttl_seconds: int | None = None
-    #: what else belongs to the event, where one of ours wrote it
+    #: the rest of the event, if Gatepost wrote the line
     event_fields: Mapping[str, Json] | None = None
-    #: the line as it was read, to be written again as it was
+    #: the line as it was read, to be written back unchanged
     raw: bytes = b""
 
     def __eq__(self, other: object) -> bool:
-        """Return True if both lines say the same, however each was written (`raw`)."""
+        """Return True if all fields but `raw` are equal."""
         return astuple(self)[:-1] == astuple(other)[:-1] if isinstance(other, SpoolLine) else NotImplemented
 
     def __hash__(self) -> int:
@@ -73,12 +72,12 @@ class SpoolLine(Struct, frozen=True, kw_only=True):
         return self.timestamp_ms * _MILLISECOND + self.ttl_seconds * SECOND
 
     def to_bytes(self) -> bytes:
-        """The entry as a line of a spool, its end included."""
+        """Return the line, with its line end."""
         return (self.raw or _encode(_build_document(self)).encode()) + b"\n"
 
 
 def from_event(event: Event) -> SpoolLine:
-    """An event as an entry. Its key is the event's own, or its id: copies that went other ways are recognised."""
+    """Return the line of an event. Its key is the key or the id of the event, so that copies are recognised."""
     lifetime = event.expires_at - event.created_at if event.expires_at is not None else None
     return SpoolLine(
         id=event.id,
@@ -102,19 +101,19 @@ def from_event(event: Event) -> SpoolLine:
 
 
 def parse_line(line: bytes) -> tuple[list[SpoolLine], bytes]:
-    """The entries of a line, usually one, and the line itself if some of it could not be read."""
+    """Return the entries of a line, usually one, and the line itself if some of it could not be parsed."""
     raw = line.strip()
     text = raw.decode(errors="replace")
     objects = list(_find_objects(text))
     if len(objects) == 1 and objects[0][1] == text:
         return [_build_spool_line(objects[0][0], raw=raw)], b""
-    # what a line holds besides could be anybody's words, so nothing that is ours alone to say is taken from it
+    # the rest of a broken line could be anybody's text, so the fields that only Gatepost writes are not taken from it
     spool_lines = [_build_spool_line({**document, "event": None}) for document, _ in objects]
     return spool_lines, raw if "".join(source for _, source in objects) != text else b""
 
 
 def to_event(spool_line: SpoolLine, read_at: Instant = 0) -> Event:
-    """The event that an entry tells of. It is from outside, and says so. Without a time of its own it has `read_at`."""
+    """Return the event of a line. Its trust is external. If the line has no time, the event has `read_at`."""
     base_event = Event(
         id=spool_line.id if _PLAIN_ID.fullmatch(spool_line.id) else "",
         type=EventType(spool_line.type) if spool_line.type in _TYPES else EventType.EVENT,
@@ -137,7 +136,7 @@ def to_event(spool_line: SpoolLine, read_at: Instant = 0) -> Event:
 
 
 def _find_objects(text: str) -> Iterator[tuple[Mapping[str, Json], str]]:
-    """The objects of a line and how each was written: the whole line, or what looks like an entry within it."""
+    """Yield the objects of a line with their texts: the whole line, or every object that looks like an entry."""
     position = 0
     for _ in range(_MAX_TRIES):
         start = text.find("{", position)
@@ -175,7 +174,7 @@ def _build_spool_line(document: Mapping[str, Json], raw: bytes = b"") -> SpoolLi
 
 
 def _convert_document(document: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The fields of a line from those of an event that another program wrote for a list or a stream."""
+    """Return the fields of a line for an event that another program wrote to a list or a stream."""
     try:
         timestamp_ms = parse_instant(document["timestamp"]) // _MILLISECOND
     except (LookupError, TypeError, GatepostError):
@@ -191,7 +190,7 @@ def _convert_document(document: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _build_event_fields(document: Mapping[str, Json]) -> dict[str, Json]:
-    """What else belongs to the event of another program: its subject and its data."""
+    """Return the event fields for an entry of another program: its subject and its data."""
     subject = document.get("subject")
     return {
         "sender": None,
@@ -217,7 +216,7 @@ def _to_priority(value: Json) -> Priority:
 
 
 def _to_positive_int(value: Json, maximum: int) -> int | None:
-    """A number as a whole one, rounded up; None for what is none, is zero or less, or is more than can be meant."""
+    """Return a number, rounded up; None if it is no number, not positive, or above the maximum."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= maximum:
         return None
     return -int(-value // 1)

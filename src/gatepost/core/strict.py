@@ -1,6 +1,6 @@
 """
-JSON from outside, read strictly: UTF-8, no NaN, no infinity, and not nested so deep that whoever reads it later, from
-further down a stack, could not.
+Strict parsing of JSON from outside: UTF-8, no NaN, no infinity, and a limited depth, so that code that reads the value
+later, from deeper in the call stack, does not exceed the recursion limit.
 """
 
 import json
@@ -13,7 +13,7 @@ MAX_DEPTH: Final = 100
 
 
 def parse_json(raw: bytes, label: str = "the body") -> Any:
-    """Return what the bytes say, or raise Malformed."""
+    """Return the JSON value; raise Malformed if there is none."""
     try:
         value = _decode(raw.decode())
     except UnicodeDecodeError:
@@ -32,7 +32,7 @@ def parse_json(raw: bytes, label: str = "the body") -> Any:
 
 
 def is_deeper_than(value: Any, limit: int, brackets: int) -> bool:
-    """Whether more than that many arrays and objects lie within each other; few brackets in the text settle it."""
+    """Return True if arrays and objects are nested deeper than `limit`. With few brackets it is answered at once."""
     level = [value]
     while brackets > limit and (level := [node for node in level if isinstance(node, dict | list | tuple)]):
         if limit == 0:
@@ -47,7 +47,7 @@ def _reject_constant(word: str) -> Never:
 
 
 def _parse_float(text: str) -> float:
-    """Read a number; one that is too large would become infinity, which JSON does not have."""
+    """Return a number. Raise OverflowError if it is too large: it would become infinity, which JSON does not have."""
     number = float(text)
     if math.isinf(number):
         raise OverflowError(f"{text:.60}")

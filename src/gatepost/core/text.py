@@ -1,4 +1,4 @@
-"""Text from outside that is to be stored."""
+"""Checks and cuts of text from outside."""
 
 import re
 import unicodedata
@@ -8,24 +8,24 @@ from gatepost.errors import Invalid
 
 #: controls, formats, surrogates, separators, and marks that go on top of something
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})
-#: letters and a symbol that are drawn as nothing: the fillers of Hangul, and Braille without dots
+#: letters and a symbol without any ink: the fillers of Hangul, and Braille without dots
 _BLANK_CHARACTERS: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-#: what is not seen even beside something that is; marks are
+#: invisible also beside visible text; marks are not
 _HIDDEN_CATEGORIES: Final = _INVISIBLE_CATEGORIES - {"Mn", "Me"}
-#: marks that are drawn as nothing: the joiner of graphemes, and those that select a variant
+#: marks without any ink: the joiner of graphemes, and variation selectors
 _SELECTORS: Final = frozenset(
     map(chr, (0x034F, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
 _HIDDEN_CHARACTERS: Final = _BLANK_CHARACTERS | _SELECTORS
 _HAS_NUL: Final = "has a NUL character in it"
-#: an escape of JSON, or a pair of them, that a cut has left half-written at the end
+#: an incomplete JSON escape, or pair of escapes, at the end of a cut text
 _HALF_ESCAPE: Final = re.compile(
     r"(?<!\\)((?:\\\\)*)\\(?:u(?:[0-9a-f]{0,3}|d[89ab][0-9a-f]{2}(?:\\(?:u[0-9a-f]{0,3})?)?))?$"
 )
 
 
 def has_visible_text(text: str) -> bool:
-    """Whether there is anything to be seen of it."""
+    """Return True if the text has a visible character."""
     return any(
         character not in _BLANK_CHARACTERS and unicodedata.category(character) not in _INVISIBLE_CATEGORIES
         for character in text
@@ -33,7 +33,7 @@ def has_visible_text(text: str) -> bool:
 
 
 def fold_for_comparison(text: str) -> str:
-    """What two texts have in common that differ only in case, in spaces and in what is not seen."""
+    """Return a form that is equal for texts that differ only in case, spaces and invisible characters."""
     visible_characters = (
         character
         for character in text
@@ -43,7 +43,7 @@ def fold_for_comparison(text: str) -> str:
 
 
 def find_unstorable(text: str) -> str | None:
-    """Return why a database could not store the text, as the end of a sentence; None if both can."""
+    """Return why one of the databases could not store the text, as the end of a sentence; None if both can."""
     if "\x00" in text:
         return _HAS_NUL
     if not text.isascii():
@@ -65,7 +65,7 @@ def check_storable(field: str, text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """The text, or as much of it as there is room for and how much there was."""
+    """Return the text, or its first `limit` characters and a note with its full length."""
     return text if len(text) <= limit else f"{text[:limit]} ... (cut, {len(text)} characters in all)"
 
 

@@ -1,8 +1,8 @@
 """
 Instants and durations. An instant is whole microseconds since 1970 in UTC; a duration is whole microseconds.
 
-The grammar of durations is strict, because guessing loses data: a number and a unit (`90s`, `10m`, `5 hours`, `1 day`,
-`2w`), nothing else. No sign, no fraction, no bare number, no list of parts.
+The grammar of durations is strict, because a wrong guess loses data: a number and a unit (`90s`, `10m`, `5 hours`,
+`1 day`, `2w`), nothing else. No sign, no fraction, no bare number, no list of parts.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from gatepost.errors import Invalid
 
-#: told from other numbers by whoever writes nouns by the types of their fields
+#: annotated, so that code that writes records by the types of their fields recognises times
 Instant = Annotated[int, "microseconds since 1970"]
 Duration = Annotated[int, "microseconds"]
 
@@ -21,7 +21,7 @@ MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 WEEK: Final = 7 * DAY
-#: what was taken so far in the future was taken before the clock was set back (X7)
+#: a recorded time so far in the future means that the clock was set back since (X7)
 CLOCK_TOLERANCE: Final = 5 * MINUTE
 #: the last second that can be written as a date
 MAX_INSTANT: Final = 253_402_300_799 * SECOND
@@ -35,13 +35,13 @@ _UNITS: Final = {
     **dict.fromkeys(("w", "week", "weeks"), WEEK),
 }
 _DURATION: Final = re.compile(r"([0-9]{1,9}) ?([a-z]+)")
-#: the longest duration there is
+#: the longest duration
 MAX_DURATION: Final = 100 * 365 * DAY
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_duration(text: str) -> Duration:
-    """Read a duration such as `10m` or `5 hours`; zero and anything over a hundred years is refused."""
+    """Return a duration such as `10m` or `5 hours`; raise Invalid for zero and for more than a hundred years."""
     match = _DURATION.fullmatch(text.strip())
     unit = _UNITS.get(match[2]) if match else None
     if match is None or unit is None:
@@ -53,22 +53,22 @@ def parse_duration(text: str) -> Duration:
 
 
 def format_duration(length: Duration) -> str:
-    """Write a duration in its largest whole unit: 86400 s is `1d`."""
+    """Return a duration in its largest whole unit: `1d` for 86400 seconds."""
     for unit, size in (("w", WEEK), ("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND)):
         if length >= size and length % size == 0:
             return f"{length // size}{unit}"
     return f"{length // 1000}ms"
 
 
-@lru_cache(maxsize=4_096)  # the same few times are written again and again, wherever history is shown
+@lru_cache(maxsize=4_096)  # history shows the same few times again and again
 def format_rfc3339(instant: Instant) -> str:
-    """Write an instant as `2026-02-18T15:07:00Z`, with a fraction only where there is one."""
+    """Return an instant as `2026-02-18T15:07:00Z`, with a fraction only if it has one."""
     moment = _EPOCH + timedelta(microseconds=instant)
     return moment.isoformat(timespec="auto").replace("+00:00", "Z")
 
 
 def parse_instant(text: str) -> Instant:
-    """Read an RFC 3339 time; one without an offset is refused, not guessed."""
+    """Return the instant of an RFC 3339 time; raise Invalid if it has no offset."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A trigger: a named way in from outside, and where what comes that way goes."""
+"""A trigger: a named webhook, and the address that gets its events."""
 
 from enum import StrEnum
 
@@ -14,23 +14,23 @@ class Provider(StrEnum):
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """The secret is no part of it, so that nobody shows it by showing the trigger."""
+    """The secret is not a field, so that showing a trigger never shows it."""
 
     number: int
     id: str
     name: str
     provider: Provider
     scheme: Scheme
-    #: the address of whoever gets the events
+    #: the address that gets the events
     target: str
     #: added to every event as context
     prompt: str | None = None
-    #: the name of whoever manages it and is told when something is wrong with it
+    #: the name of the entity that manages it and is alerted when something is wrong with it
     owner: str | None = None
     active: bool = True
     created_at: Instant
 
 
 def check_name(text: str) -> str:
-    """Return the text if a trigger can be called that."""
+    """Return the text if it can be the name of a trigger."""
     return address.check_name(text, "name of a trigger")

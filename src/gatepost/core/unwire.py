@@ -1,6 +1,6 @@
 """
-The other way round: nouns from what `wire` wrote, for those who are at the other end of it. What is never told, such as
-an entity's number, is 0; and what was read here is written by `wire` as it was.
+Read records from the documents that `wire` wrote, for clients. Fields that are never sent, such as the number of an
+entity, are 0. `wire` writes a record that was read here as the same document.
 """
 
 from typing import Final
@@ -44,7 +44,7 @@ def read_item(document: Document) -> Item:
 
 
 def read_items(document: Document) -> list[Item]:
-    """An event as it stands with each of its recipients."""
+    """Return the item of each recipient of an event."""
     return [read_item(document | recipient | {"recipient": recipient["name"]}) for recipient in document["recipients"]]
 
 
@@ -56,7 +56,7 @@ def read_push_result(document: Document) -> PushResult:
 
 
 def read_resident(document: Document) -> Resident | None:
-    """An agent as a resident, its secrets masked; None if it is a guest."""
+    """Return the resident of an agent, with masked secrets; None if it is a guest."""
     if not document["resident"]:
         return None
     if document["config"] is None:
@@ -89,7 +89,7 @@ def read_goal(document: Document) -> Goal:
 
 
 def read_data(document: Document) -> Json:
-    """The data and what was set apart from it, with times as events have them."""
+    """Return the data of an event, with the fields in `extra`; times become microseconds."""
     extra = document.get("extra")
     if not extra:
         return document["data"]

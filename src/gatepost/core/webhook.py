@@ -1,5 +1,5 @@
 """
-Whether a webhook comes from whom it should, and what it says.
+Verify and parse webhooks.
 
     scheme              the secret is in            or signs               its signature is in              stale after
     header              X-Secret-Key
@@ -9,18 +9,18 @@ Whether a webhook comes from whom it should, and what it says.
     slack                                           v0:timestamp:body      X-Slack-Signature  v0=HEX        5 minutes
     stripe                                          timestamp.body         Stripe-Signature  t=,v1=HEX      5 minutes
 
-A secret that is not in X-Secret-Key may be in X-Webhook-Secret or X-Gitlab-Token: some services name it so.
+If X-Secret-Key is missing, the secret may be in X-Webhook-Secret or X-Gitlab-Token, as some services call it.
 
-A signature is compared as the text that it should be, in constant time: decoded first, some texts that differ would be
-the same bytes. Where a header may hold several (while a sender changes secrets) one good one is enough, and entries
-that cannot be read count as wrong ones. Nothing in a request makes `verify` raise.
+A signature is compared as text, in constant time: different texts may decode to the same bytes. If a header holds
+several signatures (while a sender changes secrets), one correct signature is enough, and entries that cannot be parsed
+count as wrong. Nothing in a request makes `verify` raise.
 
-What a service calls its delivery stays the same when it delivers again, so it is what repeats are recognised by. Slack
-and Stripe keep it in the body; a body without one is known by its signature.
+The delivery id of a service stays the same when it delivers again, so repeats are recognised by it. Slack and Stripe
+put it into the body; a body without one is recognised by its signature.
 
-Not all that names a delivery is signed: GitHub's id is in a header of its own, and so may be those of CloudEvents, and
-the content type that says how to read them. Whoever has captured a request could send it under another name. Therefore
-a signature is remembered with the names that came with it first (`actions/webhooks.py`), and a copy goes by those.
+A delivery id is not always signed: GitHub sends it in a header, and so may CloudEvents, together with the content type
+that says how to parse them. An attacker who has captured a request could send it again with another id. Therefore a
+signature is stored with the ids that came with it first (`actions/webhooks.py`), and a copy gets those ids.
 """
 
 import hmac
@@ -57,12 +57,12 @@ class Scheme(ParsedEnum, description="a webhook scheme"):
 
     @property
     def signature_header(self) -> str | None:
-        """The header with the signature of the body; None where callers send the secret itself."""
+        """The header with the signature of the body; None if callers send the secret itself."""
         return _SIGNATURE_HEADERS.get(self)
 
     @property
     def instructions(self) -> str:
-        """What a caller does with the secret, and in which header, in words."""
+        """How a caller uses the secret, in words."""
         match self:
             case Scheme.HEADER:
                 return "callers send the secret in the header X-Secret-Key"
@@ -89,9 +89,9 @@ _SIGNATURE_HEADERS: Final = {
 
 
 class Verification(Struct, frozen=True):
-    #: what the service calls this delivery, if it says so outside the body
+    #: the delivery id, if it is outside the body
     delivery: str | None = None
-    #: of the request, where the scheme has one: the same for nothing but a copy
+    #: the signature, if the scheme has one: only a copy of the request has the same
     signature: str | None = None
 
 
@@ -100,27 +100,27 @@ class WebhookRefusal(Struct, frozen=True):
 
 
 class Challenge(Struct, frozen=True):
-    """A question whether anybody is here; the answer is its own text."""
+    """A request that tests whether the webhook exists; the response is its own text."""
 
     text: str
 
 
 class Occurrence(Struct, frozen=True, kw_only=True):
-    """One thing that a service says has happened."""
+    """One thing that happened, as a service reports it."""
 
     payload: Json
-    #: the same when the service says it again; without one it is never a repeat
+    #: the same if the service reports it again; None if it is never a repeat
     id: str | None = None
-    #: what kind of thing, in the service's own words
+    #: the kind, in the words of the service
     kind: str | None = None
-    #: what the service says about it beside the payload
+    #: what the service reports beside the payload
     details: Mapping[str, Json] = {}
 
 
 def merge_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """
-    Headers by their names in lower case. One that comes twice is joined, as HTTP has it, so that nobody further out
-    can have looked at one of them and we at the other.
+    Return the headers by name in lower case. Values of a repeated header are joined, as HTTP says, so that a proxy and
+    Gatepost cannot read different values of the same header.
     """
     merged_headers: dict[str, str] = {}
     for name, value in pairs:
@@ -131,7 +131,8 @@ def merge_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def prepare_secret(scheme: Scheme, secret: str) -> str:
     """
-    What to store of a secret, if it is good enough: its hash where it is sent along itself, the secret where it signs.
+    Return what to store of a secret: its hash if callers send it, the secret itself if they sign with it. Raise Invalid
+    if the secret is not good enough.
     """
     if len(secret) > MAX_SECRET_LENGTH:
         raise Invalid(
@@ -155,7 +156,7 @@ def prepare_secret(scheme: Scheme, secret: str) -> str:
 
 
 def check_head(scheme: Scheme, stored_secret: str, headers: Mapping[str, str], now: Instant) -> WebhookRefusal | None:
-    """Return why a request will be refused, as far as its head shows; a signature needs only to be there."""
+    """Return why a request is refused, as far as its headers show. A signature is only checked for presence."""
     if scheme.signature_header is not None and headers.get(scheme.signature_header):
         return None
     result = verify(scheme, stored_secret, headers, b"", now)
@@ -165,7 +166,7 @@ def check_head(scheme: Scheme, stored_secret: str, headers: Mapping[str, str], n
 def verify(
     scheme: Scheme, stored_secret: str, headers: Mapping[str, str], body: bytes, now: Instant
 ) -> Verification | WebhookRefusal:
-    """Say whether a request was made by somebody who has the secret, and lately; `kept` is what was stored of it."""
+    """Check that the sender of a request has the secret, and that the request is recent. See `prepare_secret`."""
     match scheme:
         case Scheme.HEADER:
             secret = next((headers[name] for name in _SECRET_HEADERS if name in headers), "")
@@ -206,7 +207,7 @@ def verify(
 def parse_request(
     scheme: Scheme, verification: Verification, headers: Mapping[str, str], body: bytes
 ) -> Challenge | tuple[Occurrence, ...]:
-    """Read a request that was verified; Malformed is raised for what cannot be read."""
+    """Return what a verified request reports; raise Malformed if it cannot be parsed."""
     if (events := cloudevent.unwrap(headers, body)) is not None:
         return tuple(_build_occurrence(event, verification) for event in events)
     payload = strict.parse_json(body)
@@ -221,7 +222,7 @@ def parse_request(
 
 
 def parse_idempotency_key(text: str | None) -> str | None:
-    """An Idempotency-Key, which the draft wants quoted and most send as it is; an empty one is none."""
+    """Return an Idempotency-Key, which the draft wants quoted and most clients do not quote; None if it is empty."""
     if text and (match := re.fullmatch(r'\s*"((?:[^"\\]|\\["\\])*)"\s*', text)):
         text = re.sub(r"\\(.)", r"\1", match[1])
     return text or None
@@ -229,8 +230,8 @@ def parse_idempotency_key(text: str | None) -> str | None:
 
 def _build_occurrence(event: cloudevent.CloudEvent, verification: Verification) -> Occurrence:
     """
-    An event in the body names itself. One whose name is in headers, which no scheme signs, goes by the delivery's own
-    id where there is one, so that a copy under another name is still a repeat.
+    Return what a CloudEvent reports. Its name is its id if it is in the body. If it is in headers, which no scheme
+    signs, the delivery id is used if there is one, so that a copy with another name is still a repeat.
     """
     name = event.name if event.is_structured else verification.delivery or event.name
     return Occurrence(payload=event.data, id=name, kind=event.type, details={"cloudEvent": dict(event.attributes)})
@@ -251,7 +252,7 @@ def _verify_secret(stored_secret: str, secret: str, headers: Mapping[str, str]) 
 def _verify_signature(
     expected_signature: str, entries: Iterable[str], delivery: str | None
 ) -> Verification | WebhookRefusal:
-    """Every entry is compared, whether or not one before it was right."""
+    """Compare every entry, even after one that was correct."""
     matches = [hmac.compare_digest(_to_bytes(expected_signature), _to_bytes(entry)) for entry in entries]
     return (
         Verification(delivery, expected_signature)
@@ -261,7 +262,7 @@ def _verify_signature(
 
 
 def _check_timestamp(timestamp: str, now: Instant) -> WebhookRefusal | None:
-    """A timestamp is whole seconds, and near the present on either side of it."""
+    """Return a refusal if the timestamp is not whole seconds, or is more than `TOLERANCE` from now."""
     if not _TIMESTAMP.fullmatch(timestamp):
         return WebhookRefusal("the timestamp is missing or is no number")
     if abs(now - int(timestamp) * SECOND) > TOLERANCE:
@@ -294,5 +295,5 @@ def _hash_secret(secret: str) -> str:
 
 
 def _to_bytes(text: str) -> bytes:
-    """Any text as bytes, also one that is not Unicode; no two become the same."""
+    """Return any text as bytes, even invalid Unicode. Different texts stay different."""
     return text.encode("utf-8", "surrogatepass")

@@ -1,11 +1,10 @@
 """
-How nouns look to other programs: JSON with the same field names through every door, the command line's `--json`
-as HTTP.
+Records as JSON for other programs, with the same field names over HTTP and in the `--json` output of commands.
 
-Absent values are null, so that a reader finds every field. Times are RFC 3339 in UTC, priorities 0 to 4, people and
-agents are named by their names. `data` of a space message, a plan and a service has exactly the fields that programs
-written for such events expect; whatever else was given with the event is in `extra`. `timestamp`, which such programs
-know too, is `occurredAt`: the time that the source of an event gave it. `createdAt` is when it was stored here.
+Missing values are null, so that a reader finds every field. Times are RFC 3339 in UTC, priorities are 0 to 4, people
+and agents appear by name. `data` of a space message, a plan and a service has exactly the fields that programs written
+for such events expect; other data of the event is in `extra`. `timestamp`, which such programs know too, equals
+`occurredAt`: the time that the source of an event gave it. `createdAt` is when it was stored here.
 """
 
 from collections.abc import Sequence
@@ -60,7 +59,7 @@ EVENT: Final = Shape(
     REF,
     ROUTE,
 )
-#: how an event stands with one recipient
+#: the state of an event for one recipient
 ITEM_STATE: Final = Shape(Item, "state attempts seenAt endedAt receipt", RECEIPT)
 DELIVERY: Final = Shape(Delivery, "name eventId=event duplicate")
 ENTITY: Final = Shape(Entity, "name kind displayName=display team role owner aliases createdAt retiredAt", number=0)
@@ -130,14 +129,14 @@ write_claim: Final = CLAIM.write
 write_space: Final = SPACE.write
 write_member: Final = MEMBER.write
 write_message: Final = MESSAGE.write
-#: without its secret, which nobody is told
+#: without its secret, which nobody sees
 write_trigger: Final = TRIGGER.write
-#: by its prefix; the key itself is shown once, by whoever made it
+#: with its prefix; the key itself is shown once, to its maker
 write_key: Final = KEY.write
 
 
 def write_event(event: Event) -> Document:
-    """What happened, whoever it is for."""
+    """Return an event, without a recipient."""
     data, extra = _split_data(event)
     sender = SENDER.write(event.sender) if event.sender else dict.fromkeys(SENDER.types)
     document = EVENT.write(event) | sender | {"timestamp": format_rfc3339(event.occurred_at), "data": data}
@@ -145,12 +144,12 @@ def write_event(event: Event) -> Document:
 
 
 def write_item(item: Item) -> Document:
-    """An event as it stands with one recipient."""
+    """Return an event with its state for one recipient."""
     return write_event(item.event) | {"recipient": item.recipient} | ITEM_STATE.write(item)
 
 
 def write_items(items: Sequence[Item]) -> Document:
-    """One event as it stands with each of its recipients; its own state is theirs, or `mixed`."""
+    """Return one event with its state for each recipient. Its own state is theirs, or `mixed`."""
     states = {item.state for item in items}
     return write_event(items[0].event) | {
         "state": next(iter(states)).value if len(states) == 1 else "mixed",
@@ -159,7 +158,7 @@ def write_items(items: Sequence[Item]) -> Document:
 
 
 def write_push_result(result: PushResult) -> Document:
-    """What a push came to. A push that was for nobody has no event."""
+    """Return the result of a push. A push without recipients has no event."""
     document: Document = {
         "eventId": result.event if result.deliveries or result.broadcast is not None else None,
         "recipients": [DELIVERY.write(delivery) for delivery in result.deliveries],
@@ -168,7 +167,7 @@ def write_push_result(result: PushResult) -> Document:
 
 
 def write_agent(entity: Entity, resident: Resident | None, *, include_private: bool = True) -> Document:
-    """An agent, and what it is told to be if it lives here; that is for itself and the administrator (`whole`)."""
+    """Return an agent. Only itself and the administrator see the configuration of a resident (`include_private`)."""
     shown_resident = resident or _EMPTY_RESIDENT
     agent_fields: Document = {
         "resident": resident is not None,
@@ -190,7 +189,7 @@ def write_step(step: Step) -> Document:
 
 
 def write_turn(turn: Turn) -> Document:
-    """What was shown, said or returned: its kind, and under that name what it is."""
+    """Return a turn: its kind, and the turn under the name of its kind."""
     empty_document: Document = {"kind": None, "prompt": None, "reply": None, "result": None}
     match turn:
         case Prompt():
@@ -204,7 +203,7 @@ def write_turn(turn: Turn) -> Document:
 
 
 def write_replay(run: str, model: str, *, steps: Sequence[Step], turns: Sequence[Turn], is_same: bool) -> Document:
-    """A past run, and what another model would have said and done."""
+    """Return a past run, and what another model replied to the same prompts."""
     return {
         "run": run,
         "model": model,
@@ -215,7 +214,7 @@ def write_replay(run: str, model: str, *, steps: Sequence[Step], turns: Sequence
 
 
 def write_mind(name: str, mind_summaries: MindSummaries, turns: Sequence[Turn], tokens: int) -> Document:
-    """What an agent has in mind: what is left of old cycles, and the later ones turn by turn."""
+    """Return the mind of an agent: the summaries of old cycles, and the turns of later ones."""
     return {
         "agent": name,
         "tokens": tokens,
@@ -230,7 +229,7 @@ def write_goal(goal: Goal) -> Document:
 
 
 def write_batch(batch: Batch) -> Document:
-    """A batch as data and, in `text`, as an agent reads it."""
+    """Return a batch as data and, in `text`, as an agent reads it."""
     return {
         "claim": write_claim(batch.claim) if batch.claim else None,
         "items": [write_item(batch_item) for batch_item in batch.items],
@@ -240,14 +239,14 @@ def write_batch(batch: Batch) -> Document:
 
 
 def write_plan(plan: Plan) -> Document:
-    """A plan. `scheduledAt` is the slot of one that fires once; `nextRunAt` and `lastRunAt` are slots, too."""
+    """Return a plan. `scheduledAt` is the slot of one that fires once; `nextRunAt` and `lastRunAt` are slots, too."""
     return PLAN.write(plan) | {"isRecurring": plan.cron is not None}
 
 
 def write_gate(gate: Gate, now: Instant, *, include_private: bool = True) -> Document:
     """
-    A gate, and how it stands now: whether it holds its owner, and whether its deadline has passed unnoticed. Only the
-    administrator sees the `whole`, for there may be a secret in a command line.
+    Return a gate with its present state: whether it holds its owner, and whether its deadline has passed unrecorded.
+    Only the administrator sees all of it (`include_private`), because a command line may hold a secret.
     """
     status_fields: Document = {
         "status": gate.resolution.ending.value if gate.resolution else "pending",
@@ -259,7 +258,7 @@ def write_gate(gate: Gate, now: Instant, *, include_private: bool = True) -> Doc
 
 
 def write_decision(decision: Decision, now: Instant) -> Document:
-    """A decision with the answers of all its rounds; `answer` is the one that counts, if there is one."""
+    """Return a decision with the answers of all rounds; `answer` is the one that counts, if there is one."""
     return DECISION.write(decision) | {
         "status": decision.status.value,
         "overdue": decision.is_overdue(now),
@@ -268,7 +267,7 @@ def write_decision(decision: Decision, now: Instant) -> Document:
 
 
 def _split_data(event: Event) -> tuple[Json, Document]:
-    """The data of an event with the fields that other programs know, and those that they do not."""
+    """Return the data of an event: the fields that other programs know, and the rest."""
     fields: Document = event.data if isinstance(event.data, dict) else {}
     match parse_body(event):
         case Posted() as posted_message:
@@ -285,14 +284,14 @@ def _split_data(event: Event) -> tuple[Json, Document]:
         case Called() as service_call:
             data = {"serviceName": service_call.service, "payload": service_call.payload}
             if "payload" not in fields:
-                fields = {}  # all of it was the payload
+                fields = {}  # all of the data is the payload
         case _:
             return event.data, {}
     return data, {name: value for name, value in fields.items() if name not in data}
 
 
 def _write_posted_sender(event: Event, posted_message: Posted) -> Document:
-    """Who said something in a space: one of ours, or whom a source outside names."""
+    """Return the sender of a message: an entity of ours, or the name that an outside source gives."""
     if event.sender is not None:
         id, name, kind = event.sender.name, event.sender.display, event.sender.kind.value
         return {"senderEntityId": id, "senderName": name, "senderType": kind}
