@@ -38,7 +38,7 @@ from gatepost.core.plan import parse_spec
 from gatepost.core.times import DAY
 from gatepost.core.webhook import Scheme
 from gatepost.ports import Store
-from gatepost.tables import minds
+from gatepost.tables import runs
 from gatepost.testing import Kit
 from tests import resident_runs
 
@@ -86,7 +86,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     store.call(run_once, "POST /api/spaces", "key-1", "digest", lambda _: {"id": "q4"})
     resident_runs.create_resident(store)
     thinker = store.query(directory.find, "thinker").number
-    store.call(minds.insert, thinker, MindSummaries(run=0, summaries=("It began.",), dropped_count=2))
+    store.call(runs.insert_mind, thinker, MindSummaries(run=0, summaries=("It began.",), dropped_count=2))
     resident_runs.finish_run(store, resident_runs.begin_run(store))
     return resident_runs.begin_run(store, content="Where is order 8?")
 

@@ -236,14 +236,14 @@ class HookEntry:
             raise Unavailable(f"the store {hook_config.store!r} is not there")
         from gatepost.adapters.stores.sqlite import SqliteStore
         from gatepost.core.limits import Limits
-        from gatepost.tables import statements, versions
+        from gatepost.tables import integrity, statements
 
         store = SqliteStore(
             Path(hook_config.file), busy_timeout=BUSY_TIMEOUT, clock=SystemClock(), limits=Limits(**hook_config.limits)
         )
         self._opened_store = store
-        version, oldest = store.query(versions.read)
-        newest = statements.newest("sqlite")
+        version, oldest = store.query(integrity.read_schema_version)
+        newest = statements.find_newest_version("sqlite")
         if not oldest <= newest <= version:
             raise Unavailable(f"the store has schema {version}, and this code is for {newest}")
         return store

@@ -48,14 +48,14 @@ def observe_statements(on_statement: Callable[[str], None]) -> Iterator[None]:
 @contextmanager
 def add_migration() -> Iterator[None]:
     """Be code that has one more migration than there are."""
-    original_migration = statements.migration
-    newest_versions = {dialect: statements.newest(dialect) for dialect in ("sqlite", "postgres")}
+    original_migration = statements.read_migration
+    newest_versions = {dialect: statements.find_newest_version(dialect) for dialect in ("sqlite", "postgres")}
 
     def read_migration(dialect: str, number: int) -> str | None:
         return EXTRA_MIGRATION if number == newest_versions[dialect] + 1 else original_migration(dialect, number)
 
     with (
-        patch.object(statements, "migration", read_migration),
-        patch.object(statements, "newest", lambda dialect: newest_versions[dialect] + 1),
+        patch.object(statements, "read_migration", read_migration),
+        patch.object(statements, "find_newest_version", lambda dialect: newest_versions[dialect] + 1),
     ):
         yield

@@ -153,7 +153,7 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) 
         reaped_counts: list[int] = []
 
         def on_point(point: str) -> None:
-            if point == "before items/keyed" and not reaped_counts:
+            if point == "before items/find_by_key" and not reaped_counts:
                 reaped_counts.append(reaper.call(maintenance.reap))
 
         watch_store(store, on_point)

@@ -14,8 +14,8 @@ from tests.faults.worker_process import WorkerProcess
 
 #: what each way to write must pass besides its statements
 REQUIRED_POINTS = {
-    "sync": {"begin", "tallies/add", "commit", "bell"},
-    "group": {"begin", "savepoint", "release", "rollback_to", "tallies/add", "commit", "bell", "answer"},
+    "sync": {"begin", "accounts/add", "commit", "bell"},
+    "group": {"begin", "savepoint", "release", "rollback_to", "accounts/add", "commit", "bell", "answer"},
 }
 
 

@@ -95,7 +95,7 @@ def test_another_migrates_between_any_two_statements_of_ours(store_url: str) -> 
 
 
 def find_newest_version(url: str) -> int:
-    return statements.newest("sqlite" if url.startswith("sqlite") else "postgres")
+    return statements.find_newest_version("sqlite" if url.startswith("sqlite") else "postgres")
 
 
 def read_version(url: str) -> int:

@@ -232,7 +232,7 @@ class CycleMachine(RuleBasedStateMachine):
             assert len(running) <= 1
             number = self.store.query(directory.find, name).number
             for event in self.pushed_ids[name]:
-                [(_, item)] = self.store.query(items.of_event, event, number)
+                [(_, item)] = self.store.query(items.list_by_event, event, number)
                 expected = (
                     {ItemState.PENDING} if event not in event_counts else {ItemState.CLAIMED, ItemState.DELIVERED}
                 )

@@ -33,7 +33,7 @@ from gatepost.core.mind import ModelReply
 from gatepost.core.plan import parse_spec
 from gatepost.gateway import requests
 from gatepost.ports import Store, Transaction
-from gatepost.tables import steps
+from gatepost.tables import runs
 from tests.gateways import Gateway, create_entities, open_gateway
 
 MIB = 1024 * 1024
@@ -195,7 +195,7 @@ class TestPages:
 
         def journalise(tx: Transaction) -> None:
             for number in range(2, 22):
-                steps.insert(tx, run.number, number, ModelReply("x" * 500))
+                runs.insert_step(tx, run.number, number, ModelReply("x" * 500))
 
         gateway.store.call(journalise)
         async with gateway.open_client() as admin:

@@ -214,7 +214,7 @@ from gatepost.app import open_store
 
 verb, url, file = sys.argv[1:]
 store = open_store(url)
-store.query(lambda tx: tx.fetch_all("catalog/columns"))
+store.query(lambda tx: tx.fetch_all("catalog/list_columns"))
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before = peak()
 with open(file, "wb" if verb == "export" else "rb") as stream:

@@ -77,7 +77,9 @@ class TestGoingOn:
         gate, other = create_gate(store), create_gate(store, "ci")
         push_event(store, "other")
         first = store.query(deadlines.scan_events)
-        monkeypatch.setattr(gate_rows, "matched", lambda _, which: pytest.fail(f"{which} once more") if which else {})
+        monkeypatch.setattr(
+            gate_rows, "find_matches", lambda _, which: pytest.fail(f"{which} once more") if which else {}
+        )
         assert list_met(first) == list_met(store.query(deadlines.scan_events, first)) == []
         event_ids = [push_event(store), push_event(store)]
         scan = store.query(deadlines.scan_events, first)

@@ -59,7 +59,7 @@ class TestDeclaration:
 
     @pytest.fixture
     def columns(self, kit: Kit) -> list[Any]:
-        return kit.store.query(lambda tx: tx.fetch_all("catalog/columns"))
+        return kit.store.query(lambda tx: tx.fetch_all("catalog/list_columns"))
 
     def test_every_table_is_exported_or_left_out_on_purpose(self, columns: list[Any]) -> None:
         assert {row.table_name for row in columns} == {*TABLES, COUNTERS, "leases", "schema_version"}
@@ -74,7 +74,7 @@ class TestDeclaration:
 
     def test_truth_values_are_those_of_postgres(self, postgres_url: str) -> None:
         with Kit(postgres_url) as kit:
-            columns = kit.store.query(lambda tx: tx.fetch_all("catalog/columns"))
+            columns = kit.store.query(lambda tx: tx.fetch_all("catalog/list_columns"))
         assert [row.column_name for row in columns if is_boolean(row.column_name) != (row.type == "boolean")] == []
 
     def test_both_databases_have_the_same_columns_in_the_same_order(self, postgres_url: str) -> None:
@@ -147,7 +147,7 @@ class TestSecrets:
 
     def test_a_configuration_that_cannot_be_read_is_left_out_and_said(self, kit: Kit) -> None:
         fill_store(kit)
-        kit.store.call(lambda tx: tx.execute("agents/change", entity=7, config="{torn", now=tx.now))
+        kit.store.call(lambda tx: tx.execute("agents/update", entity=7, config="{torn", now=tx.now))
         written: list[bytes] = []
         summary = kit.store.query(export.export_store, written.append)
         assert summary.omissions == ["agents: the configuration of entity 7 cannot be read"]

@@ -67,7 +67,7 @@ def test_nothing_of_the_secret_is_kept_but_its_prefix(store: Store) -> None:
     assert key.prefix == secret[:11]
 
     def read_rows(tx: Reader) -> str:
-        return repr(tx.fetch_all("keys/by_hash", hash=key_rules.hash_secret(secret)))
+        return repr(tx.fetch_all("keys/find_by_hash", hash=key_rules.hash_secret(secret)))
 
     assert secret[11:] not in store.query(read_rows)
     with pytest.raises(Conflict) as error:

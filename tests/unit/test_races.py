@@ -139,7 +139,7 @@ def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
     race.push_event("old", key="k")
     race.ack(race.take_claim())
     race.clock.advance(Limits().remember)
-    with race.pause_midway(push.push_event, build_push("new", key="k"), before="items/keyed") as push_future:
+    with race.pause_midway(push.push_event, build_push("new", key="k"), before="items/find_by_key") as push_future:
         assert race.store.call(maintenance.reap) > 0
     assert push_future.result(TIMEOUT).deliveries[0].duplicate is False
     assert race.list_waiting() == ["new"]

@@ -19,7 +19,7 @@ from gatepost.adapters.stores.sqlite import SqliteConnection, SqliteStore
 from gatepost.core.entity import EntityKind
 from gatepost.ports import Row
 from gatepost.tables.rows import Mapper, RowMaker, is_boolean, make_row_type
-from gatepost.tables.statements import PARAMETER, statement
+from gatepost.tables.statements import PARAMETER, get_statement
 from gatepost.testing import FakeClock
 from tests.servers import Postgres
 from tests.unit.test_statements import NAMES, USES, numbered
@@ -206,18 +206,18 @@ BEFORE: dict[str, list[str]] = {
     "broadcasts/reap": ["UPDATE broadcasts SET expires_at = 1"],
     "claims/lapse": ["UPDATE claims SET deadline = 1"],
     "decisions/insert": ["DELETE FROM answers", "DELETE FROM asked", "DELETE FROM decisions"],
-    "gates/uninstructed": ["UPDATE gates SET kind = 'command'"],
+    "gates/find_uninstructed": ["UPDATE gates SET kind = 'command'"],
     "inboxes/insert": ["DELETE FROM inboxes"],
-    "items/keyed": ["UPDATE items SET dedup_key = 'x'"],
+    "items/find_by_key": ["UPDATE items SET dedup_key = 'x'"],
     "items/reap": ["UPDATE items SET state = 'delivered', ended_at = 1"],
-    "names/aliases": ["UPDATE names SET is_alias = true"],
-    "plans/of_gate": ["UPDATE plans SET next_at = NULL"],
-    "plans/recurring": ["UPDATE plans SET next_at = 9"],
+    "names/list_aliases": ["UPDATE names SET is_alias = true"],
+    "plans/lock_by_gate": ["UPDATE plans SET next_at = NULL"],
+    "plans/list_recurring": ["UPDATE plans SET next_at = 9"],
     "runs/insert": ["UPDATE runs SET status = 'completed'"],
-    "runs/last_limits": ["UPDATE runs SET status = 'completed', limit_reached = 'steps'"],
-    "runs/of_retired": ["UPDATE entities SET retired_at = 1"],
-    "runs/weights": ["UPDATE runs SET status = 'completed'"],
-    "steps/of_mind": ["UPDATE runs SET status = 'completed'"],
+    "runs/list_last_limits": ["UPDATE runs SET status = 'completed', limit_reached = 'steps'"],
+    "runs/list_open_of_retired": ["UPDATE entities SET retired_at = 1"],
+    "runs/list_cycle_weights": ["UPDATE runs SET status = 'completed'"],
+    "steps/list_by_mind": ["UPDATE runs SET status = 'completed'"],
 }
 #: parameters that are not 1, "x" or true: by their names, and for one statement
 TEXTS = {"name": "ann", "names": "ann", "agent": "ann", "sender": "ann", "type": "note", "state": "pending"}
@@ -230,49 +230,52 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "calls/insert": NEW,
     "claims/end": {"outcome": "acked"},
     "claims/insert": NEW | {"kind": "run"},
-    "claims/restore": NEW | {"kind": "run"},
     "entities/insert": {"name": "bob", "kind": "agent"},
-    "entities/list": {"kind": "agent"},
-    "entities/of_team": {"role": None},
-    "errands/insert": NEW,
+    "entities/list_page": {"kind": "agent"},
+    "entities/list_team": {"role": None},
+    "jobs/insert": NEW,
     "events/insert": NEW | {"arrival": 2},
     "gates/insert": NEW | {"kind": "human", "at_deadline": "open", "fail": "open"},
-    "gates/list": {"kind": "event"},
-    "gates/reached": {"transaction": 0, "arrival": 0},
-    "goals/change": {"status": "active"},
+    "gates/list_page": {"kind": "event"},
+    "gates/find_matches_after": {"transaction": 0, "arrival": 0},
+    "goals/update": {"status": "active"},
     "goals/insert": NEW | {"status": "active"},
-    "goals/list": {"status": "active"},
-    "items/between": {"arrival": 0, "recipient": 0},
-    "items/heads": {"seen_sources": ["y"]},
-    "items/list": {"until": 2, "ref_type": None, "after_recipient": None},
-    "items/move": {"to_state": "expired"},
-    "items/restore": {"state": "pending"},
-    "items/since": {"after_transaction": 0, "to_transaction": 2**40},
+    "goals/list_page": {"status": "active"},
+    "items/list_source_heads": {"seen_sources": ["y"]},
+    "items/list_page": {"until": 2, "ref_type": None, "after_recipient": None},
+    "items/change_state": {"to_state": "expired"},
+    "items/list_since": {"after_transaction": 0, "to_transaction": 2**40},
     "keys/insert": NEW | {"hash": "new", "kind": "agent"},
-    "keys/restore": NEW | {"hash": "new", "kind": "agent"},
-    "leases/read": {"name": "x"},
+    "leases/read_deadline": {"name": "x"},
     "messages/insert": NEW | {"seq": 2},
     "plans/advance": PLAN,
-    "plans/change": PLAN,
+    "plans/update": PLAN,
     "plans/insert": NEW | PLAN,
-    "plans/list": PLAN,
-    "plans/restore": NEW | PLAN,
+    "plans/list_page": PLAN,
     "resolutions/insert": {"ending": "resolved"},
     "runs/end": {"status": "completed"},
     "runs/insert": NEW,
-    "runs/last_before": {"since": 1},
-    "runs/list": {"status": "running"},
-    "sessions/begin": {"state": "idle"},
-    "sessions/note": {"state": "idle"},
-    "spaces/by_name": {"name": "x"},
+    "runs/find_last_before": {"since": 1},
+    "runs/list_page": {"status": "running"},
+    "sessions/save": {"state": "idle"},
+    "sessions/update_state": {"state": "idle"},
+    "spaces/find_by_name": {"name": "x"},
     "spaces/insert": NEW,
     "steps/insert": {"kind": "reply", "number": 3},
     "triggers/insert": NEW | {"name": "new"},
-    "triggers/list": {"owner": "ann"},
+    "triggers/list_page": {"owner": "ann"},
     "triggers/read": {"name": "x"},
 }
-#: statements whose rows differ: numbers that only one database gives, JSON with other spaces
-DIFFERENT = {"arrivals/take", "events/here", "items/since", "members/some"}
+#: statements whose rows differ: numbers that only one database gives, JSON with other spaces, names of types
+DIFFERENT = {
+    "arrivals/take",
+    "catalog/list_columns",
+    "events/read_watermark",
+    "items/list_since",
+    "members/list_first",
+}
+#: statements that give rows on PostgreSQL only, where more has to be done
+ONLY_POSTGRES = {"catalog/list_preparations", "catalog/set_counters"}
 
 
 @dataclass(frozen=True)
@@ -345,7 +348,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> I
 
 
 def describe(connection: psycopg.Connection[Any], name: str) -> Shape:
-    text = statement("postgres", name)
+    text = get_statement("postgres", name)
     names = list(dict.fromkeys(PARAMETER.findall(text)))
     connection.pgconn.prepare(name.encode(), numbered(text).encode())
     said = connection.pgconn.describe_prepared(name.encode())
@@ -380,7 +383,7 @@ FIELDS = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ONLY_POSTGRES])
 def test_both_databases_give_the_same_rows(databases: Databases, name: str) -> None:
     columns = databases.shapes[name].columns
     lite, post = databases.run(name)
@@ -391,7 +394,7 @@ def test_both_databases_give_the_same_rows(databases: Databases, name: str) -> N
     for row in lite:
         booleans = {column for column in columns if isinstance(getattr(row, column), bool)}
         assert booleans == {column for column, kind in columns.items() if kind == BOOL}
-    if name not in DIFFERENT and not statement("sqlite", name).startswith("INSERT"):
+    if name not in DIFFERENT and not get_statement("sqlite", name).startswith("INSERT"):
         assert [*map(tuple, lite)] == [*map(tuple, post)]
 
 
@@ -404,12 +407,13 @@ def test_every_column_is_read_somewhere(databases: Databases) -> None:
     """A column is the field of a noun, or is asked of a row by its name, or only says that there is a row."""
     code = " ".join(path.read_text() for path in Path(tables.__path__[0]).glob("*.py"))
     known = FIELDS | set(re.findall(r"\b(?:row|first)\.([a-z_]+)", code))
-    columns = {column for name in NAMES if not is_question(name) for column in databases.shapes[name].columns}
+    names = [name for name in NAMES if name not in ONLY_POSTGRES and not is_question(name)]
+    columns = {column for name in names for column in databases.shapes[name].columns}
     assert columns - known == set()
 
 
 def is_question(name: str) -> bool:
-    return statement("sqlite", name).startswith("SELECT TRUE AS ")
+    return get_statement("sqlite", name).startswith("SELECT TRUE AS ")
 
 
 class TestRowMaker:
@@ -448,10 +452,10 @@ class TestMapper:
 
     def test_a_noun_is_made_by_names_in_whatever_order(self) -> None:
         row = make_row_type(("number", "kind", "former", "name"))((1, "agent", None, "ann"))
-        noun = Mapper(self.Noun, apart="aliases").read(row, aliases=("a",))
+        noun = Mapper(self.Noun, without="aliases").read(row, aliases=("a",))
         assert noun == self.Noun("ann", EntityKind.AGENT, None, ("a",))
 
     def test_a_row_needs_all_fields_but_those_apart(self) -> None:
         row = make_row_type(("name", "kind"))(("ann", "agent"))
         with pytest.raises(ValueError, match="former"):
-            Mapper(self.Noun, apart="aliases").read(row)
+            Mapper(self.Noun, without="aliases").read(row)

@@ -45,7 +45,7 @@ def urls(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, 
         yield f"sqlite:///{tmp_path}/one.db", f"sqlite:///{tmp_path}/two.db"
     else:
         postgres = request.getfixturevalue("postgres")
-        with postgres.database() as first_url, postgres.database() as second_url:
+        with postgres.create_database() as first_url, postgres.create_database() as second_url:
             yield first_url, second_url
 
 
@@ -65,9 +65,9 @@ def test_step_by_step_and_at_once_come_to_the_same(urls: tuple[str, str], monkey
     direct_url, stepwise_url = urls
     with Kit(direct_url) as kit:
         assert kit.open().migrate()[0] == 0
-    newest = statements.newest("sqlite")
+    newest = statements.find_newest_version("sqlite")
     for version in range(1, newest + 1):
-        monkeypatch.setattr(statements, "newest", lambda _, version=version: version)
+        monkeypatch.setattr(statements, "find_newest_version", lambda _, version=version: version)
         with Kit(stepwise_url) as kit:
             assert kit.open().migrate() == (version - 1, version)
     assert read_schema(stepwise_url) == read_schema(direct_url)
@@ -92,7 +92,7 @@ def test_processes_may_migrate_at_once(urls: tuple[str, str]) -> None:
         process.stdin.flush()
     answers = [process.communicate(timeout=60)[0].split() for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
-    newest = str(statements.newest("sqlite"))
+    newest = str(statements.find_newest_version("sqlite"))
     assert {new_version for _, new_version in answers} == {newest}
     assert {old_version for old_version, _ in answers} <= {"0", newest}
     with Kit(direct_url) as kit:
@@ -101,13 +101,13 @@ def test_processes_may_migrate_at_once(urls: tuple[str, str]) -> None:
 
 
 def test_both_dialects_have_the_same_migrations() -> None:
-    assert statements.newest("sqlite") == statements.newest("postgres") > 0
-    for number in range(1, statements.newest("sqlite") + 1):
+    assert statements.find_newest_version("sqlite") == statements.find_newest_version("postgres") > 0
+    for number in range(1, statements.find_newest_version("sqlite") + 1):
         oldest = set()
         for dialect in DIALECTS:
-            text = statements.migration(dialect, number)
+            text = statements.read_migration(dialect, number)
             assert text is not None
-            oldest.add(statements.oldest(text))
+            oldest.add(statements.parse_oldest_version(text))
         assert len(oldest) == 1
         assert 1 <= oldest.pop() <= number
 

@@ -288,7 +288,7 @@ class TestWriters:
             return push_actions.push_all(tx, pushes)
 
         first, repeat = ctx.store.call(push_counted), ctx.store.call(push_counted)
-        assert statements.count("items/keyed") == len(pushes)
+        assert statements.count("items/find_by_key") == len(pushes)
         for pushed, repeated in zip(first, repeat, strict=True):
             assert isinstance(pushed, PushResult)
             assert isinstance(repeated, PushResult)

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 import gatepost
-from gatepost.tables.statements import PARAMETER, read_statements, statement
+from gatepost.tables.statements import PARAMETER, get_statement, read_statements
 from gatepost.testing import Kit
 
 SOURCE = Path(gatepost.__file__).parent
@@ -68,11 +68,11 @@ NAMES = sorted({use.name for use in USES})
 
 
 def parameters(dialect: str, name: str) -> frozenset[str]:
-    return frozenset(PARAMETER.findall(statement(dialect, name)))
+    return frozenset(PARAMETER.findall(get_statement(dialect, name)))
 
 
 def test_statements_are_found_in_the_code() -> None:
-    assert {"items/insert", "items/take", "tallies/add", "claims/lapse"} <= set(NAMES)
+    assert {"items/insert", "items/take", "accounts/add", "claims/lapse"} <= set(NAMES)
     assert sum(use.given is not None for use in USES) > 100
 
 
@@ -125,24 +125,28 @@ def test_sqlite_counts_what_a_statement_has_changed() -> None:
     """Its driver does so only if the statement begins with what it does."""
     written = re.compile(r"INSERT|UPDATE|DELETE|REPLACE")
     counted = {use.name for use in USES if use.method in ("execute", "execute_many", "many")}
-    assert [name for name in sorted(counted) if not written.match(statement("sqlite", name))] == []
+    assert [name for name in sorted(counted) if not written.match(get_statement("sqlite", name))] == []
 
 
 def test_a_list_and_a_lock_are_written_as_the_dialect_does() -> None:
-    assert statement("sqlite", "events/lock").endswith(
+    assert get_statement("sqlite", "events/lock").endswith(
         "WHERE arrival IN (SELECT value FROM json_each(:arrivals)) ORDER BY arrival"
     )
-    assert statement("postgres", "events/lock").endswith("WHERE arrival = ANY (:arrivals) ORDER BY arrival FOR UPDATE")
-    assert "source NOT IN (SELECT value FROM json_each(:seen_sources))" in statement("sqlite", "items/heads")
-    assert "source <> ALL (:seen_sources)" in statement("postgres", "items/heads")
-    assert statement("postgres", "plans/due").endswith("FOR UPDATE OF p SKIP LOCKED")
-    assert statement("sqlite", "plans/due").endswith("LIMIT :limit")
+    assert get_statement("postgres", "events/lock").endswith(
+        "WHERE arrival = ANY (:arrivals) ORDER BY arrival FOR UPDATE"
+    )
+    assert "source NOT IN (SELECT value FROM json_each(:seen_sources))" in get_statement(
+        "sqlite", "items/list_source_heads"
+    )
+    assert "source <> ALL (:seen_sources)" in get_statement("postgres", "items/list_source_heads")
+    assert get_statement("postgres", "plans/take_due").endswith("FOR UPDATE OF p SKIP LOCKED")
+    assert get_statement("sqlite", "plans/take_due").endswith("LIMIT :limit")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_statement_is_one_statement(name: str) -> None:
     for dialect in DIALECTS:
-        assert ";" not in statement(dialect, name)
+        assert ";" not in get_statement(dialect, name)
 
 
 def test_sqlite_takes_every_statement(tmp_path: Path) -> None:
@@ -152,7 +156,7 @@ def test_sqlite_takes_every_statement(tmp_path: Path) -> None:
     try:
         for name in NAMES:
             nothing: dict[str, Any] = dict.fromkeys(parameters("sqlite", name))
-            database.execute("EXPLAIN " + statement("sqlite", name), nothing)
+            database.execute("EXPLAIN " + get_statement("sqlite", name), nothing)
     finally:
         database.close()
 
@@ -162,10 +166,16 @@ def test_sqlite_takes_every_statement(tmp_path: Path) -> None:
     [
         *(
             (name, "items_pending (recipient=?")
-            for name in ("items/candidates", "items/peek", "items/waiting", "agents/stirring", "inboxes/awaiting")
+            for name in (
+                "items/list_candidates",
+                "items/peek",
+                "items/count_pending",
+                "agents/is_ready",
+                "inboxes/list_pending",
+            )
         ),
-        ("items/known", "items_key (recipient=? AND dedup_key=?)"),
-        ("items/chains", "runs_open (agent=?)"),
+        ("items/read_states", "items_key (recipient=? AND dedup_key=?)"),
+        ("items/find_longest_chains", "runs_open (agent=?)"),
     ],
 )
 def test_sqlite_finds_what_it_looks_for_without_reading_what_was_delivered(
@@ -176,7 +186,7 @@ def test_sqlite_finds_what_it_looks_for_without_reading_what_was_delivered(
     database = sqlite3.connect(tmp_path / "gatepost.db")
     try:
         nothing: dict[str, Any] = dict.fromkeys(parameters("sqlite", name))
-        plan = [row[3] for row in database.execute("EXPLAIN QUERY PLAN " + statement("sqlite", name), nothing)]
+        plan = [row[3] for row in database.execute("EXPLAIN QUERY PLAN " + get_statement("sqlite", name), nothing)]
     finally:
         database.close()
 
@@ -189,7 +199,7 @@ def test_postgres_takes_every_statement(postgres_url: str) -> None:
         kit.store.close()
     with psycopg.connect(postgres_url, autocommit=True) as database:
         for name in NAMES:
-            answer = database.pgconn.prepare(b"", numbered(statement("postgres", name)).encode())
+            answer = database.pgconn.prepare(b"", numbered(get_statement("postgres", name)).encode())
             assert answer.status == psycopg.pq.ExecStatus.COMMAND_OK, f"{name}: {answer.error_message.decode()}"
 
 

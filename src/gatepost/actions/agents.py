@@ -41,7 +41,7 @@ def configure(tx: Transaction, name: str, changes: dict[str, Any]) -> Resident:
         return _signal_and_read(tx, agent, "settle")
     config = rules.parse(rules.build_document(resident.config) | changes, stored_config=resident.config)
     if config != resident.config or resident.rest_until is not None:
-        agents.change(tx, agent.number, config)
+        agents.update(tx, agent.number, config)
     return _signal_and_read(tx, agent, "configure")
 
 
@@ -89,7 +89,7 @@ def page(
 ) -> list[tuple[Entity, Resident | None]]:
     """Return agents in order of registration, each with its resident, None for a guest."""
     agent_entities = directory.page(tx, kind=EntityKind.AGENT, team=team, retired=retired, after=after, limit=limit)
-    residents = agents.among(tx, [agent.number for agent in agent_entities])
+    residents = agents.read_many(tx, [agent.number for agent in agent_entities])
     return [(agent, residents.get(agent.number)) for agent in agent_entities]
 
 

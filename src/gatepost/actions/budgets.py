@@ -16,7 +16,7 @@ from gatepost.core.budget import Spending
 from gatepost.core.mind import ModelReply
 from gatepost.core.times import SECOND, Instant, format_rfc3339
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import agents, runs, steps
+from gatepost.tables import agents, runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ def count_spending(tx: Reader, agent: int, since: Instant) -> Spending:
     Return what an agent has spent since a time. Runs that started later count as a whole; of the run that was open at
     that time, the later replies count.
     """
-    last_run = runs.last_before(tx, agent, since)
-    tokens, cycles = runs.spending(tx, agent, after=last_run[0] if last_run else 0)
+    last_run = runs.find_last_before(tx, agent, since)
+    tokens, cycles = runs.sum_usage(tx, agent, after=last_run[0] if last_run else 0)
     if last_run is not None and (last_run[1] is None or last_run[1] >= since):
-        replies = [step.turn for step in steps.of_run(tx, last_run[0]) if step.at >= since]
+        replies = [step.turn for step in runs.list_steps(tx, last_run[0]) if step.at >= since]
         tokens += sum(turn.usage.prompt + turn.usage.completion for turn in replies if isinstance(turn, ModelReply))
     return Spending(tokens=tokens, cycles=cycles)
 
@@ -60,7 +60,7 @@ def start_rest(tx: Transaction, resident: Resident, until: Instant) -> None:
     """Let a resident rest until its next period, and alert its owner once for the period."""
     budget = resident.config.budget
     assert budget is not None, "only a budget can be exhausted"
-    agents.rest(tx, replace(resident, rest_until=until))
+    agents.set_rest(tx, replace(resident, rest_until=until))
     owner = directory.find_responsible(tx, directory.find(tx, resident.name))
     text = f"{resident.name!r} has used up its budget of {budget} and rests until {format_rfc3339(until)}"
     push.push_alerts(tx, [push.build_alert(owner, text, f"{resident.name}:budget:{until}")])

@@ -65,7 +65,7 @@ def end_due(
     scan from which this one continues.
     """
     count = 0
-    for id in gate_rows.due(tx, limit):
+    for id in gate_rows.take_due(tx, limit):
         count += _apply_deadline(tx, id) if gate_id in (None, id) else 0
     for id, event, hops in scan_events(tx, last_scan).matches[:limit]:
         gate = gate_rows.lock(tx, id) if gate_id in (None, id) else None
@@ -77,22 +77,22 @@ def end_due(
 
 def list_due(tx: Transaction, last_scan: EventScan | None = None) -> list[str]:
     """Return the ids of the gates that `end_due` would end."""
-    return [*gate_rows.due(tx, BATCH_LIMIT), *(id for id, *_ in scan_events(tx, last_scan).matches[:BATCH_LIMIT])]
+    return [*gate_rows.take_due(tx, BATCH_LIMIT), *(id for id, *_ in scan_events(tx, last_scan).matches[:BATCH_LIMIT])]
 
 
 def find_next_due(tx: Reader) -> Instant | None:
     """Return the next deadline; one in the past is due."""
-    return gate_rows.next_due(tx)
+    return gate_rows.find_next_deadline(tx)
 
 
 def scan_events(tx: Reader, last_scan: EventScan | None = None) -> EventScan:
     """Find the gates whose awaited event has come; continue where `last_scan` ended."""
-    horizon = events.here(tx)
-    watched_gates = frozenset(number for number, *_ in gate_rows.watching(tx))
+    horizon = events.read_watermark(tx)
+    watched_gates = frozenset(number for number, *_ in gate_rows.list_event_gates(tx))
     if last_scan is None or last_scan.position >= horizon.end or tx.now - last_scan.started_at >= RESCAN_AFTER:
         last_scan = EventScan(started_at=tx.now)
-    matches = gate_rows.reached(tx, last_scan.position) if watched_gates & last_scan.scanned_gates else {}
-    matches |= gate_rows.matched(tx, watched_gates - last_scan.scanned_gates)
+    matches = gate_rows.find_matches_after(tx, last_scan.position) if watched_gates & last_scan.scanned_gates else {}
+    matches |= gate_rows.find_matches(tx, watched_gates - last_scan.scanned_gates)
     return EventScan(
         matches=tuple(match for _, match in sorted(matches.items())),
         position=max(last_scan.position, horizon.last),
@@ -103,17 +103,17 @@ def scan_events(tx: Reader, last_scan: EventScan | None = None) -> EventScan:
 
 def list_watches(tx: Reader) -> frozenset[tuple[str, str]]:
     """Return the owners of gates that wait for an event, each with the type of the event."""
-    return frozenset((name, type) for _, name, type in gate_rows.watching(tx))
+    return frozenset((name, type) for _, name, type in gate_rows.list_event_gates(tx))
 
 
 def end_orphans(tx: Transaction, leaver: Entity) -> None:
     """End the gates and decisions that need an entity which has just retired."""
     reason = f"{leaver.name} is retired"
-    for id in gate_rows.left_behind(tx, leaver.number):
+    for id in gate_rows.list_orphaned(tx, leaver.number):
         gate = gate_rows.lock(tx, id)
         if gate is not None and gate.is_pending:
             gates.end(tx, gate, Ending.ORPHANED, reason, None)
-    for id in decision_rows.left_behind(tx, leaver.number):
+    for id in decision_rows.list_orphaned(tx, leaver.number):
         decision = decision_rows.read(tx, id)
         assert decision is not None
         gate_rows.lock(tx, decision.gate)
@@ -140,7 +140,7 @@ def _apply_deadline(tx: Transaction, id: str) -> int:
 
 def _end_decision(tx: Transaction, gate: Gate) -> None:
     """End a decision at its deadline: with its default if it has one and its question is still open, else expired."""
-    decision = decision_rows.of_gate(tx, gate.id)
+    decision = decision_rows.read_by_gate(tx, gate.id)
     assert decision is not None
     if decision.default is not None and decision.status is DecisionStatus.PENDING:
         decisions.end(tx, decision, DecisionOutcome.DEFAULTED, None, option=decision.default)

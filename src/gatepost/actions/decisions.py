@@ -92,7 +92,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
     )
     decision = replace(decision, number=decisions.insert(tx, decision, gate=gate.number, asker=asker.number))
     for respondent in respondents:
-        decisions.ask(tx, decision.number, respondent.number)
+        decisions.insert_respondent(tx, decision.number, respondent.number)
     _push_question(tx, decision, asker, respondents, hops)
     return _read(tx, id)
 
@@ -127,9 +127,9 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
     gate = gate_rows.read(tx, decision.gate)
     assert gate is not None
     if deadline != decision.deadline:
-        gate_rows.postpone(tx, gate.number, deadline)
+        gate_rows.set_deadline(tx, gate.number, deadline)
         tx.after_commit(Signal(f"gate:{gate.id}", "postponed", wakes=False))
-    gate_rows.chain(tx, gate.number, max(hops, push.count_next_hops(tx, actor)))
+    gate_rows.extend_chain(tx, gate.number, max(hops, push.count_next_hops(tx, actor)))
     _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents, hops)
     return _read(tx, id)
 
@@ -184,13 +184,13 @@ def page(
     selects those whose last round has ended at that time or later; `pending` selects those that are open (True) or have
     ended (False).
     """
-    return decisions.page(
+    return decisions.list_page(
         tx,
         asker=directory.find_number(tx, asker),
-        asked=directory.find_number(tx, asked),
-        concerned=directory.find_number(tx, concerning),
+        respondent=directory.find_number(tx, asked),
+        participant=directory.find_number(tx, concerning),
         session=session,
-        pending=pending,
+        is_pending=pending,
         since=since,
         after=after,
         limit=limit,
@@ -220,7 +220,7 @@ def end(
         at=tx.now,
         iteration=iteration,
     )
-    if not decisions.answer(tx, decision.number, answer, actor.number if actor else None):
+    if not decisions.insert_answer(tx, decision.number, answer, actor.number if actor else None):
         raise _build_late_error(_read(tx, decision.id))
     gate = gate_rows.read(tx, decision.gate)
     assert gate is not None
@@ -385,7 +385,7 @@ def _build_late_error(decision: Decision) -> Late:
 
 
 def _find_entities(tx: Transaction, names: Sequence[str]) -> list[Entity]:
-    return sorted(entities.by_names(tx, names).values(), key=lambda entity: entity.number)
+    return sorted(entities.find_by_names(tx, names).values(), key=lambda entity: entity.number)
 
 
 def _read(tx: Transaction, id: str) -> Decision:

@@ -56,7 +56,7 @@ def register(tx: Transaction, spec: EntitySpec) -> Entity:
     display = _validate_display(spec.display or name)
     aliases = _validate_aliases(spec.aliases)
     owner = find_live(tx, spec.owner) if spec.owner else _find_administrator(tx)
-    cursor = broadcasts.number(tx, by=0)
+    cursor = broadcasts.lock_number(tx, increment=0)
     number = entities.insert(
         tx,
         name=name,
@@ -66,10 +66,10 @@ def register(tx: Transaction, spec: EntitySpec) -> Entity:
         role=role,
         owner=owner.number if owner else None,
     )
-    if number is None or not entities.give_name(tx, name, number, is_alias=False):
+    if number is None or not entities.insert_name(tx, name, number, is_alias=False):
         raise _build_name_taken_error(tx, name)
     for alias in aliases:
-        if not entities.give_name(tx, alias, number, is_alias=True):
+        if not entities.insert_name(tx, alias, number, is_alias=True):
             raise _build_name_taken_error(tx, alias)
     claims.open_inbox(tx, number, cursor)
     return replace(find(tx, name), aliases=tuple(sorted(aliases)))
@@ -93,7 +93,7 @@ def find_or_none(tx: Reader, name: str) -> Entity | None:
     Return the entity with this name or alias, or None. It is for callers that must not learn, from an error or from the
     time it takes, which names are similar.
     """
-    return entities.by_name(tx, address.check_entity_address(name))
+    return entities.find_by_name(tx, address.check_entity_address(name))
 
 
 def find_live(tx: Reader, name: str | Entity) -> Entity:
@@ -111,7 +111,7 @@ def find_number(tx: Reader, name: str | Entity | None) -> int | None:
 def show(tx: Reader, name: str) -> Entity:
     """Return an entity with its aliases."""
     entity = find(tx, name)
-    return replace(entity, aliases=entities.aliases_of(tx, [entity.number]).get(entity.number, ()))
+    return replace(entity, aliases=entities.read_aliases(tx, [entity.number]).get(entity.number, ()))
 
 
 def page(
@@ -124,7 +124,7 @@ def page(
     limit: int = 1_000,
 ) -> list[Entity]:
     """Return entities in order of registration; `after` is the number of the last entity seen."""
-    return entities.page(tx, kind=kind, team=team, retired=retired, after=after, limit=limit)
+    return entities.list_page(tx, kind=kind, team=team, include_retired=retired, after=after, limit=limit)
 
 
 def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Entity:
@@ -144,7 +144,7 @@ def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Enti
         owner=owner_entity.number if owner_entity else None,
     )
     if (extra_bytes := count_bytes(render.render_name(display)) - count_bytes(render.render_name(old.display))) > 0:
-        items.widen(tx, old, extra_bytes)
+        items.grow_sizes(tx, old, extra_bytes)
     if "aliases" in changes:
         _replace_aliases(tx, old, _validate_aliases(changes["aliases"] or ()))
     return show(tx, old.name)
@@ -153,9 +153,9 @@ def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Enti
 def _replace_aliases(tx: Transaction, entity: Entity, aliases: Sequence[str]) -> None:
     """Give an entity these aliases, and take all others from it."""
     for alias in set(entity.aliases) - set(aliases):
-        entities.take_name(tx, alias, entity.number)
+        entities.delete_alias(tx, alias, entity.number)
     for alias in set(aliases) - set(entity.aliases):
-        if not entities.give_name(tx, alias, entity.number, is_alias=True):
+        if not entities.insert_name(tx, alias, entity.number, is_alias=True):
             raise _build_name_taken_error(tx, alias)
 
 
@@ -182,14 +182,14 @@ def resolve(tx: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[E
     """Return the entities at each address, live and retired; `*` and unknown names are not in the result."""
     unique_addresses = set(addresses)
     names = {str(target) for target in unique_addresses if isinstance(target, EntityAddress)}
-    entities_by_name = entities.by_names(tx, names) if names else {}
+    entities_by_name = entities.find_by_names(tx, names) if names else {}
     entities_by_address: dict[Address, list[Entity]] = {}
     for target in unique_addresses:
         match target:
             case EntityAddress(name) if name in entities_by_name:
                 entities_by_address[target] = [entities_by_name[name]]
             case TeamAddress(team, role):
-                entities_by_address[target] = entities.of_team(tx, team, role)
+                entities_by_address[target] = entities.list_team(tx, team, role)
             case EntityAddress() | AllAgentsAddress():
                 pass
     return entities_by_address
@@ -197,14 +197,14 @@ def resolve(tx: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[E
 
 def build_unknown_error(tx: Reader, name: str) -> UnknownAddress:
     """Return an error that suggests the most similar names."""
-    suggestions = get_close_matches(name, entities.like(tx, name), n=3, cutoff=0.6)
+    suggestions = get_close_matches(name, entities.list_similar_names(tx, name), n=3, cutoff=0.6)
     if suggestions:
         return UnknownAddress(f"nobody is called {name!r}", hint=f"did you mean {' or '.join(map(repr, suggestions))}?")
     return UnknownAddress(f"nobody is called {name!r}", hint="`gatepost agent list` shows who there is")
 
 
 def _find_administrator(tx: Transaction) -> Entity | None:
-    return entities.by_names(tx, [ADMINISTRATOR]).get(ADMINISTRATOR)
+    return entities.find_by_names(tx, [ADMINISTRATOR]).get(ADMINISTRATOR)
 
 
 def _validate_team_and_role(team: str | None, role: str | None) -> tuple[str | None, str | None]:
@@ -223,7 +223,7 @@ def _validate_aliases(texts: Sequence[str]) -> list[str]:
 
 
 def _build_name_taken_error(tx: Transaction, name: str) -> Conflict:
-    holder = entities.by_names(tx, [name]).get(name)
+    holder = entities.find_by_names(tx, [name]).get(name)
     if holder is None or holder.name == name:
         return Conflict(f"the name {name!r} is taken")
     return Conflict(f"the name {name!r} is taken: it is an alias of {holder.name!r}")

@@ -33,7 +33,7 @@ from gatepost.core import agent_config, text
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, Damaged, GatepostError, Invalid, TooLarge
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import catalog, versions
+from gatepost.tables import catalog, integrity
 from gatepost.tables.catalog import Column, Key, Table
 from gatepost.tables.statements import ConstraintViolation
 
@@ -77,7 +77,7 @@ def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = 
     """
     summary = Summary()
     tx.room = ROOM
-    schema, _ = versions.read(tx)
+    schema, _ = integrity.read_schema_version(tx)
     head = {"gatepost": "export", "format": FORMAT, "schema": schema, "createdAt": format_rfc3339(tx.now)}
     write(_encode({**head, "secrets": secrets}))
     tables = catalog.read_tables(tx, TABLES)
@@ -227,7 +227,7 @@ def _prepare_store(tx: Transaction, tables: Mapping[str, Table]) -> None:
 def _check_head(tx: Transaction, head: Mapping[str, Any]) -> None:
     if head.get("gatepost") != "export":
         raise Invalid("this is not an export of Gatepost", hint="`gatepost export FILE` makes one")
-    schema, _ = versions.read(tx)
+    schema, _ = integrity.read_schema_version(tx)
     if (head.get("format"), head.get("schema")) != (FORMAT, schema):
         raise Invalid(
             f"line 1: the export has format {head.get('format')!r:.20} and schema {head.get('schema')!r:.20},"

@@ -70,7 +70,7 @@ def add(tx: Transaction, spec: GateSpec, *, by: str | None, hops: int = 0) -> Ga
     lock_live(tx, [owner, *([awaited_entity] if awaited_entity else ())])
     gate = open_gate(tx, spec, owner, creator, awaited_entity, hops=hops)
     for waiter in waiters:
-        gates.wait(tx, gate.number, waiter.number)
+        gates.insert_waiter(tx, gate.number, waiter.number)
     if gate.kind is GateKind.HUMAN and awaited_entity is not None:
         notice = _build_push(gate, "opened", gate.instruction or gate.name, creator, hops)
         push.fan_out(tx, replace(notice, key=_build_notice_key(gate)), creator, [awaited_entity])
@@ -97,13 +97,13 @@ def page(
     limit: int = 100,
 ) -> list[Gate]:
     """Return gates in the order in which they were made; `after` is the number of the last gate seen."""
-    return gates.page(
+    return gates.list_page(
         tx,
         owner=directory.find_number(tx, owner),
         waiter=directory.find_number(tx, waiter),
-        concerned=directory.find_number(tx, concerning),
+        participant=directory.find_number(tx, concerning),
         kind=kind,
-        pending=pending,
+        is_pending=pending,
         after=after,
         limit=limit,
     )
@@ -112,7 +112,7 @@ def page(
 def list_blocking(tx: Reader, name: str | Entity) -> list[Gate]:
     """Return the gates that keep an entity from stopping now."""
     owner = directory.find(tx, name)
-    return [gate for gate in gates.pending(tx, owner.number) if gate.holds(tx.now)]
+    return [gate for gate in gates.list_pending(tx, owner.number) if gate.holds(tx.now)]
 
 
 def list_instructing(tx: Reader, agent: int) -> list[Gate]:
@@ -120,10 +120,10 @@ def list_instructing(tx: Reader, agent: int) -> list[Gate]:
     Return the gates whose instruction a resident should get before it ends its cycle: those that it can resolve itself,
     and that have not given their instruction before. For all other gates the resident sleeps, and their end wakes it.
     """
-    new_numbers = gates.uninstructed(tx, agent)
+    new_numbers = gates.find_uninstructed(tx, agent)
     if not new_numbers:
         return []
-    return [gate for gate in gates.pending(tx, agent) if gate.number in new_numbers and gate.holds(tx.now)]
+    return [gate for gate in gates.list_pending(tx, agent) if gate.number in new_numbers and gate.holds(tx.now)]
 
 
 def resolve(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
@@ -161,7 +161,7 @@ def add_waiter(tx: Transaction, id: str, name: str, *, by: str | None) -> Gate:
         raise build_late_error(gate)
     if len(gate.waiters) >= _MAX_WAITERS:
         raise Conflict(f"the gate {id!r} has {_MAX_WAITERS} waiters already")
-    gates.wait(tx, gate.number, directory.find_live(tx, name).number)
+    gates.insert_waiter(tx, gate.number, directory.find_live(tx, name).number)
     return _read(tx, gate)
 
 
@@ -171,13 +171,13 @@ def take_due_checks(tx: Transaction, *, hold: Duration, limit: int, after: str =
     result. Owners take turns, in the order of their names, beginning behind the owner `after`: one gate of each, then a
     second of each.
     """
-    gate_ids = gates.take(tx, tx.now + hold, after, limit)
+    gate_ids = gates.take_checks(tx, tx.now + hold, after, limit)
     return [gate for gate in (gates.read(tx, id) for id in gate_ids) if gate is not None]
 
 
 def find_next_check(tx: Reader) -> Instant | None:
     """Return when the next gate is to be checked."""
-    return gates.next_look(tx)
+    return gates.find_next_check(tx)
 
 
 def record_check(tx: Transaction, id: str, result: CheckResult, *, retry_in: Duration) -> Gate:
@@ -191,9 +191,9 @@ def record_check(tx: Transaction, id: str, result: CheckResult, *, retry_in: Dur
         case ConditionGone(reason):
             return end(tx, gate, Ending.ORPHANED, reason[:_MAX_REASON_LENGTH], None)
         case ConditionPending():
-            gates.looked(tx, gate.number, trouble=None, look_at=tx.now + retry_in)
+            gates.record_check(tx, gate.number, trouble=None, check_at=tx.now + retry_in)
         case CheckFailed(reason):
-            gates.looked(tx, gate.number, trouble=reason[:_MAX_REASON_LENGTH], look_at=tx.now + retry_in)
+            gates.record_check(tx, gate.number, trouble=reason[:_MAX_REASON_LENGTH], check_at=tx.now + retry_in)
             if gate.trouble is None:
                 _push_alert(
                     tx, gate, gate.owner, f"nobody can look at the gate {gate.name!r} ({id}): {reason}", "trouble"
@@ -272,11 +272,11 @@ def insert_gate(
         gate,
         owner=owner.number,
         made_by=creator.number if creator else None,
-        awaited=awaited_entity.number if awaited_entity else None,
+        awaited_entity=awaited_entity.number if awaited_entity else None,
         event_type=event_type,
         event_source=event_source,
         since=take_since() if event_type is not None else None,
-        look_at=tx.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
+        check_at=tx.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
     )
 
 
@@ -301,7 +301,7 @@ def end(
         raise build_late_error(_read(tx, gate))
     hops = count_hops(tx, gate, actor, hops)
     if notify:
-        entities_by_name = entities.by_names(tx, [gate.owner, *gate.waiters])
+        entities_by_name = entities.find_by_names(tx, [gate.owner, *gate.waiters])
         text = (f"{gate.name}: {reason}" if reason else gate.name)[: tx.limits.content // 4]
         recipients = sorted(entities_by_name.values(), key=lambda entity: entity.number)
         push.fan_out(tx, _build_push(gate, ending, text, actor, hops), actor, recipients)
@@ -321,7 +321,7 @@ def end(
 
 def count_hops(tx: Reader, gate: Gate, actor: Entity | None, hops: int) -> int:
     """Return the hops of a gate's end; without an actor, it continues the chain in which the gate was made."""
-    return hops if actor is not None else max(hops, gates.hops(tx, gate.number))
+    return hops if actor is not None else max(hops, gates.read_hops(tx, gate.number))
 
 
 def lock_live(tx: Transaction, needed_entities: Sequence[Entity]) -> None:
@@ -429,7 +429,7 @@ def _build_notice_key(gate: Gate) -> str:
 
 
 def _push_alert(tx: Transaction, gate: Gate, to: str, text: str, topic: str) -> None:
-    ref, hops = Ref("gate", gate.id), gates.hops(tx, gate.number)
+    ref, hops = Ref("gate", gate.id), gates.read_hops(tx, gate.number)
     push.push_alerts(tx, [push.build_alert(to, text, f"gate:{gate.id}:{topic}", source="gate", ref=ref, hops=hops)])
 
 

@@ -11,7 +11,7 @@ from gatepost.core.entity import Entity
 from gatepost.core.goal import Goal, GoalSpec, GoalStatus
 from gatepost.errors import Invalid, NotFound
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import goals
+from gatepost.tables import agents
 
 
 def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goal]:
@@ -22,13 +22,13 @@ def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goa
         for spec in specs
     ]
     new_count = sum(spec.id is None for spec in specs)
-    if new_count and goals.count(tx, owner) + new_count > rules.MAX_GOALS:
+    if new_count and agents.count_goals(tx, owner) + new_count > rules.MAX_GOALS:
         raise Invalid(f"that would be more than {rules.MAX_GOALS} goals", hint="delete those that are over")
     for spec, goal in zip(specs, results, strict=True):
         if spec.id is None:
-            goals.insert(tx, owner, goal)
+            agents.insert_goal(tx, owner, goal)
         else:
-            goals.change(tx, goal)
+            agents.update_goal(tx, goal)
     return results
 
 
@@ -36,14 +36,14 @@ def page(
     tx: Reader, name: str | Entity, *, status: GoalStatus | None = None, limit: int = rules.MAX_GOALS
 ) -> list[Goal]:
     """Return the goals of an agent, the most important first."""
-    return goals.page(tx, directory.find(tx, name).number, status=status, limit=limit)
+    return agents.list_goals(tx, directory.find(tx, name).number, status=status, limit=limit)
 
 
 def delete(tx: Transaction, name: str, goal_ids: Iterable[str]) -> int:
     """Delete goals by their ids, all of them or none; return how many."""
     owner = directory.find_live(tx, name).number
     owned_goals = [_require_owned(tx, owner, id) for id in dict.fromkeys(goal_ids)]
-    return sum(goals.delete(tx, owner, goal.id) for goal in owned_goals)
+    return sum(agents.delete_goal(tx, owner, goal.id) for goal in owned_goals)
 
 
 def _create(tx: Transaction, spec: GoalSpec) -> Goal:
@@ -68,7 +68,7 @@ def _update(tx: Transaction, goal: Goal, spec: GoalSpec) -> Goal:
 
 
 def _require_owned(tx: Reader, owner: int, id: str) -> Goal:
-    goal = goals.read(tx, owner, ids.check("goal", id))
+    goal = agents.read_goal(tx, owner, ids.check("goal", id))
     if goal is None:
         raise NotFound(f"you have no goal {id!r}")
     return goal

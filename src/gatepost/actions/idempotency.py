@@ -19,7 +19,7 @@ from typing import Any, Concatenate, Final, ParamSpec
 from gatepost.core.event import Json
 from gatepost.errors import Invalid, Reused
 from gatepost.ports import RetryTransaction, Transaction
-from gatepost.tables import replies
+from gatepost.tables import idempotency
 
 P = ParamSpec("P")
 
@@ -41,15 +41,17 @@ def run_once(
     """
     if not key or len(key) > _MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
         raise Invalid("this is not an idempotency key", hint=f"use up to {_MAX_KEY_LENGTH} printable ASCII characters")
-    if not replies.begin(tx, scope, key, digest):
+    if not idempotency.insert_key(tx, scope, key, digest):
         return _read_answer(tx, scope, key, digest)
     value = verb(tx, *args, **kwargs)
-    replies.answer(tx, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    idempotency.save_reply(
+        tx, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    )
     return value
 
 
 def _read_answer(tx: Transaction, scope: str, key: str, digest: str) -> Any:
-    row = replies.read(tx, scope, key)
+    row = idempotency.read_reply(tx, scope, key)
     if row is None:
         raise RetryTransaction(f"the answer to the key {key!r} was just forgotten")
     if row[0] != digest:

@@ -84,7 +84,7 @@ def page(
     the caller has seen all items of that event.
     """
     sender = filters.get("sender")
-    return items.page(
+    return items.list_page(
         tx,
         recipient=directory.find_number(tx, name),
         state=filters.get("state"),
@@ -94,7 +94,7 @@ def page(
         since=filters.get("since"),
         until=filters.get("until"),
         after=after,
-        beyond=directory.find_number(tx, after_recipient),
+        after_recipient=directory.find_number(tx, after_recipient),
         limit=limit,
     )
 
@@ -160,8 +160,8 @@ def lock_inbox(tx: Transaction, name: str | Entity, terms: ClaimTerms) -> tuple[
             f"{recipient.name!r} is a person: their items wait until they are done",
             hint="use `gatepost inbox done EVENT`",
         )
-    fence, cursor = claims.lock(tx, recipient.number)
-    run, has_lapsed, last_broadcast = claims.standing(tx, recipient.number)
+    fence, cursor = claims.lock_inbox(tx, recipient.number)
+    run, has_lapsed, last_broadcast = claims.read_inbox_state(tx, recipient.number)
     if terms.kind == "drain" and run is not None:
         raise Conflict(f"{recipient.name!r} is thinking: its run {run!r} has the inbox")
     if has_lapsed:
@@ -179,12 +179,12 @@ def find_candidates(
     `exclude`.
     """
     limit = batch_rules.CANDIDATES_PER_SLOT * terms.limit + len(exclude)
-    waiting_items = items.candidates(tx, recipient, limit)
-    if len(waiting_items) == limit and waiting_items[-1].priority == Priority.CRITICAL:
-        waiting_items = items.candidates(tx, recipient, batch_rules.count_lines_that_fit(terms.budget) + len(exclude))
-    elif len(waiting_items) == limit:
-        waiting_items += _find_other_sources(tx, recipient, waiting_items, terms.limit)
-    return [item for item in waiting_items if item.arrival not in exclude] if exclude else waiting_items
+    candidates = items.list_candidates(tx, recipient, limit)
+    if len(candidates) == limit and candidates[-1].priority == Priority.CRITICAL:
+        candidates = items.list_candidates(tx, recipient, batch_rules.count_lines_that_fit(terms.budget) + len(exclude))
+    elif len(candidates) == limit:
+        candidates += _find_other_sources(tx, recipient, candidates, terms.limit)
+    return [item for item in candidates if item.arrival not in exclude] if exclude else candidates
 
 
 def claim_items(
@@ -210,7 +210,7 @@ def claim_items(
 def begin_claim(tx: Transaction, recipient: Entity, fence: int, terms: ClaimTerms) -> Claim:
     """Write a new claim without items, and return it."""
     deadline = tx.now + (terms.hold or tx.limits.hold) if terms.kind == "drain" else None
-    return claims.begin(
+    return claims.create(
         tx, recipient, id=tx.new_id("clm"), kind=terms.kind, owner=terms.owner, fence=fence, deadline=deadline
     )
 
@@ -235,12 +235,14 @@ def pull(
     if open_claim is None:
         raise _build_claim_error(tx, id)
     recipient = directory.find_live(tx, open_claim.recipient)
-    _, cursor = claims.lock(tx, recipient.number)
-    if not claims.hold(tx, id, owner, fence):
+    _, cursor = claims.lock_inbox(tx, recipient.number)
+    if not claims.lock(tx, id, owner, fence):
         raise _build_claim_error(tx, id)
-    take_broadcasts(tx, recipient, cursor, broadcasts.last(tx))
+    take_broadcasts(tx, recipient, cursor, broadcasts.read_last_number(tx))
     if budget is not None:
-        selection = batch_rules.select_batch(items.candidates(tx, recipient.number, limit), limit=limit, budget=budget)
+        selection = batch_rules.select_batch(
+            items.list_candidates(tx, recipient.number, limit), limit=limit, budget=budget
+        )
     else:
         selection = [SelectedItem(item.event.arrival) for item in items.peek(tx, recipient.number, limit, type)]
     return _fill_claim(tx, open_claim, recipient.number, selection) if selection else Batch(claim=None, at=tx.now)
@@ -306,12 +308,12 @@ def _find_other_sources(tx: Transaction, recipient: int, first: Sequence[Candida
     ):
         if not batch_rules.is_crowded([*first, *others], limit):
             break
-        others = items.heads(
+        others = items.list_source_heads(
             tx,
             recipient,
             first_sources,
-            sources=batch_rules.MAX_OTHER_SOURCES,
-            depth=depth,
+            max_sources=batch_rules.MAX_OTHER_SOURCES,
+            per_source=depth,
             limit=batch_rules.CANDIDATES_PER_SLOT * limit,
         )
     return others
@@ -328,7 +330,7 @@ def _fill_claim(
         claim=claim,
         items=tuple(batch_items),
         size_limits=tuple(size_limits[item.event.arrival] for item in batch_items),
-        deferred_count=items.waiting(tx, recipient, batch_rules.COUNT_LIMIT)
+        deferred_count=items.count_pending(tx, recipient, batch_rules.COUNT_LIMIT)
         if waiting_count is None
         else waiting_count - len(selection),
         at=tx.now,

@@ -39,15 +39,15 @@ class FeedPage:
 
 def read_end(tx: Reader) -> Position:
     """Return the position of a reader that has seen everything so far."""
-    return events.here(tx).last
+    return events.read_watermark(tx).last
 
 
 def read_page(tx: Reader, name: str, after: Position, limit: int = 100) -> FeedPage:
     """Return the next items of an inbox after a position, in any state."""
     recipient = directory.find(tx, name)
-    horizon = events.here(tx)
+    horizon = events.read_watermark(tx)
     if after >= horizon.end:
         raise Invalid(f"{str(after)!r} is a place that this store has not reached yet", hint="begin again without it")
-    entries = items.since(tx, recipient.number, after, horizon.last, limit) if after < horizon.last else []
+    entries = items.list_since(tx, recipient.number, after, horizon.last, limit) if after < horizon.last else []
     is_full = len(entries) == limit or tx.is_cut
-    return FeedPage(entries, entries[-1][1] if is_full else max(after, horizon.last), horizon.held)
+    return FeedPage(entries, entries[-1][1] if is_full else max(after, horizon.last), horizon.has_more)

@@ -34,8 +34,8 @@ _CLOSED_STATES: Final = (ItemState.EXPIRED, ItemState.DEAD, ItemState.DISCARDED)
 
 def show(tx: Reader, event: str) -> list[Item]:
     """Return the items of an event, one for each recipient, in the state they have now."""
-    event_items = [item for _, item in items.of_event(tx, ids.check("evt", event))]
-    event_items += items.of_broadcast(tx, event, _SHOW_LIMIT)
+    event_items = [item for _, item in items.list_by_event(tx, ids.check("evt", event))]
+    event_items += items.list_by_broadcast(tx, event, _SHOW_LIMIT)
     if not event_items:
         raise build_missing_error(event)
     return [replace(item, state=_compute_state(item, tx.now)) for item in event_items]
@@ -50,7 +50,7 @@ def mark_done(tx: Transaction, name: str, event: str) -> Item:
     person = directory.find_live(tx, name)
     if person.kind is not EntityKind.HUMAN:
         raise Refused(f"{person.name!r} is not a person: it drains its inbox", hint="use `gatepost inbox drain`")
-    fence, _ = claims.lock(tx, person.number)
+    fence, _ = claims.lock_inbox(tx, person.number)
     [(_, item)] = _find_items(tx, event, person)
     if (state := _compute_state(item, tx.now)) is not ItemState.PENDING:
         raise Conflict(f"{event!r} is {state} for {person.name!r}, not pending")
@@ -61,7 +61,7 @@ def mark_done(tx: Transaction, name: str, event: str) -> Item:
 
 def mark_seen(tx: Transaction, name: str, events: Sequence[str]) -> int:
     """Record that an entity has seen items, in any state; return how many it had not seen before."""
-    return items.see(tx, directory.find_live(tx, name).number, [ids.check("evt", event) for event in events])
+    return items.mark_seen(tx, directory.find_live(tx, name).number, [ids.check("evt", event) for event in events])
 
 
 def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
@@ -74,17 +74,17 @@ def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
     if (
         recipient is not None
         and recipient.is_live
-        and not items.of_event(tx, ids.check("evt", event), recipient.number)
+        and not items.list_by_event(tx, ids.check("evt", event), recipient.number)
     ):
-        _, cursor = claims.lock(tx, recipient.number)
-        inbox.take_broadcasts(tx, recipient, cursor, broadcasts.last(tx))
+        _, cursor = claims.lock_inbox(tx, recipient.number)
+        inbox.take_broadcasts(tx, recipient, cursor, broadcasts.read_last_number(tx))
     event_items = _find_items(tx, event, recipient)
     _check_discard(tx, [item for _, item in event_items])
     discarded_items = [
         replace(item, state=ItemState.DISCARDED, ended_at=tx.now)
         for number, item in event_items
         if _compute_state(item, tx.now) in (ItemState.PENDING, ItemState.DEAD)
-        and items.move(tx, number, item, ItemState.DISCARDED, ended_at=tx.now)
+        and items.change_state(tx, number, item, ItemState.DISCARDED, ended_at=tx.now)
     ]
     return discarded_items or _refuse(tx, event, event_items, "discarded", (ItemState.PENDING, ItemState.DEAD))
 
@@ -98,21 +98,21 @@ def replay(tx: Transaction, event: str, name: str | None = None, *, is_new_chain
     nothing.
     """
     event_items = _find_items(tx, event, directory.find_live(tx, name) if name is not None else None)
-    recipients = entities.by_names(tx, [item.recipient for _, item in event_items])
+    recipients = entities.find_by_names(tx, [item.recipient for _, item in event_items])
     replayed_items: list[Item] = []
     for number, item in event_items:
         if not recipients[item.recipient].is_live:
             continue
         match _compute_state(item, tx.now):
             case ItemState.DEAD | ItemState.EXPIRED | ItemState.DISCARDED:
-                if items.move(tx, number, item, ItemState.PENDING):
+                if items.change_state(tx, number, item, ItemState.PENDING):
                     new_event = replace(item.event, expires_at=None)
                     replayed_items.append(Item(event=new_event, recipient=item.recipient, seen_at=item.seen_at))
                     tx.after_commit(Signal(item.recipient, "replay", new_event))
             case ItemState.DELIVERED:
                 hops = 0 if is_new_chain else max(item.event.hops, push.count_next_hops(tx, recipients[item.recipient]))
                 result = push.push_copy(tx, replace(_build_copy(item), hops=hops), recipients[item.recipient])
-                replayed_items += [copy for _, copy in items.of_event(tx, result.event)]
+                replayed_items += [copy for _, copy in items.list_by_event(tx, result.event)]
             case ItemState.PENDING | ItemState.CLAIMED:
                 pass
     return replayed_items or _refuse(
@@ -139,13 +139,13 @@ def close_items(
     contains. The inboxes are not locked, because there may be many of them: the state of each item decides.
     """
     for recipient in recipients:
-        first_events = items.keyed(tx, [recipient.number], key)
-        for event in [*first_events.values(), *gates.repeats(tx, recipient.number, source, data)]:
-            for _, item in items.of_event(tx, event, recipient.number):
+        first_events = items.find_by_key(tx, [recipient.number], key)
+        for event in [*first_events.values(), *gates.list_repeats(tx, recipient.number, source, data)]:
+            for _, item in items.list_by_event(tx, event, recipient.number):
                 if item.state is ItemState.PENDING and recipient.kind is EntityKind.HUMAN:
                     _deliver_with_receipt(tx, recipient, 0, item, actor.name if actor is not None else "gatepost")
                 elif item.state is ItemState.PENDING:
-                    items.move(tx, recipient.number, item, ItemState.DISCARDED, ended_at=tx.now)
+                    items.change_state(tx, recipient.number, item, ItemState.DISCARDED, ended_at=tx.now)
 
 
 def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Item, owner: str) -> bool:
@@ -155,7 +155,7 @@ def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Ite
     """
     receipt = inbox.begin_claim(tx, person, fence, ClaimTerms(owner=owner, kind="person"))
     claims.end(tx, receipt.id, owner, fence, "acked")
-    return items.move(tx, person.number, item, ItemState.DELIVERED, claim=receipt.number, ended_at=tx.now)
+    return items.change_state(tx, person.number, item, ItemState.DELIVERED, claim=receipt.number, ended_at=tx.now)
 
 
 def _check_discard(tx: Transaction, items_to_discard: Sequence[Item]) -> None:
@@ -170,12 +170,14 @@ def _check_discard(tx: Transaction, items_to_discard: Sequence[Item]) -> None:
     assert decision is not None
     if decision.last_answer is not None or question.key != decision_rules.build_event_key(decision, decision.iteration):
         return
-    respondents = {entity.name for entity in entities.by_names(tx, decision.respondents).values() if entity.is_live}
+    respondents = {
+        entity.name for entity in entities.find_by_names(tx, decision.respondents).values() if entity.is_live
+    }
     losing_recipients = {
         item.recipient for item in items_to_discard if item.state in (ItemState.PENDING, ItemState.DEAD)
     } & respondents
     current_recipients = {
-        item.recipient for _, item in items.of_event(tx, question.id) if item.state not in _CLOSED_STATES
+        item.recipient for _, item in items.list_by_event(tx, question.id) if item.state not in _CLOSED_STATES
     }
     if losing_recipients and not (current_recipients & respondents) - losing_recipients:
         raise Conflict(
@@ -185,8 +187,8 @@ def _check_discard(tx: Transaction, items_to_discard: Sequence[Item]) -> None:
 
 
 def _find_items(tx: Transaction, event: str, entity: Entity | None) -> list[tuple[int, Item]]:
-    event_items = items.of_event(tx, ids.check("evt", event), entity.number if entity else None)
-    if not event_items and entity is None and items.of_broadcast(tx, event, 1):
+    event_items = items.list_by_event(tx, ids.check("evt", event), entity.number if entity else None)
+    if not event_items and entity is None and items.list_by_broadcast(tx, event, 1):
         raise Conflict(
             f"{event!r} is a broadcast that agents have still to take", hint="name the one whom it is about with --to"
         )

@@ -17,7 +17,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.errors import Conflict, GatepostError
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import errands
+from gatepost.tables import jobs
 
 _HOLD_LENGTH: Final = 2 * MINUTE
 _MAX_ERROR_LENGTH: Final = 500
@@ -26,7 +26,7 @@ _MAX_ERROR_LENGTH: Final = 500
 def add(tx: Transaction, kind: str, payload: Json) -> str:
     """Write a job that is due now, and return its id."""
     id = tx.new_id("err")
-    errands.insert(tx, id, kind, payload, tx.now)
+    jobs.insert(tx, id, kind, payload, tx.now)
     tx.after_commit(Signal(f"errand:{kind}", "errand"))
     return id
 
@@ -35,19 +35,19 @@ def take(
     tx: Transaction, kinds: Sequence[str], holder: str, *, hold: Duration = _HOLD_LENGTH, limit: int = 10
 ) -> list[Job]:
     """Take due jobs of these kinds; after `hold` another runner may take a job that has not ended."""
-    return errands.take(tx, kinds, holder, tx.now + hold, limit)
+    return jobs.take(tx, kinds, holder, tx.now + hold, limit)
 
 
 def complete(tx: Transaction, id: str, holder: str) -> None:
     """End a job as done; raise `Conflict` if another runner has taken it meanwhile."""
-    if not errands.finish(tx, id, holder, due_at=tx.now, ended_at=tx.now, outcome="done", error=None):
+    if not jobs.finish(tx, id, holder, due_at=tx.now, ended_at=tx.now, outcome="done", error=None):
         raise Conflict(f"the errand {id!r} went to another runner meanwhile")
 
 
 def fail(tx: Transaction, job: Job, holder: str, error: str, *, retry_in: Duration | None = None) -> None:
     """Record a failed attempt: the job is due again later (`retry_in`, or a growing delay), or ends after the last."""
     is_last_attempt = job.attempts + 1 >= MAX_JOB_ATTEMPTS
-    is_still_owner = errands.finish(
+    is_still_owner = jobs.finish(
         tx,
         job.id,
         holder,
@@ -64,4 +64,4 @@ def fail(tx: Transaction, job: Job, holder: str, error: str, *, retry_in: Durati
 
 def find_next_due(tx: Reader, kinds: Sequence[str]) -> Instant | None:
     """Return when the next job of these kinds is due."""
-    return errands.next_due(tx, kinds)
+    return jobs.find_next_due(tx, kinds)

@@ -53,18 +53,18 @@ def create(
 
 def find(tx: Reader, secret: str) -> Key | None:
     """Return the key with this secret, unless it is revoked or its entity is retired."""
-    return keys.in_force(tx, key_rules.hash_secret(secret))
+    return keys.find_by_hash(tx, key_rules.hash_secret(secret))
 
 
 def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
     """Return keys, also revoked ones, in the order of their creation; `after` is the number of the last key seen."""
-    return keys.page(tx, after=after, limit=limit)
+    return keys.list_page(tx, after=after, limit=limit)
 
 
 def revoke(tx: Transaction, text: str) -> Key:
     """Revoke the key with this id or prefix for ever, and return it."""
     id_or_prefix = key_rules.parse_reference(text)
-    matches = keys.called(tx, id_or_prefix)
+    matches = keys.find_by_id_or_prefix(tx, id_or_prefix)
     if not matches:
         raise NotFound(f"there is no key {id_or_prefix!r}", hint="`gatepost key list` shows which there are")
     if len(matches) > 1:
@@ -72,7 +72,7 @@ def revoke(tx: Transaction, text: str) -> Key:
     if not keys.revoke(tx, matches[0].number):
         raise Conflict(f"the key {matches[0].prefix!r} is revoked already")
     tx.after_commit(Signal(TOPIC, "key"))
-    return keys.called(tx, matches[0].id)[0]
+    return keys.find_by_id_or_prefix(tx, matches[0].id)[0]
 
 
 def check_scope(kind: KeyKind, entity: str | None, trigger: str | None) -> None:

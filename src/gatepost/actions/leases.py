@@ -10,19 +10,19 @@ from gatepost.core.lease import Lease
 from gatepost.core.times import Duration
 from gatepost.errors import Lost
 from gatepost.ports import Transaction
-from gatepost.tables import leases
+from gatepost.tables import jobs
 
 
 def take(tx: Transaction, name: str, holder: str, length: Duration) -> Lease | None:
     """Take a lease that is free or lapsed, or renew one that `holder` has; None while another holder has it."""
     deadline = tx.now + length
-    fence = leases.take(tx, name, holder, deadline)
+    fence = jobs.acquire_lease(tx, name, holder, deadline)
     return Lease(name=name, holder=holder, fence=fence, deadline=deadline) if fence is not None else None
 
 
 def release(tx: Transaction, lease: Lease) -> bool:
     """Release a lease; return True if its holder still had it."""
-    return leases.release(tx, lease.name, lease.holder, lease.fence)
+    return jobs.release_lease(tx, lease.name, lease.holder, lease.fence)
 
 
 def release_or_raise(tx: Transaction, lease: Lease) -> None:
@@ -37,13 +37,13 @@ def hold(tx: Transaction, lease: Lease, length: Duration) -> None:
     if the holder has lost it. A holder that was asleep past the deadline still has the lease, unless another has taken
     it.
     """
-    if not leases.hold(tx, lease.name, lease.holder, lease.fence, tx.now + length):
+    if not jobs.renew_lease(tx, lease.name, lease.holder, lease.fence, tx.now + length):
         raise _build_lost_error(lease)
 
 
 def drop(tx: Transaction, name: str) -> None:
     """Take a lease away from its holder: every transaction under it fails from now on."""
-    leases.drop(tx, name)
+    jobs.revoke_lease(tx, name)
 
 
 def _build_lost_error(lease: Lease) -> Lost:

@@ -25,19 +25,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import CLOCK_TOLERANCE, DAY, MINUTE, Duration
 from gatepost.errors import Invalid
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import (
-    agents,
-    broadcasts,
-    claims,
-    errands,
-    events,
-    gates,
-    items,
-    leases,
-    plans,
-    replies,
-    tallies,
-)
+from gatepost.tables import accounts, agents, broadcasts, claims, events, gates, idempotency, items, jobs, plans
 
 BATCH_SIZE: Final = 500
 #: the row with the time of the janitor's last note
@@ -72,7 +60,7 @@ def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
         events.reap(tx, sorted(event_arrivals))
     counts = [
         reap_table(tx, before, limit)
-        for reap_table in (claims.reap, errands.reap, plans.reap, gates.reap, replies.reap)
+        for reap_table in (claims.reap, jobs.reap, plans.reap, gates.reap, idempotency.reap)
     ]
     return len(old_items) + len(broadcast_arrivals) + sum(counts)
 
@@ -83,47 +71,47 @@ def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int 
     may have been lost. Read one batch of inboxes with items, from the number `after` on; return also where the next
     batch begins, None at the end.
     """
-    rows = claims.awaiting(tx, after, BATCH_SIZE)
+    rows = claims.list_pending_recipients(tx, after, BATCH_SIZE)
     names = [name for _, name, wakes in rows if wakes]
     return names, rows[-1][0] if len(rows) == BATCH_SIZE else None
 
 
 def find_agents_behind(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
     """Return the names of agents that have not taken the last broadcast, and where the next batch begins."""
-    rows = broadcasts.behind(tx, after, BATCH_SIZE)
+    rows = broadcasts.list_agents_behind(tx, after, BATCH_SIZE)
     return [name for _, name in rows], rows[-1][0] if len(rows) == BATCH_SIZE else None
 
 
 def measure_lag(tx: Reader) -> Duration:
     """Return for how long the oldest pending item of an agent or a service has waited."""
-    oldest = items.oldest(tx)
+    oldest = items.find_oldest_pending(tx)
     return max(0, tx.now - oldest) if oldest is not None else 0
 
 
 def list_accounts(tx: Reader, name: str | None = None) -> list[Account]:
     """Return the account of one inbox, or of all: how many items it accepted, and how many are in each state."""
-    return tallies.accounts(tx, directory.find_number(tx, name))
+    return accounts.read_accounts(tx, directory.find_number(tx, name))
 
 
 def was_clock_set_back(tx: Reader) -> bool:
     """Return True if the clock was set back since the last note."""
-    noted_at = leases.read_deadline(tx, _CLOCK_ROW)
+    noted_at = jobs.read_lease_deadline(tx, _CLOCK_ROW)
     return noted_at is not None and noted_at > tx.now + CLOCK_TOLERANCE
 
 
 def is_time_note_due(tx: Reader) -> bool:
     """Return True if the time of the last note is not about now."""
-    noted_at = leases.read_deadline(tx, _CLOCK_ROW)
+    noted_at = jobs.read_lease_deadline(tx, _CLOCK_ROW)
     return noted_at is None or abs(tx.now - noted_at) >= _NOTE_INTERVAL
 
 
 def note_time(tx: Transaction) -> None:
-    leases.set_deadline(tx, _CLOCK_ROW, tx.now)
+    jobs.set_lease_deadline(tx, _CLOCK_ROW, tx.now)
 
 
 def reschedule_plans(tx: Transaction, after: int) -> int | None:
     """Compute the next slots of a page of recurring plans anew; return where the next page begins, None at the end."""
-    page = plans.recurring(tx, after, BATCH_SIZE)
+    page = plans.list_recurring(tx, after, BATCH_SIZE)
     for plan in page:
         with suppress(Invalid):  # a zone that this machine does not know: the plan keeps its slot
             plans.reschedule(tx, plan)
@@ -132,7 +120,7 @@ def reschedule_plans(tx: Transaction, after: int) -> int | None:
 
 def make_retries_due(tx: Transaction) -> None:
     """Make everything due that only waits for its next attempt, and note the time: the repair is complete."""
-    errands.hurry(tx, CLOCK_TOLERANCE)
-    gates.look_now(tx)
+    jobs.make_due(tx, CLOCK_TOLERANCE)
+    gates.make_checks_due(tx)
     agents.end_rests(tx)
     note_time(tx)

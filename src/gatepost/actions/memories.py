@@ -9,20 +9,20 @@ from gatepost.core.memory import Memory
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import memories
+from gatepost.tables import agents
 
 
 def set_memories(tx: Transaction, name: str, values: Mapping[str, str]) -> int:
     """Write values under keys, all of them or none, and replace those that exist; return how many."""
     owner = directory.find_live(tx, name).number
     entries = {rules.check_key(key): rules.check_value(value) for key, value in values.items()}
-    new_count = sum(memories.read(tx, owner, key) is None for key in entries)
-    if new_count and memories.count(tx, owner) + new_count > rules.MAX_MEMORIES:
+    new_count = sum(agents.read_memory(tx, owner, key) is None for key in entries)
+    if new_count and agents.count_memories(tx, owner) + new_count > rules.MAX_MEMORIES:
         raise Invalid(
             f"that would be more than {rules.MAX_MEMORIES} memories", hint="delete those that are not needed any more"
         )
     for key, value in entries.items():
-        memories.set(tx, owner, key, value)
+        agents.set_memory(tx, owner, key, value)
     return len(entries)
 
 
@@ -40,12 +40,12 @@ def page(
     """
     owner = directory.find(tx, name).number
     if keys is None:
-        return memories.page(tx, owner, after, limit)
-    rows = [memories.read(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys)]
+        return agents.list_memories(tx, owner, after, limit)
+    rows = [agents.read_memory(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys)]
     return sorted((memory for memory in rows if memory), key=lambda memory: (-memory.updated_at, memory.key))[:limit]
 
 
 def delete(tx: Transaction, name: str, keys: Iterable[str]) -> int:
     """Delete the memories under these keys; return how many existed."""
     owner = directory.find_live(tx, name).number
-    return sum(memories.delete(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys))
+    return sum(agents.delete_memory(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys))

@@ -75,7 +75,7 @@ def page(
     tx: Reader, owner: str | Entity | None = None, *, status: PlanStatus | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
     """Return plans in the order in which they were made; `after` is the number of the last plan seen."""
-    return plans.page(tx, owner=directory.find_number(tx, owner), status=status, after=after, limit=limit)
+    return plans.list_page(tx, owner=directory.find_number(tx, owner), status=status, after=after, limit=limit)
 
 
 def show(tx: Reader, id: str, *, owner: str | None = None) -> Plan:
@@ -92,7 +92,7 @@ def fire(tx: Transaction, *, limit: int = 100) -> int:
     there are none. A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its
     owner gets an alert, or the administrator if the owner is retired.
     """
-    due_plans = list(_compute_firings(plans.due(tx, limit), tx.now))
+    due_plans = list(_compute_firings(plans.take_due(tx, limit), tx.now))
     _push_events(tx, due_plans)
     if due_plans:
         plans.advance(tx, [_advance(due_plan, tx.now) for due_plan in due_plans])
@@ -102,12 +102,12 @@ def fire(tx: Transaction, *, limit: int = 100) -> int:
 
 def find_next_due(tx: Reader) -> Instant | None:
     """Return when the next plan is due; a time in the past is due now."""
-    return plans.next_due(tx)
+    return plans.find_next_due(tx)
 
 
 def handle_gate_end(tx: Transaction, gate: Gate, ending: Ending, actor: Entity | None = None, *, hops: int = 0) -> None:
     """Make the plans due that wait for a gate which was just resolved; if it ended in another way, cancel and alert."""
-    waiting_plans = plans.of_gate(tx, gate.number)
+    waiting_plans = plans.lock_by_gate(tx, gate.number)
     if not waiting_plans:
         return
     hops = max(hops, push.count_next_hops(tx, actor))
@@ -169,7 +169,7 @@ def _update(tx: Transaction, owner: str | None, id: str, spec: PlanSpec, hops: i
     if spec.schedule is not None and not _has_schedule(plan, spec.schedule):
         plan, gate_number = _apply_schedule(plan, spec.schedule, gate, tx.now), gate.number if gate else None
     plan = _validate_event(tx, _apply_hops(_apply_catch_up(plan, spec), hops, tx.now))
-    plans.change(tx, plan, gate_number)
+    plans.update(tx, plan, gate_number)
     return plan
 
 

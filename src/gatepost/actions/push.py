@@ -210,7 +210,7 @@ def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
     if not agents:
         return {}
     since, until = tx.now - chain.CHAIN_PAUSE, tx.now + chain.CHAIN_PAUSE
-    longest = items.longest_chains(tx, agents, since=since, until=until, limit=chain.MAX_ITEMS)
+    longest = items.find_longest_chains(tx, agents, since=since, until=until, limit=chain.MAX_ITEMS)
     return {agent: chain.compute_next_hops(hops) for agent, hops in longest.items()}
 
 
@@ -375,13 +375,13 @@ def _store_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
     """Store a broadcast: one row, of which each agent makes an item when it next reads its inbox."""
     event = draft.event
     key = event.key or f"broadcast:{event.id}"
-    number = broadcasts.number(tx, by=1)
-    if event.key and (first_broadcast := broadcasts.keyed(tx, key)):
-        broadcasts.number(tx, by=-1)
+    number = broadcasts.lock_number(tx, increment=1)
+    if event.key and (first_broadcast := broadcasts.find_by_key(tx, key)):
+        broadcasts.lock_number(tx, increment=-1)
         return PushResult(first_broadcast[1], broadcast=first_broadcast[0], duplicate=True)
     limit, sender = tx.limits.broadcasts, draft.sender
     if sender is not None and broadcasts.count_since(tx, sender.number, tx.now - DAY) >= limit:
-        broadcasts.number(tx, by=-1)
+        broadcasts.lock_number(tx, increment=-1)
         raise LimitReached(
             f"{sender.name!r} has made {limit} broadcasts in the last 24 hours, the limit for one entity",
             hint="push to a team or to those whom it concerns, or raise limits.broadcasts",
@@ -469,7 +469,9 @@ def _build_result(tx: Transaction, draft: EventDraft) -> PushResult:
         recipient.number for recipient in draft.recipients if recipient.number not in draft.new_recipients
     ]
     first_events = (
-        items.keyed(tx, duplicate_numbers, draft.event.key) if duplicate_numbers and draft.event.key is not None else {}
+        items.find_by_key(tx, duplicate_numbers, draft.event.key)
+        if duplicate_numbers and draft.event.key is not None
+        else {}
     )
     if len(first_events) < len(duplicate_numbers):
         raise RetryTransaction(f"the first event with the key {draft.event.key!r} was just removed")

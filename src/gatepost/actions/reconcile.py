@@ -50,14 +50,16 @@ def claim_with_spool(
     candidates = (
         inbox.find_candidates(tx, recipient.number, terms, exclude=unconfirmed_arrivals) if include_pending else []
     )
-    candidates += items.candidates_at(tx, recipient.number, sorted(sorted_lines.pending_lines))
+    candidates += items.list_candidates_at(tx, recipient.number, sorted(sorted_lines.pending_lines))
     selection = batch_rules.select_batch(
         [*candidates, *reconcile.build_candidates(sorted_lines.spool_only)], limit=limit, budget=budget
     )
     batch = inbox.claim_items(
         tx, recipient, fence, [choice for choice in selection if choice.arrival < reconcile.FIRST_SPOOL_ARRIVAL], terms
     )
-    waiting_count = max(0, items.waiting(tx, recipient.number, batch_rules.COUNT_LIMIT) - len(unconfirmed_arrivals))
+    waiting_count = max(
+        0, items.count_pending(tx, recipient.number, batch_rules.COUNT_LIMIT) - len(unconfirmed_arrivals)
+    )
     return reconcile.build_batch(
         sorted_lines, selection, at=tx.now, claim=batch.claim, items=batch.items, deferred_count=waiting_count
     )
@@ -88,4 +90,4 @@ def _find_stored_items(
     """Return the items of an inbox with these dedup keys or event ids, by key and by id."""
     valid_keys = sorted({key for key in keys if key and not find_unstorable(key)})
     own_event_ids = sorted({event_id for event_id in event_ids if reconcile.is_event_id(event_id)})
-    return items.known(tx, recipient, valid_keys, own_event_ids) if valid_keys or own_event_ids else {}
+    return items.read_states(tx, recipient, valid_keys, own_event_ids) if valid_keys or own_event_ids else {}

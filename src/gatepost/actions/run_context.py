@@ -38,7 +38,7 @@ class CycleContext:
 
 
 def read_cycle_context(tx: Reader, agent: Entity, config: AgentConfig, run: Run) -> CycleContext:
-    spaces = space_rows.page(tx, entity=agent.number, after=0, limit=_MAX_SPACES)
+    spaces = space_rows.list_page(tx, entity=agent.number, after=0, limit=_MAX_SPACES)
     system_prompt = prompt_rules.render_system_prompt(read_facts(tx, agent, config, spaces), tx.now)
     return CycleContext(system_prompt, runs.read_mind_before(tx, run, agent.number), tuple(spaces))
 
@@ -49,7 +49,7 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
     `spaces` are the agent's spaces, if the caller has read them already.
     """
     if spaces is None:
-        spaces = space_rows.page(tx, entity=agent.number, after=0, limit=_MAX_SHOWN_SPACES + 1)
+        spaces = space_rows.list_page(tx, entity=agent.number, after=0, limit=_MAX_SHOWN_SPACES + 1)
     cut_sections: set[str] = set()
 
     def take_first(section: str, limit: int, values: Sequence[T]) -> tuple[T, ...]:
@@ -73,7 +73,7 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
 
 
 def _build_space_facts(tx: Reader, spaces: Sequence[Space]) -> Iterator[SpaceFacts]:
-    members = space_rows.some_members(tx, [space.number for space in spaces], _MAX_MEMBERS + 1)
+    members = space_rows.list_first_members(tx, [space.number for space in spaces], _MAX_MEMBERS + 1)
     for space in spaces:
         space_members = members.get(space.number, [])
         yield SpaceFacts(

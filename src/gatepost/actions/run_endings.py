@@ -31,7 +31,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import Duration, Instant
 from gatepost.errors import Lost
 from gatepost.ports import Transaction
-from gatepost.tables import agents, items, minds, runs, steps
+from gatepost.tables import agents, items, runs
 from gatepost.tables import gates as gate_rows
 
 #: how often a model may refuse to continue a run before the run fails
@@ -64,7 +64,7 @@ def finish_run(
         reminder = Prompt(render_reminder(instructing_gates), gates=tuple(gate.id for gate in instructing_gates))
         write_step(tx, run_lease.run, step_number + 1, reminder)
         for gate in instructing_gates:
-            gate_rows.instruct(tx, gate.id, tx.now)
+            gate_rows.set_instructed_at(tx, gate.id, tx.now)
         return reminder
     leases.release_or_raise(tx, run_lease.lease)
     write_reply(tx, run_lease, step_number, reply)
@@ -97,7 +97,7 @@ def stop_at_limit(
     if rest_until is not None:
         budgets.start_rest(tx, replace(run_lease.resident, failures=0, batch_limit=None), rest_until)
         return _has_more_work(tx, run_lease)
-    last_limits = runs.last_limits(tx, run_lease.resident.number, before=run.number, limit=_LIMITS_IN_A_ROW)
+    last_limits = runs.list_last_limits(tx, run_lease.resident.number, before=run.number, limit=_LIMITS_IN_A_ROW)
     limits_in_a_row = next(
         (index for index, past_limit in enumerate(last_limits) if past_limit is None), len(last_limits)
     )
@@ -116,7 +116,9 @@ def skip_run(tx: Transaction, run_lease: RunLease) -> bool:
     """
     leases.release_or_raise(tx, run_lease.lease)
     _end_run(tx, run_lease, RunStatus.SKIPPED)
-    agents.completed(tx, run_lease.resident.number, cycles=run_lease.resident.cycles, tokens=run_lease.resident.tokens)
+    agents.record_cycles(
+        tx, run_lease.resident.number, cycles=run_lease.resident.cycles, tokens=run_lease.resident.tokens
+    )
     return _has_more_work(tx, run_lease)
 
 
@@ -127,19 +129,19 @@ def release_run(tx: Transaction, run_lease: RunLease, trouble: str, error: str, 
     """
     leases.release_or_raise(tx, run_lease.lease)
     run = run_lease.run
-    turns = [step.turn for step in steps.of_run(tx, run.number)]
+    turns = [step.turn for step in runs.list_steps(tx, run.number)]
     events = [event for turn in turns if isinstance(turn, Prompt) for event in turn.events]
     stored_run = runs.read(tx, run.id)
     is_single_event = len(events) == 1 and stored_run is not None and stored_run.events == 1
     failed_events = events if trouble == "content" and is_single_event else []
     for gate in (gate for turn in turns if isinstance(turn, Prompt) for gate in turn.gates):
-        gate_rows.instruct(tx, gate, None)  # the mind does not know of this run, so the gate gives it again
+        gate_rows.set_instructed_at(tx, gate, None)  # the mind does not know of this run, so the gate gives it again
     inbox.release(tx, run.claim, owner=run.id, fence=run.claim_fence, failed_events=failed_events)
     runs.end(tx, run.number, RunStatus.FAILED, error=error)
     batch_limit = run_lease.resident.batch_limit
     if trouble == "content":
         batch_limit = retry_policy.halve_batch(len(events))
-    failed_items = items.of_event(tx, failed_events[0], run_lease.resident.number) if failed_events else []
+    failed_items = items.list_by_event(tx, failed_events[0], run_lease.resident.number) if failed_events else []
     if any(item.state is ItemState.DEAD for _, item in failed_items):
         batch_limit = None
         text = f"an event made the model of {run.agent!r} fail again and again: {failed_events[0]} ({error})"
@@ -160,7 +162,7 @@ def record_refusal(tx: Transaction, run_lease: RunLease, error: str, retry_in: D
     think about. Only refusals count, outages do not.
     """
     leases.release_or_raise(tx, run_lease.lease)
-    if runs.refused(tx, run_lease.run.number) < _MAX_REFUSALS:
+    if runs.count_refusal(tx, run_lease.run.number) < _MAX_REFUSALS:
         _rest_agent(tx, run_lease, retry_in, run_lease.resident.batch_limit)
         return None
     _end_run(tx, run_lease, RunStatus.FAILED, error=error)
@@ -170,7 +172,9 @@ def record_refusal(tx: Transaction, run_lease: RunLease, error: str, retry_in: D
         f"the run {run_lease.run.id} of {run_lease.run.agent!r} could not be ended: {error}",
         topic=run_lease.run.id,
     )
-    agents.completed(tx, run_lease.resident.number, cycles=run_lease.resident.cycles, tokens=run_lease.resident.tokens)
+    agents.record_cycles(
+        tx, run_lease.resident.number, cycles=run_lease.resident.cycles, tokens=run_lease.resident.tokens
+    )
     return _has_more_work(tx, run_lease)
 
 
@@ -203,29 +207,29 @@ def _update_mind(tx: Transaction, run_lease: RunLease, weight: int, context_toke
     """Add a cycle to the mind; if the mind is over its limit then, summaries replace the oldest cycles."""
     resident = run_lease.resident
     if resident.config.model.name == CODE:  # it has no mind
-        agents.completed(tx, resident.number, cycles=resident.cycles + 1, tokens=0)
+        agents.record_cycles(tx, resident.number, cycles=resident.cycles + 1, tokens=0)
         return
     tokens = resident.tokens + weight
     limits = resident.config.mind
     if context_tokens is not None and context_tokens < limits.max_tokens:
         limits = replace(limits, max_tokens=context_tokens)
     if tokens > limits.max_tokens:
-        past_cycles = minds.read(tx, resident.number)
-        cycles = runs.weights(tx, resident.number, past_cycles.run)
+        past_cycles = runs.read_mind(tx, resident.number)
+        cycles = runs.list_cycle_weights(tx, resident.number, past_cycles.run)
         new_past_cycles = rules.compact(cycles, past_cycles, limits)
         if new_past_cycles != past_cycles:
-            minds.insert(tx, resident.number, new_past_cycles)
+            runs.insert_mind(tx, resident.number, new_past_cycles)
         tokens = new_past_cycles.tokens + sum(cycle.tokens for cycle in cycles if cycle.run > new_past_cycles.run)
-    agents.completed(tx, resident.number, cycles=resident.cycles + 1, tokens=tokens)
+    agents.record_cycles(tx, resident.number, cycles=resident.cycles + 1, tokens=tokens)
 
 
 def _has_more_work(tx: Transaction, run_lease: RunLease) -> bool:
-    return agents.stirring(tx, run_lease.resident.number, looking=False)
+    return agents.is_ready(tx, run_lease.resident.number, include_quiet=False)
 
 
 def _rest_agent(tx: Transaction, run_lease: RunLease, retry_in: Duration, batch_limit: int | None) -> None:
     resident = run_lease.resident
-    agents.rest(
+    agents.set_rest(
         tx, replace(resident, failures=resident.failures + 1, rest_until=tx.now + retry_in, batch_limit=batch_limit)
     )
 

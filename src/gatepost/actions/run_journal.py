@@ -46,7 +46,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import DAY, SECOND, Duration
 from gatepost.errors import Lost, Refused
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import agents, calls, entities, items, runs, steps
+from gatepost.tables import agents, entities, items, runs
 
 #: how long a lease lasts if its holder commits nothing
 LEASE_LENGTH: Final = 30 * SECOND
@@ -97,11 +97,11 @@ def read_readiness(tx: Reader, name: str, *, include_quiet: bool = False) -> tup
     that do not wake it count too.
     """
     _, resident = _find_entity_and_resident(tx, name)
-    return resident, resident is not None and agents.stirring(tx, resident.number, looking=include_quiet)
+    return resident, resident is not None and agents.is_ready(tx, resident.number, include_quiet=include_quiet)
 
 
 def _find_entity_and_resident(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
-    row = agents.at_home(tx, address.check_entity_address(name))
+    row = agents.find_by_name(tx, address.check_entity_address(name))
     if row is None:
         raise directory.build_unknown_error(tx, name)
     return row
@@ -138,9 +138,9 @@ def _resume_or_begin_run(tx: Transaction, agent: Entity, resident: Resident) -> 
     is_resting = resident.rest_until is not None and resident.rest_until > tx.now
     if not agent.is_live or resident.paused_at is not None or is_resting:
         return None
-    run = runs.open_of(tx, agent.number)
+    run = runs.find_open(tx, agent.number)
     if run is not None:
-        return run, tuple(steps.of_run(tx, run.number))
+        return run, tuple(runs.list_steps(tx, run.number))
     if (exhausted_budget := budgets.find_exhausted(tx, resident, is_new_cycle=True)) is not None:
         budgets.start_rest(tx, resident, exhausted_budget.until)
         return None
@@ -161,7 +161,7 @@ def _begin_run(tx: Transaction, agent: Entity, resident: Resident) -> tuple[Run,
     if inbox_batch.claim is None:
         return None
     first_prompt = _build_prompt(inbox_batch)
-    run = runs.begin(
+    run = runs.create(
         tx,
         resident.number,
         tokens=rules.weigh(first_prompt),
@@ -176,7 +176,7 @@ def _begin_run(tx: Transaction, agent: Entity, resident: Resident) -> tuple[Run,
         version=resident.version,
         model=resident.config.model.name,
     )
-    steps.insert(tx, run.number, 1, first_prompt)
+    runs.insert_step(tx, run.number, 1, first_prompt)
     tx.after_commit(Signal(f"run:{run.id}", "step"))
     return run, (Step(number=1, turn=first_prompt, at=tx.now),)
 
@@ -205,7 +205,7 @@ def run_tool(
 ) -> ToolOutcome:
     """Call a built-in tool and write its result; with `include_waiting`, return the pending items after that too."""
     renew_lease(tx, run_lease)
-    agent, hops, weight = entities.at_work(tx, run_lease.run.number)
+    agent, hops, weight = entities.find_by_run(tx, run_lease.run.number)
     if not agent.is_live:
         raise Refused(f"{agent.name!r} is retired")
     run = run_lease.run if hops == run_lease.run.hops else replace(run_lease.run, hops=hops)
@@ -254,7 +254,7 @@ def defer_call(
     """
     renew_lease(tx, run_lease)
     id = tx.new_id("call")
-    calls.insert(tx, run_lease.run.number, replace(call, id=id), tx.now + _CALL_TIMEOUT)
+    runs.insert_call(tx, run_lease.run.number, replace(call, id=id), tx.now + _CALL_TIMEOUT)
     if arguments is not None:
         jobs.add(tx, TOOL_JOB, {"run": run_lease.run.id, "call": id, "tool": call.tool, "arguments": arguments})
     pending = {"status": "pending", "callId": id, "message": "the result will come to your inbox"}
@@ -321,8 +321,8 @@ def write_step(
     tx: Transaction, run: Run, step_number: int, turn: Turn, *, key: str | None = None, **counts: Any
 ) -> None:
     """Write a step, and add its weight and `counts` to its run; raise `Lost` if the run has ended."""
-    steps.insert(tx, run.number, step_number, turn, key)
-    if not runs.count(tx, run.number, tokens=rules.weigh(turn), **counts):
+    runs.insert_step(tx, run.number, step_number, turn, key)
+    if not runs.add_usage(tx, run.number, tokens=rules.weigh(turn), **counts):
         raise Lost(f"the run {run.id!r} has ended")
     tx.after_commit(Signal(f"run:{run.id}", "step"))
 

@@ -19,8 +19,7 @@ from gatepost.core.run import CallStatus, OpenCall, Run, RunStatus, Step
 from gatepost.core.signals import Signal
 from gatepost.errors import Conflict, NotFound, Refused
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import agents, calls, minds, runs
-from gatepost.tables import steps as step_rows
+from gatepost.tables import agents, runs
 
 #: the cause of a signal to the process that runs a cycle: check whether the run is still open
 CANCEL: Final = "cancel"
@@ -54,17 +53,17 @@ def page(
     limit: int = 100,
 ) -> list[Run]:
     """Return runs of one agent, or of all, the newest first; `before` is the number of the last run seen."""
-    return runs.page(tx, agent=directory.find_number(tx, agent), status=status, before=before, limit=limit)
+    return runs.list_page(tx, agent=directory.find_number(tx, agent), status=status, before=before, limit=limit)
 
 
-def list_steps(tx: Reader, id: str, *, after: int = 0, limit: int = step_rows.ALL) -> list[Step]:
+def list_steps(tx: Reader, id: str, *, after: int = 0, limit: int = runs.NO_LIMIT) -> list[Step]:
     """Return the steps of a run in order; `after` is the number of the last step seen."""
-    return step_rows.of_run(tx, show(tx, id).number, after=after, limit=limit)
+    return runs.list_steps(tx, show(tx, id).number, after=after, limit=limit)
 
 
 def list_open_calls(tx: Reader, id: str) -> list[OpenCall]:
     """Return the calls of a run that a program outside answers, or has answered."""
-    return calls.of_run(tx, show(tx, id).number)
+    return runs.list_calls(tx, show(tx, id).number)
 
 
 def read_mind(tx: Reader, name: str) -> AgentMind:
@@ -72,16 +71,16 @@ def read_mind(tx: Reader, name: str) -> AgentMind:
     resident = agents.read(tx, directory.find(tx, name).number)
     if resident is None:
         raise NotFound(f"{name!r} is a guest: it thinks elsewhere", hint="give it a model to have it think here")
-    return _load_mind(tx, resident.number, minds.read(tx, resident.number))
+    return _load_mind(tx, resident.number, runs.read_mind(tx, resident.number))
 
 
 def read_mind_before(tx: Reader, run: Run, agent: int) -> AgentMind:
     """Return the mind that an agent had when one of its runs began."""
-    return _load_mind(tx, agent, minds.of_run(tx, run.mind_number), run.number)
+    return _load_mind(tx, agent, runs.read_mind_of_run(tx, run.mind_number), run.number)
 
 
 def _load_mind(tx: Reader, agent: int, past_cycles: MindSummaries, before: int = 2**62) -> AgentMind:
-    return AgentMind(past_cycles, step_rows.of_mind(tx, agent, after=past_cycles.run, before=before))
+    return AgentMind(past_cycles, runs.list_turns(tx, agent, after=past_cycles.run, before=before))
 
 
 def cancel(tx: Transaction, id: str) -> Run:
@@ -99,7 +98,7 @@ def cancel(tx: Transaction, id: str) -> Run:
 def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> OpenCall:
     """Write the result of a call, and push it to the agent."""
     stored_run = show(tx, run_id)
-    row = calls.read(tx, call_id) if call_id.isprintable() else None
+    row = runs.read_call(tx, call_id) if call_id.isprintable() else None
     if row is None:
         raise NotFound(f"there is no call {call_id!r}", hint="`GET /api/runs/{id}` shows what a run waits for")
     if row[1] != stored_run.number:
@@ -109,10 +108,10 @@ def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> Ope
 
 def expire_calls(tx: Transaction) -> int:
     """Expire calls that nobody has answered in time, and cancel runs of retired agents; return how many."""
-    late_calls = calls.late(tx, maintenance.BATCH_SIZE)
+    late_calls = runs.list_expired_calls(tx, maintenance.BATCH_SIZE)
     for call, _ in late_calls:
         _end_call(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
-    orphan_ids = runs.of_retired(tx, maintenance.BATCH_SIZE)
+    orphan_ids = runs.list_open_of_retired(tx, maintenance.BATCH_SIZE)
     for id in orphan_ids:
         cancel(tx, id)
     return len(late_calls) + len(orphan_ids)
@@ -123,12 +122,12 @@ def find_abandoned(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None
     Return the names of agents with an open run that no process works on, from the number `after` on, and where the next
     batch begins, None at the end.
     """
-    rows = runs.abandoned(tx, after, maintenance.BATCH_SIZE)
+    rows = runs.list_abandoned(tx, after, maintenance.BATCH_SIZE)
     return [name for _, name in rows], rows[-1][0] if len(rows) == maintenance.BATCH_SIZE else None
 
 
 def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:
-    if not calls.end(tx, call.id, status, result):
+    if not runs.end_call(tx, call.id, status, result):
         raise Conflict(f"the call {call.id!r} is {call.status} already")
     result_push = Push(
         to=run.agent,
@@ -140,8 +139,8 @@ def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, res
     )
     with suppress(Refused):  # it has retired: nobody waits for the result
         push.push_event(tx, result_push)
-    runs.answered(tx, run.number)
+    runs.complete_waiting(tx, run.number)
     tx.after_commit(Signal(f"run:{run.id}", "answer"))
-    row = calls.read(tx, call.id)
+    row = runs.read_call(tx, call.id)
     assert row is not None
     return row[0]

@@ -26,7 +26,7 @@ _REAP_LIMIT: Final = 20
 
 def begin(tx: Transaction, id: str, *, agent: str, host: str, doing: str = IDLE) -> GuestSession:
     """Record that an agent is in a session; return the session."""
-    sessions.begin(tx, _validate_id(id), entity=_require_agent(tx, agent).number, host=host, doing=doing)
+    sessions.save(tx, _validate_id(id), entity=_require_agent(tx, agent).number, host=host, state=doing)
     sessions.reap(tx, tx.now - _RETENTION, _REAP_LIMIT)
     return find(tx, id)
 
@@ -41,7 +41,7 @@ def find(tx: Reader, id: str, *, agent: str | None = None) -> GuestSession:
 
 def note_activity(tx: Transaction, id: str, doing: str) -> Instant:
     """Record what a session is doing; return the current time of the store."""
-    sessions.note(tx, id, doing)
+    sessions.update_state(tx, id, doing)
     return tx.now
 
 
@@ -52,12 +52,12 @@ def has_items(tx: Reader, agent: str) -> bool:
 
 def has_blocking_gates(tx: Reader, agent: str) -> bool:
     """Return True if any gate may keep a guest from stopping; `gates.list_blocking` returns those that do."""
-    return sessions.held(tx, agent)
+    return sessions.has_pending_gates(tx, agent)
 
 
 def has_reported_work(tx: Reader, agent: str, since: Instant) -> bool:
     """Return True if a guest has reported its work since a time: by a note, or by an event about a work item."""
-    return sessions.worked(tx, agent, f"evt_{since // 1_000:012x}")
+    return sessions.has_worked_since(tx, agent, f"evt_{since // 1_000:012x}")
 
 
 def alert_owner(tx: Transaction, id: str, agent: str, reason: str) -> None:

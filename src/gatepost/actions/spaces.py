@@ -42,7 +42,7 @@ def create(tx: Transaction, *, name: str, id: str | None = None, members: Iterab
     if space is None:
         raise Conflict(f"there is a space {space_id!r} already", hint="give it another id")
     if member_numbers:
-        spaces.join(tx, space, sorted(member_numbers))
+        spaces.insert_members(tx, space, sorted(member_numbers))
     tx.after_commit(_build_signal(space, "create"))
     return space
 
@@ -53,14 +53,14 @@ def ensure(tx: Transaction, name: str, *, members: Iterable[str] = ()) -> Space:
     that would give the same id are two spaces.
     """
     title = rules.check_title(name)
-    space = (spaces.take(tx, name, by=0) if rules.is_id(name) else None) or spaces.by_name(tx, title)
+    space = (spaces.lock(tx, name, increment=0) if rules.is_id(name) else None) or spaces.find_by_name(tx, title)
     if space is None:
         space_id = rules.make_slug(title)
         is_taken = space_id is None or not rules.is_id(space_id) or spaces.read(tx, space_id) is not None
         return create(tx, name=title, id=tx.new_id("spc") if is_taken else space_id, members=members)
     if space.archived_at is None and (member_numbers := _find_live_numbers(tx, members)):
         locked_space = _lock_space(tx, space.id)
-        spaces.join(tx, locked_space, sorted(member_numbers))
+        spaces.insert_members(tx, locked_space, sorted(member_numbers))
         tx.after_commit(_build_signal(locked_space, "join"))
     return space
 
@@ -83,7 +83,7 @@ def show(tx: Reader, id: str, *, viewer: str | Entity | None = None) -> Space:
 def page(tx: Reader, *, viewer: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
     """Return the spaces of a member, or all; `after` is the number of the last space seen."""
     viewer_number = directory.find_live(tx, viewer).number if viewer is not None else None
-    return spaces.page(tx, entity=viewer_number, after=after, limit=limit)
+    return spaces.list_page(tx, entity=viewer_number, after=after, limit=limit)
 
 
 def rename(tx: Transaction, id: str, name: str) -> Space:
@@ -105,13 +105,13 @@ def archive(tx: Transaction, id: str) -> Space:
 
 def list_members(tx: Reader, id: str, *, viewer: str | None = None) -> list[Member]:
     """Return the live members, in the order in which they joined."""
-    return spaces.members(tx, show(tx, id, viewer=viewer).number)
+    return spaces.list_members(tx, show(tx, id, viewer=viewer).number)
 
 
 def join(tx: Transaction, id: str, entity: str) -> Member:
     """Add a member, and return it; one that is a member already is not changed."""
     space, new_member = _lock_space(tx, id), directory.find_live(tx, entity)
-    spaces.join(tx, space, [new_member.number])
+    spaces.insert_members(tx, space, [new_member.number])
     tx.after_commit(_build_signal(space, "join"))
     return _require_member(tx, space, new_member)
 
@@ -123,7 +123,7 @@ def leave(tx: Transaction, id: str, entity: str, *, by: str | None = None) -> No
     """
     leaver = directory.find(tx, entity)
     space = _lock_space(tx, id, allow_archived=True, viewer=leaver if by is not None else None)
-    if not spaces.leave(tx, space.number, leaver.number):
+    if not spaces.delete_member(tx, space.number, leaver.number):
         raise _build_refusal(id, leaver) if by is not None else NotFound(str(_build_refusal(id, leaver)))
     tx.after_commit(_build_signal(space, "leave"))
 
@@ -170,8 +170,10 @@ def post(
     data_json = push.validate_push(message_push, tx.limits)
     messages.insert(tx, message, space=space.number, sender=sender_entity.number, data=data_json)
     # A sender that had read all messages has read this one too.
-    spaces.advance(tx, space.number, sender_entity.number, message.seq, least=message.seq - 1)
-    recipients = [agent for agent in entities.in_space(tx, space.number) if agent.number != sender_entity.number]
+    spaces.advance_read_seq(tx, space.number, sender_entity.number, message.seq, min_seq=message.seq - 1)
+    recipients = [
+        agent for agent in entities.list_agents_in_space(tx, space.number) if agent.number != sender_entity.number
+    ]
     if recipients:
         push.fan_out(tx, replace(message_push, data=_build_event_data(space, message)), sender_entity, recipients)
     tx.after_commit(_build_signal(space, EventType.SPACE_MESSAGE))
@@ -191,22 +193,22 @@ def read(
     space = show(tx, id, viewer=viewer)
     before = _MAX_SEQ if before_seq is None else max(0, min(before_seq, _MAX_SEQ))
     if after_seq is None:
-        return messages.before(tx, space, before=before, limit=limit)
-    return messages.after(tx, space, after=max(0, min(after_seq, _MAX_SEQ)), before=before, limit=limit)
+        return messages.list_before(tx, space, before=before, limit=limit)
+    return messages.list_after(tx, space, after=max(0, min(after_seq, _MAX_SEQ)), before=before, limit=limit)
 
 
 def read_history(tx: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[MessageRow]]:
     """Return a space and its last messages, oldest first, without the `offset` newest ones."""
     space = show(tx, id, viewer=member)
     # Numbers have no gaps, so the offset can be subtracted.
-    return space, messages.said(tx, space, before=max(0, space.last_seq - offset + 1), limit=limit)
+    return space, messages.list_rows_before(tx, space, before=max(0, space.last_seq - offset + 1), limit=limit)
 
 
 def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[MessageRow]]:
     """Return a space and its last messages, oldest first, and mark them as read by the member."""
     space, history = read_history(tx, id, member, limit=limit)
     if history:
-        spaces.advance(tx, space.number, member.number, space.last_seq)
+        spaces.advance_read_seq(tx, space.number, member.number, space.last_seq)
     return space, history
 
 
@@ -216,13 +218,13 @@ def mark_read(tx: Transaction, id: str, entity: str, seq: int) -> Member:
     space = show(tx, id, viewer=member)
     if not 0 <= seq <= space.last_seq:
         raise Invalid(f"the space {space.id!r} has no message {seq}", hint=f"its last one is {space.last_seq}")
-    spaces.advance(tx, space.number, member.number, seq)
+    spaces.advance_read_seq(tx, space.number, member.number, seq)
     return _require_member(tx, space, member)
 
 
 def count_unread(tx: Reader, entity: str) -> dict[str, int]:
     """Return the number of unread messages of an entity, by the id of the space."""
-    return spaces.unread(tx, directory.find_live(tx, entity).number)
+    return spaces.count_unread(tx, directory.find_live(tx, entity).number)
 
 
 def _lock_space(
@@ -232,7 +234,7 @@ def _lock_space(
     Lock a space until the commit, and take `advance_by` numbers; refuse an archived space unless `allow_archived`. With
     a `viewer`, the error for a space that does not exist is the same as for one that the viewer is not a member of.
     """
-    space = spaces.take(tx, rules.check_id(id), by=advance_by)
+    space = spaces.lock(tx, rules.check_id(id), increment=advance_by)
     if space is None:
         raise _build_unknown_error(id) if viewer is None else _build_refusal(id, viewer)
     if not allow_archived:
@@ -246,7 +248,7 @@ def _check_not_archived(space: Space) -> None:
 
 
 def _require_member(tx: Reader, space: Space, entity: Entity) -> Member:
-    member = spaces.member(tx, space.number, entity.number)
+    member = spaces.read_member(tx, space.number, entity.number)
     if member is None:
         raise _build_refusal(space.id, entity)
     return member

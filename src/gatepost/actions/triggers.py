@@ -68,17 +68,17 @@ def show(tx: Reader, name: str, *, owner: str | None = None) -> Trigger:
 
 def page(tx: Reader, *, owner: str | None = None, after: int = 0, limit: int = 100) -> list[Trigger]:
     """Return triggers in the order in which they were added; `after` is the number of the last trigger seen."""
-    return triggers.page(tx, owner=owner, after=after, limit=limit)
+    return triggers.list_page(tx, owner=owner, after=after, limit=limit)
 
 
 def set_active(tx: Transaction, name: str, active: bool, *, owner: str | None = None) -> Trigger:
     """Activate or deactivate a trigger; a request to an inactive trigger gets the same answer as to an unknown one."""
     stored_trigger = show(tx, name, owner=owner)
-    if active and triggers.secret(tx, stored_trigger.number) is None:
+    if active and triggers.read_secret(tx, stored_trigger.number) is None:
         raise Conflict(
             f"the trigger {name!r} was imported without its secret", hint="delete it, and add it with its secret"
         )
-    triggers.activate(tx, stored_trigger.number, active=active)
+    triggers.set_active(tx, stored_trigger.number, is_active=active)
     return show(tx, name)
 
 
@@ -90,7 +90,9 @@ def find_open(tx: Reader, name: str) -> OpenTrigger:
     """Return an active trigger with what is needed to verify a request; raise `NotFound` for any other name."""
     stored_trigger = _find_or_none(tx, name)
     stored_secret = (
-        triggers.secret(tx, stored_trigger.number) if stored_trigger is not None and stored_trigger.active else None
+        triggers.read_secret(tx, stored_trigger.number)
+        if stored_trigger is not None and stored_trigger.active
+        else None
     )
     if stored_trigger is None or stored_secret is None:
         raise NotFound("there is no such webhook")

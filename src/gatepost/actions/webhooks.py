@@ -21,7 +21,7 @@ from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Occurrence
 from gatepost.errors import GatepostError
 from gatepost.ports import RetryTransaction, Transaction, batched
-from gatepost.tables import replies
+from gatepost.tables import idempotency
 
 _MAX_KEY_LENGTH: Final = 400
 
@@ -91,9 +91,9 @@ def _resolve_names(tx: Transaction, trigger: Trigger, names: Sequence[str | None
     """
     scope = f"hook {trigger.id}"
     first_names = [name or f"{signature} {index}" for index, name in enumerate(names)]
-    if replies.begin(tx, scope, signature, ""):
-        replies.answer(tx, scope, signature, json.dumps(first_names))
-    elif (stored_answer := replies.read(tx, scope, signature)) is None:
+    if idempotency.insert_key(tx, scope, signature, ""):
+        idempotency.save_reply(tx, scope, signature, json.dumps(first_names))
+    elif (stored_answer := idempotency.read_reply(tx, scope, signature)) is None:
         raise RetryTransaction("the first request with this signature was just forgotten")
     else:
         first_names = json.loads(stored_answer[1])

@@ -1,1 +1,1 @@
-"""The nouns at rest: one module for each, every function one named statement and its mapping."""
+"""The tables: one module for each group of nouns. Most functions run one named statement and map its rows."""

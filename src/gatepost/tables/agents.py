@@ -1,4 +1,4 @@
-"""Residents at rest."""
+"""Residents, their goals and their memories."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,32 +6,36 @@ from typing import Final
 from gatepost.core import agent_config
 from gatepost.core.agent import AgentConfig, Resident
 from gatepost.core.entity import Entity
-from gatepost.core.times import Instant
+from gatepost.core.goal import Goal, GoalStatus
+from gatepost.core.memory import Memory
+from gatepost.core.times import MAX_INSTANT, Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables import entities
-from gatepost.tables.rows import Mapper
+from gatepost.tables.rows import Mapper, get_columns
 
-_RESIDENT: Final = Mapper(Resident, apart="config")
-
-
-def insert(tx: Transaction, entity: int, wish: AgentConfig) -> bool:
-    """Make an agent a resident; say whether it was none."""
-    return tx.execute("agents/insert", entity=entity, config=agent_config.encode(wish), now=tx.now) == 1
+_RESIDENT: Final = Mapper(Resident, without="config")
+_build_goal: Final = Mapper(Goal).read
+_build_memory: Final = Mapper(Memory).read
 
 
-def change(tx: Transaction, entity: int, wish: AgentConfig) -> None:
-    """Write another configuration; whatever kept the agent from thinking is forgiven."""
-    tx.execute("agents/change", entity=entity, config=agent_config.encode(wish), now=tx.now)
+def insert(tx: Transaction, entity: int, config: AgentConfig) -> bool:
+    """Make an agent a resident; return False if it is one already."""
+    return tx.execute("agents/insert", entity=entity, config=agent_config.encode(config), now=tx.now) == 1
 
 
-def pause(tx: Transaction, entity: int, at: Instant | None) -> None:
-    tx.execute("agents/pause", entity=entity, at=at)
+def update(tx: Transaction, entity: int, config: AgentConfig) -> None:
+    """Replace the configuration, and reset failures and the rest time."""
+    tx.execute("agents/update", entity=entity, config=agent_config.encode(config), now=tx.now)
 
 
-def rest(tx: Transaction, resident: Resident) -> None:
-    """Write how often its model has failed, until when it rests and how small its next batch must be."""
+def pause(tx: Transaction, entity: int, paused_at: Instant | None) -> None:
+    tx.execute("agents/pause", entity=entity, at=paused_at)
+
+
+def set_rest(tx: Transaction, resident: Resident) -> None:
+    """Save the failures of the model, the rest time and the limit of the next batch."""
     tx.execute(
-        "agents/rest",
+        "agents/set_rest",
         entity=resident.number,
         failures=resident.failures,
         until=resident.rest_until,
@@ -40,22 +44,22 @@ def rest(tx: Transaction, resident: Resident) -> None:
 
 
 def end_rests(tx: Transaction) -> None:
-    """Let every resident that rests think again now."""
-    tx.execute("agents/hurry", now=tx.now)
+    """End the rest time of every resident now."""
+    tx.execute("agents/end_rests", now=tx.now)
 
 
-def completed(tx: Transaction, entity: int, *, cycles: int, tokens: int) -> None:
-    """Write how many cycles it has completed and what its mind weighs; it thinks again as it should."""
-    tx.execute("agents/completed", entity=entity, cycles=cycles, tokens=tokens)
+def record_cycles(tx: Transaction, entity: int, *, cycles: int, tokens: int) -> None:
+    """Save the number of completed cycles and the size of the mind; reset failures, rest time and batch limit."""
+    tx.execute("agents/record_cycles", entity=entity, cycles=cycles, tokens=tokens)
 
 
-def stirring(tx: Reader, entity: int, *, looking: bool) -> bool:
-    """Whether it has something to think about now; `looking` when also what does not wake is enough."""
+def is_ready(tx: Reader, entity: int, *, include_quiet: bool) -> bool:
+    """Return True if a resident has something to think about; with `include_quiet` also items that do not wake it."""
     return bool(
         tx.fetch_one(
-            "agents/stirring",
+            "agents/is_ready",
             entity=entity,
-            include_quiet=looking,
+            include_quiet=include_quiet,
             now=tx.now,
             fyi_before=tx.now - tx.limits.fyi_wait,
         )
@@ -64,21 +68,80 @@ def stirring(tx: Reader, entity: int, *, looking: bool) -> bool:
 
 def read(tx: Reader, entity: int) -> Resident | None:
     row = tx.fetch_one("agents/read", entity=entity)
-    return _resident(row) if row else None
+    return _build_resident(row) if row else None
 
 
-def at_home(tx: Reader, name: str) -> tuple[Entity, Resident | None] | None:
-    """Whoever has this name or alias, and how it stands if it is a resident."""
-    row = tx.fetch_one("agents/at_home", name=name)
+def find_by_name(tx: Reader, name: str) -> tuple[Entity, Resident | None] | None:
+    """Return the entity with this name or alias, and its resident if it has one."""
+    row = tx.fetch_one("agents/find_by_name", name=name)
     if row is None:
         return None
-    return entities.of(row), _resident(row) if row.config is not None else None
+    return entities.build_entity(row), _build_resident(row) if row.config is not None else None
 
 
-def among(tx: Reader, entities: Sequence[int]) -> dict[int, Resident]:
-    """Those of these entities that are residents."""
-    return {row.number: _resident(row) for row in tx.fetch_all("agents/among", entities=list(entities))}
+def read_many(tx: Reader, entities: Sequence[int]) -> dict[int, Resident]:
+    """Return the residents among these entities, by number."""
+    return {row.number: _build_resident(row) for row in tx.fetch_all("agents/read_many", entities=list(entities))}
 
 
-def _resident(row: Row) -> Resident:
+def _build_resident(row: Row) -> Resident:
     return _RESIDENT.read(row, config=agent_config.decode(row.config))
+
+
+def insert_goal(tx: Transaction, entity: int, goal: Goal) -> None:
+    tx.execute(
+        "goals/insert", **get_columns(goal, "id description status priority"), entity=entity, now=goal.created_at
+    )
+
+
+def update_goal(tx: Transaction, goal: Goal) -> None:
+    tx.execute("goals/update", **get_columns(goal, "number description status priority"), now=goal.updated_at)
+
+
+def read_goal(tx: Reader, entity: int, id: str) -> Goal | None:
+    """Return a goal of this entity."""
+    row = tx.fetch_one("goals/read", entity=entity, id=id)
+    return _build_goal(row) if row else None
+
+
+def list_goals(tx: Reader, entity: int, *, status: GoalStatus | None, limit: int) -> list[Goal]:
+    """Return the goals of an entity, the most important first."""
+    return [_build_goal(row) for row in tx.fetch_all("goals/list_page", entity=entity, status=status, limit=limit)]
+
+
+def delete_goal(tx: Transaction, entity: int, id: str) -> bool:
+    """Return False if the entity has no such goal."""
+    return tx.execute("goals/delete", entity=entity, id=id) == 1
+
+
+def count_goals(tx: Reader, entity: int) -> int:
+    row = tx.fetch_one("goals/count", entity=entity)
+    assert row is not None
+    return int(row.total)
+
+
+def set_memory(tx: Transaction, entity: int, key: str, value: str) -> None:
+    tx.execute("memories/set", entity=entity, key=key, value=value, now=tx.now)
+
+
+def read_memory(tx: Reader, entity: int, key: str) -> Memory | None:
+    row = tx.fetch_one("memories/read", entity=entity, key=key)
+    return _build_memory(row) if row else None
+
+
+def list_memories(tx: Reader, entity: int, after: tuple[Instant, str] | None, limit: int) -> list[Memory]:
+    """Return the memories of an entity, newest first; `after` is the time and the key of the last one seen."""
+    updated_at, key = after if after is not None else (MAX_INSTANT, "")
+    rows = tx.fetch_page("memories/list_page", entity=entity, at=updated_at, key=key, limit=limit)
+    return [_build_memory(row) for row in rows]
+
+
+def delete_memory(tx: Transaction, entity: int, key: str) -> bool:
+    """Return False if there is no such memory."""
+    return tx.execute("memories/delete", entity=entity, key=key) == 1
+
+
+def count_memories(tx: Reader, entity: int) -> int:
+    row = tx.fetch_one("memories/count", entity=entity)
+    assert row is not None
+    return int(row.total)

@@ -50,7 +50,7 @@ class Table(NamedTuple):
 
 def read_tables(tx: Reader, names: Sequence[str]) -> dict[str, Table]:
     """Return those of these tables that exist, in this order; what else is in the database is not ours."""
-    rows = groupby(tx.fetch_all("catalog/columns"), lambda row: str(row.table_name))
+    rows = groupby(tx.fetch_all("catalog/list_columns"), lambda row: str(row.table_name))
     described = {name: list(columns) for name, columns in rows if name in names}
     keys = {
         name: [row.column_name for row in sorted(columns, key=lambda row: int(row.key_place)) if row.key_place]
@@ -75,7 +75,7 @@ def read_tables(tx: Reader, names: Sequence[str]) -> dict[str, Table]:
 
 
 def has_rows(tx: Reader, table: Table) -> bool:
-    return tx.fetch_one(Sql(f'SELECT 1 AS found FROM "{table.name}" LIMIT 1')) is not None
+    return tx.fetch_one(Sql(f'SELECT TRUE AS has_rows FROM "{table.name}" LIMIT 1')) is not None
 
 
 def read_page(
@@ -93,15 +93,18 @@ def read_page(
 def insert_rows(tx: Transaction, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
     """Insert those rows whose references exist, and return how many; those within the table are not looked at."""
     others = [column for column in table.columns.values() if column.parent and column.parent != table.name]
-    conditions = [f'(r."{one.name}" IS NULL OR EXISTS {one.select_parent(_quote_incoming(one))})' for one in others]
+    conditions = [
+        f'(r."{column.name}" IS NULL OR EXISTS {column.select_parent(_quote_incoming(column))})' for column in others
+    ]
     return _insert(tx, table, rows, {}, conditions)
 
 
 def insert_repaired(tx: Transaction, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
-    """The same, but a reference to a missing row is left empty if it may be. Those of one call are missing, too."""
+    """The same, but a reference to a missing row is left empty if it may be. Those of column call are missing, too."""
     references = [column for column in table.columns.values() if column.parent]
-    values = {one.name: one.select_parent(_quote_incoming(one)) for one in references if not one.is_required}
-    conditions = [f"EXISTS {one.select_parent(_quote_incoming(one))}" for one in references if one.is_required]
+    parents = {column: column.select_parent(_quote_incoming(column)) for column in references}
+    values = {column.name: parent for column, parent in parents.items() if not column.is_required}
+    conditions = [f"EXISTS {parent}" for column, parent in parents.items() if column.is_required]
     return _insert(tx, table, rows, values, conditions)
 
 
@@ -112,15 +115,17 @@ def _insert(
     values: Mapping[str, str],
     conditions: Sequence[str],
 ) -> int:
-    chosen = ", ".join(values.get(name, _quote_incoming(column)) for name, column in table.columns.items())
+    selection = ", ".join(values.get(name, _quote_incoming(column)) for name, column in table.columns.items())
     source = ", ".join(f'{column.incoming} AS "{name}"' for name, column in table.columns.items())
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    text = f'INSERT INTO "{table.name}" ({_quote(table.columns)}) SELECT {chosen} FROM (SELECT {source}) AS r {where}'
+    text = (
+        f'INSERT INTO "{table.name}" ({_quote(table.columns)}) SELECT {selection} FROM (SELECT {source}) AS r {where}'
+    )
     return tx.execute_many(Sql(text), {name: [row.get(name) for row in rows] for name in table.columns})
 
 
 def set_reference(tx: Transaction, table: Table, key: Key, column: Column, value: Any) -> bool:
-    """Let a row refer to another of its table; return False if that one does not exist."""
+    """Let a row refer to another of its table; return False if that column does not exist."""
     where = " AND ".join(f'"{name}" = :{name}' for name in table.key)
     exists = "EXISTS " + column.select_parent(f":{column.name}")
     text = f'UPDATE "{table.name}" SET "{column.name}" = :{column.name} WHERE {where} AND {exists}'
@@ -129,7 +134,8 @@ def set_reference(tx: Transaction, table: Table, key: Key, column: Column, value
 
 def has_parent(tx: Transaction, column: Column, value: Any) -> bool:
     return (
-        tx.fetch_one(Sql("SELECT 1 AS found WHERE EXISTS " + column.select_parent(":value")), value=value) is not None
+        tx.fetch_one(Sql("SELECT TRUE AS has_parent WHERE EXISTS " + column.select_parent(":value")), value=value)
+        is not None
     )
 
 
@@ -146,7 +152,7 @@ def leave_savepoint(tx: Transaction, *, keep: bool) -> None:
 
 def lock_tables(tx: Transaction, tables: Sequence[str]) -> None:
     """Let nobody else write until the commit, however long that takes."""
-    for row in tx.fetch_all("catalog/preparations"):
+    for row in tx.fetch_all("catalog/list_preparations"):
         tx.execute(Sql(row.text.format(_quote(tables))))
 
 
@@ -162,7 +168,7 @@ def set_sequences(tx: Transaction, table: Table) -> None:
 
 
 def read_counters(tx: Reader) -> list[dict[str, Any]]:
-    return [{"name": row.name, "value": row.value} for row in tx.fetch_all("catalog/counters")]
+    return [{"name": row.name, "value": row.value} for row in tx.fetch_all("catalog/read_counters")]
 
 
 def set_counters(tx: Transaction, counters: Mapping[str, int]) -> None:
@@ -171,15 +177,15 @@ def set_counters(tx: Transaction, counters: Mapping[str, int]) -> None:
 
 
 def count_occupants(tx: Reader, administrator: str) -> tuple[int, int, int]:
-    """Return how many others than the administrator there are, their keys, and leases that are held."""
-    row = tx.fetch_one("catalog/occupants", administrator=administrator, now=tx.now)
+    """Count the entities except the administrator, their keys, and the leases that have a holder."""
+    row = tx.fetch_one("catalog/count_occupants", administrator=administrator, now=tx.now)
     assert row is not None
     return row.others, row.keys, row.leases
 
 
 def repair(tx: Transaction) -> None:
-    """Bring what was inserted into a state in which accounts balance and nothing belongs to nobody."""
-    for statement in ("repairs/items", "repairs/events", "repairs/names", "repairs/inboxes", "repairs/tallies"):
+    """Change the inserted rows so that accounts balance, and every item and event belongs to an inbox."""
+    for statement in ("repairs/items", "repairs/events", "repairs/names", "repairs/inboxes", "repairs/accounts"):
         tx.execute(statement)
 
 

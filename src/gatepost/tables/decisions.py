@@ -1,4 +1,4 @@
-"""Decisions, who was asked, and what was answered."""
+"""Decisions, their respondents and their answers."""
 
 import json
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Mapper, get_columns, group_rows
 
-_DECISION: Final = Mapper(Decision, apart="options default ref respondents answers")
-_ANSWER: Final = Mapper(Answer, apart="text by at")
+_DECISION: Final = Mapper(Decision, without="options default ref respondents answers")
+_ANSWER: Final = Mapper(Answer, without="text by at")
 
 
 def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int:
@@ -20,7 +20,7 @@ def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int
         **get_columns(decision, "id question free_text context context_hash session iteration guidance"),
         gate=gate,
         asker=asker,
-        options=_written(decision.options),
+        options=_encode_options(decision.options),
         urgency=decision.urgency.value,
         default_option=decision.default,
         ref_type=decision.ref.type if decision.ref else None,
@@ -31,17 +31,17 @@ def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int
     return int(row.number)
 
 
-def ask(tx: Transaction, decision: int, entity: int) -> None:
-    """Let somebody answer."""
-    tx.execute("asked/insert", decision=decision, entity=entity)
+def insert_respondent(tx: Transaction, decision: int, entity: int) -> None:
+    """Allow an entity to answer."""
+    tx.execute("respondents/insert", decision=decision, entity=entity)
 
 
 def revise(tx: Transaction, decision: Decision) -> None:
-    """Write the question of the next round over that of the last."""
+    """Replace the question of the last round by that of the next."""
     tx.execute(
         "decisions/revise",
         **get_columns(decision, "number question free_text context context_hash iteration guidance"),
-        options=_written(decision.options),
+        options=_encode_options(decision.options),
         urgency=decision.urgency.value,
         default_option=decision.default,
         ref_type=decision.ref.type if decision.ref else None,
@@ -49,86 +49,88 @@ def revise(tx: Transaction, decision: Decision) -> None:
     )
 
 
-def answer(tx: Transaction, decision: int, given: Answer, by: int | None) -> bool:
-    """Write down how a round ended; say whether that is how."""
-    changed = tx.execute(
+def insert_answer(tx: Transaction, decision: int, answer: Answer, by: int | None) -> bool:
+    """Save how a round ended; return False if it has ended already."""
+    row_count = tx.execute(
         "answers/insert",
         decision=decision,
-        iteration=given.iteration,
-        outcome=given.outcome,
-        option=given.option,
-        words=given.text,
+        iteration=answer.iteration,
+        outcome=answer.outcome,
+        option=answer.option,
+        words=answer.text,
         answered_by=by,
-        now=given.at,
+        now=answer.at,
     )
-    return changed == 1
+    return row_count == 1
 
 
 def read(tx: Reader, id: str) -> Decision | None:
     row = tx.fetch_one("decisions/read", id=id)
-    return _decisions(tx, [row])[0] if row else None
+    return _build_decisions(tx, [row])[0] if row else None
 
 
-def of_gate(tx: Reader, gate: str) -> Decision | None:
-    row = tx.fetch_one("decisions/of_gate", gate=gate)
-    return _decisions(tx, [row])[0] if row else None
+def read_by_gate(tx: Reader, gate: str) -> Decision | None:
+    row = tx.fetch_one("decisions/read_by_gate", gate=gate)
+    return _build_decisions(tx, [row])[0] if row else None
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     asker: int | None,
-    asked: int | None,
-    concerned: int | None,
+    respondent: int | None,
+    participant: int | None,
     session: str | None,
-    pending: bool | None,
+    is_pending: bool | None,
     since: Instant | None,
     after: int,
     limit: int,
 ) -> list[Decision]:
-    """Decisions in the order they were asked."""
+    """Return decisions in the order of creation."""
     rows = tx.fetch_page(
-        "decisions/list",
+        "decisions/list_page",
         asker=asker,
-        responder=asked,
-        participant=concerned,
+        responder=respondent,
+        participant=participant,
         session=session,
-        is_pending=pending,
+        is_pending=is_pending,
         since=since,
         after=after,
         limit=limit,
     )
-    return _decisions(tx, rows)
+    return _build_decisions(tx, rows)
 
 
-def left_behind(tx: Reader, entity: int) -> list[str]:
-    return [row.id for row in tx.fetch_all("decisions/left_behind", entity=entity)]
+def list_orphaned(tx: Reader, entity: int) -> list[str]:
+    return [row.id for row in tx.fetch_all("decisions/list_orphaned", entity=entity)]
 
 
-def _written(options: Sequence[Option]) -> str:
-    return json.dumps([[each.id, each.label, each.description] for each in options], ensure_ascii=False)
+def _encode_options(options: Sequence[Option]) -> str:
+    return json.dumps([[option.id, option.label, option.description] for option in options], ensure_ascii=False)
 
 
-def _decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
+def _build_decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
     numbers = [row.number for row in rows]
     if not numbers:
         return []
-    asked = group_rows(tx.fetch_all("asked/of_decisions", decisions=numbers))
-    answer_rows = tx.fetch_all("answers/of_decisions", decisions=numbers)
-    answers = group_rows((row.decision, _answer(row)) for row in answer_rows)
-    return [_decision(row, asked.get(row.number, ()), answers.get(row.number, ())) for row in rows]
+    respondents = group_rows(tx.fetch_all("respondents/list_by_decisions", decisions=numbers))
+    answer_rows = tx.fetch_all("answers/list_by_decisions", decisions=numbers)
+    answers = group_rows((row.decision, _build_answer(row)) for row in answer_rows)
+    return [_build_decision(row, respondents.get(row.number, ()), answers.get(row.number, ())) for row in rows]
 
 
-def _answer(row: Row) -> Answer:
+def _build_answer(row: Row) -> Answer:
     return _ANSWER.read(row, text=row.words, by=row.answered_by, at=row.answered_at)
 
 
-def _decision(row: Row, asked: tuple[str, ...], answers: tuple[Answer, ...]) -> Decision:
+def _build_decision(row: Row, respondents: tuple[str, ...], answers: tuple[Answer, ...]) -> Decision:
     return _DECISION.read(
         row,
-        options=tuple(Option(id=id, label=label, description=words) for id, label, words in json.loads(row.options)),
+        options=tuple(
+            Option(id=id, label=label, description=description) for id, label, description in json.loads(row.options)
+        ),
         default=row.default_option,
         ref=Ref(row.ref_type, row.ref_id) if row.ref_type is not None else None,
-        respondents=asked,
+        respondents=respondents,
         answers=answers,
     )

@@ -7,25 +7,25 @@ from gatepost.core.entity import Entity, EntityKind
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, group_rows
 
-#: the entity of a row
-of: Final = Mapper(Entity, apart="aliases").read
+#: makes the entity of a row
+build_entity: Final = Mapper(Entity, without="aliases").read
 
 
-def by_name(tx: Reader, name: str) -> Entity | None:
-    """Whoever has this name or alias."""
-    row = tx.fetch_one("entities/by_name", name=name)
-    return of(row) if row else None
+def find_by_name(tx: Reader, name: str) -> Entity | None:
+    """Return the entity with this name or alias."""
+    row = tx.fetch_one("entities/find_by_name", name=name)
+    return build_entity(row) if row else None
 
 
-def by_names(tx: Reader, names: Iterable[str]) -> dict[str, Entity]:
-    """Those of these names and aliases that somebody has."""
-    rows = tx.fetch_all("entities/by_names", names=sorted(set(names)))
-    return {row.called: of(row) for row in rows}
+def find_by_names(tx: Reader, names: Iterable[str]) -> dict[str, Entity]:
+    """Return the entities with these names and aliases, by name or alias."""
+    rows = tx.fetch_all("entities/find_by_names", names=sorted(set(names)))
+    return {row.matched_name: build_entity(row) for row in rows}
 
 
-def of_team(tx: Reader, team: str, role: str | None) -> list[Entity]:
-    """Everybody who is or was in a team."""
-    return [of(row) for row in tx.fetch_all("entities/of_team", team=team, role=role)]
+def list_team(tx: Reader, team: str, role: str | None) -> list[Entity]:
+    """Return the members of a team, the retired ones too."""
+    return [build_entity(row) for row in tx.fetch_all("entities/list_team", team=team, role=role)]
 
 
 def count_team(tx: Reader, team: str, role: str | None) -> int:
@@ -35,58 +35,60 @@ def count_team(tx: Reader, team: str, role: str | None) -> int:
     return int(row.total)
 
 
-def in_space(tx: Reader, space: int) -> list[Entity]:
-    """The live agents among the members of a space."""
-    return [of(row) for row in tx.fetch_all("entities/in_space", space=space)]
+def list_agents_in_space(tx: Reader, space: int) -> list[Entity]:
+    """Return the live agents among the members of a space."""
+    return [build_entity(row) for row in tx.fetch_all("entities/list_agents_in_space", space=space)]
 
 
-def at_work(tx: Reader, run: int) -> tuple[Entity, int, int]:
-    """Return whose run it is, and its hops and its weight by now."""
-    row = tx.fetch_one("entities/at_work", run=run)
+def find_by_run(tx: Reader, run: int) -> tuple[Entity, int, int]:
+    """Return the agent of a run, and the hops and the tokens of the run."""
+    row = tx.fetch_one("entities/find_by_run", run=run)
     assert row is not None
-    return of(row), row.hops, row.tokens
+    return build_entity(row), row.hops, row.tokens
 
 
-def page(
-    tx: Reader, *, kind: EntityKind | None, team: str | None, retired: bool, after: int, limit: int
+def list_page(
+    tx: Reader, *, kind: EntityKind | None, team: str | None, include_retired: bool, after: int, limit: int
 ) -> list[Entity]:
-    """Entities in order of registration, with their aliases."""
-    rows = tx.fetch_page("entities/list", kind=kind, team=team, include_retired=retired, after=after, limit=limit)
-    aliases = aliases_of(tx, [row.number for row in rows])
-    return [of(row, aliases=aliases.get(row.number, ())) for row in rows]
+    """Return entities in the order of registration, with their aliases."""
+    rows = tx.fetch_page(
+        "entities/list_page", kind=kind, team=team, include_retired=include_retired, after=after, limit=limit
+    )
+    aliases = read_aliases(tx, [row.number for row in rows])
+    return [build_entity(row, aliases=aliases.get(row.number, ())) for row in rows]
 
 
-def aliases_of(tx: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    return group_rows(tx.fetch_all("names/aliases", entities=list(entities)))
+def read_aliases(tx: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    return group_rows(tx.fetch_all("names/list_aliases", entities=list(entities)))
 
 
-def like(tx: Reader, name: str) -> list[str]:
-    """Names to look for a near one in."""
-    return [row.name for row in tx.fetch_all("names/like", name=name)]
+def list_similar_names(tx: Reader, name: str) -> list[str]:
+    """Return names that may be similar to this one, the likely ones first."""
+    return [row.name for row in tx.fetch_all("names/list_similar", name=name)]
 
 
 def insert(
     tx: Transaction, *, name: str, kind: EntityKind, display: str, team: str | None, role: str | None, owner: int | None
 ) -> int | None:
-    """Return the number of the new entity, or None when there was one of that name."""
+    """Return the number of the new entity, or None if the name is taken."""
     row = tx.fetch_one(
         "entities/insert", name=name, kind=kind, display=display, team=team, role=role, owner=owner, now=tx.now
     )
     return row.number if row else None
 
 
-def give_name(tx: Transaction, name: str, entity: int, *, is_alias: bool) -> bool:
-    """Say whether the name was free."""
+def insert_name(tx: Transaction, name: str, entity: int, *, is_alias: bool) -> bool:
+    """Return False if the name is taken."""
     return tx.execute("names/insert", name=name, entity=entity, is_alias=is_alias) == 1
 
 
-def take_name(tx: Transaction, name: str, entity: int) -> None:
-    """An alias that the entity no longer has."""
+def delete_alias(tx: Transaction, name: str, entity: int) -> None:
+    """Delete an alias of an entity."""
     tx.execute("names/delete", name=name, entity=entity)
 
 
 def lock(tx: Transaction, entity: int) -> None:
-    """Keep the row until the commit."""
+    """Lock the row until the commit."""
     tx.execute("entities/lock", number=entity)
 
 

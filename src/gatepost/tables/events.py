@@ -1,4 +1,4 @@
-"""Events, and the order they arrived in."""
+"""Events, and the order in which they arrived."""
 
 import json
 from collections.abc import Sequence
@@ -30,29 +30,29 @@ _COLUMNS = [
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
-    """How far the order of all events is settled."""
+class Watermark:
+    """The position up to which the order of all events is final."""
 
-    #: the last event before which nothing can appear any more
+    #: the last event before which no other event can appear any more
     last: Position
-    #: what no event that is settled can have reached
+    #: a position after every event whose position is final
     end: Position
-    #: whether there are events past the last
-    held: bool
+    #: whether there are events after the last
+    has_more: bool
 
 
-def here(tx: Reader) -> Here:
-    row = tx.fetch_one("events/here")
+def read_watermark(tx: Reader) -> Watermark:
+    row = tx.fetch_one("events/read_watermark")
     assert row is not None
-    return Here(
+    return Watermark(
         last=Position(row.last_transaction, row.last_arrival),
         end=Position(row.end_transaction, row.end_arrival),
-        held=row.has_more,
+        has_more=row.has_more,
     )
 
 
 def take_arrivals(tx: Transaction, count: int) -> list[int]:
-    """The next places in the order of all events."""
+    """Return the next numbers in the order of all events."""
     row = tx.fetch_one("arrivals/take", count=count)
     assert row is not None
     arrivals: list[int] = json.loads(row.arrivals)
@@ -92,8 +92,8 @@ def zip_columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
 
 def reap(tx: Transaction, arrivals: Sequence[int]) -> int:
     """
-    Of these, delete those that nobody has any more. They are locked first: of two reapers that each remove one of the
-    last two items of an event, the second must see that the first has done so.
+    Delete those of these events that have no items any more. They are locked first: if two reapers each delete one of
+    the last two items of an event, the second must see what the first has deleted.
     """
     tx.fetch_all("events/lock", arrivals=list(arrivals))
     return tx.execute("events/reap", arrivals=list(arrivals))

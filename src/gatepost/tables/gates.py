@@ -1,4 +1,4 @@
-"""Gates, who waits for them, and how they ended."""
+"""Gates, their waiters and their resolutions."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -12,10 +12,10 @@ from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Mapper, get_columns, group_rows
 
-_GATE: Final = Mapper(Gate, apart="waiters resolution")
-_RESOLUTION: Final = Mapper(Resolution, apart="by at")
+_GATE: Final = Mapper(Gate, without="waiters resolution")
+_RESOLUTION: Final = Mapper(Resolution, without="by at")
 
-#: the id of a gate, the event that it has waited for, and how long the chain is that this ends
+#: the id of a gate, the id of the event that it waited for, and the hops of that event
 Match = tuple[str, str, int]
 
 
@@ -25,22 +25,22 @@ def insert(
     *,
     owner: int,
     made_by: int | None,
-    awaited: int | None = None,
+    awaited_entity: int | None = None,
     event_type: str | None = None,
     event_source: str | None = None,
     since: int | None = None,
-    look_at: Instant | None = None,
+    check_at: Instant | None = None,
 ) -> int:
     row = tx.fetch_one(
         "gates/insert",
         **get_columns(gate, "id name kind awaits instruction deadline at_deadline fail hops hops_at"),
         owner=owner,
         made_by=made_by,
-        awaited=awaited,
+        awaited_entity=awaited_entity,
         event_type=event_type,
         event_source=event_source,
         since=since,
-        look_at=look_at,
+        check_at=check_at,
         now=gate.created_at,
     )
     assert row is not None
@@ -48,42 +48,42 @@ def insert(
 
 
 def lock(tx: Transaction, id: str) -> Gate | None:
-    """Read a gate that nobody else ends, or changes, until the commit."""
+    """Read a gate and lock it until the commit."""
     return read(tx, id) if tx.fetch_one("gates/lock", id=id) else None
 
 
 def read(tx: Reader, id: str) -> Gate | None:
     row = tx.fetch_one("gates/read", id=id)
-    return _gates(tx, [row])[0] if row else None
+    return _build_gates(tx, [row])[0] if row else None
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     owner: int | None,
     waiter: int | None,
-    concerned: int | None,
+    participant: int | None,
     kind: GateKind | None,
-    pending: bool | None,
+    is_pending: bool | None,
     after: int,
     limit: int,
 ) -> list[Gate]:
-    """Gates in the order they were made."""
+    """Return gates in the order of creation."""
     rows = tx.fetch_page(
-        "gates/list",
+        "gates/list_page",
         owner=owner,
         waiter=waiter,
-        participant=concerned,
+        participant=participant,
         kind=kind,
-        is_pending=pending,
+        is_pending=is_pending,
         after=after,
         limit=limit,
     )
-    return _gates(tx, rows)
+    return _build_gates(tx, rows)
 
 
-def pending(tx: Reader, owner: int) -> list[Gate]:
-    return _gates(tx, tx.fetch_all("gates/pending", owner=owner))
+def list_pending(tx: Reader, owner: int) -> list[Gate]:
+    return _build_gates(tx, tx.fetch_all("gates/list_pending", owner=owner))
 
 
 def count_pending(tx: Reader, owner: int, limit: int) -> int:
@@ -93,118 +93,118 @@ def count_pending(tx: Reader, owner: int, limit: int) -> int:
     return int(row.total)
 
 
-def uninstructed(tx: Reader, owner: int) -> set[int]:
-    """Return the pending gates whose owner can do something about them and has not been told what, by number."""
-    return {row.number for row in tx.fetch_all("gates/uninstructed", owner=owner)}
+def find_uninstructed(tx: Reader, owner: int) -> set[int]:
+    """Return the numbers of pending gates that the owner can end and has no instruction about yet."""
+    return {row.number for row in tx.fetch_all("gates/find_uninstructed", owner=owner)}
 
 
-def instruct(tx: Transaction, id: str, at: Instant | None) -> None:
-    """Record when the owner of a gate was told what to do about it; None if that was in vain."""
-    tx.execute("gates/instruct", id=id, at=at)
+def set_instructed_at(tx: Transaction, id: str, at: Instant | None) -> None:
+    """Save when the owner of a gate was given its instruction; None if the instruction did not reach the owner."""
+    tx.execute("gates/set_instructed_at", id=id, at=at)
 
 
-def hops(tx: Reader, gate: int) -> int:
-    """How long the chain of events is in which a gate was made, or a question asked anew, if that is not long past."""
-    row = tx.fetch_one("gates/hops", number=gate, since=tx.now - CHAIN_PAUSE)
+def read_hops(tx: Reader, gate: int) -> int:
+    """Return the hops of the chain of events that a gate belongs to; 0 if that chain is long past."""
+    row = tx.fetch_one("gates/read_hops", number=gate, since=tx.now - CHAIN_PAUSE)
     return int(row.hops) if row else 0
 
 
-def chain(tx: Transaction, gate: int, hops: int) -> None:
-    """Note that a gate is part of a chain of events so long, from now on."""
-    tx.execute("gates/chain", number=gate, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
+def extend_chain(tx: Transaction, gate: int, hops: int) -> None:
+    """Save that a gate belongs to a chain of events with this number of hops from now on."""
+    tx.execute("gates/extend_chain", number=gate, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
 
 
-def wait(tx: Transaction, gate: int, entity: int) -> None:
-    """Let somebody be told when a gate ends; whoever is already stays so."""
+def insert_waiter(tx: Transaction, gate: int, entity: int) -> None:
+    """Add an entity that is told when a gate ends, unless it is there already."""
     tx.execute("waiters/insert", gate=gate, entity=entity)
 
 
 def end(tx: Transaction, gate: int, ending: Ending, reason: str, by: int | None) -> bool:
-    """Write down how a gate ended; say whether that is how."""
+    """Save how a gate ended; return False if it has ended already."""
     if tx.execute("resolutions/insert", gate=gate, ending=ending, reason=reason, ended_by=by, now=tx.now) == 0:
         return False
     tx.execute("gates/end", number=gate, now=tx.now)
     return True
 
 
-def postpone(tx: Transaction, gate: int, deadline: Instant | None) -> None:
-    tx.execute("gates/postpone", number=gate, deadline=deadline)
+def set_deadline(tx: Transaction, gate: int, deadline: Instant | None) -> None:
+    tx.execute("gates/set_deadline", number=gate, deadline=deadline)
 
 
-def due(tx: Transaction, limit: int) -> list[str]:
-    """Take gates whose deadline has come, the longest due first, but for those that somebody else has in hand."""
-    return [row.id for row in tx.fetch_all("gates/due", now=tx.now, limit=limit)]
+def take_due(tx: Transaction, limit: int) -> list[str]:
+    """Lock gates whose deadline has passed, oldest deadline first; skip those that another transaction has locked."""
+    return [row.id for row in tx.fetch_all("gates/take_due", now=tx.now, limit=limit)]
 
 
-def next_due(tx: Reader) -> Instant | None:
-    row = tx.fetch_one("gates/next_due")
+def find_next_deadline(tx: Reader) -> Instant | None:
+    row = tx.fetch_one("gates/find_next_deadline")
     return row.deadline if row else None
 
 
-def matched(tx: Reader, gates: Collection[int]) -> dict[int, Match]:
-    """Of these gates those for which has come what they wait for, whenever that was."""
-    rows = tx.fetch_all("gates/matched", gates=sorted(gates)) if gates else []
+def find_matches(tx: Reader, gates: Collection[int]) -> dict[int, Match]:
+    """Return the matches of these gates: the first event that each of them waits for, whenever it came."""
+    rows = tx.fetch_all("gates/find_matches", gates=sorted(gates)) if gates else []
     return {row.number: (row.id, row.event, row.hops) for row in rows}
 
 
-def reached(tx: Reader, after: Position) -> dict[int, Match]:
-    """Of all gates those for which it has come after a place."""
-    rows = tx.fetch_all("gates/reached", transaction=after.transaction, arrival=after.arrival)
+def find_matches_after(tx: Reader, after: Position) -> dict[int, Match]:
+    """Return the matches of all gates among the events after a position."""
+    rows = tx.fetch_all("gates/find_matches_after", transaction=after.transaction, arrival=after.arrival)
     return {row.number: (row.id, row.event, row.hops) for row in rows}
 
 
-def watching(tx: Reader) -> list[tuple[int, str, str]]:
-    """Gates that wait for something to come to their owner, who that is, and of which type it is."""
-    return [(row.number, row.owner, row.event_type) for row in tx.fetch_all("gates/watching")]
+def list_event_gates(tx: Reader) -> list[tuple[int, str, str]]:
+    """Return the gates that wait for an event: number, owner and type of the event."""
+    return [(row.number, row.owner, row.event_type) for row in tx.fetch_all("gates/list_event_gates")]
 
 
-def left_behind(tx: Reader, entity: int) -> list[str]:
-    return [row.id for row in tx.fetch_all("gates/left_behind", entity=entity)]
+def list_orphaned(tx: Reader, entity: int) -> list[str]:
+    return [row.id for row in tx.fetch_all("gates/list_orphaned", entity=entity)]
 
 
-def repeats(tx: Reader, recipient: int, source: str, about: Mapping[str, Json]) -> list[str]:
-    """Events that somebody was told once more, and has still before them; those that say this in their data."""
-    rows = tx.fetch_all("gates/repeats", recipient=recipient, source=source)
-    told = [(row.id, json.loads(row.data)) for row in rows if row.data is not None]
-    return [id for id, data in told if isinstance(data, dict) and about.items() <= data.items()]
+def list_repeats(tx: Reader, recipient: int, source: str, facts: Mapping[str, Json]) -> list[str]:
+    """Return the pending events from a source without a key, whose data contains these facts."""
+    rows = tx.fetch_all("gates/list_repeats", recipient=recipient, source=source)
+    events = [(row.id, json.loads(row.data)) for row in rows if row.data is not None]
+    return [id for id, data in events if isinstance(data, dict) and facts.items() <= data.items()]
 
 
 def escalate(tx: Transaction, gate: int) -> None:
     tx.execute("gates/escalate", number=gate, now=tx.now)
 
 
-def take(tx: Transaction, until: Instant, after: str, limit: int) -> list[str]:
+def take_checks(tx: Transaction, until: Instant, after: str, limit: int) -> list[str]:
     """
-    Take gates that somebody has to look at, owner by owner from the one after a name; unless they say what they saw,
-    another may look from then on.
+    Take gates whose check is due, in turns of their owners, who are ordered by name after the last one. If no result is
+    recorded until then, another process may check them.
     """
-    return [row.id for row in tx.fetch_all("gates/take", until=until, now=tx.now, after=after, limit=limit)]
+    return [row.id for row in tx.fetch_all("gates/take_checks", until=until, now=tx.now, after=after, limit=limit)]
 
 
-def look_now(tx: Transaction) -> None:
-    """Have every gate looked at now."""
-    tx.execute("gates/hurry", now=tx.now)
+def make_checks_due(tx: Transaction) -> None:
+    """Make the check of every gate due now."""
+    tx.execute("gates/make_checks_due", now=tx.now)
 
 
-def next_look(tx: Reader) -> Instant | None:
-    row = tx.fetch_one("gates/next_look")
+def find_next_check(tx: Reader) -> Instant | None:
+    row = tx.fetch_one("gates/find_next_check")
     return row.look_at if row else None
 
 
-def looked(tx: Transaction, gate: int, *, trouble: str | None, look_at: Instant) -> None:
-    tx.execute("gates/looked", number=gate, trouble=trouble, look_at=look_at)
+def record_check(tx: Transaction, gate: int, *, trouble: str | None, check_at: Instant) -> None:
+    tx.execute("gates/record_check", number=gate, trouble=trouble, check_at=check_at)
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> int:
-    """Delete those that ended before then, but for those of decisions and those that plans still name."""
+    """Delete gates that ended before then, except those of decisions and those that a plan refers to."""
     return tx.execute("gates/reap", before=before, limit=limit)
 
 
-def _gates(tx: Reader, rows: Sequence[Row]) -> list[Gate]:
-    waiters = group_rows(tx.fetch_all("waiters/of_gates", gates=[row.number for row in rows])) if rows else {}
-    return [_gate(row, waiters.get(row.number, ())) for row in rows]
+def _build_gates(tx: Reader, rows: Sequence[Row]) -> list[Gate]:
+    waiters = group_rows(tx.fetch_all("waiters/list_by_gates", gates=[row.number for row in rows])) if rows else {}
+    return [_build_gate(row, waiters.get(row.number, ())) for row in rows]
 
 
-def _gate(row: Row, waiters: tuple[str, ...]) -> Gate:
+def _build_gate(row: Row, waiters: tuple[str, ...]) -> Gate:
     resolution = _RESOLUTION.read(row, by=row.ended_by, at=row.ended_at) if row.ending else None
     return _GATE.read(row, waiters=waiters, resolution=resolution)

@@ -1,4 +1,4 @@
-"""Items: what an event is to a recipient."""
+"""Items: one event in one inbox."""
 
 import json
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from gatepost.tables.events import zip_columns
 
 _COLUMNS = ("recipient arrival dedup_key priority sender_is_person source expires_at wakes size").split()  # noqa: SIM905
 
-#: by their values; to ask the class takes as long as everything else about an item
+#: by their values: to call the class takes as long as everything else about an item
 _TYPES: Final = {type.value: type for type in EventType}
 _KINDS: Final = {kind.value: kind for kind in EntityKind}
 _PRIORITIES: Final = {priority.value: priority for priority in Priority}
@@ -40,97 +40,102 @@ NewItem = tuple[int, int, str | None, int, bool, str, Instant | None, bool, int]
 
 
 def insert(tx: Transaction, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
-    """Store items but for repeats of a key; return the (arrival, recipient) of those that are new."""
-    stored = tx.execute_many("items/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
-    if stored == len(rows):
+    """Store items, except repeats of a key; return the (arrival, recipient) of the new ones."""
+    row_count = tx.execute_many("items/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
+    if row_count == len(rows):
         return {(row[1], row[0]) for row in rows}
     return {
-        (row.arrival, row.recipient) for row in tx.fetch_all("items/present", arrivals=sorted({row[1] for row in rows}))
+        (row.arrival, row.recipient)
+        for row in tx.fetch_all("items/find_present", arrivals=sorted({row[1] for row in rows}))
     }
 
 
-def keyed(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, str]:
-    """The event that came first with this key, for each of these recipients that have one."""
-    rows = tx.fetch_all("items/keyed", recipients=list(recipients), dedup_key=key)
+def find_by_key(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, str]:
+    """Return the id of the first event with this key, by recipient."""
+    rows = tx.fetch_all("items/find_by_key", recipients=list(recipients), dedup_key=key)
     return {row.recipient: row.event for row in rows}
 
 
-def candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:
-    rows = tx.fetch_all("items/candidates", recipient=recipient, now=tx.now, limit=limit)
-    return _candidates(rows)
+def list_candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:
+    rows = tx.fetch_all("items/list_candidates", recipient=recipient, now=tx.now, limit=limit)
+    return _build_candidates(rows)
 
 
-def candidates_at(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
-    """Those of these items that are pending, whether they are past their time or not."""
-    rows = tx.fetch_all("items/candidates_at", recipient=recipient, arrivals=list(arrivals)) if arrivals else []
-    return _candidates(rows)
+def list_candidates_at(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
+    """Return the pending ones of these items, the expired ones too."""
+    rows = tx.fetch_all("items/list_candidates_at", recipient=recipient, arrivals=list(arrivals)) if arrivals else []
+    return _build_candidates(rows)
 
 
-def known(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, StoredState]:
-    """How items stand, by their keys and by the ids of their events."""
-    found: dict[str, StoredState] = {}
-    rows = tx.fetch_all("items/known", recipient=recipient, keys=list(keys), events=list(events))
+def read_states(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, StoredState]:
+    """Return the states of items, by their keys and by the ids of their events."""
+    states: dict[str, StoredState] = {}
+    rows = tx.fetch_all("items/read_states", recipient=recipient, keys=list(keys), events=list(events))
     for row in rows:
-        overdue = row.state == "pending" and row.expires_at is not None and row.expires_at <= tx.now
-        standing = StoredState(arrival=row.arrival, state=ItemState.EXPIRED if overdue else ItemState(row.state))
-        found |= {row.event: standing} | ({row.dedup_key: standing} if row.dedup_key is not None else {})
-    return found
+        is_overdue = row.state == "pending" and row.expires_at is not None and row.expires_at <= tx.now
+        state = StoredState(arrival=row.arrival, state=ItemState.EXPIRED if is_overdue else ItemState(row.state))
+        states |= {row.event: state} | ({row.dedup_key: state} if row.dedup_key is not None else {})
+    return states
 
 
-def heads(tx: Reader, recipient: int, seen: Sequence[str], *, sources: int, depth: int, limit: int) -> list[Candidate]:
-    """The first few items of other sources than those seen."""
+def list_source_heads(
+    tx: Reader, recipient: int, seen_sources: Sequence[str], *, max_sources: int, per_source: int, limit: int
+) -> list[Candidate]:
+    """Return the first few items of each source that is not among those seen."""
     rows = tx.fetch_all(
-        "items/heads",
+        "items/list_source_heads",
         recipient=recipient,
         now=tx.now,
-        seen_sources=list(seen),
-        max_steps=sources + len(seen),
-        max_sources=sources,
-        per_source=depth,
+        seen_sources=list(seen_sources),
+        max_steps=max_sources + len(seen_sources),
+        max_sources=max_sources,
+        per_source=per_source,
         limit=limit,
     )
-    return _candidates(rows)
+    return _build_candidates(rows)
 
 
-def waiting(tx: Reader, recipient: int, limit: int) -> int:
-    """How many wait, up to `limit`."""
-    row = tx.fetch_one("items/waiting", recipient=recipient, now=tx.now, limit=limit)
+def count_pending(tx: Reader, recipient: int, limit: int) -> int:
+    """Count the pending items of a recipient, up to a limit."""
+    row = tx.fetch_one("items/count_pending", recipient=recipient, now=tx.now, limit=limit)
     assert row is not None
     return int(row.total)
 
 
-def oldest(tx: Reader) -> Instant | None:
-    """When the oldest item that waits for an agent or a service came."""
-    row = tx.fetch_one("items/oldest", now=tx.now)
+def find_oldest_pending(tx: Reader) -> Instant | None:
+    """Return the time of the oldest pending item of an agent or a service."""
+    row = tx.fetch_one("items/find_oldest_pending", now=tx.now)
     return row.created_at if row else None
 
 
-def longest_chains(
+def find_longest_chains(
     tx: Reader, entities: Sequence[int], *, since: Instant, until: Instant, limit: int
 ) -> dict[int, int]:
     """
     Return the hops of the longest chain behind what each of these entities sends next, by its number; an entity that
     nothing reached has none. Each inbox is read back to its last item from a person, and for `limit` items at most.
     """
-    rows = tx.fetch_all("items/chains", entities=sorted(set(entities)), since=since, until=until, limit=limit)
+    rows = tx.fetch_all(
+        "items/find_longest_chains", entities=sorted(set(entities)), since=since, until=until, limit=limit
+    )
     return {row.recipient: row.hops for row in rows}
 
 
 def take(tx: Transaction, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
-    """Put pending items under a claim; return the arrivals of those that still were."""
+    """Put pending items under a claim; return the arrivals of those that were still pending."""
     rows = tx.fetch_all("items/take", recipient=recipient, arrivals=list(arrivals), claim=claim)
     return {row.arrival for row in rows}
 
 
 def read(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
-    """Items with their events, in the order to show them."""
-    return [_item(row) for row in tx.fetch_all("items/read", recipient=recipient, arrivals=list(arrivals))]
+    """Return items with their events, in the order in which they are shown."""
+    return [_build_item(row) for row in tx.fetch_all("items/read", recipient=recipient, arrivals=list(arrivals))]
 
 
 def peek(
     tx: Reader, recipient: int, limit: int, type: EventType | None = None, *, after: tuple[int, int] = (-1, 0)
 ) -> list[Item]:
-    """What waits, most urgent first; `after` is the priority and the arrival of the last one seen."""
+    """Return the pending items, most urgent first; `after` is the priority and the arrival of the last one seen."""
     priority, arrival = after
     rows = tx.fetch_page(
         "items/peek",
@@ -141,10 +146,10 @@ def peek(
         now=tx.now,
         limit=limit,
     )
-    return [_item(row) for row in rows]
+    return [_build_item(row) for row in rows]
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     recipient: int | None,
@@ -155,15 +160,15 @@ def page(
     since: Instant | None,
     until: Instant | None,
     after: int,
-    beyond: int | None,
+    after_recipient: int | None,
     limit: int,
 ) -> list[Item]:
     """
-    Items in order of arrival, and of recipients, after an arrival or, of that one, beyond a recipient. What is pending
-    past its time is shown as expired.
+    Return items by arrival and recipient, after an arrival; with `after_recipient` also those of this arrival that go
+    to recipients after that one. Pending items past their time are shown as expired.
     """
     rows = tx.fetch_page(
-        "items/list",
+        "items/list_page",
         recipient=recipient,
         state=state,
         type=type,
@@ -172,82 +177,83 @@ def page(
         ref_id=ref.id if ref else None,
         since=since,
         until=until,
-        after=after if beyond is None else after - 1,
+        after=after if after_recipient is None else after - 1,
         last_arrival=after,
-        after_recipient=beyond,
+        after_recipient=after_recipient,
         now=tx.now,
         limit=limit,
     )
-    return [_item(row, tx.now) for row in rows]
+    return [_build_item(row, tx.now) for row in rows]
 
 
-def since(tx: Reader, recipient: int, after: Position, to: Position, limit: int) -> list[tuple[Item, Position]]:
-    """What came after one position, up to another, each with its own; broadcasts that were not taken yet too."""
+def list_since(tx: Reader, recipient: int, after: Position, up_to: Position, limit: int) -> list[tuple[Item, Position]]:
+    """Return the items after one position, up to another, each with its own; broadcasts that were not taken yet too."""
     rows = tx.fetch_page(
-        "items/since",
+        "items/list_since",
         recipient=recipient,
         after_transaction=after.transaction,
         after_arrival=after.arrival,
-        to_transaction=to.transaction,
-        to_arrival=to.arrival,
+        to_transaction=up_to.transaction,
+        to_arrival=up_to.arrival,
         now=tx.now,
         limit=limit,
     )
-    return [(_item(row, tx.now), Position(row.xid, row.arrival)) for row in rows]
+    return [(_build_item(row, tx.now), Position(row.xid, row.arrival)) for row in rows]
 
 
-def of_event(tx: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
-    """The items of an event, each with the number of its recipient."""
-    rows = tx.fetch_all("items/of_event", event=event, recipient=recipient)
+def list_by_event(tx: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
+    """Return the items of an event, each with the number of its recipient."""
+    rows = tx.fetch_all("items/list_by_event", event=event, recipient=recipient)
     if not rows:
         return []
     first = rows[0]
     data = json.loads(first.data) if first.data is not None else None
-    found = [(row.recipient, _item(row)) for row in rows]
+    numbered_items = [(row.recipient, _build_item(row)) for row in rows]
     return [
-        (number, replace(item, event=replace(item.event, content=first.content, data=data))) for number, item in found
+        (number, replace(item, event=replace(item.event, content=first.content, data=data)))
+        for number, item in numbered_items
     ]
 
 
-def of_broadcast(tx: Reader, event: str, limit: int) -> list[Item]:
-    """A broadcast as it waits for agents that have not taken it yet."""
-    return [_item(row) for row in tx.fetch_all("items/of_broadcast", event=event, limit=limit)]
+def list_by_broadcast(tx: Reader, event: str, limit: int) -> list[Item]:
+    """Return a broadcast as items of the agents that have not taken it yet."""
+    return [_build_item(row) for row in tx.fetch_all("items/list_by_broadcast", event=event, limit=limit)]
 
 
-def widen(tx: Transaction, sender: Entity, by: int) -> None:
+def grow_sizes(tx: Transaction, sender: Entity, growth: int) -> None:
     """
-    Note that the lines of a sender have grown by so many characters where they are yet to be shown. Not by less when
-    they shrink: not every line has its sender in it, and a line that is shorter than noted does no harm.
+    Add a number of characters to the sizes of a sender's items that were not shown yet. A size never shrinks: not every
+    line has its sender in it, and a line that is shorter than its size does no harm.
     """
-    for statement in ("items/widen", "items/widen_claimed"):
-        tx.execute(statement, sender=sender.number, name=sender.name, growth=by)
-    tx.execute("broadcasts/widen", sender=sender.number, growth=by)
+    for statement in ("items/grow_sizes", "items/grow_claimed_sizes"):
+        tx.execute(statement, sender=sender.number, name=sender.name, growth=growth)
+    tx.execute("broadcasts/grow_sizes", sender=sender.number, growth=growth)
 
 
-def move(
+def change_state(
     tx: Transaction,
     recipient: int,
     item: Item,
-    to: ItemState,
+    state: ItemState,
     *,
     claim: int | None = None,
     ended_at: Instant | None = None,
 ) -> bool:
-    """From the state the item was read in to another; say whether it still was in that state."""
-    changed = tx.execute(
-        "items/move",
+    """Change the state in which an item was read to another; return False if it was no longer in that state."""
+    row_count = tx.execute(
+        "items/change_state",
         recipient=recipient,
         arrival=item.event.arrival,
         from_state=item.state,
-        to_state=to,
+        to_state=state,
         claim=claim,
         ended_at=ended_at,
     )
-    return changed == 1
+    return row_count == 1
 
 
-def see(tx: Transaction, recipient: int, events: Sequence[str]) -> int:
-    return tx.execute("items/see", recipient=recipient, events=list(events), now=tx.now)
+def mark_seen(tx: Transaction, recipient: int, events: Sequence[str]) -> int:
+    return tx.execute("items/mark_seen", recipient=recipient, events=list(events), now=tx.now)
 
 
 def deliver(tx: Transaction, claim: int) -> int:
@@ -259,7 +265,7 @@ def release(tx: Transaction, claim: int) -> int:
 
 
 def fail(tx: Transaction, claim: int, events: Sequence[str]) -> int:
-    """Count a failure against these items of a claim; those with too many are dead, the others pending."""
+    """Count a failure for these items of a claim; those with too many are dead, the others pending."""
     return tx.execute("items/fail", claim=claim, events=list(events), attempts=tx.limits.attempts, now=tx.now)
 
 
@@ -268,15 +274,15 @@ def expire(tx: Transaction, limit: int) -> int:
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, str]]:
-    """Delete what ended before then; return the recipient, arrival and state of each."""
+    """Delete items that ended before then; return the recipient, arrival and state of each."""
     return [(row.recipient, row.arrival, row.state) for row in tx.fetch_all("items/reap", before=before, limit=limit)]
 
 
-def _candidates(rows: Sequence[Row]) -> list[Candidate]:
+def _build_candidates(rows: Sequence[Row]) -> list[Candidate]:
     return [Candidate(row.arrival, row.priority, row.sender_is_person, row.source, row.size) for row in rows]
 
 
-def _item(row: Row, now: Instant | None = None) -> Item:
+def _build_item(row: Row, now: Instant | None = None) -> Item:
     event = Event(
         id=row.id,
         type=_TYPES[row.type],
@@ -297,11 +303,11 @@ def _item(row: Row, now: Instant | None = None) -> Item:
         wakes=row.wakes,
         arrival=row.arrival,
     )
-    overdue = now is not None and row.state == "pending" and row.expires_at is not None and row.expires_at <= now
+    is_overdue = now is not None and row.state == "pending" and row.expires_at is not None and row.expires_at <= now
     return Item(
         event=event,
         recipient=row.recipient_name,
-        state=ItemState.EXPIRED if overdue else _STATES[row.state],
+        state=ItemState.EXPIRED if is_overdue else _STATES[row.state],
         attempts=row.attempts,
         seen_at=row.seen_at,
         ended_at=row.ended_at,

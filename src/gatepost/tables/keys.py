@@ -1,4 +1,4 @@
-"""Keys, by their hashes."""
+"""Keys; the store has only their hashes."""
 
 from typing import Final
 
@@ -7,31 +7,35 @@ from gatepost.core.key import Key
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, get_columns
 
-_key: Final = Mapper(Key).read
+_build_key: Final = Mapper(Key).read
 
 
-def insert(tx: Transaction, made: Key, *, hash: str, entity: int | None) -> bool:
-    """Say whether it is new."""
+def insert(tx: Transaction, new_key: Key, *, hash: str, entity: int | None) -> bool:
+    """Return False if the store has this hash already."""
     row = tx.fetch_one(
-        "keys/insert", **get_columns(made, "id prefix kind trigger name"), hash=hash, entity=entity, now=made.created_at
+        "keys/insert",
+        **get_columns(new_key, "id prefix kind trigger name"),
+        hash=hash,
+        entity=entity,
+        now=new_key.created_at,
     )
     return row is not None
 
 
-def in_force(tx: Reader, hash: str) -> Key | None:
-    """The key with this hash, unless it was revoked or whoever it stands for is retired."""
-    row = tx.fetch_one("keys/by_hash", hash=hash)
-    return _key(row) if row and key.is_same_digest(row.hash, hash) else None
+def find_by_hash(tx: Reader, hash: str) -> Key | None:
+    """Return the key with this hash, unless the key is revoked or its entity is retired."""
+    row = tx.fetch_one("keys/find_by_hash", hash=hash)
+    return _build_key(row) if row and key.is_same_digest(row.hash, hash) else None
 
 
-def called(tx: Reader, text: str) -> list[Key]:
-    """Those with this id or this prefix."""
-    return [_key(row) for row in tx.fetch_all("keys/called", id_or_prefix=text)]
+def find_by_id_or_prefix(tx: Reader, id_or_prefix: str) -> list[Key]:
+    """Return the keys with this id or this prefix."""
+    return [_build_key(row) for row in tx.fetch_all("keys/find_by_id_or_prefix", id_or_prefix=id_or_prefix)]
 
 
-def page(tx: Reader, *, after: int, limit: int) -> list[Key]:
-    """Keys in the order in which they were made."""
-    return [_key(row) for row in tx.fetch_page("keys/list", after=after, limit=limit)]
+def list_page(tx: Reader, *, after: int, limit: int) -> list[Key]:
+    """Return keys in the order of creation."""
+    return [_build_key(row) for row in tx.fetch_page("keys/list_page", after=after, limit=limit)]
 
 
 def revoke(tx: Transaction, number: int) -> bool:

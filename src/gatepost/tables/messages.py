@@ -1,4 +1,4 @@
-"""Messages: what was said in a space."""
+"""The messages of spaces."""
 
 import json
 from typing import Final
@@ -7,7 +7,7 @@ from gatepost.core.space import Message, MessageRow, Space
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Mapper
 
-_MESSAGE: Final = Mapper(Message, apart="space data")
+_MESSAGE: Final = Mapper(Message, without="space data")
 
 
 def insert(tx: Transaction, message: Message, *, space: int, sender: int, data: str | None) -> None:
@@ -24,23 +24,23 @@ def insert(tx: Transaction, message: Message, *, space: int, sender: int, data: 
     )
 
 
-def after(tx: Reader, space: Space, *, after: int, before: int, limit: int) -> list[Message]:
-    """The first messages after a number and before another, oldest first."""
-    rows = tx.fetch_page("messages/after", space=space.number, after=after, before=before, limit=limit)
-    return [_message(row, space.id) for row in rows]
+def list_after(tx: Reader, space: Space, *, after: int, before: int, limit: int) -> list[Message]:
+    """Return the first messages after a number and before another, oldest first."""
+    rows = tx.fetch_page("messages/list_after", space=space.number, after=after, before=before, limit=limit)
+    return [_build_message(row, space.id) for row in rows]
 
 
-def before(tx: Reader, space: Space, *, before: int, limit: int) -> list[Message]:
-    """The last messages before a number, oldest first."""
-    rows = tx.fetch_page("messages/before", space=space.number, before=before, limit=limit)
-    return [_message(row, space.id) for row in reversed(rows)]
+def list_before(tx: Reader, space: Space, *, before: int, limit: int) -> list[Message]:
+    """Return the last messages before a number, oldest first."""
+    rows = tx.fetch_page("messages/list_before", space=space.number, before=before, limit=limit)
+    return [_build_message(row, space.id) for row in reversed(rows)]
 
 
-def said(tx: Reader, space: Space, *, before: int, limit: int) -> list[MessageRow]:
-    """The same, as agents are told them."""
-    rows = tx.fetch_all("messages/said", space=space.number, before=before, limit=limit)
+def list_rows_before(tx: Reader, space: Space, *, before: int, limit: int) -> list[MessageRow]:
+    """Return the last messages before a number, oldest first, with the columns that a prompt needs."""
+    rows = tx.fetch_all("messages/list_rows_before", space=space.number, before=before, limit=limit)
     return [(row.id, row.display, row.kind, row.content, row.created_at) for row in reversed(rows)]
 
 
-def _message(row: Row, space: str) -> Message:
+def _build_message(row: Row, space: str) -> Message:
     return _MESSAGE.read(row, space=space, data=json.loads(row.data) if row.data is not None else None)

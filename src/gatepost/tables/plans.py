@@ -1,4 +1,4 @@
-"""Plans, and which of them are due."""
+"""Plans, and their due times."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,9 +9,9 @@ from gatepost.ports import Reader, Transaction
 from gatepost.tables.events import zip_columns
 from gatepost.tables.rows import Mapper, get_columns
 
-_plan: Final = Mapper(Plan).read
+_build_plan: Final = Mapper(Plan).read
 
-_ADVANCED = ("number", "status", "next_at", "last_at", "fired", "ended_at", "hops")
+_ADVANCE_COLUMNS = ("number", "status", "next_at", "last_at", "fired", "ended_at", "hops")
 
 
 def insert(tx: Transaction, plan: Plan, owner: int, gate: int | None) -> int:
@@ -34,24 +34,27 @@ def count_pending(tx: Reader, owner: int, limit: int) -> int:
 
 
 def lock(tx: Transaction, id: str) -> Plan | None:
-    """Read a plan that nobody else changes, or fires, until the commit."""
+    """Read a plan and lock it until the commit."""
     return read(tx, id) if tx.fetch_one("plans/lock", id=id) else None
 
 
 def read(tx: Reader, id: str) -> Plan | None:
     row = tx.fetch_one("plans/read", id=id)
-    return _plan(row) if row else None
+    return _build_plan(row) if row else None
 
 
-def page(tx: Reader, *, owner: int | None, status: PlanStatus | None, after: int, limit: int) -> list[Plan]:
-    """Plans in the order they were made."""
-    return [_plan(row) for row in tx.fetch_page("plans/list", owner=owner, status=status, after=after, limit=limit)]
+def list_page(tx: Reader, *, owner: int | None, status: PlanStatus | None, after: int, limit: int) -> list[Plan]:
+    """Return plans in the order of creation."""
+    return [
+        _build_plan(row)
+        for row in tx.fetch_page("plans/list_page", owner=owner, status=status, after=after, limit=limit)
+    ]
 
 
-def change(tx: Transaction, plan: Plan, gate: int | None) -> None:
-    """Write what may be wished of a plan; what it has fired stays."""
+def update(tx: Transaction, plan: Plan, gate: int | None) -> None:
+    """Save what a user can change of a plan; the times when it fired stay."""
     tx.execute(
-        "plans/change",
+        "plans/update",
         **get_columns(plan, "number name instruction cron zone catch_up status next_at hops ended_at"),
         gate=gate,
     )
@@ -61,44 +64,44 @@ def delete(tx: Transaction, plan: Plan) -> None:
     tx.execute("plans/delete", number=plan.number)
 
 
-def due(tx: Transaction, limit: int) -> list[Plan]:
-    """Take plans whose slot has come, the longest due first, but for those that somebody else is firing now."""
-    return [_plan(row) for row in tx.fetch_all("plans/due", now=tx.now, limit=limit)]
+def take_due(tx: Transaction, limit: int) -> list[Plan]:
+    """Lock plans that are due, the oldest slot first; skip those that another transaction has locked."""
+    return [_build_plan(row) for row in tx.fetch_all("plans/take_due", now=tx.now, limit=limit)]
 
 
 def advance(tx: Transaction, plans: Sequence[Plan]) -> None:
-    """Write what firing has made of plans."""
+    """Save plans after they have fired."""
     rows = [
         (plan.number, plan.status.value, plan.next_at, plan.last_at, plan.fired, plan.ended_at, plan.hops)
         for plan in sorted(plans, key=lambda plan: plan.number)
     ]
-    tx.execute_many("plans/advance", dict(zip(_ADVANCED, zip_columns(rows), strict=True)))
+    tx.execute_many("plans/advance", dict(zip(_ADVANCE_COLUMNS, zip_columns(rows), strict=True)))
 
 
-def recurring(tx: Reader, after: int, limit: int) -> list[Plan]:
-    """Return plans that recur and are not due yet, in the order they were made."""
-    return [_plan(row) for row in tx.fetch_all("plans/recurring", now=tx.now, after=after, limit=limit)]
+def list_recurring(tx: Reader, after: int, limit: int) -> list[Plan]:
+    """Return recurring plans that are not due yet, in the order of creation."""
+    return [_build_plan(row) for row in tx.fetch_all("plans/list_recurring", now=tx.now, after=after, limit=limit)]
 
 
 def reschedule(tx: Transaction, plan: Plan) -> None:
-    """Set the next slot of a recurring plan by the time it is now, unless it was changed or fired meanwhile."""
+    """Set the next slot of a recurring plan after now, unless the plan was changed or has fired meanwhile."""
     assert plan.recurrence is not None
     slot = plan.recurrence.find_next(tx.now)
     tx.execute("plans/reschedule", number=plan.number, previous_at=plan.next_at, next_at=slot)
 
 
-def of_gate(tx: Transaction, gate: int) -> list[Plan]:
-    """Take the plans that wait for a gate."""
-    return [_plan(row) for row in tx.fetch_all("plans/of_gate", gate=gate)]
+def lock_by_gate(tx: Transaction, gate: int) -> list[Plan]:
+    """Return the plans that wait for a gate, and lock them."""
+    return [_build_plan(row) for row in tx.fetch_all("plans/lock_by_gate", gate=gate)]
 
 
-def next_due(tx: Reader) -> Instant | None:
-    row = tx.fetch_one("plans/next_due")
+def find_next_due(tx: Reader) -> Instant | None:
+    row = tx.fetch_one("plans/find_next_due")
     assert row is not None
     next_at: Instant | None = row.next_at
     return next_at
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> int:
-    """Delete those that were over before then."""
+    """Delete plans that ended before then."""
     return tx.execute("plans/reap", before=before, limit=limit)

@@ -1,9 +1,9 @@
 """
-Rows, and the nouns that are made of them.
+Rows, and the records that are made of them.
 
-A statement says what its columns are called, and that is how they are read: `row.name`. The names are taken from the
-cursor when a statement is run for the first time, and the type of its rows is kept (`RowMaker`). A noun whose fields
-are called like columns is made by a `Mapper`, which looks once for each type of rows where the fields are.
+A column is read by its name in the statement: `row.name`. `RowMaker` reads the names from the cursor when a statement
+runs for the first time, and keeps the type of its rows. `Mapper` makes a record whose fields have the names of columns;
+it looks up the places of the fields once for each type of rows.
 """
 
 from collections import namedtuple
@@ -76,23 +76,23 @@ def is_boolean(column: str) -> bool:
 
 
 class Mapper(Generic[N]):
-    """Makes a noun of a row that has a column for each of its fields, but for those `apart`."""
+    """Makes a noun of a row that has a column for each of its fields, except those in `without`."""
 
-    def __init__(self, noun: Callable[..., N], *, apart: str = "") -> None:
+    def __init__(self, noun: Callable[..., N], *, without: str = "") -> None:
         self._noun = noun
-        self.fields = tuple(name for name in noun.__annotations__ if name not in apart.split())
+        self.fields = tuple(name for name in noun.__annotations__ if name not in without.split())
         self._converters = [
             (name, convert) for name in self.fields if (convert := _get_converter(noun.__annotations__[name]))
         ]
         self._pickers: dict[type[Row], Callable[[Row], tuple[Any, ...]]] = {}
 
-    def read(self, row: Row, **apart: Any) -> N:
-        """Return the noun of a row; `apart` are the fields that the row does not have."""
+    def read(self, row: Row, **other_fields: Any) -> N:
+        """Return the noun of a row; `other_fields` are those that the row does not have."""
         pick = self._pickers.get(type(row)) or self._find_fields(type(row))
         fields = dict(zip(self.fields, pick(row), strict=True))
         for name, convert in self._converters:
             fields[name] = convert(fields[name])
-        return self._noun(**fields, **apart)
+        return self._noun(**fields, **other_fields)
 
     def _find_fields(self, row_type: type[Row]) -> Callable[[Row], tuple[Any, ...]]:
         if missing := set(self.fields).difference(row_type.columns):

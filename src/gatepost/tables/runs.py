@@ -1,18 +1,32 @@
-"""Runs at rest."""
+"""
+Runs, with what belongs to them: the steps of the journal, open tool calls, and the mind that a run starts with.
 
+A step's body is JSON with the fields of its turn.
+"""
+
+import json
 from typing import Any, Final
 
-from gatepost.core.mind import CycleWeight
-from gatepost.core.run import Run, RunLimit, RunStatus
+import msgspec
+
+from gatepost.core.event import Json
+from gatepost.core.mind import CallResult, CycleWeight, MindSummaries, ModelReply, Prompt, ToolCall, Turn
+from gatepost.core.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Mapper
+from gatepost.tables.rows import Mapper, get_columns
 
-_RUN: Final = Mapper(Run, apart="mind_number limit")
+_RUN: Final = Mapper(Run, without="mind_number limit")
+_CALL: Final = Mapper(OpenCall, without="result")
+#: more steps than any run has
+NO_LIMIT: Final = 2**31 - 1
+_KINDS: Final[dict[type[Turn], str]] = {Prompt: "prompt", ModelReply: "reply", CallResult: "result"}
+_DECODERS: Final = {kind: msgspec.json.Decoder(turn).decode for turn, kind in _KINDS.items()}
+_encode_turn: Final = msgspec.json.Encoder().encode
 
 
-def begin(tx: Transaction, entity: int, *, tokens: int, agent: str, **fields: Any) -> Run:
-    """Begin a run, whose first step weighs so much, with what its agent carries by now."""
+def create(tx: Transaction, entity: int, *, tokens: int, agent: str, **fields: Any) -> Run:
+    """Create a run with the current mind of its agent; `tokens` is the size of its first step."""
     row = tx.fetch_one("runs/insert", agent=entity, tokens=tokens, now=tx.now, **fields)
     assert row is not None
     return Run(
@@ -20,25 +34,28 @@ def begin(tx: Transaction, entity: int, *, tokens: int, agent: str, **fields: An
     )
 
 
-def open_of(tx: Reader, agent: int) -> Run | None:
-    """The run that an agent has not ended."""
-    row = tx.fetch_one("runs/open", agent=agent)
+def find_open(tx: Reader, agent: int) -> Run | None:
+    """Return the open run of an agent."""
+    row = tx.fetch_one("runs/find_open", agent=agent)
     return read(tx, row.id) if row else None
 
 
 def read(tx: Reader, id: str) -> Run | None:
     row = tx.fetch_one("runs/read", id=id)
-    return _run(row) if row else None
+    return _build_run(row) if row else None
 
 
-def page(
+def list_page(
     tx: Reader, *, agent: int | None, status: RunStatus | None, before: int | None = None, limit: int = 100
 ) -> list[Run]:
-    """Runs, the newest first; `before` is the number of the last one seen."""
-    return [_run(row) for row in tx.fetch_page("runs/list", agent=agent, status=status, before=before, limit=limit)]
+    """Return runs, newest first; `before` is the number of the last one seen."""
+    return [
+        _build_run(row)
+        for row in tx.fetch_page("runs/list_page", agent=agent, status=status, before=before, limit=limit)
+    ]
 
 
-def count(
+def add_usage(
     tx: Transaction,
     run: int,
     *,
@@ -51,10 +68,10 @@ def count(
     hops: int = 0,
     model: str = "",
 ) -> bool:
-    """Add to what a run has come to; say whether it is still running."""
+    """Add to the counters of a run; return False if it is not running any more."""
     return (
         tx.execute(
-            "runs/count",
+            "runs/add_usage",
             number=run,
             tokens=tokens,
             steps=steps,
@@ -79,8 +96,8 @@ def end(
     limit: RunLimit | None = None,
 ) -> int | None:
     """
-    End a run; return what it weighs, or None if it was not running. One that would be completed while somebody
-    outside has yet to answer a call of its waits for that.
+    End a run; return its tokens, or None if it was not running. A run that completes while a call of it is open waits
+    for the result of that call.
     """
     row = tx.fetch_one(
         "runs/end", number=run, status=status, summary=summary, error=error, limit_reached=limit, now=tx.now
@@ -88,55 +105,128 @@ def end(
     return int(row.tokens) if row else None
 
 
-def refused(tx: Transaction, run: int) -> int:
-    """Count that the model would not go on with a run; return how often it would not."""
-    row = tx.fetch_one("runs/refused", number=run)
+def count_refusal(tx: Transaction, run: int) -> int:
+    """Count that the model refused to continue a run; return the number of refusals."""
+    row = tx.fetch_one("runs/count_refusal", number=run)
     assert row is not None
     return int(row.refusals)
 
 
-def answered(tx: Transaction, run: int) -> bool:
-    """Let a run be completed that waited for its last call."""
-    return tx.execute("runs/answered", number=run) == 1
+def complete_waiting(tx: Transaction, run: int) -> bool:
+    """Complete a run that waited for its calls; return False if a call is still open."""
+    return tx.execute("runs/complete_waiting", number=run) == 1
 
 
-def last_limits(tx: Reader, agent: int, *, before: int, limit: int) -> list[RunLimit | None]:
+def list_last_limits(tx: Reader, agent: int, *, before: int, limit: int) -> list[RunLimit | None]:
     """Return the limits at which the cycles before a run ended, newest first, without those that a budget ended."""
-    rows = tx.fetch_all("runs/last_limits", agent=agent, before=before, limit=limit)
+    rows = tx.fetch_all("runs/list_last_limits", agent=agent, before=before, limit=limit)
     return [RunLimit(row.limit_reached) if row.limit_reached is not None else None for row in rows]
 
 
-def last_before(tx: Reader, agent: int, since: Instant) -> tuple[int, Instant | None] | None:
+def find_last_before(tx: Reader, agent: int, since: Instant) -> tuple[int, Instant | None] | None:
     """Return the number of the last run that an agent started before an instant, and when it ended."""
-    row = tx.fetch_one("runs/last_before", agent=agent, since=since)
+    row = tx.fetch_one("runs/find_last_before", agent=agent, since=since)
     return (row.number, row.ended_at) if row else None
 
 
-def spending(tx: Reader, agent: int, *, after: int) -> tuple[int, int]:
+def sum_usage(tx: Reader, agent: int, *, after: int) -> tuple[int, int]:
     """Return the tokens that the runs of an agent after a run have used, and the cycles."""
-    row = tx.fetch_one("runs/spending", agent=agent, after=after)
+    row = tx.fetch_one("runs/sum_usage", agent=agent, after=after)
     assert row is not None
     return row.tokens, row.cycles
 
 
-def weights(tx: Reader, agent: int, after: int) -> list[CycleWeight]:
-    """The cycles in a mind after a run, oldest first."""
+def list_cycle_weights(tx: Reader, agent: int, after: int) -> list[CycleWeight]:
+    """Return the sizes of the cycles in a mind after a run, oldest first."""
     return [
         CycleWeight(row.number, row.tokens, row.summary)
-        for row in tx.fetch_all("runs/weights", agent=agent, after=after)
+        for row in tx.fetch_all("runs/list_cycle_weights", agent=agent, after=after)
     ]
 
 
-def abandoned(tx: Reader, after: int, limit: int) -> list[tuple[int, str]]:
-    """Agents whose run is open while nobody is at work on it: number and name."""
-    return [(row.number, row.name) for row in tx.fetch_all("runs/abandoned", after=after, now=tx.now, limit=limit)]
+def list_abandoned(tx: Reader, after: int, limit: int) -> list[tuple[int, str]]:
+    """Return the agents whose run is open and has no lease: number and name."""
+    return [(row.number, row.name) for row in tx.fetch_all("runs/list_abandoned", after=after, now=tx.now, limit=limit)]
 
 
-def of_retired(tx: Reader, limit: int) -> list[str]:
-    """Runs that are open though their agent has retired."""
-    return [row.id for row in tx.fetch_all("runs/of_retired", limit=limit)]
+def list_open_of_retired(tx: Reader, limit: int) -> list[str]:
+    """Return the ids of open runs of retired agents."""
+    return [row.id for row in tx.fetch_all("runs/list_open_of_retired", limit=limit)]
 
 
-def _run(row: Row) -> Run:
+def _build_run(row: Row) -> Run:
     limit = RunLimit(row.limit_reached) if row.limit_reached is not None else None
     return _RUN.read(row, mind_number=row.mind, limit=limit)
+
+
+def insert_step(tx: Transaction, run: int, number: int, turn: Turn, call: str | None = None) -> None:
+    """Store a step; `call` is the call of the run that a result answers, and a call has one result."""
+    body = _encode_turn(turn).decode()
+    tx.execute("steps/insert", run=run, number=number, kind=_KINDS[type(turn)], call=call, body=body, now=tx.now)
+
+
+def list_steps(tx: Reader, run: int, *, after: int = 0, limit: int = NO_LIMIT) -> list[Step]:
+    """Return the steps of a run in order; `after` is the number of the last one seen."""
+    rows = tx.fetch_page("steps/list_by_run", run=run, after=after, limit=limit)
+    return [Step(number=row.number, turn=_DECODERS[row.kind](row.body), at=row.created_at) for row in rows]
+
+
+def list_turns(tx: Reader, agent: int, *, after: int, before: int) -> tuple[Turn, ...]:
+    """Return the turns of the cycles in a mind between two runs, oldest first."""
+    rows = tx.fetch_all("steps/list_by_mind", agent=agent, after=after, before=before)
+    return tuple(_DECODERS[row.kind](row.body) for row in rows)
+
+
+def insert_call(tx: Transaction, run: int, call: ToolCall, expires_at: Instant) -> None:
+    tx.execute("calls/insert", **get_columns(call, "id tool arguments"), run=run, now=tx.now, expires_at=expires_at)
+
+
+def read_call(tx: Reader, id: str) -> tuple[OpenCall, int] | None:
+    """Return a call, and the number of its run."""
+    row = tx.fetch_one("calls/read", id=id)
+    return (_build_call(row), row.run_number) if row else None
+
+
+def list_calls(tx: Reader, run: int) -> list[OpenCall]:
+    return [_build_call(row) for row in tx.fetch_all("calls/list_by_run", run=run)]
+
+
+def list_expired_calls(tx: Reader, limit: int) -> list[tuple[OpenCall, int]]:
+    """Return the calls without a result in time, and the numbers of their runs."""
+    return [(_build_call(row), row.run_number) for row in tx.fetch_all("calls/list_expired", now=tx.now, limit=limit)]
+
+
+def end_call(tx: Transaction, id: str, status: CallStatus, result: Json) -> bool:
+    """End a call with a result, or as expired; return False if it was not pending."""
+    return tx.execute("calls/end", id=id, status=status, result=json.dumps(result), now=tx.now) == 1
+
+
+def _build_call(row: Row) -> OpenCall:
+    return _CALL.read(row, result=json.loads(row.result) if row.result is not None else None)
+
+
+def read_mind(tx: Reader, agent: int) -> MindSummaries:
+    """Return the current mind of an agent."""
+    return _build_mind(tx.fetch_one("minds/read", agent=agent))
+
+
+def read_mind_of_run(tx: Reader, number: int | None) -> MindSummaries:
+    """Return the mind with which a run began."""
+    return _build_mind(tx.fetch_one("minds/read_of_run", number=number)) if number is not None else MindSummaries()
+
+
+def insert_mind(tx: Transaction, agent: int, mind: MindSummaries) -> None:
+    tx.execute(
+        "minds/insert",
+        agent=agent,
+        run=mind.run,
+        summaries=msgspec.json.encode(mind.summaries).decode(),
+        dropped=mind.dropped_count,
+        now=tx.now,
+    )
+
+
+def _build_mind(row: Row | None) -> MindSummaries:
+    if row is None:
+        return MindSummaries()
+    return MindSummaries(run=row.run, summaries=tuple(msgspec.json.decode(row.summaries)), dropped_count=row.dropped)

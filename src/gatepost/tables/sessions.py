@@ -5,8 +5,8 @@ from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 
 
-def begin(tx: Transaction, id: str, *, entity: int, host: str, doing: str) -> None:
-    tx.execute("sessions/begin", id=id, entity=entity, host=host, state=doing, now=tx.now)
+def save(tx: Transaction, id: str, *, entity: int, host: str, state: str) -> None:
+    tx.execute("sessions/save", id=id, entity=entity, host=host, state=state, now=tx.now)
 
 
 def read(tx: Reader, id: str) -> GuestSession | None:
@@ -14,8 +14,8 @@ def read(tx: Reader, id: str) -> GuestSession | None:
     return GuestSession(row.id, row.agent, row.host, row.state, row.started_at, row.seen_at) if row else None
 
 
-def note(tx: Transaction, id: str, doing: str) -> bool:
-    return tx.execute("sessions/note", id=id, state=doing, now=tx.now) > 0
+def update_state(tx: Transaction, id: str, state: str) -> bool:
+    return tx.execute("sessions/update_state", id=id, state=state, now=tx.now) > 0
 
 
 def has_items(tx: Reader, agent: str) -> bool:
@@ -23,14 +23,14 @@ def has_items(tx: Reader, agent: str) -> bool:
     return tx.fetch_one("inboxes/has_items", agent=agent, now=tx.now) is not None
 
 
-def held(tx: Reader, agent: str) -> bool:
-    """Whether there is a gate at all that may hold somebody."""
-    return tx.fetch_one("sessions/held", agent=agent) is not None
+def has_pending_gates(tx: Reader, agent: str) -> bool:
+    """Return True if an agent has a pending gate."""
+    return tx.fetch_one("sessions/has_pending_gates", agent=agent) is not None
 
 
-def worked(tx: Reader, agent: str, since: str) -> bool:
-    """Whether somebody has pushed a note, or an event about a work item, with this id or a later one."""
-    return tx.fetch_one("sessions/worked", agent=agent, since=since) is not None
+def has_worked_since(tx: Reader, agent: str, since: str) -> bool:
+    """Return True if an agent has pushed a note, or an event about a work item, with this id or a later one."""
+    return tx.fetch_one("sessions/has_worked_since", agent=agent, since=since) is not None
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> None:

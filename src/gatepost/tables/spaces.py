@@ -11,58 +11,58 @@ from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper
 
-_space: Final = Mapper(Space).read
-_member: Final = Mapper(Member).read
+_build_space: Final = Mapper(Space).read
+_build_member: Final = Mapper(Member).read
 
 
 def insert(tx: Transaction, id: str, name: str) -> Space | None:
-    """Return the new space, or None when there was one with that id."""
+    """Return the new space, or None if the id is taken."""
     row = tx.fetch_one("spaces/insert", id=id, name=name, now=tx.now)
     return Space(id=id, name=name, last_seq=0, created_at=tx.now, number=row.number) if row else None
 
 
 def read(tx: Reader, id: str, entity: int | None = None) -> tuple[Space, bool] | None:
-    """A space, and whether an entity is a member of it."""
+    """Return a space, and whether an entity is a member of it."""
     row = tx.fetch_one("spaces/read", id=id, entity=entity)
-    return (_space(row), row.is_member) if row else None
+    return (_build_space(row), row.is_member) if row else None
 
 
-def by_name(tx: Reader, name: str) -> Space | None:
-    """The oldest space of that title."""
-    row = tx.fetch_one("spaces/by_name", name=name)
-    return _space(row) if row else None
+def find_by_name(tx: Reader, name: str) -> Space | None:
+    """Return the oldest space of this name."""
+    row = tx.fetch_one("spaces/find_by_name", name=name)
+    return _build_space(row) if row else None
 
 
-def page(tx: Reader, *, entity: int | None, after: int, limit: int) -> list[Space]:
-    """Spaces in the order in which they were made: all, or those of an entity."""
+def list_page(tx: Reader, *, entity: int | None, after: int, limit: int) -> list[Space]:
+    """Return spaces in the order of creation: all, or those of an entity."""
     if entity is None:
-        rows = tx.fetch_page("spaces/list", after=after, limit=limit)
+        rows = tx.fetch_page("spaces/list_page", after=after, limit=limit)
     else:
-        rows = tx.fetch_all("spaces/of_entity", entity=entity, after=after, limit=limit)
-    return [_space(row) for row in rows]
+        rows = tx.fetch_all("spaces/list_by_entity", entity=entity, after=after, limit=limit)
+    return [_build_space(row) for row in rows]
 
 
-def take(tx: Transaction, id: str, *, by: int) -> Space | None:
+def lock(tx: Transaction, id: str, *, increment: int) -> Space | None:
     """
-    Lock a space until the commit, and give it the next number of a message (`by` 1) or none (`by` 0). Whoever posts,
-    joins, leaves or changes a space does this first, so they take turns, and each sees what those before it did.
+    Lock a space until the commit, and take the next number of a message (`increment` 1) or none (`increment` 0). Every
+    change of a space, its members or its messages begins with this, so transactions take turns.
     """
-    row = tx.fetch_one("spaces/take", id=id, increment=by)
-    return _space(row) if row else None
+    row = tx.fetch_one("spaces/lock", id=id, increment=increment)
+    return _build_space(row) if row else None
 
 
 def update(tx: Transaction, space: int, *, name: str, archived_at: Instant | None) -> None:
     tx.execute("spaces/update", number=space, name=name, archived_at=archived_at)
 
 
-def members(tx: Reader, space: int) -> list[Member]:
-    """The live members, in the order in which they joined."""
-    return [_member(row) for row in tx.fetch_all("members/list", space=space)]
+def list_members(tx: Reader, space: int) -> list[Member]:
+    """Return the live members, in the order in which they joined."""
+    return [_build_member(row) for row in tx.fetch_all("members/list_live", space=space)]
 
 
-def some_members(tx: Reader, spaces: Sequence[int], limit: int) -> dict[int, list[MemberFacts]]:
-    """Of each space the first live members, at a cost that does not grow with how many there are."""
-    rows = tx.fetch_all("members/some", spaces=list(spaces), limit=limit) if spaces else []
+def list_first_members(tx: Reader, spaces: Sequence[int], limit: int) -> dict[int, list[MemberFacts]]:
+    """Return the first live members of each space, at a cost that does not grow with the number of members."""
+    rows = tx.fetch_all("members/list_first", spaces=list(spaces), limit=limit) if spaces else []
     return {
         row.space: [
             MemberFacts(name=name, display=display, kind=EntityKind(kind))
@@ -73,13 +73,13 @@ def some_members(tx: Reader, spaces: Sequence[int], limit: int) -> dict[int, lis
     }
 
 
-def member(tx: Reader, space: int, entity: int) -> Member | None:
+def read_member(tx: Reader, space: int, entity: int) -> Member | None:
     row = tx.fetch_one("members/read", space=space, entity=entity)
-    return _member(row) if row else None
+    return _build_member(row) if row else None
 
 
-def join(tx: Transaction, space: Space, entities: Sequence[int]) -> None:
-    """Add those who are not members yet; what was said before counts as read."""
+def insert_members(tx: Transaction, space: Space, entities: Sequence[int]) -> None:
+    """Add entities that are not members yet; older messages count as read."""
     count = len(entities)
     tx.execute_many(
         "members/insert",
@@ -92,16 +92,16 @@ def join(tx: Transaction, space: Space, entities: Sequence[int]) -> None:
     )
 
 
-def leave(tx: Transaction, space: int, entity: int) -> bool:
-    """Say whether it was a member."""
+def delete_member(tx: Transaction, space: int, entity: int) -> bool:
+    """Return False if the entity is not a member."""
     return tx.execute("members/delete", space=space, entity=entity) == 1
 
 
-def advance(tx: Transaction, space: int, entity: int, seq: int, *, least: int = 0) -> None:
-    """Note that a member has read up to a message, if it had read at least so far; never back."""
-    tx.execute("members/advance", space=space, entity=entity, seq=seq, min_seq=least)
+def advance_read_seq(tx: Transaction, space: int, entity: int, seq: int, *, min_seq: int = 0) -> None:
+    """Save that a member has read up to a message, if it has read up to `min_seq`; never move back."""
+    tx.execute("members/advance", space=space, entity=entity, seq=seq, min_seq=min_seq)
 
 
-def unread(tx: Reader, entity: int) -> dict[str, int]:
-    """How many messages an entity has not read, for each of its spaces."""
-    return {row.id: row.unread for row in tx.fetch_all("members/unread", entity=entity)}
+def count_unread(tx: Reader, entity: int) -> dict[str, int]:
+    """Count the messages that an entity has not read, by the id of the space."""
+    return {row.id: row.unread for row in tx.fetch_all("members/count_unread", entity=entity)}

@@ -1,9 +1,9 @@
 """
 Every statement has a name: `items/insert` is the one under `-- name: insert` in `sql/items.sql`. Parameters are written
-`:name`. Both dialects share a statement, but for two things that each writes in its own way:
+`:name`. Both dialects share a statement, except two things that each writes in its own way:
 
     column IN :names[]        a list as a parameter: `json_each` on SQLite, `ANY` on PostgreSQL (also `NOT IN`)
-    FOR UPDATE ...            a lock on rows: nothing on SQLite, where whoever writes has the whole database
+    FOR UPDATE ...            a lock on rows: nothing on SQLite, where a writer locks the whole database
 
 Where more differs there are two statements, `-- name: insert (sqlite)` and `-- name: insert (postgres)`. A statement
 about any table, made from the catalog, is in no file: it is given as `Sql` where others are named.
@@ -33,7 +33,7 @@ class ConstraintViolation(Exception):
 
 
 @cache
-def statement(dialect: str, name: str) -> str:
+def get_statement(dialect: str, name: str) -> str:
     """Return the text of a statement in that dialect, without its comments."""
     if isinstance(name, Sql):
         return str(name)
@@ -61,8 +61,8 @@ def read_statements(noun: str) -> dict[tuple[str, str | None], str]:
 
 
 @cache
-def migration(dialect: str, number: int) -> str | None:
-    """Return the text of a migration, or None when there is none of that number."""
+def read_migration(dialect: str, number: int) -> str | None:
+    """Return the text of a migration, or None if there is none with that number."""
     try:
         return _read(f"migrations/{dialect}/{number:04}.sql").decode()
     except FileNotFoundError:
@@ -70,22 +70,22 @@ def migration(dialect: str, number: int) -> str | None:
 
 
 @cache
-def newest(dialect: str) -> int:
-    """The number of the last migration: the version of the schema that this code is written for."""
+def find_newest_version(dialect: str) -> int:
+    """Return the number of the last migration: the version of the schema that this code needs."""
     number = 0
-    while migration(dialect, number + 1) is not None:
+    while read_migration(dialect, number + 1) is not None:
         number += 1
     return number
 
 
-def oldest(text: str) -> int:
-    """The oldest code that may use the schema a migration leaves: its first line says `-- oldest: N`."""
-    found = re.match(r"-- oldest: (\d+)\n", text)
-    assert found, "a migration begins with '-- oldest: N'"
-    return int(found[1])
+def parse_oldest_version(text: str) -> int:
+    """Return the oldest code that may use the schema after a migration: its first line is `-- oldest: N`."""
+    match = re.match(r"-- oldest: (\d+)\n", text)
+    assert match, "a migration begins with '-- oldest: N'"
+    return int(match[1])
 
 
 def _read(path: str) -> bytes:
-    """A file of this folder, wherever the package was loaded from; `pkgutil` can do no more, and is not light."""
+    """Return a file of this folder, wherever the package was loaded from; `pkgutil` is slow to import."""
     text: bytes = _LOADER.get_data(f"{__file__.removesuffix('statements.py')}{path}")
     return text

@@ -1,4 +1,4 @@
-"""Triggers at rest. Their secrets are read by one function, and by nothing else."""
+"""Triggers. Only `read_secret` reads their secrets."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from gatepost.core.webhook import Scheme
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper
 
-_trigger: Final = Mapper(Trigger).read
+_build_trigger: Final = Mapper(Trigger).read
 
 
 def insert(
     tx: Transaction, *, name: str, scheme: Scheme, secret: str, target: str, prompt: str | None, owner: int | None
 ) -> bool:
-    """Say whether the name was free."""
-    stored = tx.execute(
+    """Return False if the name is taken."""
+    row_count = tx.execute(
         "triggers/insert",
         id=tx.new_id("trg"),
         name=name,
@@ -27,29 +27,29 @@ def insert(
         active=True,
         now=tx.now,
     )
-    return stored == 1
+    return row_count == 1
 
 
 def find(tx: Reader, name: str) -> Trigger | None:
     row = tx.fetch_one("triggers/read", name=name)
-    return _trigger(row) if row else None
+    return _build_trigger(row) if row else None
 
 
-def secret(tx: Reader, number: int) -> str | None:
-    """What is kept of a trigger's secret; None for one that was imported without."""
-    row = tx.fetch_one("triggers/secret", number=number)
+def read_secret(tx: Reader, number: int) -> str | None:
+    """Return the secret of a trigger; None if it was imported without one."""
+    row = tx.fetch_one("triggers/read_secret", number=number)
     assert row is not None
-    stored: str | None = row.secret
-    return stored
+    secret: str | None = row.secret
+    return secret
 
 
-def page(tx: Reader, *, owner: str | None, after: int, limit: int) -> list[Trigger]:
-    """Triggers in the order they were added."""
-    return [_trigger(row) for row in tx.fetch_page("triggers/list", owner=owner, after=after, limit=limit)]
+def list_page(tx: Reader, *, owner: str | None, after: int, limit: int) -> list[Trigger]:
+    """Return triggers in the order of creation."""
+    return [_build_trigger(row) for row in tx.fetch_page("triggers/list_page", owner=owner, after=after, limit=limit)]
 
 
-def activate(tx: Transaction, number: int, *, active: bool) -> None:
-    tx.execute("triggers/activate", number=number, is_active=active)
+def set_active(tx: Transaction, number: int, *, is_active: bool) -> None:
+    tx.execute("triggers/set_active", number=number, is_active=is_active)
 
 
 def delete(tx: Transaction, number: int) -> None:

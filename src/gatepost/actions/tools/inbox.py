@@ -39,7 +39,7 @@ def peek_inbox(
     bytes_per_event = max_bytes // max(1, len(batch.items)) - 1
     return {
         "events": [_build_event_document(item.event, bytes_per_event) for item in batch.items],
-        "remaining": items.waiting(ctx.tx, ctx.agent.number, COUNT_LIMIT),
+        "remaining": items.count_pending(ctx.tx, ctx.agent.number, COUNT_LIMIT),
     }
 
 

@@ -161,7 +161,7 @@ class StoreTransaction:
             sums[recipient][counter] += amount
         recipients = sorted(sums)
         columns = {counter: [sums[recipient][counter] for recipient in recipients] for counter in _COUNTERS}
-        self._connection.many("tallies/add", {"recipient": recipients, **columns})
+        self._connection.many("accounts/add", {"recipient": recipients, **columns})
 
 
 class GroupWriter:

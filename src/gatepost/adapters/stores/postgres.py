@@ -31,7 +31,7 @@ from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ports import RetryTransaction, Row
 from gatepost.tables.rows import RowMaker
-from gatepost.tables.statements import PARAMETER, ConstraintViolation, statement
+from gatepost.tables.statements import PARAMETER, ConstraintViolation, get_statement
 
 _CONNECT_OPTIONS: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
 #: seconds to ask for the state of a transaction whose COMMIT was not answered
@@ -344,4 +344,4 @@ def _format_element(value: Any) -> str:
 @cache
 def _prepare(name: str) -> tuple[str, RowMaker]:
     """Return a statement with its parameters as psycopg writes them, and what makes its rows."""
-    return PARAMETER.sub(r"%(\1)s", statement("postgres", name).replace("%", "%%")), RowMaker()
+    return PARAMETER.sub(r"%(\1)s", get_statement("postgres", name).replace("%", "%%")), RowMaker()

@@ -32,7 +32,7 @@ class MigrationTarget(Protocol):
 
 def migrate(database: MigrationTarget) -> tuple[int, int]:
     """Bring the schema up to this code; return the version it had and the one it has."""
-    newest = statements.newest(database.dialect)
+    newest = statements.find_newest_version(database.dialect)
     old_version, oldest = database.version()
     if old_version >= newest:
         return _check_usable(old_version, oldest, newest)
@@ -40,10 +40,10 @@ def migrate(database: MigrationTarget) -> tuple[int, int]:
         database.lock()
         old_version, oldest = database.version()
         for number in range(old_version + 1, newest + 1):
-            text = statements.migration(database.dialect, number)
+            text = statements.read_migration(database.dialect, number)
             assert text is not None
             database.apply(text)
-            oldest = statements.oldest(text)
+            oldest = statements.parse_oldest_version(text)
             database.record(number, oldest)
         database.commit()
     except BaseException:

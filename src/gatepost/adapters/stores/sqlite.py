@@ -27,7 +27,7 @@ from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.errors import Damaged, Unavailable
 from gatepost.ports import Row
 from gatepost.tables.rows import RowMaker
-from gatepost.tables.statements import PARAMETER, ConstraintViolation, statement
+from gatepost.tables.statements import PARAMETER, ConstraintViolation, get_statement
 
 _LIST_PARAMETER: Final = re.compile(r"json_each\(:([a-z_]+)\)")
 #: a shorter time in the queue is ignored, in seconds
@@ -370,7 +370,7 @@ def explain_error(error: sqlite3.Error, path: Path) -> Unavailable | None:
 @cache
 def _prepare(name: str) -> tuple[str, tuple[str, ...], RowMaker]:
     """Return a statement, which of its parameters are lists, and what makes its rows."""
-    text = statement("sqlite", name)
+    text = get_statement("sqlite", name)
     return text, tuple(set(_LIST_PARAMETER.findall(text))), RowMaker(convert_booleans=True)
 
 
@@ -387,5 +387,5 @@ def _convert_bools(column: Sequence[Any]) -> Sequence[Any]:
 @cache
 def _prepare_positional(name: str) -> tuple[str, tuple[str, ...]]:
     """Return a statement with `?` for its parameters, and their order: rows are then zipped, not built one by one."""
-    text = statement("sqlite", name)
+    text = get_statement("sqlite", name)
     return PARAMETER.sub("?", text), tuple(PARAMETER.findall(text))

@@ -9,7 +9,7 @@ import sqlite3
 
 from gatepost.core.times import Instant
 from gatepost.errors import Unavailable
-from gatepost.tables.statements import statement
+from gatepost.tables.statements import get_statement
 
 
 def has_items(path: str, agent: str, *, now: Instant, busy_timeout: float) -> bool:
@@ -17,7 +17,9 @@ def has_items(path: str, agent: str, *, now: Instant, busy_timeout: float) -> bo
     try:
         database = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
         try:
-            row = database.execute(statement("sqlite", "inboxes/has_items"), {"agent": agent, "now": now}).fetchone()
+            row = database.execute(
+                get_statement("sqlite", "inboxes/has_items"), {"agent": agent, "now": now}
+            ).fetchone()
         finally:
             database.close()
     except sqlite3.Error as error:

@@ -3,26 +3,26 @@ INSERT INTO agents (entity, config, version, cycles, tokens, failures, updated_a
 VALUES (:entity, :config, 1, 0, 0, 0, :now)
 ON CONFLICT (entity) DO NOTHING
 
--- name: change
+-- name: update
 UPDATE agents SET config = :config, version = version + 1, failures = 0, rest_until = NULL, updated_at = :now
 WHERE entity = :entity
 
 -- name: pause
 UPDATE agents SET paused_at = :at WHERE entity = :entity
 
--- name: rest
+-- name: set_rest
 UPDATE agents SET failures = :failures, rest_until = :until, cap = :cap WHERE entity = :entity
 
--- name: hurry
+-- name: end_rests
 UPDATE agents SET rest_until = :now WHERE rest_until > :now
 
--- name: completed
+-- name: record_cycles
 UPDATE agents SET cycles = :cycles, tokens = :tokens, failures = 0, rest_until = NULL, cap = NULL WHERE entity = :entity
 
--- name: stirring
--- Whether a resident has something to think about: a run to go on with, or something that should wake it. `looking` is
--- true when it was told to look: then whatever waits is enough. Every priority is over -1; saying so makes SQLite go by
--- the index of what is pending, however much was delivered.
+-- name: is_ready
+-- True if a resident has something to think about: an open run, or an item that should wake it; with `include_quiet`
+-- any pending item. Every priority is over -1; the condition makes SQLite use the index of pending items, however many
+-- were delivered.
 SELECT TRUE AS is_ready
 FROM agents a
 JOIN entities e ON e.number = a.entity AND e.retired_at IS NULL
@@ -43,19 +43,21 @@ WHERE a.entity = :entity
         OR EXISTS (
             SELECT 1
             FROM outbox o
-            WHERE o.recipient = a.entity AND (o.expires_at IS NULL OR o.expires_at > :now) AND (:include_quiet OR o.wakes)
+            WHERE o.recipient = a.entity AND (o.expires_at IS NULL OR o.expires_at > :now)
+                AND (:include_quiet OR o.wakes)
         )
     )
 
 -- name: read
 SELECT
-    a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap AS batch_limit
+    a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens,
+    a.failures, a.rest_until, a.cap AS batch_limit
 FROM agents a
 JOIN entities e ON e.number = a.entity
 WHERE a.entity = :entity
 
--- name: at_home
--- Whoever is called that, and how it stands if it is a resident.
+-- name: find_by_name
+-- The entity with this name or alias, and its resident if it has one.
 SELECT
     e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at,
     a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap AS batch_limit
@@ -65,9 +67,10 @@ LEFT JOIN entities o ON o.number = e.owner
 LEFT JOIN agents a ON a.entity = e.number
 WHERE n.name = :name
 
--- name: among
+-- name: read_many
 SELECT
-    a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap AS batch_limit
+    a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens,
+    a.failures, a.rest_until, a.cap AS batch_limit
 FROM agents a
 JOIN entities e ON e.number = a.entity
 WHERE a.entity IN :entities[]

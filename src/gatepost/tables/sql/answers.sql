@@ -3,7 +3,7 @@ INSERT INTO answers (decision, iteration, outcome, option, words, answered_by, a
 VALUES (:decision, :iteration, :outcome, :option, :words, :answered_by, :now)
 ON CONFLICT (decision, iteration) DO NOTHING
 
--- name: of_decisions
+-- name: list_by_decisions
 SELECT n.decision, n.iteration, n.outcome, n.option, n.words, e.name AS answered_by, n.answered_at
 FROM answers n
 LEFT JOIN entities e ON e.number = n.answered_by

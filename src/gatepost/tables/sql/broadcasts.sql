@@ -1,5 +1,5 @@
--- name: number
--- Locks the row under which broadcasts and registrations take turns.
+-- name: lock_number
+-- Locks the row by which broadcasts and registrations take turns.
 UPDATE counters SET value = value + :increment WHERE name = 'broadcast' RETURNING value
 
 -- name: insert
@@ -8,7 +8,7 @@ INSERT INTO broadcasts
 VALUES
     (:number, :arrival, :dedup_key, :priority, :sender, :sender_is_person, :source, :expires_at, :wakes, :size)
 
--- name: keyed
+-- name: find_by_key
 SELECT b.number, e.id AS event
 FROM broadcasts b
 JOIN events e ON e.arrival = b.arrival
@@ -20,14 +20,15 @@ FROM broadcasts b
 JOIN events e ON e.arrival = b.arrival
 WHERE b.sender = :sender AND e.created_at > :since
 
--- name: last
+-- name: read_last_number
 SELECT coalesce(max(number), 0) AS number FROM broadcasts
 
 -- name: materialise
 INSERT INTO items
     (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, state, attempts, size)
 SELECT
-    :recipient, b.arrival, b.dedup_key, b.priority, b.sender_is_person, b.source, b.expires_at, b.wakes, 'pending', 0, b.size
+    :recipient, b.arrival, b.dedup_key, b.priority, b.sender_is_person, b.source, b.expires_at, b.wakes,
+    'pending', 0, b.size
 FROM broadcasts b
 WHERE b.number > :cursor
     AND b.number <= :last
@@ -37,7 +38,7 @@ ORDER BY b.number
 ON CONFLICT DO NOTHING
 
 -- name: reap
--- Those that every live agent has taken or missed, and the expired. The number itself is never given again.
+-- Those that every live agent has taken or missed, and the expired ones. A number is never used again.
 DELETE FROM broadcasts
 WHERE number IN (
     SELECT b.number
@@ -57,5 +58,5 @@ WHERE number IN (
 )
 RETURNING arrival
 
--- name: widen
+-- name: grow_sizes
 UPDATE broadcasts SET size = size + :growth WHERE sender = :sender

@@ -11,7 +11,7 @@ JOIN runs r ON r.number = c.run
 JOIN entities e ON e.number = r.agent
 WHERE c.id = :id
 
--- name: of_run
+-- name: list_by_run
 SELECT
     c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at,
     r.number AS run_number
@@ -21,7 +21,7 @@ JOIN entities e ON e.number = r.agent
 WHERE c.run = :run
 ORDER BY c.created_at, c.id
 
--- name: late
+-- name: list_expired
 SELECT
     c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at,
     r.number AS run_number

@@ -1,5 +1,6 @@
--- name: columns (sqlite)
--- Every column: whether it is in the primary key and where, what it refers to, and how a statement for many rows takes it.
+-- name: list_columns (sqlite)
+-- Every column: whether it is in the primary key and where, what it refers to, and how a statement for many rows takes
+-- it.
 SELECT
     t.name AS table_name, c.name AS column_name, lower(c.type) AS type, c.pk AS key_place, c."notnull" AS is_required,
     f."table" AS parent, ':' || c.name AS incoming, NULL AS sequence
@@ -9,7 +10,7 @@ LEFT JOIN pragma_foreign_key_list(t.name) f ON f."from" = c.name
 WHERE t.type = 'table'
 ORDER BY t.name, c.cid
 
--- name: columns (postgres)
+-- name: list_columns (postgres)
 -- The number of the transaction that stored a row (xid8) means nothing elsewhere.
 SELECT
     t.relname AS table_name, c.attname AS column_name, format_type(c.atttypid, c.atttypmod) AS type,
@@ -24,25 +25,29 @@ LEFT JOIN pg_class p ON p.oid = f.confrelid
 WHERE t.relkind = 'r' AND t.relnamespace = current_schema()::regnamespace AND c.atttypid <> 'xid8'::regtype
 ORDER BY t.relname, c.attnum
 
--- name: preparations (sqlite)
+-- name: list_preparations (sqlite)
 -- Statements that give an import the store to itself ({} stands for the tables): its transaction has it already.
 SELECT '' AS text WHERE FALSE
 
--- name: preparations (postgres)
--- Statements that give an import the store to itself ({} stands for the tables), for as long as its input takes to come.
-SELECT text FROM (VALUES ('SET LOCAL idle_in_transaction_session_timeout = 0'), ('LOCK TABLE {} IN EXCLUSIVE MODE')) v (text)
+-- name: list_preparations (postgres)
+-- Statements that give an import the store to itself ({} stands for the tables), for as long as its input takes to
+-- come.
+SELECT text
+FROM (
+    VALUES ('SET LOCAL idle_in_transaction_session_timeout = 0'), ('LOCK TABLE {} IN EXCLUSIVE MODE')
+) AS v (text)
 
--- name: occupants
+-- name: count_occupants
 -- What is in a store that only its administrator has seen: others, their keys, and processes that are at work there.
 SELECT
     (SELECT count(*) FROM entities WHERE name <> :administrator) AS others,
     (SELECT count(*) FROM keys WHERE kind <> 'admin') AS keys,
     (SELECT count(*) FROM leases WHERE holder <> '' AND deadline > :now) AS leases
 
--- name: counters (sqlite)
+-- name: read_counters (sqlite)
 SELECT name, value FROM counters ORDER BY name
 
--- name: counters (postgres)
+-- name: read_counters (postgres)
 -- The last arrival is a counter here too, whatever it is kept in.
 SELECT 'arrival' AS name, CASE WHEN is_called THEN last_value ELSE 0 END AS value FROM arrivals
 UNION ALL

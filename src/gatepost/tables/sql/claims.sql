@@ -3,13 +3,13 @@ INSERT INTO claims (id, recipient, kind, owner, fence, taken_at, deadline)
 VALUES (:id, :recipient, :kind, :owner, :fence, :now, :deadline)
 RETURNING number
 
--- name: hold
--- Changes nothing, but whoever would end the claim waits until the end of the transaction.
+-- name: lock
+-- Changes nothing; whoever wants to end the claim waits until the end of the transaction.
 UPDATE claims SET owner = owner
 WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL
 
 -- name: extend
--- What a hook has printed is held by its session until a model has answered; a run's claim is not a session's.
+-- A session keeps what a hook has printed until a model has answered; the claim of a run is never a session's.
 UPDATE claims SET kind = 'session', deadline = :deadline
 WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL AND kind IN ('drain', 'session')
 
@@ -25,9 +25,9 @@ FROM claims c
 JOIN entities e ON e.number = c.recipient
 WHERE c.id = :id
 
--- name: standing
--- What a claim on an inbox has to know first: the run that has the inbox, whether a drain took too long, and the last
--- broadcast.
+-- name: read_inbox_state
+-- What a claim needs to know first: the run that has claimed the inbox, whether a drain is past its deadline, and the
+-- last broadcast.
 SELECT
     (SELECT owner FROM claims WHERE recipient = :recipient AND ended_at IS NULL AND kind = 'run' LIMIT 1) AS run,
     EXISTS (
@@ -39,7 +39,7 @@ SELECT
     (SELECT coalesce(max(number), 0) FROM broadcasts) AS last_broadcast
 
 -- name: lapse (sqlite)
--- Claims that were held too long, or were taken in a future that the clock has left; a run's claim has no deadline.
+-- Claims past their deadline, or taken before the clock was set back; the claim of a run has no deadline.
 UPDATE claims SET ended_at = :now, outcome = 'lapsed'
 WHERE ended_at IS NULL AND number IN (
     SELECT number
@@ -52,7 +52,7 @@ WHERE ended_at IS NULL AND number IN (
 RETURNING number, (SELECT name FROM entities WHERE entities.number = claims.recipient) AS recipient
 
 -- name: lapse (postgres)
--- Claims that were held too long, or were taken in a future that the clock has left; a run's claim has no deadline.
+-- Claims past their deadline, or taken before the clock was set back; the claim of a run has no deadline.
 WITH late AS MATERIALIZED (
     SELECT number
     FROM claims

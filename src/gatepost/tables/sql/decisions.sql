@@ -17,10 +17,10 @@ WHERE number = :number
 -- name: read
 SELECT * FROM questions WHERE id = :id
 
--- name: of_gate
+-- name: read_by_gate
 SELECT q.* FROM questions q WHERE q.gate = :gate
 
--- name: list
+-- name: list_page
 SELECT q.*
 FROM questions q
 JOIN decisions d ON d.number = q.number
@@ -48,8 +48,8 @@ WHERE d.number > :after
 ORDER BY d.number
 LIMIT :limit
 
--- name: left_behind
--- Open decisions that cannot go on without somebody: who asked, or the last one there who could answer.
+-- name: list_orphaned
+-- Open decisions that cannot go on without an entity: the asker, or the last live respondent.
 SELECT d.id
 FROM decisions d
 JOIN gates g ON g.number = d.gate

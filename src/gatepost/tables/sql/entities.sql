@@ -1,18 +1,20 @@
--- name: by_name
+-- name: find_by_name
 SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM names n
 JOIN entities e ON e.number = n.entity
 LEFT JOIN entities o ON o.number = e.owner
 WHERE n.name = :name
 
--- name: by_names
-SELECT n.name AS called, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
+-- name: find_by_names
+SELECT
+    n.name AS matched_name, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at,
+    e.retired_at
 FROM names n
 JOIN entities e ON e.number = n.entity
 LEFT JOIN entities o ON o.number = e.owner
 WHERE n.name IN :names[]
 
--- name: of_team
+-- name: list_team
 SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM entities e
 LEFT JOIN entities o ON o.number = e.owner
@@ -24,7 +26,7 @@ SELECT count(*) AS total
 FROM entities
 WHERE team = :team AND (CAST(:role AS TEXT) IS NULL OR role = CAST(:role AS TEXT)) AND retired_at IS NULL
 
--- name: in_space
+-- name: list_agents_in_space
 SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM members m
 JOIN entities e ON e.number = m.entity
@@ -32,15 +34,17 @@ LEFT JOIN entities o ON o.number = e.owner
 WHERE m.space = :space AND e.kind = 'agent' AND e.retired_at IS NULL
 ORDER BY e.number
 
--- name: at_work
--- Whose run it is, how long the chain is that led to it, and what it weighs.
-SELECT r.hops, r.tokens, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
+-- name: find_by_run
+-- The agent of a run, and the hops and the tokens of the run.
+SELECT
+    r.hops, r.tokens, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at,
+    e.retired_at
 FROM runs r
 JOIN entities e ON e.number = r.agent
 LEFT JOIN entities o ON o.number = e.owner
 WHERE r.number = :run
 
--- name: list
+-- name: list_page
 SELECT e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at
 FROM entities e
 LEFT JOIN entities o ON o.number = e.owner
@@ -58,7 +62,7 @@ ON CONFLICT (name) DO NOTHING
 RETURNING number
 
 -- name: lock
--- Whoever changes an entity takes its row, so that two changes do not undo each other.
+-- Locks the row, so that two changes do not undo each other.
 UPDATE entities SET display = display WHERE number = :number
 
 -- name: update

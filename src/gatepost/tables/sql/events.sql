@@ -1,14 +1,15 @@
--- name: here (sqlite)
--- The last place of which everything up to it is there, the first that nobody can have yet, and whether more is held back.
+-- name: read_watermark (sqlite)
+-- The last position up to which all events are visible, the first that no event can have yet, and whether there are
+-- more.
 SELECT
     0 AS last_transaction, value AS last_arrival, 0 AS end_transaction, value + 1 AS end_arrival, FALSE AS has_more
 FROM counters
 WHERE name = 'arrival'
 
--- name: here (postgres)
--- The last place of which everything up to it is there: that of an event, because the number of a transaction that stored
--- nothing may be given again after a crash. Then the first that nobody can have yet, and whether more is held back: events
--- that are visible, but not yet all that may come to lie before them.
+-- name: read_watermark (postgres)
+-- The last position up to which all events are visible: that of an event, because the number of a transaction that
+-- stored nothing may be used again after a crash. Then the first position that no event can have yet, and whether there
+-- are more: events that are visible, while others that come before them may not be visible yet.
 SELECT
     coalesce(last.xid::text::bigint, 0) AS last_transaction, coalesce(last.arrival, 0) AS last_arrival,
     running.oldest::text::bigint AS end_transaction, 0::bigint AS end_arrival,
@@ -37,15 +38,15 @@ INSERT INTO events
 SELECT * FROM unnest(
     :arrival::bigint[], :id::text[], :type::text[], :source::text[], :sender::bigint[], :subject::text[],
     :content::text[], :data::text[], :priority::smallint[], :created_at::bigint[],
-    :ref_type::text[], :ref_id::text[], :route_channel::text[], :route_session::text[], :hops::smallint[], :trust::text[],
-    :occurred_at::bigint[]
+    :ref_type::text[], :ref_id::text[], :route_channel::text[], :route_session::text[], :hops::smallint[],
+    :trust::text[], :occurred_at::bigint[]
 )
 
 -- name: lock
 SELECT arrival FROM events WHERE arrival IN :arrivals[] ORDER BY arrival FOR UPDATE
 
 -- name: reap
--- Of these events, those that nobody has any more.
+-- Those of these events that have no items any more.
 DELETE FROM events
 WHERE arrival IN :arrivals[]
     AND NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = events.arrival)

@@ -3,8 +3,8 @@ INSERT INTO gates
     (id, name, kind, owner, made_by, awaits, awaited, event_type, event_source, since, instruction, deadline,
      at_deadline, fail, look_at, hops, hops_at, created_at)
 VALUES
-    (:id, :name, :kind, :owner, :made_by, :awaits, :awaited, :event_type, :event_source, :since, :instruction, :deadline,
-     :at_deadline, :fail, :look_at, :hops, :hops_at, :now)
+    (:id, :name, :kind, :owner, :made_by, :awaits, :awaited_entity, :event_type, :event_source, :since, :instruction,
+     :deadline, :at_deadline, :fail, :check_at, :hops, :hops_at, :now)
 RETURNING number
 
 -- name: lock
@@ -16,7 +16,7 @@ FROM gates g
 JOIN gatehouse h ON h.number = g.number
 WHERE g.id = :id
 
--- name: list
+-- name: list_page
 SELECT h.*, g.hops, g.hops_at
 FROM gatehouse h
 JOIN gates g ON g.number = h.number
@@ -38,7 +38,7 @@ WHERE g.number > :after
 ORDER BY g.number
 LIMIT :limit
 
--- name: pending
+-- name: list_pending
 SELECT h.*, g.hops, g.hops_at
 FROM gates g
 JOIN gatehouse h ON h.number = g.number
@@ -48,32 +48,32 @@ ORDER BY g.number
 -- name: count_pending
 SELECT count(*) AS total FROM (SELECT 1 FROM gates WHERE owner = :owner AND ended_at IS NULL LIMIT :limit) AS pending
 
--- name: uninstructed
--- Pending gates whose owner itself can do something about them, and that have not said so yet.
+-- name: find_uninstructed
+-- Pending gates that the owner can end, and whose instruction the owner has not got yet.
 SELECT number
 FROM gates
 WHERE owner = :owner AND ended_at IS NULL AND instructed_at IS NULL
     AND (kind = 'command' OR (kind = 'human' AND awaited = owner))
 
--- name: instruct
+-- name: set_instructed_at
 UPDATE gates SET instructed_at = CAST(:at AS bigint) WHERE id = :id
 
--- name: hops
+-- name: read_hops
 SELECT hops FROM gates WHERE number = :number AND hops_at > :since
 
--- name: chain
--- A chain that is going on is not made shorter.
+-- name: extend_chain
+-- A chain that is not long past is not made shorter.
 UPDATE gates SET hops = CASE WHEN hops_at > :since AND hops > :hops THEN hops ELSE :hops END, hops_at = :now
 WHERE number = :number
 
 -- name: end
 UPDATE gates SET ended_at = :now WHERE number = :number
 
--- name: postpone
+-- name: set_deadline
 UPDATE gates SET deadline = :deadline WHERE number = :number
 
--- name: due
--- What another has in hand is skipped: it has ended by the time that commits, or is looked at again.
+-- name: take_due
+-- Gates that another transaction has locked are skipped: they end with its commit, or are due again.
 SELECT id
 FROM gates
 WHERE ended_at IS NULL AND escalated_at IS NULL AND deadline <= :now
@@ -81,22 +81,22 @@ ORDER BY deadline, number
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
--- name: next_due
+-- name: find_next_deadline
 SELECT min(deadline) AS deadline FROM gates WHERE ended_at IS NULL AND deadline IS NOT NULL AND escalated_at IS NULL
 
--- name: matched
--- Of these gates those whose owner has got what they wait for since they were made, each with the first event that is
--- it; also by a broadcast that the owner has still to take.
+-- name: find_matches
+-- Those of these gates whose owner has got the event that they wait for since they were created, each with the first
+-- such event; also by a broadcast that the owner has not taken yet.
 SELECT g.number, g.id, e.id AS event, e.hops
 FROM gates g
 JOIN events e ON e.arrival = (
-    SELECT min(came.arrival)
+    SELECT min(d.arrival)
     FROM (
         SELECT i.arrival FROM items i WHERE i.recipient = g.owner AND i.arrival > g.since
         UNION ALL
         SELECT b.arrival FROM broadcasts b WHERE b.arrival > g.since AND (b.sender IS NULL OR b.sender <> g.owner)
-    ) came
-    JOIN events v ON v.arrival = came.arrival
+    ) d
+    JOIN events v ON v.arrival = d.arrival
     WHERE v.type = g.event_type
         AND (g.event_source IS NULL OR v.source = g.event_source)
         AND (g.kind <> 'mail' OR v.sender = g.awaited)
@@ -104,92 +104,92 @@ JOIN events e ON e.arrival = (
 WHERE g.number IN :gates[] AND g.ended_at IS NULL
 ORDER BY g.number
 
--- name: reached (sqlite)
--- The same of all gates by what came after a place: what is new costs what is new, however long they have waited.
--- There is one writer, so the arrival says it all; transactions have no number.
-WITH fresh AS MATERIALIZED (
+-- name: find_matches_after (sqlite)
+-- The same for all gates, among the events after a position: the cost grows with the new events only. There is one
+-- writer, so the arrival is the position; transactions have no number.
+WITH new_events AS MATERIALIZED (
     SELECT
         e.arrival, e.type, e.source, e.sender,
-        EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = e.arrival) AS for_all
+        EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = e.arrival) AS is_broadcast
     FROM events e
     WHERE e.arrival > :arrival + :transaction
         AND e.type IN (SELECT event_type FROM gates WHERE ended_at IS NULL AND event_type IS NOT NULL)
 ),
-came AS MATERIALIZED (
+deliveries AS MATERIALIZED (
     SELECT f.*, i.recipient
-    FROM fresh f
+    FROM new_events f
     CROSS JOIN items i ON i.arrival = f.arrival
     UNION ALL
     SELECT f.*, g.owner
-    FROM fresh f
+    FROM new_events f
     JOIN gates g ON g.event_type = f.type AND g.ended_at IS NULL AND (f.sender IS NULL OR f.sender <> g.owner)
-    WHERE f.for_all
+    WHERE f.is_broadcast
 )
 SELECT g.number, g.id, e.id AS event, e.hops
 FROM (
-    SELECT w.number, min(came.arrival) AS arrival
-    FROM came
-    JOIN gates w ON w.owner = came.recipient AND w.event_type = came.type AND w.ended_at IS NULL
-    WHERE came.arrival > w.since
-        AND (w.event_source IS NULL OR came.source = w.event_source)
-        AND (w.kind <> 'mail' OR came.sender = w.awaited)
+    SELECT w.number, min(d.arrival) AS arrival
+    FROM deliveries d
+    JOIN gates w ON w.owner = d.recipient AND w.event_type = d.type AND w.ended_at IS NULL
+    WHERE d.arrival > w.since
+        AND (w.event_source IS NULL OR d.source = w.event_source)
+        AND (w.kind <> 'mail' OR d.sender = w.awaited)
     GROUP BY w.number
-) AS met
-JOIN gates g ON g.number = met.number
-JOIN events e ON e.arrival = met.arrival
+) AS matches
+JOIN gates g ON g.number = matches.number
+JOIN events e ON e.arrival = matches.arrival
 ORDER BY g.number
 
--- name: reached (postgres)
--- The same of all gates by what came after a place: what is new costs what is new, however long they have waited,
--- and whatever the planner believes (OFFSET keeps it from reading all items first).
-WITH fresh AS MATERIALIZED (
+-- name: find_matches_after (postgres)
+-- The same for all gates, among the events after a position: the cost grows with the new events only (OFFSET keeps the
+-- planner from reading all items first).
+WITH new_events AS MATERIALIZED (
     SELECT
         e.arrival, e.type, e.source, e.sender,
-        EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = e.arrival) AS for_all
+        EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = e.arrival) AS is_broadcast
     FROM events e
     WHERE (e.xid, e.arrival) > (:transaction::text::xid8, :arrival)
         AND e.type IN (SELECT event_type FROM gates WHERE ended_at IS NULL AND event_type IS NOT NULL)
 ),
-came AS MATERIALIZED (
+deliveries AS MATERIALIZED (
     SELECT f.*, i.recipient
-    FROM fresh f
+    FROM new_events f
     CROSS JOIN LATERAL (SELECT recipient FROM items WHERE items.arrival = f.arrival OFFSET 0) AS i
     UNION ALL
     SELECT f.*, g.owner
-    FROM fresh f
+    FROM new_events f
     JOIN gates g ON g.event_type = f.type AND g.ended_at IS NULL AND (f.sender IS NULL OR f.sender <> g.owner)
-    WHERE f.for_all
+    WHERE f.is_broadcast
 )
 SELECT g.number, g.id, e.id AS event, e.hops
 FROM (
-    SELECT w.number, min(came.arrival) AS arrival
-    FROM came
-    JOIN gates w ON w.owner = came.recipient AND w.event_type = came.type AND w.ended_at IS NULL
-    WHERE came.arrival > w.since
-        AND (w.event_source IS NULL OR came.source = w.event_source)
-        AND (w.kind <> 'mail' OR came.sender = w.awaited)
+    SELECT w.number, min(d.arrival) AS arrival
+    FROM deliveries d
+    JOIN gates w ON w.owner = d.recipient AND w.event_type = d.type AND w.ended_at IS NULL
+    WHERE d.arrival > w.since
+        AND (w.event_source IS NULL OR d.source = w.event_source)
+        AND (w.kind <> 'mail' OR d.sender = w.awaited)
     GROUP BY w.number
-) AS met
-JOIN gates g ON g.number = met.number
-JOIN events e ON e.arrival = met.arrival
+) AS matches
+JOIN gates g ON g.number = matches.number
+JOIN events e ON e.arrival = matches.arrival
 ORDER BY g.number
 
--- name: watching
+-- name: list_event_gates
 SELECT g.number, e.name AS owner, g.event_type
 FROM gates g
 JOIN entities e ON e.number = g.owner
 WHERE g.ended_at IS NULL AND g.event_type IS NOT NULL
 
--- name: left_behind
--- Gates that cannot go on without somebody: whom they hold, or who has to do something about them. Decisions are left
--- out: theirs go on as long as one of those asked is there.
+-- name: list_orphaned
+-- Gates that cannot end without an entity: their owner, or the one who has to act. Gates of decisions are left out:
+-- they go on as long as one respondent is live.
 SELECT id
 FROM gates
 WHERE ended_at IS NULL AND kind <> 'decision' AND (owner = :entity OR awaited = :entity)
 ORDER BY number
 
--- name: repeats
--- What waits for somebody from a source without a key, as what was replayed does.
+-- name: list_repeats
+-- Pending items from a source without a key: that is how replayed events look.
 SELECT e.id, e.data
 FROM items i
 JOIN events e ON e.arrival = i.arrival
@@ -199,8 +199,8 @@ ORDER BY i.arrival
 -- name: escalate
 UPDATE gates SET escalated_at = :now WHERE number = :number
 
--- name: take (sqlite)
--- One of each owner, then a second of each; owners go on after the one who had the last turn.
+-- name: take_checks (sqlite)
+-- One gate of each owner, then a second of each; owners continue after the one who had the last turn.
 UPDATE gates SET look_at = :until
 WHERE number IN (
     SELECT number
@@ -215,11 +215,12 @@ WHERE number IN (
 )
 RETURNING id
 
--- name: take (postgres)
--- One of each owner, then a second of each; owners go on after the one who had the last turn. What another has taken
--- meanwhile is not due any more: that is asked again of the row itself, once it is locked. Materialized, because a
--- subquery that the planner runs more than once skips what it has locked, and so takes more than the limit.
-WITH taken AS MATERIALIZED (
+-- name: take_checks (postgres)
+-- One gate of each owner, then a second of each; owners continue after the one who had the last turn. A gate that
+-- another process has taken meanwhile is not due any more: the condition is checked again once the row is locked.
+-- Materialized, because a subquery that the planner runs more than once skips what it has locked, and so takes more
+-- than the limit.
+WITH due_gates AS MATERIALIZED (
     SELECT g.number
     FROM gates g
     JOIN (
@@ -234,20 +235,20 @@ WITH taken AS MATERIALIZED (
     LIMIT :limit
     FOR UPDATE OF g SKIP LOCKED
 )
-UPDATE gates SET look_at = :until FROM taken WHERE gates.number = taken.number
+UPDATE gates SET look_at = :until FROM due_gates WHERE gates.number = due_gates.number
 RETURNING gates.id
 
--- name: hurry
+-- name: make_checks_due
 UPDATE gates SET look_at = :now WHERE ended_at IS NULL AND look_at > :now
 
--- name: next_look
+-- name: find_next_check
 SELECT min(look_at) AS look_at FROM gates WHERE ended_at IS NULL AND look_at IS NOT NULL
 
--- name: looked
-UPDATE gates SET trouble = :trouble, look_at = :look_at WHERE number = :number
+-- name: record_check
+UPDATE gates SET trouble = :trouble, look_at = :check_at WHERE number = :number
 
 -- name: reap (sqlite)
--- A decision stays, and its gate with it.
+-- The gate of a decision stays.
 DELETE FROM gates
 WHERE number IN (
     SELECT g.number
@@ -259,7 +260,7 @@ WHERE number IN (
 )
 
 -- name: reap (postgres)
--- A decision stays, and its gate with it.
+-- The gate of a decision stays.
 WITH old AS MATERIALIZED (
     SELECT g.number
     FROM gates g

@@ -2,7 +2,7 @@
 INSERT INTO goals (id, entity, description, status, priority, created_at, updated_at)
 VALUES (:id, :entity, :description, :status, :priority, :now, :now)
 
--- name: change
+-- name: update
 UPDATE goals SET description = :description, status = :status, priority = :priority, updated_at = :now
 WHERE number = :number
 
@@ -11,7 +11,7 @@ SELECT number, id, description, status, priority, created_at, updated_at
 FROM goals
 WHERE id = :id AND entity = :entity
 
--- name: list
+-- name: list_page
 SELECT number, id, description, status, priority, created_at, updated_at
 FROM goals
 WHERE entity = :entity AND (CAST(:status AS TEXT) IS NULL OR status = CAST(:status AS TEXT))

@@ -1,12 +1,16 @@
 -- name: advance
 UPDATE inboxes SET cursor = :cursor WHERE recipient = :recipient
 
--- name: behind
+-- name: list_behind
 -- Agents that have not taken the last broadcast that wakes.
 SELECT e.number, e.name
 FROM inboxes x
 JOIN entities e ON e.number = x.recipient
-WHERE x.cursor < (SELECT coalesce(max(b.number), 0) FROM broadcasts b WHERE b.wakes AND (b.expires_at IS NULL OR b.expires_at > :now))
+WHERE x.cursor < (
+        SELECT coalesce(max(b.number), 0)
+        FROM broadcasts b
+        WHERE b.wakes AND (b.expires_at IS NULL OR b.expires_at > :now)
+    )
     AND e.kind = 'agent'
     AND e.retired_at IS NULL
     AND e.number > :after
@@ -18,13 +22,13 @@ LIMIT :limit
 INSERT INTO inboxes (recipient, fence, cursor) VALUES (:recipient, 0, :cursor)
 
 -- name: lock
--- Whoever claims from an inbox takes the next fence, and with it the inbox, until the end of the transaction.
+-- Locks the inbox until the end of the transaction, and takes its next fence.
 UPDATE inboxes SET fence = fence + 1 WHERE recipient = :recipient RETURNING fence, cursor
 
--- name: awaiting
--- Whose inbox holds something that should wake them and that nobody is at work on, from a number on: recipients are
--- stepped through by the index, so that the cost goes with those who have something, not with those who sleep. Every
--- priority is over -1; saying so makes SQLite go by that index also then, however much was delivered.
+-- name: list_pending
+-- Recipients with pending items after a number, and whether an item should wake them that no process works on.
+-- Recipients are stepped through by the index, so the cost grows with those who have pending items only. Every priority
+-- is over -1; the condition makes SQLite use the index of pending items, however many were delivered.
 WITH RECURSIVE step (recipient, steps) AS (
     SELECT (SELECT min(recipient) FROM items WHERE state = 'pending' AND recipient > :after), 1
     UNION ALL
@@ -54,8 +58,8 @@ JOIN entities e ON e.number = step.recipient
 ORDER BY e.number
 
 -- name: has_items
--- Whether an agent has anything to read: an item that is pending, one of a claim that lapsed, or a broadcast that it has
--- not taken. Every priority is over -1; saying so makes SQLite go by the index of what is pending.
+-- True if an agent has anything to read: a pending item, an item of a claim past its deadline, or a broadcast that it
+-- has not taken. Every priority is over -1; the condition makes SQLite use the index of pending items.
 SELECT TRUE AS has_items
 FROM names n
 JOIN entities e ON e.number = n.entity AND e.kind = 'agent' AND e.retired_at IS NULL

@@ -15,16 +15,16 @@ FROM unnest(
 ) AS item (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, size)
 ON CONFLICT DO NOTHING
 
--- name: present
+-- name: find_present
 SELECT arrival, recipient FROM items WHERE arrival IN :arrivals[]
 
--- name: keyed
+-- name: find_by_key
 SELECT i.recipient, e.id AS event
 FROM items i
 JOIN events e ON e.arrival = i.arrival
 WHERE i.recipient IN :recipients[] AND i.dedup_key = :dedup_key
 
--- name: candidates
+-- name: list_candidates
 -- The first in the order in which items get into a batch.
 SELECT arrival, priority, sender_is_person, source, size
 FROM items
@@ -34,14 +34,14 @@ WHERE recipient = :recipient
 ORDER BY priority, sender_is_person DESC, arrival
 LIMIT :limit
 
--- name: candidates_at
+-- name: list_candidates_at
 SELECT arrival, priority, sender_is_person, source, size
 FROM items
 WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
 
--- name: known (sqlite)
--- Items of a recipient by their keys, or by the ids of their events. Both begin with what is asked for: the history of a
--- recipient may be long.
+-- name: read_states (sqlite)
+-- Items of a recipient by their keys, or by the ids of their events. Both parts begin with the keys or ids: a recipient
+-- may have many items.
 SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
 FROM json_each(:keys) k
 CROSS JOIN items i ON i.recipient = :recipient AND i.dedup_key = k.value AND i.dedup_key IS NOT NULL
@@ -52,7 +52,7 @@ FROM json_each(:events) k
 CROSS JOIN events e ON e.id = k.value
 CROSS JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
 
--- name: known (postgres)
+-- name: read_states (postgres)
 -- Items of a recipient by their keys, or by the ids of their events.
 SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
 FROM items i
@@ -64,19 +64,27 @@ FROM events e
 JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
 WHERE e.id IN :events[]
 
--- name: heads
--- The first few items of other sources than those seen: sources are stepped through by the index, one look-up each.
+-- name: list_source_heads
+-- The first few items of each source that is not among those seen: sources are stepped through by the index.
 WITH RECURSIVE step (source, steps) AS (
     SELECT (SELECT min(source) FROM items WHERE recipient = :recipient AND state = 'pending'), 1
     UNION ALL
     SELECT
-        (SELECT min(i.source) FROM items i WHERE i.recipient = :recipient AND i.state = 'pending' AND i.source > step.source),
+        (
+            SELECT min(i.source)
+            FROM items i
+            WHERE i.recipient = :recipient AND i.state = 'pending' AND i.source > step.source
+        ),
         steps + 1
     FROM step
     WHERE step.source IS NOT NULL AND steps < :max_steps
 ),
 other (source) AS (
-    SELECT source FROM step WHERE source IS NOT NULL AND source NOT IN :seen_sources[] ORDER BY source LIMIT :max_sources
+    SELECT source
+    FROM step
+    WHERE source IS NOT NULL AND source NOT IN :seen_sources[]
+    ORDER BY source
+    LIMIT :max_sources
 )
 SELECT i.arrival, i.priority, i.sender_is_person, i.source, i.size
 FROM other
@@ -91,9 +99,9 @@ JOIN items i ON i.recipient = :recipient AND i.arrival IN (
 ORDER BY i.priority, i.sender_is_person DESC, i.arrival
 LIMIT :limit
 
--- name: waiting
--- How many wait, counted up to a bound so that the cost does not grow with them. Every priority is over -1; saying so
--- makes SQLite go by the index of what is pending, however much was delivered.
+-- name: count_pending
+-- Counted up to a limit, so that the cost is bounded. Every priority is over -1; the condition makes SQLite use the
+-- index of pending items, however many were delivered.
 SELECT count(*) AS total
 FROM (
     SELECT 1 AS waiting
@@ -102,21 +110,22 @@ FROM (
     LIMIT :limit
 ) AS counted
 
--- name: oldest
--- When the oldest item that waits for an agent or a service came.
+-- name: find_oldest_pending
+-- The time of the oldest pending item of an agent or a service.
 SELECT created_at
 FROM events
 WHERE arrival = (
     SELECT min(i.arrival)
     FROM items i
     JOIN entities r ON r.number = i.recipient
-    WHERE i.state = 'pending' AND (i.expires_at IS NULL OR i.expires_at > :now) AND r.kind <> 'human' AND r.retired_at IS NULL
+    WHERE i.state = 'pending' AND (i.expires_at IS NULL OR i.expires_at > :now)
+        AND r.kind <> 'human' AND r.retired_at IS NULL
 )
 
--- name: chains (sqlite)
--- The longest chain behind what each of these entities sends next: of its open run, and of what reached its inbox.
--- Its items are stepped through, newest first, back to the last one from a person, the time given, or `limit` items.
--- What it sent itself and has not read yet stands beside what it sends next, not before it.
+-- name: find_longest_chains (sqlite)
+-- The longest chain before the next event of each of these entities: of its open run, and of the items in its inbox.
+-- The items are stepped through, newest first, back to the last one from a person, to `since`, or for `limit` items. An
+-- item that the entity sent to itself and has not read yet is not before its next event, but beside it.
 WITH RECURSIVE step (recipient, arrival, hops, is_last, steps) AS (
     SELECT value, 9223372036854775807, NULL, 0, 0 FROM json_each(:entities)
     UNION ALL
@@ -141,10 +150,10 @@ FROM (
 ) AS links
 GROUP BY recipient
 
--- name: chains (postgres)
--- The longest chain behind what each of these entities sends next: of its open run, and of what reached its inbox.
--- Its items are stepped through, newest first, back to the last one from a person, the time given, or `limit` items.
--- What it sent itself and has not read yet stands beside what it sends next, not before it.
+-- name: find_longest_chains (postgres)
+-- The longest chain before the next event of each of these entities: of its open run, and of the items in its inbox.
+-- The items are stepped through, newest first, back to the last one from a person, to `since`, or for `limit` items. An
+-- item that the entity sent to itself and has not read yet is not before its next event, but beside it.
 WITH RECURSIVE step (recipient, arrival, hops, is_last, steps) AS (
     SELECT number, 9223372036854775807, NULL::integer, false, 0 FROM unnest(:entities::bigint[]) AS sender (number)
     UNION ALL
@@ -182,10 +191,11 @@ RETURNING arrival
 SELECT * FROM inbox WHERE recipient = :recipient AND arrival IN :arrivals[] ORDER BY priority, arrival
 
 -- name: peek
--- After the item of a priority and an arrival. Every priority is over -1; naming one makes SQLite go by the index of what
--- is pending, however much was delivered.
+-- After the item of a priority and an arrival. Every priority is over -1; the condition makes SQLite use the index of
+-- pending items, however many were delivered.
 SELECT * FROM inbox
-WHERE recipient = :recipient AND state = 'pending' AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
+WHERE recipient = :recipient AND state = 'pending'
+    AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
     AND (expires_at IS NULL OR expires_at > :now) AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
 UNION ALL
 SELECT * FROM outbox
@@ -194,12 +204,16 @@ WHERE recipient = :recipient AND priority >= :priority AND (priority > :priority
 ORDER BY priority, arrival
 LIMIT :limit
 
--- name: list
--- Filters that are null let everything through. A pending item past its time is shown as what it will become. The order
--- is that of both parts together, not of a query around them: so SQLite merges them, and need not read all to sort it.
+-- name: list_page
+-- A filter that is null matches everything. A pending item past its time is shown as expired. The order is that of both
+-- parts together, not of a query around them: so SQLite merges them, and need not read all rows to sort them.
 SELECT * FROM inbox
 WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
-    AND (CAST(:after_recipient AS BIGINT) IS NULL OR arrival > :last_arrival OR recipient > CAST(:after_recipient AS BIGINT))
+    AND (
+        CAST(:after_recipient AS BIGINT) IS NULL
+        OR arrival > :last_arrival
+        OR recipient > CAST(:after_recipient AS BIGINT)
+    )
     AND (
         CAST(:state AS TEXT) IS NULL
         OR CASE WHEN state = 'pending' AND expires_at <= :now THEN 'expired' ELSE state END = CAST(:state AS TEXT)
@@ -212,7 +226,11 @@ WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CA
 UNION ALL
 SELECT * FROM outbox
 WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
-    AND (CAST(:after_recipient AS BIGINT) IS NULL OR arrival > :last_arrival OR recipient > CAST(:after_recipient AS BIGINT))
+    AND (
+        CAST(:after_recipient AS BIGINT) IS NULL
+        OR arrival > :last_arrival
+        OR recipient > CAST(:after_recipient AS BIGINT)
+    )
     AND (expires_at IS NULL OR expires_at > :now)
     AND (
         CAST(:state AS TEXT) IS NULL
@@ -226,9 +244,9 @@ WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CA
 ORDER BY arrival, recipient
 LIMIT :limit
 
--- name: since (sqlite)
--- What came to an inbox after one place, up to another; a broadcast that was not taken yet is there as the item it will be.
--- There is one writer, so the arrival says it all; transactions have no number.
+-- name: list_since (sqlite)
+-- The items of an inbox after one position, up to another; a broadcast that was not taken yet is shown as the item that
+-- it will be. There is one writer, so the arrival is the position; transactions have no number.
 SELECT :after_transaction + :to_transaction AS xid, inbox.*
 FROM inbox
 WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
@@ -240,12 +258,11 @@ WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arr
 ORDER BY arrival
 LIMIT :limit
 
--- name: since (postgres)
--- What came to an inbox after one place, up to another; a broadcast that was not taken yet is there as the item it will be.
--- Events are walked in their order, and each is looked up in the inbox: what is new costs what is new, however much is
--- in the inbox, and whatever the planner believes (OFFSET keeps it from reading the whole inbox first). Only those that
--- are found are then read whole.
-WITH chosen AS MATERIALIZED (
+-- name: list_since (postgres)
+-- The items of an inbox after one position, up to another; a broadcast that was not taken yet is shown as the item that
+-- it will be. Events are walked in their order, and each is looked up in the inbox: the cost grows with the new events
+-- only (OFFSET keeps the planner from reading the whole inbox first). Only events with an item are then read in full.
+WITH page AS MATERIALIZED (
     SELECT e.xid, e.arrival
     FROM events e
     WHERE (e.xid, e.arrival) > (:after_transaction::text::xid8, :after_arrival)
@@ -262,17 +279,17 @@ WITH chosen AS MATERIALIZED (
     ORDER BY e.xid, e.arrival
     LIMIT :limit
 )
-SELECT chosen.xid::text::bigint AS xid, item.*
-FROM chosen
+SELECT page.xid::text::bigint AS xid, item.*
+FROM page
 CROSS JOIN LATERAL (
-    SELECT * FROM inbox WHERE recipient = :recipient AND arrival = chosen.arrival
+    SELECT * FROM inbox WHERE recipient = :recipient AND arrival = page.arrival
     UNION ALL
-    SELECT * FROM outbox WHERE recipient = :recipient AND arrival = chosen.arrival
+    SELECT * FROM outbox WHERE recipient = :recipient AND arrival = page.arrival
 ) AS item
-ORDER BY chosen.xid, chosen.arrival
+ORDER BY page.xid, page.arrival
 
--- name: of_event
--- What all of them have in common is told once, with the first: it may be much, and they may be many.
+-- name: list_by_event
+-- Content and data are in the first row only: they may be large, and the items many.
 SELECT
     recipient, arrival, recipient_name, id, type, source, sender_name, sender_display, sender_kind, subject,
     CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN content END AS content,
@@ -283,28 +300,28 @@ FROM inbox
 WHERE id = :event AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
 ORDER BY recipient
 
--- name: of_broadcast
+-- name: list_by_broadcast
 SELECT * FROM outbox WHERE id = :event ORDER BY recipient LIMIT :limit
 
--- name: widen
+-- name: grow_sizes
 UPDATE items SET size = size + :growth
 WHERE state = 'pending' AND source = :name
     AND EXISTS (SELECT 1 FROM events e WHERE e.arrival = items.arrival AND e.sender = :sender)
 
--- name: widen_claimed
+-- name: grow_claimed_sizes
 UPDATE items SET size = size + :growth
 WHERE state = 'claimed' AND source = :name AND claim IN (SELECT number FROM claims WHERE ended_at IS NULL)
     AND EXISTS (SELECT 1 FROM events e WHERE e.arrival = items.arrival AND e.sender = :sender)
 
--- name: move
--- From one state to another, if it is still in that.
+-- name: change_state
+-- Only if the item is still in the state in which it was read.
 UPDATE items SET
     state = :to_state, claim = CAST(:claim AS BIGINT), ended_at = CAST(:ended_at AS BIGINT),
     attempts = CASE WHEN :to_state = 'pending' THEN 0 ELSE attempts END,
     expires_at = CASE WHEN :to_state = 'pending' THEN NULL ELSE expires_at END
 WHERE recipient = :recipient AND arrival = :arrival AND state = :from_state
 
--- name: see
+-- name: mark_seen
 UPDATE items SET seen_at = :now
 WHERE recipient = :recipient AND seen_at IS NULL
     AND arrival IN (SELECT arrival FROM events WHERE id IN :events[])
@@ -316,7 +333,7 @@ UPDATE items SET state = 'delivered', ended_at = :now WHERE claim = :claim AND s
 UPDATE items SET state = 'pending', claim = NULL WHERE claim = :claim AND state = 'claimed'
 
 -- name: fail
--- A failure of its own: one more, and when there were too many, dead.
+-- An item with too many failures is dead.
 UPDATE items SET
     attempts = attempts + 1,
     claim = NULL,

@@ -4,21 +4,23 @@ VALUES (:id, :prefix, :hash, :kind, :entity, :trigger, :name, :now)
 ON CONFLICT (hash) DO NOTHING
 RETURNING number
 
--- name: by_hash
--- A key that is in force: not revoked, and whoever it stands for is not retired.
-SELECT k.number, k.id, k.prefix, k.kind, e.name AS entity, k.trigger_id AS trigger, k.name, k.created_at, k.revoked_at, k.hash
+-- name: find_by_hash
+-- A key that is not revoked, and whose entity is not retired.
+SELECT
+    k.number, k.id, k.prefix, k.hash, k.kind, e.name AS entity, k.trigger_id AS trigger, k.name, k.created_at,
+    k.revoked_at
 FROM keys k
 LEFT JOIN entities e ON e.number = k.entity
 WHERE k.hash = :hash AND k.revoked_at IS NULL AND e.retired_at IS NULL
 
--- name: called
+-- name: find_by_id_or_prefix
 SELECT k.number, k.id, k.prefix, k.kind, e.name AS entity, k.trigger_id AS trigger, k.name, k.created_at, k.revoked_at
 FROM keys k
 LEFT JOIN entities e ON e.number = k.entity
 WHERE k.id = :id_or_prefix OR k.prefix = :id_or_prefix
 ORDER BY k.number
 
--- name: list
+-- name: list_page
 SELECT k.number, k.id, k.prefix, k.kind, e.name AS entity, k.trigger_id AS trigger, k.name, k.created_at, k.revoked_at
 FROM keys k
 LEFT JOIN entities e ON e.number = k.entity

@@ -1,6 +1,7 @@
--- name: take
--- Free, lapsed, or one's own; the fence grows whenever the holder may have changed. Leases of one name last equally long,
--- so one that ends much later than a new one was taken in a future that the clock has left: it has lapsed.
+-- name: acquire
+-- A lease can be acquired if it is free, past its deadline, or the holder's own; the fence grows whenever the holder
+-- may have changed. Leases of one name last equally long, so one that ends much later than a new one was acquired
+-- before the clock was set back: it counts as past its deadline.
 INSERT INTO leases (name, holder, fence, deadline)
 VALUES (:name, :holder, 1, :deadline)
 ON CONFLICT (name) DO UPDATE SET
@@ -11,23 +12,22 @@ WHERE leases.holder = excluded.holder OR leases.deadline <= :now OR leases.deadl
 RETURNING fence
 
 -- name: release
--- The row stays, so that the fence goes on from where it was.
+-- The row stays, so that the fence keeps growing.
 UPDATE leases SET deadline = 0 WHERE name = :name AND holder = :holder AND fence = :fence AND deadline > 0
 
--- name: hold
--- Only the holder finds it; whoever holds it has it for longer from now on. A deadline in a future that the clock has left
--- is brought back.
+-- name: renew
+-- Only for the holder. The deadline moves forward, except one from before the clock was set back.
 UPDATE leases SET deadline = CASE WHEN deadline < :deadline OR deadline > :future THEN :deadline ELSE deadline END
 WHERE name = :name AND holder = :holder AND fence = :fence AND deadline > 0
 
--- name: read
+-- name: read_deadline
 SELECT deadline FROM leases WHERE name = :name
 
--- name: set
+-- name: set_deadline
 INSERT INTO leases (name, holder, fence, deadline)
 VALUES (:name, '', 1, :deadline)
 ON CONFLICT (name) DO UPDATE SET deadline = excluded.deadline
 
--- name: drop
--- Whoever holds it has lost it.
+-- name: revoke
+-- The holder has lost the lease.
 UPDATE leases SET fence = fence + 1, deadline = 0 WHERE name = :name

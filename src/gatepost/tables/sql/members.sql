@@ -8,14 +8,14 @@ INSERT INTO members (space, entity, joined_at, read_seq)
 SELECT * FROM unnest(:space::bigint[], :entity::bigint[], :joined_at::bigint[], :read_seq::bigint[])
 ON CONFLICT DO NOTHING
 
--- name: list
+-- name: list_live
 SELECT e.name, e.display, e.kind, m.joined_at, m.read_seq
 FROM members m
 JOIN entities e ON e.number = m.entity
 WHERE m.space = :space AND e.retired_at IS NULL
 ORDER BY m.joined_at, e.number
 
--- name: some (sqlite)
+-- name: list_first (sqlite)
 -- Of each space the first live members, as JSON.
 SELECT s.value AS space, (
     SELECT json_group_array(json_array(name, display, kind))
@@ -30,7 +30,7 @@ SELECT s.value AS space, (
 ) AS members
 FROM json_each(:spaces) s
 
--- name: some (postgres)
+-- name: list_first (postgres)
 -- Of each space the first live members, as JSON.
 SELECT s.number AS space, (
     SELECT json_agg(json_build_array(name, display, kind))::text
@@ -59,7 +59,7 @@ DELETE FROM members WHERE space = :space AND entity = :entity
 UPDATE members SET read_seq = :seq
 WHERE space = :space AND entity = :entity AND read_seq >= :min_seq AND read_seq < :seq
 
--- name: unread
+-- name: count_unread
 SELECT s.id, s.last_seq - m.read_seq AS unread
 FROM members m
 JOIN spaces s ON s.number = m.space

@@ -6,7 +6,7 @@ ON CONFLICT (entity, key) DO UPDATE SET value = excluded.value, updated_at = exc
 -- name: read
 SELECT key, value, updated_at FROM memories WHERE entity = :entity AND key = :key
 
--- name: list
+-- name: list_page
 SELECT key, value, updated_at
 FROM memories
 WHERE entity = :entity AND (updated_at < :at OR (updated_at = :at AND key > :key))

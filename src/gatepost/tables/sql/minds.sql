@@ -1,7 +1,7 @@
 -- name: read
 SELECT run, summaries, dropped FROM minds WHERE agent = :agent ORDER BY number DESC LIMIT 1
 
--- name: of_run
+-- name: read_of_run
 SELECT run, summaries, dropped FROM minds WHERE number = :number
 
 -- name: insert

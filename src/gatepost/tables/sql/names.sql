@@ -1,11 +1,11 @@
--- name: aliases
+-- name: list_aliases
 SELECT entity, name
 FROM names
 WHERE is_alias AND entity IN :entities[]
 ORDER BY name
 
--- name: like
--- Names that a misspelt one might mean: those that begin with the same letter first.
+-- name: list_similar
+-- Names that a misspelt one may mean: those with the same first letter first.
 SELECT n.name
 FROM names n
 JOIN entities e ON e.number = n.entity

@@ -10,15 +10,17 @@ SELECT count(*) AS total FROM (SELECT 1 FROM plans WHERE owner = :owner AND stat
 SELECT number FROM plans WHERE id = :id FOR UPDATE
 
 -- name: read
-SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+SELECT
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
     p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 LEFT JOIN gates g ON g.number = p.gate
 WHERE p.id = :id
 
--- name: list
-SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+-- name: list_page
+SELECT
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
     p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
@@ -29,7 +31,7 @@ WHERE p.number > :after
 ORDER BY p.number
 LIMIT :limit
 
--- name: change
+-- name: update
 UPDATE plans
 SET name = :name, instruction = :instruction, cron = :cron, zone = :zone, catch_up = :catch_up, status = :status,
     next_at = :next_at, gate = :gate, hops = :hops, ended_at = :ended_at
@@ -38,9 +40,10 @@ WHERE number = :number
 -- name: delete
 DELETE FROM plans WHERE number = :number
 
--- name: due
--- What another ticker has in hand is skipped: it is advanced by the time that commits.
-SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+-- name: take_due
+-- Plans that another scheduler has locked are skipped: they are advanced with its commit.
+SELECT
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
     p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
@@ -66,8 +69,9 @@ FROM unnest(
 ) AS c (number, status, next_at, last_at, fired, ended_at, hops)
 WHERE plans.number = c.number
 
--- name: recurring
-SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+-- name: list_recurring
+SELECT
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
     p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
@@ -80,8 +84,9 @@ LIMIT :limit
 UPDATE plans SET next_at = CAST(:next_at AS BIGINT)
 WHERE number = :number AND status = 'pending' AND next_at = :previous_at AND next_at > CAST(:next_at AS BIGINT)
 
--- name: of_gate
-SELECT p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
+-- name: lock_by_gate
+SELECT
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
     p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
@@ -90,7 +95,7 @@ WHERE p.gate = :gate AND p.status = 'pending' AND p.next_at IS NULL
 ORDER BY p.number
 FOR UPDATE OF p
 
--- name: next_due
+-- name: find_next_due
 SELECT min(next_at) AS next_at FROM plans WHERE status = 'pending'
 
 -- name: reap (sqlite)

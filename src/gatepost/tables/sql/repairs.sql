@@ -1,12 +1,12 @@
 -- name: items
--- What nobody holds any more is pending again.
+-- Items without an open claim are pending again.
 UPDATE items
 SET state = 'pending', claim = NULL
 WHERE state = 'claimed'
     AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.number = items.claim AND c.ended_at IS NULL)
 
 -- name: events
--- Events whose items are lost are nobody's.
+-- Events without items belong to no inbox.
 DELETE FROM events
 WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = events.arrival)
     AND NOT EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = events.arrival)
@@ -22,7 +22,7 @@ FROM entities e
 JOIN counters c ON c.name = 'broadcast'
 WHERE NOT EXISTS (SELECT 1 FROM inboxes i WHERE i.recipient = e.number)
 
--- name: tallies
+-- name: accounts
 -- What an inbox has accepted is what is known to have become of it.
 INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)
 SELECT e.number, (SELECT count(*) FROM items i WHERE i.recipient = e.number), 0, 0, 0

@@ -1,5 +1,5 @@
 -- name: insert
--- A run begins with its first step, which weighs :tokens, and with what its agent carries by then.
+-- A run begins with its first step, of :tokens, and with the current mind of its agent.
 INSERT INTO runs (
     id, agent, status, cycle, cause, claim, claim_fence, events, steps, effects, prompt_tokens, completion_tokens,
     hops, version, model, mind, tokens, summary, started_at
@@ -10,7 +10,7 @@ VALUES (
 )
 RETURNING number, mind
 
--- name: open
+-- name: find_open
 SELECT id FROM runs WHERE agent = :agent AND status = 'running'
 
 -- name: read
@@ -22,7 +22,7 @@ FROM runs r
 JOIN entities e ON e.number = r.agent
 WHERE r.id = :id
 
--- name: list
+-- name: list_page
 -- The newest first; `before` is the number of the last one seen.
 SELECT
     r.number, r.id, e.name AS agent, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
@@ -36,7 +36,7 @@ WHERE (CAST(:agent AS bigint) IS NULL OR r.agent = :agent)
 ORDER BY r.number DESC
 LIMIT :limit
 
--- name: count
+-- name: add_usage
 UPDATE runs SET
     steps = steps + :steps,
     effects = effects + :effects,
@@ -49,7 +49,7 @@ UPDATE runs SET
 WHERE number = :number AND status = 'running'
 
 -- name: end
--- A run that still waits for somebody outside is not completed yet.
+-- A run with an open call is not completed yet.
 UPDATE runs SET
     status = CASE
         WHEN :status = 'completed' AND EXISTS (SELECT 1 FROM calls c WHERE c.run = runs.number AND c.status = 'pending')
@@ -59,17 +59,17 @@ UPDATE runs SET
 WHERE number = :number AND status = 'running'
 RETURNING tokens
 
--- name: refused
+-- name: count_refusal
 UPDATE runs SET refusals = refusals + 1 WHERE number = :number RETURNING refusals
 
--- name: answered
--- The last call that was waited for has been answered, or has run out of time.
+-- name: complete_waiting
+-- The last open call has a result, or has expired.
 UPDATE runs SET status = 'completed'
 WHERE number = :number AND status = 'waiting_tool'
     AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.run = runs.number AND c.status = 'pending')
 
--- name: last_limits
--- The limits at which the cycles before a run ended, the newest first; a budget counts for nothing here.
+-- name: list_last_limits
+-- The limits at which the cycles before a run ended, the newest first; those that ended at a budget are left out.
 SELECT limit_reached
 FROM runs
 WHERE agent = :agent AND number < :before AND status IN ('waiting_tool', 'completed', 'skipped')
@@ -77,31 +77,31 @@ WHERE agent = :agent AND number < :before AND status IN ('waiting_tool', 'comple
 ORDER BY number DESC
 LIMIT :limit
 
--- name: last_before
--- The last run of an agent that started before an instant. Runs are numbered as they start, so the newest are looked at
--- first, by the index, and no older ones than this.
+-- name: find_last_before
+-- The last run of an agent that started before an instant. Runs are numbered as they start, so the index gives the
+-- newest first, and older ones than this are not read.
 SELECT number, ended_at
 FROM runs
 WHERE agent = :agent AND started_at < :since
 ORDER BY number DESC
 LIMIT 1
 
--- name: spending
--- What the runs of an agent after a run have used: tokens, and cycles in which the model replied.
+-- name: sum_usage
+-- The usage of the runs of an agent after a run: tokens, and cycles in which the model replied.
 SELECT
     CAST(coalesce(sum(prompt_tokens + completion_tokens), 0) AS bigint) AS tokens,
     CAST(coalesce(sum(CASE WHEN steps > 0 THEN 1 ELSE 0 END), 0) AS bigint) AS cycles
 FROM runs
 WHERE agent = :agent AND number > :after
 
--- name: weights
+-- name: list_cycle_weights
 SELECT number, tokens, summary
 FROM runs
 WHERE agent = :agent AND number > :after AND status IN ('waiting_tool', 'completed')
 ORDER BY number
 
--- name: abandoned
--- Whose run is open and nobody is at work on it.
+-- name: list_abandoned
+-- Agents whose run is open and has no lease.
 SELECT e.number, e.name
 FROM runs r
 JOIN entities e ON e.number = r.agent
@@ -110,7 +110,7 @@ WHERE r.status = 'running' AND r.agent > :after
 ORDER BY r.agent
 LIMIT :limit
 
--- name: of_retired
+-- name: list_open_of_retired
 SELECT r.id
 FROM runs r
 JOIN entities e ON e.number = r.agent

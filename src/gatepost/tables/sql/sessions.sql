@@ -1,5 +1,5 @@
--- name: begin
--- A session that comes back goes on where it was, whoever it is by now.
+-- name: save
+-- A session that comes back continues, even with another entity.
 INSERT INTO sessions (id, entity, host, state, hops, started_at, seen_at)
 VALUES (:id, :entity, :host, :state, 0, :now, :now)
 ON CONFLICT (id) DO UPDATE
@@ -11,18 +11,18 @@ FROM sessions s
 JOIN entities e ON e.number = s.entity
 WHERE s.id = :id
 
--- name: note
+-- name: update_state
 UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id
 
--- name: held
+-- name: has_pending_gates
 SELECT TRUE AS has_gates
 FROM names n
 JOIN gates g ON g.owner = n.entity
 WHERE n.name = :agent AND g.ended_at IS NULL
 LIMIT 1
 
--- name: worked
--- Ids begin with the time, so those since then are a range of the index.
+-- name: has_worked_since
+-- Ids begin with the time, so newer ids are a range of the index.
 SELECT TRUE AS has_worked
 FROM events e
 JOIN names n ON n.entity = e.sender

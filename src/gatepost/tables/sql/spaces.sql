@@ -12,18 +12,18 @@ SELECT
 FROM spaces s
 WHERE s.id = :id
 
--- name: by_name
+-- name: find_by_name
 -- The oldest space of that title.
 SELECT number, id, name, last_seq, created_at, archived_at FROM spaces WHERE name = :name ORDER BY number LIMIT 1
 
--- name: list
+-- name: list_page
 SELECT number, id, name, last_seq, created_at, archived_at
 FROM spaces
 WHERE number > :after
 ORDER BY number
 LIMIT :limit
 
--- name: of_entity
+-- name: list_by_entity
 SELECT s.number, s.id, s.name, s.last_seq, s.created_at, s.archived_at
 FROM members m
 JOIN spaces s ON s.number = m.space
@@ -31,8 +31,8 @@ WHERE m.entity = :entity AND s.number > :after
 ORDER BY s.number
 LIMIT :limit
 
--- name: take
--- Takes the space until the end of the transaction, and with it the next number of a message, or (by 0) none.
+-- name: lock
+-- Locks the space until the end of the transaction, and takes the next number of a message (or none: increment 0).
 UPDATE spaces SET last_seq = last_seq + :increment
 WHERE id = :id
 RETURNING number, id, name, last_seq, created_at, archived_at

@@ -2,14 +2,14 @@
 INSERT INTO steps (run, number, kind, call, body, created_at)
 VALUES (:run, :number, :kind, :call, :body, :now)
 
--- name: of_run
+-- name: list_by_run
 SELECT number, kind, body, created_at
 FROM steps
 WHERE run = :run AND number > :after
 ORDER BY number
 LIMIT :limit
 
--- name: of_mind
+-- name: list_by_mind
 SELECT s.kind, s.body
 FROM runs r
 JOIN steps s ON s.run = r.number

@@ -9,10 +9,10 @@ FROM triggers t
 LEFT JOIN entities o ON o.number = t.owner
 WHERE t.name = :name
 
--- name: secret
+-- name: read_secret
 SELECT secret FROM triggers WHERE number = :number
 
--- name: list
+-- name: list_page
 SELECT t.number, t.id, t.name, t.provider, t.scheme, t.target, t.prompt, o.name AS owner, t.active, t.created_at
 FROM triggers t
 LEFT JOIN entities o ON o.number = t.owner
@@ -20,7 +20,7 @@ WHERE t.number > :after AND (CAST(:owner AS TEXT) IS NULL OR o.name = CAST(:owne
 ORDER BY t.number
 LIMIT :limit
 
--- name: activate
+-- name: set_active
 UPDATE triggers SET active = :is_active WHERE number = :number
 
 -- name: delete

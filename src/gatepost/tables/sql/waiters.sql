@@ -1,7 +1,7 @@
 -- name: insert
 INSERT INTO waiters (gate, entity) VALUES (:gate, :entity) ON CONFLICT (gate, entity) DO NOTHING
 
--- name: of_gates
+-- name: list_by_gates
 SELECT w.gate, e.name
 FROM waiters w
 JOIN entities e ON e.number = w.entity

@@ -91,14 +91,14 @@ class NextRelease:
         self._monkeypatch = monkeypatch
 
     def release(self, text: str, *, oldest: int) -> None:
-        newest, migration = statements.newest, statements.migration
+        newest, migration = statements.find_newest_version, statements.read_migration
 
         def read_migration(dialect: str, number: int) -> str | None:
             last_number = newest(dialect) + 1
             return f"-- oldest: {oldest}\n{text};\n" if number == last_number else migration(dialect, number)
 
-        self._monkeypatch.setattr(statements, "migration", read_migration)
-        self._monkeypatch.setattr(statements, "newest", lambda dialect: newest(dialect) + 1)
+        self._monkeypatch.setattr(statements, "read_migration", read_migration)
+        self._monkeypatch.setattr(statements, "find_newest_version", lambda dialect: newest(dialect) + 1)
 
     def withdraw(self) -> None:
         self._monkeypatch.undo()

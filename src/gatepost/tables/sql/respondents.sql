@@ -1,7 +1,7 @@
 -- name: insert
 INSERT INTO asked (decision, entity) VALUES (:decision, :entity) ON CONFLICT (decision, entity) DO NOTHING
 
--- name: of_decisions
+-- name: list_by_decisions
 SELECT k.decision, e.name
 FROM asked k
 JOIN entities e ON e.number = k.entity

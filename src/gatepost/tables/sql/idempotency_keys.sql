@@ -1,10 +1,10 @@
 -- name: insert
--- Whoever comes second waits here until the first is through, and then finds its answer.
+-- A second request with the key waits here for the first, and then finds its reply.
 INSERT INTO replies (scope, key, digest, body, created_at)
 VALUES (:scope, :key, :digest, '', :now)
 ON CONFLICT (scope, key) DO NOTHING
 
--- name: answer
+-- name: save_reply
 UPDATE replies SET body = :body WHERE scope = :scope AND key = :key
 
 -- name: read

@@ -22,14 +22,14 @@ UPDATE errands SET
     due_at = :due_at, holder = NULL, deadline = NULL
 WHERE id = :id AND holder = :holder AND ended_at IS NULL
 
--- name: next_due
--- When something is to be done next: when it is due, or when whoever has it may have died.
+-- name: find_next_due
+-- The next time when a job is due, or when its holder may have died.
 SELECT min(CASE WHEN deadline > due_at THEN deadline ELSE due_at END) AS due_at
 FROM errands
 WHERE ended_at IS NULL AND kind IN :kinds[]
 
--- name: hurry
--- Whatever waits for its next try is due now, and whoever has it may have died.
+-- name: make_due
+-- Every job that waits for its next try is due now, and its holder may have died.
 UPDATE errands SET due_at = :now, holder = NULL, deadline = NULL
 WHERE ended_at IS NULL AND (due_at > :now OR deadline > :future)
 

@@ -1,14 +1,20 @@
--- name: accounts
--- The accounts of one recipient, or of all: one statement, so that both sides are of the same moment.
+-- name: read
+-- The accounts of one recipient, or of all. It is one statement, so that both sides are of the same moment.
 SELECT
     e.name,
     coalesce(t.accepted, 0) AS accepted,
     CAST(coalesce(sum(CASE WHEN i.state = 'pending' THEN i.items END), 0) AS BIGINT) AS pending,
     CAST(coalesce(sum(CASE WHEN i.state = 'claimed' THEN i.items END), 0) AS BIGINT) AS claimed,
-    CAST(coalesce(sum(CASE WHEN i.state = 'delivered' THEN i.items END), 0) + coalesce(max(t.delivered), 0) AS BIGINT) AS delivered,
-    CAST(coalesce(sum(CASE WHEN i.state = 'expired' THEN i.items END), 0) + coalesce(max(t.expired), 0) AS BIGINT) AS expired,
+    CAST(
+        coalesce(sum(CASE WHEN i.state = 'delivered' THEN i.items END), 0) + coalesce(max(t.delivered), 0) AS BIGINT
+    ) AS delivered,
+    CAST(
+        coalesce(sum(CASE WHEN i.state = 'expired' THEN i.items END), 0) + coalesce(max(t.expired), 0) AS BIGINT
+    ) AS expired,
     CAST(coalesce(sum(CASE WHEN i.state = 'dead' THEN i.items END), 0) AS BIGINT) AS dead,
-    CAST(coalesce(sum(CASE WHEN i.state = 'discarded' THEN i.items END), 0) + coalesce(max(t.discarded), 0) AS BIGINT) AS discarded
+    CAST(
+        coalesce(sum(CASE WHEN i.state = 'discarded' THEN i.items END), 0) + coalesce(max(t.discarded), 0) AS BIGINT
+    ) AS discarded
 FROM entities e
 LEFT JOIN tallies t ON t.recipient = e.number
 LEFT JOIN (
@@ -32,7 +38,9 @@ ON CONFLICT (recipient) DO UPDATE SET
 
 -- name: add (postgres)
 INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)
-SELECT * FROM unnest(:recipient::bigint[], :accepted::bigint[], :delivered::bigint[], :expired::bigint[], :discarded::bigint[])
+SELECT * FROM unnest(
+    :recipient::bigint[], :accepted::bigint[], :delivered::bigint[], :expired::bigint[], :discarded::bigint[]
+)
 ON CONFLICT (recipient) DO UPDATE SET
     accepted = tallies.accepted + excluded.accepted,
     delivered = tallies.delivered + excluded.delivered,

@@ -1,2 +1,2 @@
--- name: read
+-- name: read_version
 SELECT version, oldest FROM schema_version

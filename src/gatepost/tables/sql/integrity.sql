@@ -1,20 +1,20 @@
--- name: lost_events
--- Events that nobody has or will have.
+-- name: count_lost_events
+-- Events that no inbox has or will have.
 SELECT count(*) AS total, min(e.id) AS first
 FROM events e
 WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = e.arrival)
     AND NOT EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = e.arrival)
 
--- name: stuck_items
--- Items that are claimed by nobody: no ack, release or lapse will ever move them.
+-- name: count_stuck_items
+-- Claimed items without an open claim: no ack, release or lapse will ever change them.
 SELECT count(*) AS total, min(e.name) AS first
 FROM items i
 JOIN entities e ON e.number = i.recipient
 LEFT JOIN claims c ON c.number = i.claim
 WHERE i.state = 'claimed' AND (c.number IS NULL OR c.ended_at IS NOT NULL)
 
--- name: half_entities
--- Entities without the name or the inbox that every registration makes.
+-- name: count_incomplete_entities
+-- Entities without the name or the inbox that every registration creates.
 SELECT count(*) AS total, min(e.name) AS first
 FROM entities e
 WHERE NOT EXISTS (SELECT 1 FROM inboxes i WHERE i.recipient = e.number)

@@ -1,0 +1,90 @@
+"""Jobs, and the leases of the processes that do background work."""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from gatepost.core.retry_policy import Job
+from gatepost.core.event import Json
+from gatepost.core.times import CLOCK_TOLERANCE, Duration, Instant
+from gatepost.ports import Reader, Transaction
+from gatepost.tables.rows import Mapper
+
+_JOB: Final = Mapper(Job, without="payload")
+
+
+def insert(tx: Transaction, id: str, kind: str, payload: Json, due_at: Instant) -> None:
+    tx.execute("jobs/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=due_at)
+
+
+def take(tx: Transaction, kinds: Sequence[str], holder: str, deadline: Instant, limit: int) -> list[Job]:
+    """Give due jobs to a holder until a deadline; return them, oldest first."""
+    rows = tx.fetch_all("jobs/take", kinds=list(kinds), holder=holder, deadline=deadline, now=tx.now, limit=limit)
+    jobs = [_JOB.read(row, payload=json.loads(row.payload)) for row in rows]
+    return sorted(jobs, key=lambda job: (job.due_at, job.id))
+
+
+def finish(
+    tx: Transaction,
+    id: str,
+    holder: str,
+    *,
+    due_at: Instant,
+    ended_at: Instant | None,
+    outcome: str | None,
+    error: str | None,
+) -> bool:
+    """End a job, or put it back until it is due; return False if the holder has lost it."""
+    row_count = tx.execute(
+        "jobs/finish", id=id, holder=holder, due_at=due_at, ended_at=ended_at, outcome=outcome, error=error
+    )
+    return row_count == 1
+
+
+def find_next_due(tx: Reader, kinds: Sequence[str]) -> Instant | None:
+    row = tx.fetch_one("jobs/find_next_due", kinds=list(kinds))
+    return row.due_at if row else None
+
+
+def make_due(tx: Transaction, max_lease: Duration) -> None:
+    """Make every job due now; a holder whose deadline is more than `max_lease` from now has lost the job."""
+    tx.execute("jobs/make_due", now=tx.now, future=tx.now + max_lease)
+
+
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
+    return tx.execute("jobs/reap", before=before, limit=limit)
+
+
+def acquire_lease(tx: Transaction, name: str, holder: str, deadline: Instant) -> int | None:
+    """Acquire or renew a lease; return the fence, or None while another holder has it."""
+    row = tx.fetch_one(
+        "leases/acquire", name=name, holder=holder, deadline=deadline, now=tx.now, future=deadline + CLOCK_TOLERANCE
+    )
+    return row.fence if row else None
+
+
+def release_lease(tx: Transaction, name: str, holder: str, fence: int) -> bool:
+    return tx.execute("leases/release", name=name, holder=holder, fence=fence) == 1
+
+
+def renew_lease(tx: Transaction, name: str, holder: str, fence: int, deadline: Instant) -> bool:
+    """Renew a lease and lock its row until the commit; return False if the holder has lost it."""
+    row_count = tx.execute(
+        "leases/renew", name=name, holder=holder, fence=fence, deadline=deadline, future=deadline + CLOCK_TOLERANCE
+    )
+    return row_count == 1
+
+
+def read_lease_deadline(tx: Reader, name: str) -> Instant | None:
+    row = tx.fetch_one("leases/read_deadline", name=name)
+    return row.deadline if row else None
+
+
+def set_lease_deadline(tx: Transaction, name: str, deadline: Instant) -> None:
+    """Save a deadline under a name that has no holder."""
+    tx.execute("leases/set_deadline", name=name, deadline=deadline)
+
+
+def revoke_lease(tx: Transaction, name: str) -> None:
+    """Take a lease from its holder."""
+    tx.execute("leases/revoke", name=name)
