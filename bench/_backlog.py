@@ -101,6 +101,6 @@ def _fill(store: Store, raw: RawDatabase, size: int, shape: BacklogShape) -> Non
             f" SELECT {values} FROM place CROSS JOIN {table} AS original WHERE original.arrival = {first_arrival}"
         )
         raw.execute(f"DELETE FROM {table} WHERE arrival = {first_arrival}")
-    raw.execute(f"UPDATE tallies SET accepted = {size} WHERE recipient = {reader_number}")
+    raw.execute(f"UPDATE accounts SET accepted = {size} WHERE recipient = {reader_number}")
     raw.set_last_arrival(first_arrival + size)
     raw.run_maintenance()

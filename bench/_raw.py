@@ -93,7 +93,7 @@ class RawPostgres:
         self.execute(f"SELECT setval('arrivals', {arrival})")
 
     def run_maintenance(self) -> None:
-        self.execute("VACUUM ANALYZE events, items, tallies")
+        self.execute("VACUUM ANALYZE events, items, accounts")
         self.execute("CHECKPOINT")
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ from tests.servers import Postgres
 SPACE: Final = "floor-3"
 SPEAKER: Final = "husam"
 #: the tables a message writes; on PostgreSQL arrivals come from a sequence
-TABLES: Final = {"events", "items", "members", "messages", "spaces", "tallies"}
+TABLES: Final = {"events", "items", "members", "messages", "spaces", "accounts"}
 
 _NEXT_SEQ: Final = "UPDATE spaces SET last_seq = last_seq + 1 WHERE id = 'floor-3' RETURNING number, last_seq"
 _MARK_READ: Final = "UPDATE members SET read_seq = {seq} WHERE space = {space} AND entity = {speaker}"
@@ -111,7 +111,7 @@ class _Inserts:
 
 class SqliteInserts(_Inserts):
     _NEXT_ARRIVAL: Final = "UPDATE counters SET value = value + 1 WHERE name = 'arrival' RETURNING value"
-    _ADD_TALLY: Final = "UPDATE tallies SET accepted = accepted + 1 WHERE recipient = ?"
+    _ADD_ACCOUNT: Final = "UPDATE accounts SET accepted = accepted + 1 WHERE recipient = ?"
 
     def __init__(self, raw: RawSqlite) -> None:
         super().__init__(raw)
@@ -128,13 +128,13 @@ class SqliteInserts(_Inserts):
         items = [tuple((first_item | {"recipient": agent}).values()) for agent in self._agents]
         self._db.executemany(insert_row("items", first_item), items)
         self._db.execute(insert_row("events", event), tuple(event.values()))
-        self._db.executemany(self._ADD_TALLY, [(agent,) for agent in self._agents])
+        self._db.executemany(self._ADD_ACCOUNT, [(agent,) for agent in self._agents])
         self._db.execute("COMMIT")
 
 
 class PostgresInserts(_Inserts):
     _NEXT_ARRIVAL: Final = b"SELECT nextval('arrivals')"
-    _ADD_TALLIES: Final = b"UPDATE tallies SET accepted = accepted + 1 WHERE recipient = ANY (%s)"
+    _ADD_ACCOUNTS: Final = b"UPDATE accounts SET accepted = accepted + 1 WHERE recipient = ANY (%s)"
 
     def __init__(self, raw: RawPostgres) -> None:
         super().__init__(raw)
@@ -153,7 +153,7 @@ class PostgresInserts(_Inserts):
         items = _build_columns(self._item | {"arrival": arrival, "dedup_key": key}, len(self._agents))
         self._db.execute(self._insert["items"], items | {"recipient": self._agents})
         self._db.execute(self._insert["events"], _build_columns(event | {"arrival": arrival}))
-        self._db.execute(self._ADD_TALLIES, (self._agents,))
+        self._db.execute(self._ADD_ACCOUNTS, (self._agents,))
         self._db.execute("COMMIT")
 
 

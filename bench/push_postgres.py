@@ -16,14 +16,14 @@ from gatepost.app import open_store
 from tests.servers import Postgres
 
 #: the tables a push writes; its arrival comes from a sequence
-TABLES: Final = {"events", "items", "tallies"}
+TABLES: Final = {"events", "items", "accounts"}
 
 _NEXT_ARRIVALS: Final = b"SELECT nextval('arrivals') FROM generate_series(1, %s)"
-_ADD_TALLIES: Final = (
-    b"INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)"
+_ADD_ACCOUNTS: Final = (
+    b"INSERT INTO accounts (recipient, accepted, delivered, expired, discarded)"
     b" SELECT recipient, accepted, 0, 0, 0"
     b" FROM unnest(%(recipient)s::bigint[], %(accepted)s::bigint[]) AS more (recipient, accepted)"
-    b" ON CONFLICT (recipient) DO UPDATE SET accepted = tallies.accepted + excluded.accepted"
+    b" ON CONFLICT (recipient) DO UPDATE SET accepted = accounts.accepted + excluded.accepted"
 )
 
 Columns = dict[str, list[Any]]
@@ -62,19 +62,19 @@ class Inserts:
             self.write(*columns)
         return count / (time.perf_counter() - start)
 
-    def write(self, events: Columns, items: Columns, tallies: Columns) -> None:
+    def write(self, events: Columns, items: Columns, accounts: Columns) -> None:
         """One transaction."""
         self._db.execute("BEGIN")
         arrivals = [arrival for [arrival] in self._db.execute(_NEXT_ARRIVALS, (len(events["id"]),)).fetchall()]
         self._db.execute(self._insert_items, items | {"arrival": arrivals})
         self._db.execute(self._insert_events, events | {"arrival": arrivals})
-        self._db.execute(_ADD_TALLIES, tallies)
+        self._db.execute(_ADD_ACCOUNTS, accounts)
         if self._final_statement is not None:
             self._db.execute(self._final_statement)
         self._db.execute("COMMIT")
 
     def build_columns(self, indexes: range) -> tuple[Columns, Columns, Columns]:
-        """The columns of a batch for events, items and tallies; the arrivals are yet to come."""
+        """The columns of a batch for events, items and accounts; the arrivals are yet to come."""
         recipients = sorted(self._agents[index % len(self._agents)] for index in indexes)
         events = {name: [value] * len(indexes) for name, value in self._event.items()}
         events["id"] = [_fixtures.create_event_id() for _ in indexes]

@@ -16,11 +16,11 @@ from bench._table import Row, at_least
 from gatepost.app import open_store
 
 #: the tables a push writes
-TABLES: Final = {"counters", "events", "items", "tallies"}
+TABLES: Final = {"counters", "events", "items", "accounts"}
 
 _ADVANCE_ARRIVAL: Final = "UPDATE counters SET value = value + ? WHERE name = 'arrival'"
-_ADD_TALLIES: Final = (
-    "INSERT INTO tallies (recipient, accepted, delivered, expired, discarded) VALUES (?, ?, 0, 0, 0)"
+_ADD_ACCOUNTS: Final = (
+    "INSERT INTO accounts (recipient, accepted, delivered, expired, discarded) VALUES (?, ?, 0, 0, 0)"
     " ON CONFLICT (recipient) DO UPDATE SET accepted = accepted + excluded.accepted"
 )
 
@@ -56,17 +56,17 @@ class Inserts:
             self.write(*rows)
         return count / (time.perf_counter() - start)
 
-    def write(self, events: Rows, items: Rows, tallies: Rows) -> None:
+    def write(self, events: Rows, items: Rows, accounts: Rows) -> None:
         """One transaction."""
         self._db.execute("BEGIN IMMEDIATE")
         self._db.execute(_ADVANCE_ARRIVAL, (len(events),))
         self._db.executemany(self._insert_items, items)
         self._db.executemany(self._insert_events, events)
-        self._db.executemany(_ADD_TALLIES, tallies)
+        self._db.executemany(_ADD_ACCOUNTS, accounts)
         self._db.execute("COMMIT")
 
     def build_rows(self, indexes: range) -> tuple[Rows, Rows, Rows]:
-        """The rows of a batch for events, items and tallies, at so many places after the last push there is."""
+        """The rows of a batch for events, items and accounts, at so many places after the last push there is."""
         [last_arrival] = self._db.execute("SELECT value FROM counters WHERE name = 'arrival'").fetchone()
         arrivals = [last_arrival + 1 + index for index in indexes]
         recipients = [self._agents[arrival % len(self._agents)] for arrival in arrivals]
@@ -75,8 +75,8 @@ class Inserts:
             self._item | {"recipient": recipient, "arrival": arrival, "dedup_key": _fixtures.create_key()}
             for recipient, arrival in sorted(zip(recipients, arrivals, strict=True))
         ]
-        tallies = [(recipient, recipients.count(recipient)) for recipient in sorted(set(recipients))]
-        return [tuple(row.values()) for row in events], [tuple(row.values()) for row in items], tallies
+        accounts = [(recipient, recipients.count(recipient)) for recipient in sorted(set(recipients))]
+        return [tuple(row.values()) for row in events], [tuple(row.values()) for row in items], accounts
 
 
 def build_insert(table: str, columns: dict[str, Any]) -> str:

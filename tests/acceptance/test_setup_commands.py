@@ -107,7 +107,7 @@ class TestDoctor:
     @pytest.mark.parametrize(
         ("statement", "check", "detail"),
         [
-            ("UPDATE tallies SET accepted = 7", "accounts", "'analyst' accepted 7 but has 1"),
+            ("UPDATE accounts SET accepted = 7", "accounts", "'analyst' accepted 7 but has 1"),
             (
                 "UPDATE items SET state = 'claimed'",
                 "orphans",

@@ -61,7 +61,7 @@ def test_a_quarrel_over_the_same_rows(postgres_crew_url: str, tmp_path: Path) ->
         closing(open_store(postgres_crew_url, clock=LaterClock())) as store,
     ):
         assert query("SELECT deadlocks > 0 FROM pg_stat_database WHERE datname = current_database()") == [(True,)]
-        assert query("SELECT sum(accepted) > 50 FROM tallies") == [(True,)]
+        assert query("SELECT sum(accepted) > 50 FROM accounts") == [(True,)]
         assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
         assert query(LIST_STRAY_EVENTS) == []
 

@@ -185,7 +185,7 @@ class TestManyRows:
             database.execute("BEGIN")
             database.execute(EVENTS, (self.EVENTS,))
             database.execute(ITEMS)
-            database.execute("INSERT INTO tallies VALUES (1, ?, 0, 0, 0)", (self.EVENTS,))
+            database.execute("INSERT INTO accounts VALUES (1, ?, 0, 0, 0)", (self.EVENTS,))
             database.execute("UPDATE counters SET value = ? WHERE name = 'arrival'", (self.EVENTS,))
             database.execute("COMMIT")
 

@@ -1,7 +1,7 @@
 """
 The whole store as lines of JSON, and back into an empty one, on SQLite or PostgreSQL alike.
 
-    {"gatepost":"export","format":2,"schema":8,"createdAt":"2026-02-18T09:00:00Z","secrets":false}
+    {"gatepost":"export","format":2,"schema":9,"createdAt":"2026-02-18T09:00:00Z","secrets":false}
     {"table":"entities","row":{"number":1,"name":"admin","kind":"human",...}}     a row a line, parents first
     ...
     {"end":{"entities":4,"items":14,...},"unreadable":[]}                         rows of each table
@@ -40,13 +40,13 @@ from gatepost.tables.statements import ConstraintViolation
 FORMAT: Final = 2
 #: every table but `leases` and `schema_version`, each after those that it refers to; `counters` are set, not inserted
 TABLES: Final = (  # noqa: SIM905
-    "entities names inboxes tallies sessions events broadcasts claims items spaces members messages"
-    " agents memories goals minds runs steps calls gates waiters resolutions decisions asked answers plans"
-    " triggers keys replies errands"
+    "entities names inboxes accounts sessions events broadcasts claims items spaces members messages"
+    " agents memories goals minds runs steps calls gates waiters resolutions decisions respondents answers plans"
+    " triggers keys idempotency_keys jobs"
 ).split()
 COUNTERS: Final = "counters"
 #: what a store may have in it that is empty: the administrator, who registers when it is opened, and their keys
-_ADMINISTRATORS: Final = frozenset({"entities", "names", "inboxes", "tallies", "keys"})
+_ADMINISTRATORS: Final = frozenset({"entities", "names", "inboxes", "accounts", "keys"})
 #: rows of a page and of a batch, and characters of text in one
 PAGE: Final = 500
 ROOM: Final = 4 * 1024 * 1024

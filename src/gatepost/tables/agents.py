@@ -39,7 +39,7 @@ def set_rest(tx: Transaction, resident: Resident) -> None:
         entity=resident.number,
         failures=resident.failures,
         until=resident.rest_until,
-        cap=resident.batch_limit,
+        batch_limit=resident.batch_limit,
     )
 
 

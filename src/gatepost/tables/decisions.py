@@ -11,7 +11,7 @@ from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Mapper, get_columns, group_rows
 
 _DECISION: Final = Mapper(Decision, without="options default ref respondents answers")
-_ANSWER: Final = Mapper(Answer, without="text by at")
+_ANSWER: Final = Mapper(Answer, without="by at")
 
 
 def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int:
@@ -57,7 +57,7 @@ def insert_answer(tx: Transaction, decision: int, answer: Answer, by: int | None
         iteration=answer.iteration,
         outcome=answer.outcome,
         option=answer.option,
-        words=answer.text,
+        text=answer.text,
         answered_by=by,
         now=answer.at,
     )
@@ -90,7 +90,7 @@ def list_page(
     rows = tx.fetch_page(
         "decisions/list_page",
         asker=asker,
-        responder=respondent,
+        respondent=respondent,
         participant=participant,
         session=session,
         is_pending=is_pending,
@@ -120,7 +120,7 @@ def _build_decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
 
 
 def _build_answer(row: Row) -> Answer:
-    return _ANSWER.read(row, text=row.words, by=row.answered_by, at=row.answered_at)
+    return _ANSWER.read(row, by=row.answered_by, at=row.answered_at)
 
 
 def _build_decision(row: Row, respondents: tuple[str, ...], answers: tuple[Answer, ...]) -> Decision:

@@ -188,7 +188,7 @@ def make_checks_due(tx: Transaction) -> None:
 
 def find_next_check(tx: Reader) -> Instant | None:
     row = tx.fetch_one("gates/find_next_check")
-    return row.look_at if row else None
+    return row.check_at if row else None
 
 
 def record_check(tx: Transaction, gate: int, *, trouble: str | None, check_at: Instant) -> None:

@@ -221,7 +221,7 @@ def insert_mind(tx: Transaction, agent: int, mind: MindSummaries) -> None:
         agent=agent,
         run=mind.run,
         summaries=msgspec.json.encode(mind.summaries).decode(),
-        dropped=mind.dropped_count,
+        dropped_count=mind.dropped_count,
         now=tx.now,
     )
 
@@ -229,4 +229,4 @@ def insert_mind(tx: Transaction, agent: int, mind: MindSummaries) -> None:
 def _build_mind(row: Row | None) -> MindSummaries:
     if row is None:
         return MindSummaries()
-    return MindSummaries(run=row.run, summaries=tuple(msgspec.json.decode(row.summaries)), dropped_count=row.dropped)
+    return MindSummaries(run=row.run, summaries=tuple(msgspec.json.decode(row.summaries)), dropped_count=row.dropped_count)

@@ -16,7 +16,7 @@ SELECT
         coalesce(sum(CASE WHEN i.state = 'discarded' THEN i.items END), 0) + coalesce(max(t.discarded), 0) AS BIGINT
     ) AS discarded
 FROM entities e
-LEFT JOIN tallies t ON t.recipient = e.number
+LEFT JOIN accounts t ON t.recipient = e.number
 LEFT JOIN (
     SELECT recipient, state, count(*) AS items
     FROM items
@@ -28,7 +28,7 @@ GROUP BY e.number, e.name, t.accepted
 ORDER BY e.number
 
 -- name: add (sqlite)
-INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)
+INSERT INTO accounts (recipient, accepted, delivered, expired, discarded)
 VALUES (:recipient, :accepted, :delivered, :expired, :discarded)
 ON CONFLICT (recipient) DO UPDATE SET
     accepted = accepted + excluded.accepted,
@@ -37,12 +37,12 @@ ON CONFLICT (recipient) DO UPDATE SET
     discarded = discarded + excluded.discarded
 
 -- name: add (postgres)
-INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)
+INSERT INTO accounts (recipient, accepted, delivered, expired, discarded)
 SELECT * FROM unnest(
     :recipient::bigint[], :accepted::bigint[], :delivered::bigint[], :expired::bigint[], :discarded::bigint[]
 )
 ON CONFLICT (recipient) DO UPDATE SET
-    accepted = tallies.accepted + excluded.accepted,
-    delivered = tallies.delivered + excluded.delivered,
-    expired = tallies.expired + excluded.expired,
-    discarded = tallies.discarded + excluded.discarded
+    accepted = accounts.accepted + excluded.accepted,
+    delivered = accounts.delivered + excluded.delivered,
+    expired = accounts.expired + excluded.expired,
+    discarded = accounts.discarded + excluded.discarded

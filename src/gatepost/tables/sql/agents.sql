@@ -11,13 +11,14 @@ WHERE entity = :entity
 UPDATE agents SET paused_at = :at WHERE entity = :entity
 
 -- name: set_rest
-UPDATE agents SET failures = :failures, rest_until = :until, cap = :cap WHERE entity = :entity
+UPDATE agents SET failures = :failures, rest_until = :until, batch_limit = :batch_limit WHERE entity = :entity
 
 -- name: end_rests
 UPDATE agents SET rest_until = :now WHERE rest_until > :now
 
 -- name: record_cycles
-UPDATE agents SET cycles = :cycles, tokens = :tokens, failures = 0, rest_until = NULL, cap = NULL WHERE entity = :entity
+UPDATE agents SET cycles = :cycles, tokens = :tokens, failures = 0, rest_until = NULL, batch_limit = NULL
+WHERE entity = :entity
 
 -- name: is_ready
 -- True if a resident has something to think about: an open run, or an item that should wake it; with `include_quiet`
@@ -42,7 +43,7 @@ WHERE a.entity = :entity
         )
         OR EXISTS (
             SELECT 1
-            FROM outbox o
+            FROM pending_broadcasts o
             WHERE o.recipient = a.entity AND (o.expires_at IS NULL OR o.expires_at > :now)
                 AND (:include_quiet OR o.wakes)
         )
@@ -51,7 +52,7 @@ WHERE a.entity = :entity
 -- name: read
 SELECT
     a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens,
-    a.failures, a.rest_until, a.cap AS batch_limit
+    a.failures, a.rest_until, a.batch_limit
 FROM agents a
 JOIN entities e ON e.number = a.entity
 WHERE a.entity = :entity
@@ -60,7 +61,7 @@ WHERE a.entity = :entity
 -- The entity with this name or alias, and its resident if it has one.
 SELECT
     e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at,
-    a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.cap AS batch_limit
+    a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.batch_limit
 FROM names n
 JOIN entities e ON e.number = n.entity
 LEFT JOIN entities o ON o.number = e.owner
@@ -70,7 +71,7 @@ WHERE n.name = :name
 -- name: read_many
 SELECT
     a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens,
-    a.failures, a.rest_until, a.cap AS batch_limit
+    a.failures, a.rest_until, a.batch_limit
 FROM agents a
 JOIN entities e ON e.number = a.entity
 WHERE a.entity IN :entities[]

@@ -15,14 +15,14 @@ SET question = :question, options = :options, free_text = :free_text, urgency = 
 WHERE number = :number
 
 -- name: read
-SELECT * FROM questions WHERE id = :id
+SELECT * FROM decision_details WHERE id = :id
 
 -- name: read_by_gate
-SELECT q.* FROM questions q WHERE q.gate = :gate
+SELECT q.* FROM decision_details q WHERE q.gate = :gate
 
 -- name: list_page
 SELECT q.*
-FROM questions q
+FROM decision_details q
 JOIN decisions d ON d.number = q.number
 JOIN gates g ON g.number = d.gate
 WHERE d.number > :after
@@ -30,13 +30,13 @@ WHERE d.number > :after
     AND (CAST(:session AS TEXT) IS NULL OR d.session = CAST(:session AS TEXT))
     AND (CAST(:is_pending AS BOOLEAN) IS NULL OR (g.ended_at IS NULL) = CAST(:is_pending AS BOOLEAN))
     AND (
-        CAST(:responder AS BIGINT) IS NULL
-        OR EXISTS (SELECT 1 FROM asked k WHERE k.decision = d.number AND k.entity = CAST(:responder AS BIGINT))
+        CAST(:respondent AS BIGINT) IS NULL
+        OR EXISTS (SELECT 1 FROM respondents k WHERE k.decision = d.number AND k.entity = CAST(:respondent AS BIGINT))
     )
     AND (
         CAST(:participant AS BIGINT) IS NULL
         OR d.asker = CAST(:participant AS BIGINT)
-        OR EXISTS (SELECT 1 FROM asked k WHERE k.decision = d.number AND k.entity = CAST(:participant AS BIGINT))
+        OR EXISTS (SELECT 1 FROM respondents k WHERE k.decision = d.number AND k.entity = CAST(:participant AS BIGINT))
     )
     AND (
         CAST(:since AS BIGINT) IS NULL
@@ -54,12 +54,12 @@ SELECT d.id
 FROM decisions d
 JOIN gates g ON g.number = d.gate
 WHERE g.ended_at IS NULL
-    AND (d.asker = :entity OR EXISTS (SELECT 1 FROM asked k WHERE k.decision = d.number AND k.entity = :entity))
+    AND (d.asker = :entity OR EXISTS (SELECT 1 FROM respondents k WHERE k.decision = d.number AND k.entity = :entity))
     AND (
         d.asker = :entity
         OR NOT EXISTS (
             SELECT 1
-            FROM asked k
+            FROM respondents k
             JOIN entities e ON e.number = k.entity
             WHERE k.decision = d.number AND e.retired_at IS NULL
         )

@@ -1,7 +1,7 @@
 -- name: insert
 INSERT INTO gates
-    (id, name, kind, owner, made_by, awaits, awaited, event_type, event_source, since, instruction, deadline,
-     at_deadline, fail, look_at, hops, hops_at, created_at)
+    (id, name, kind, owner, made_by, awaits, awaited_entity, event_type, event_source, since, instruction, deadline,
+     at_deadline, fail, check_at, hops, hops_at, created_at)
 VALUES
     (:id, :name, :kind, :owner, :made_by, :awaits, :awaited_entity, :event_type, :event_source, :since, :instruction,
      :deadline, :at_deadline, :fail, :check_at, :hops, :hops_at, :now)
@@ -13,12 +13,12 @@ SELECT number FROM gates WHERE id = :id FOR UPDATE
 -- name: read
 SELECT h.*, g.hops, g.hops_at
 FROM gates g
-JOIN gatehouse h ON h.number = g.number
+JOIN gate_details h ON h.number = g.number
 WHERE g.id = :id
 
 -- name: list_page
 SELECT h.*, g.hops, g.hops_at
-FROM gatehouse h
+FROM gate_details h
 JOIN gates g ON g.number = h.number
 WHERE g.number > :after
     AND (CAST(:owner AS BIGINT) IS NULL OR g.owner = CAST(:owner AS BIGINT))
@@ -31,7 +31,7 @@ WHERE g.number > :after
     AND (
         CAST(:participant AS BIGINT) IS NULL
         OR CAST(:participant AS BIGINT) IN (g.owner, g.made_by)
-        OR (g.kind = 'human' AND g.awaited = CAST(:participant AS BIGINT))
+        OR (g.kind = 'human' AND g.awaited_entity = CAST(:participant AS BIGINT))
         OR EXISTS (SELECT 1 FROM entities e WHERE e.number = g.owner AND e.owner = CAST(:participant AS BIGINT))
         OR EXISTS (SELECT 1 FROM waiters w WHERE w.gate = g.number AND w.entity = CAST(:participant AS BIGINT))
     )
@@ -41,7 +41,7 @@ LIMIT :limit
 -- name: list_pending
 SELECT h.*, g.hops, g.hops_at
 FROM gates g
-JOIN gatehouse h ON h.number = g.number
+JOIN gate_details h ON h.number = g.number
 WHERE g.owner = :owner AND g.ended_at IS NULL
 ORDER BY g.number
 
@@ -53,7 +53,7 @@ SELECT count(*) AS total FROM (SELECT 1 FROM gates WHERE owner = :owner AND ende
 SELECT number
 FROM gates
 WHERE owner = :owner AND ended_at IS NULL AND instructed_at IS NULL
-    AND (kind = 'command' OR (kind = 'human' AND awaited = owner))
+    AND (kind = 'command' OR (kind = 'human' AND awaited_entity = owner))
 
 -- name: set_instructed_at
 UPDATE gates SET instructed_at = CAST(:at AS bigint) WHERE id = :id
@@ -99,7 +99,7 @@ JOIN events e ON e.arrival = (
     JOIN events v ON v.arrival = d.arrival
     WHERE v.type = g.event_type
         AND (g.event_source IS NULL OR v.source = g.event_source)
-        AND (g.kind <> 'mail' OR v.sender = g.awaited)
+        AND (g.kind <> 'mail' OR v.sender = g.awaited_entity)
 )
 WHERE g.number IN :gates[] AND g.ended_at IS NULL
 ORDER BY g.number
@@ -132,7 +132,7 @@ FROM (
     JOIN gates w ON w.owner = d.recipient AND w.event_type = d.type AND w.ended_at IS NULL
     WHERE d.arrival > w.since
         AND (w.event_source IS NULL OR d.source = w.event_source)
-        AND (w.kind <> 'mail' OR d.sender = w.awaited)
+        AND (w.kind <> 'mail' OR d.sender = w.awaited_entity)
     GROUP BY w.number
 ) AS matches
 JOIN gates g ON g.number = matches.number
@@ -167,7 +167,7 @@ FROM (
     JOIN gates w ON w.owner = d.recipient AND w.event_type = d.type AND w.ended_at IS NULL
     WHERE d.arrival > w.since
         AND (w.event_source IS NULL OR d.source = w.event_source)
-        AND (w.kind <> 'mail' OR d.sender = w.awaited)
+        AND (w.kind <> 'mail' OR d.sender = w.awaited_entity)
     GROUP BY w.number
 ) AS matches
 JOIN gates g ON g.number = matches.number
@@ -185,7 +185,7 @@ WHERE g.ended_at IS NULL AND g.event_type IS NOT NULL
 -- they go on as long as one respondent is live.
 SELECT id
 FROM gates
-WHERE ended_at IS NULL AND kind <> 'decision' AND (owner = :entity OR awaited = :entity)
+WHERE ended_at IS NULL AND kind <> 'decision' AND (owner = :entity OR awaited_entity = :entity)
 ORDER BY number
 
 -- name: list_repeats
@@ -201,14 +201,14 @@ UPDATE gates SET escalated_at = :now WHERE number = :number
 
 -- name: take_checks (sqlite)
 -- One gate of each owner, then a second of each; owners continue after the one who had the last turn.
-UPDATE gates SET look_at = :until
+UPDATE gates SET check_at = :until
 WHERE number IN (
     SELECT number
     FROM (
-        SELECT g.number, o.name, row_number() OVER (PARTITION BY g.owner ORDER BY g.look_at, g.number) AS turn
+        SELECT g.number, o.name, row_number() OVER (PARTITION BY g.owner ORDER BY g.check_at, g.number) AS turn
         FROM gates g
         JOIN entities o ON o.number = g.owner
-        WHERE g.ended_at IS NULL AND g.look_at <= :now
+        WHERE g.ended_at IS NULL AND g.check_at <= :now
     )
     ORDER BY turn, name <= :after, name
     LIMIT :limit
@@ -225,27 +225,27 @@ WITH due_gates AS MATERIALIZED (
     FROM gates g
     JOIN (
         SELECT d.number, o.name COLLATE "C" AS name,
-            row_number() OVER (PARTITION BY d.owner ORDER BY d.look_at, d.number) AS turn
+            row_number() OVER (PARTITION BY d.owner ORDER BY d.check_at, d.number) AS turn
         FROM gates d
         JOIN entities o ON o.number = d.owner
-        WHERE d.ended_at IS NULL AND d.look_at <= :now
+        WHERE d.ended_at IS NULL AND d.check_at <= :now
     ) AS due ON due.number = g.number
-    WHERE g.ended_at IS NULL AND g.look_at <= :now
+    WHERE g.ended_at IS NULL AND g.check_at <= :now
     ORDER BY due.turn, due.name <= :after, due.name
     LIMIT :limit
     FOR UPDATE OF g SKIP LOCKED
 )
-UPDATE gates SET look_at = :until FROM due_gates WHERE gates.number = due_gates.number
+UPDATE gates SET check_at = :until FROM due_gates WHERE gates.number = due_gates.number
 RETURNING gates.id
 
 -- name: make_checks_due
-UPDATE gates SET look_at = :now WHERE ended_at IS NULL AND look_at > :now
+UPDATE gates SET check_at = :now WHERE ended_at IS NULL AND check_at > :now
 
 -- name: find_next_check
-SELECT min(look_at) AS look_at FROM gates WHERE ended_at IS NULL AND look_at IS NOT NULL
+SELECT min(check_at) AS check_at FROM gates WHERE ended_at IS NULL AND check_at IS NOT NULL
 
 -- name: record_check
-UPDATE gates SET trouble = :trouble, look_at = :check_at WHERE number = :number
+UPDATE gates SET trouble = :trouble, check_at = :check_at WHERE number = :number
 
 -- name: reap (sqlite)
 -- The gate of a decision stays.

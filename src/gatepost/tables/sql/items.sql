@@ -188,17 +188,17 @@ WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
 RETURNING arrival
 
 -- name: read
-SELECT * FROM inbox WHERE recipient = :recipient AND arrival IN :arrivals[] ORDER BY priority, arrival
+SELECT * FROM inbox_items WHERE recipient = :recipient AND arrival IN :arrivals[] ORDER BY priority, arrival
 
 -- name: peek
 -- After the item of a priority and an arrival. Every priority is over -1; the condition makes SQLite use the index of
 -- pending items, however many were delivered.
-SELECT * FROM inbox
+SELECT * FROM inbox_items
 WHERE recipient = :recipient AND state = 'pending'
     AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
     AND (expires_at IS NULL OR expires_at > :now) AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
 UNION ALL
-SELECT * FROM outbox
+SELECT * FROM pending_broadcasts
 WHERE recipient = :recipient AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
     AND (expires_at IS NULL OR expires_at > :now) AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
 ORDER BY priority, arrival
@@ -207,7 +207,7 @@ LIMIT :limit
 -- name: list_page
 -- A filter that is null matches everything. A pending item past its time is shown as expired. The order is that of both
 -- parts together, not of a query around them: so SQLite merges them, and need not read all rows to sort them.
-SELECT * FROM inbox
+SELECT * FROM inbox_items
 WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
     AND (
         CAST(:after_recipient AS BIGINT) IS NULL
@@ -224,7 +224,7 @@ WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CA
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= CAST(:since AS BIGINT))
     AND (CAST(:until AS BIGINT) IS NULL OR created_at < CAST(:until AS BIGINT))
 UNION ALL
-SELECT * FROM outbox
+SELECT * FROM pending_broadcasts
 WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
     AND (
         CAST(:after_recipient AS BIGINT) IS NULL
@@ -247,12 +247,12 @@ LIMIT :limit
 -- name: list_since (sqlite)
 -- The items of an inbox after one position, up to another; a broadcast that was not taken yet is shown as the item that
 -- it will be. There is one writer, so the arrival is the position; transactions have no number.
-SELECT :after_transaction + :to_transaction AS xid, inbox.*
-FROM inbox
+SELECT :after_transaction + :to_transaction AS xid, inbox_items.*
+FROM inbox_items
 WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
 UNION ALL
-SELECT :after_transaction + :to_transaction AS xid, outbox.*
-FROM outbox
+SELECT :after_transaction + :to_transaction AS xid, pending_broadcasts.*
+FROM pending_broadcasts
 WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
     AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY arrival
@@ -270,7 +270,7 @@ WITH page AS MATERIALIZED (
         AND (
             EXISTS (SELECT 1 FROM items i WHERE i.recipient = :recipient AND i.arrival = e.arrival OFFSET 0)
             OR EXISTS (
-                SELECT 1 FROM outbox o
+                SELECT 1 FROM pending_broadcasts o
                 WHERE o.recipient = :recipient AND o.arrival = e.arrival
                     AND (o.expires_at IS NULL OR o.expires_at > :now)
                 OFFSET 0
@@ -282,9 +282,9 @@ WITH page AS MATERIALIZED (
 SELECT page.xid::text::bigint AS xid, item.*
 FROM page
 CROSS JOIN LATERAL (
-    SELECT * FROM inbox WHERE recipient = :recipient AND arrival = page.arrival
+    SELECT * FROM inbox_items WHERE recipient = :recipient AND arrival = page.arrival
     UNION ALL
-    SELECT * FROM outbox WHERE recipient = :recipient AND arrival = page.arrival
+    SELECT * FROM pending_broadcasts WHERE recipient = :recipient AND arrival = page.arrival
 ) AS item
 ORDER BY page.xid, page.arrival
 
@@ -296,12 +296,12 @@ SELECT
     CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN data END AS data,
     priority, dedup_key, created_at, expires_at, ref_type, ref_id, route_channel, route_session, hops, trust, wakes,
     state, attempts, seen_at, ended_at, claim_kind, claim_owner, claim_at, occurred_at
-FROM inbox
+FROM inbox_items
 WHERE id = :event AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
 ORDER BY recipient
 
 -- name: list_by_broadcast
-SELECT * FROM outbox WHERE id = :event ORDER BY recipient LIMIT :limit
+SELECT * FROM pending_broadcasts WHERE id = :event ORDER BY recipient LIMIT :limit
 
 -- name: grow_sizes
 UPDATE items SET size = size + :growth

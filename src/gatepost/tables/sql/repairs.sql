@@ -24,9 +24,9 @@ WHERE NOT EXISTS (SELECT 1 FROM inboxes i WHERE i.recipient = e.number)
 
 -- name: accounts
 -- What an inbox has accepted is what is known to have become of it.
-INSERT INTO tallies (recipient, accepted, delivered, expired, discarded)
+INSERT INTO accounts (recipient, accepted, delivered, expired, discarded)
 SELECT e.number, (SELECT count(*) FROM items i WHERE i.recipient = e.number), 0, 0, 0
 FROM entities e
-WHERE e.number IN (SELECT recipient FROM items) OR e.number IN (SELECT recipient FROM tallies)
+WHERE e.number IN (SELECT recipient FROM items) OR e.number IN (SELECT recipient FROM accounts)
 ON CONFLICT (recipient) DO UPDATE SET
-    accepted = excluded.accepted + tallies.delivered + tallies.expired + tallies.discarded
+    accepted = excluded.accepted + accounts.delivered + accounts.expired + accounts.discarded

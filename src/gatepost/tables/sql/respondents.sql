@@ -1,9 +1,9 @@
 -- name: insert
-INSERT INTO asked (decision, entity) VALUES (:decision, :entity) ON CONFLICT (decision, entity) DO NOTHING
+INSERT INTO respondents (decision, entity) VALUES (:decision, :entity) ON CONFLICT (decision, entity) DO NOTHING
 
 -- name: list_by_decisions
 SELECT k.decision, e.name
-FROM asked k
+FROM respondents k
 JOIN entities e ON e.number = k.entity
 WHERE k.decision IN :decisions[]
 ORDER BY k.decision, k.entity
