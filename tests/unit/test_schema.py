@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -16,6 +17,8 @@ from gatepost.tables import statements
 from gatepost.testing import Kit
 
 DIALECTS = ("sqlite", "postgres")
+#: the schema by all migrations before they were squashed into 0009
+RECORDED = Path(__file__).parents[1] / "fixtures" / "schema"
 
 #: What PostgreSQL has and SQLite needs not: who committed when, and sequences.
 ONLY_POSTGRES = {"events.xid", "messages.xid"}
@@ -33,6 +36,13 @@ CONSTRAINTS = """
 SELECT conrelid::regclass::text, pg_get_constraintdef(oid)
 FROM pg_constraint
 WHERE connamespace = current_schema()::regnamespace
+ORDER BY 1, 2
+"""
+#: without NOT NULL, which has a name only since PostgreSQL 18
+NAMED_CONSTRAINTS = """
+SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+FROM pg_constraint
+WHERE connamespace = current_schema()::regnamespace AND contype <> 'n'
 ORDER BY 1, 2
 """
 VIEWS = "SELECT viewname, definition FROM pg_views WHERE schemaname = current_schema() ORDER BY viewname"
@@ -66,11 +76,43 @@ def test_step_by_step_and_at_once_come_to_the_same(urls: tuple[str, str], monkey
     with Kit(direct_url) as kit:
         assert kit.open().migrate()[0] == 0
     newest = statements.find_newest_version("sqlite")
-    for version in range(1, newest + 1):
+    old_version = 0
+    for version in range(statements.FIRST_VERSION, newest + 1):
         monkeypatch.setattr(statements, "find_newest_version", lambda _, version=version: version)
         with Kit(stepwise_url) as kit:
-            assert kit.open().migrate() == (version - 1, version)
+            assert kit.open().migrate() == (old_version, version)
+        old_version = version
     assert read_schema(stepwise_url) == read_schema(direct_url)
+
+
+def test_the_schema_is_the_recorded_one(urls: tuple[str, str]) -> None:
+    """A change of the schema is a new migration, and a new record of what `describe_schema` returns."""
+    url, _ = urls
+    with Kit(url) as kit:
+        assert kit.open().migrate()[0] == 0
+    dialect = "sqlite" if url.startswith("sqlite") else "postgres"
+    assert describe_schema(url) == (RECORDED / f"{dialect}.txt").read_text()
+
+
+def describe_schema(url: str) -> str:
+    """Return the schema as text, the same on every version of the database."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+            texts = database.execute("SELECT sql FROM sqlite_schema WHERE sql <> '' ORDER BY type, name").fetchall()
+        return "".join(f"{normalize_sql(text)}\n" for [text] in texts)
+    with psycopg.connect(url) as connection:
+        rows = [
+            " ".join(map(str, row))
+            for query in (TABLES, INDEXES, NAMED_CONSTRAINTS)
+            for row in connection.execute(query.encode())
+        ]
+    return "".join(f"{row}\n" for row in rows)
+
+
+def normalize_sql(text: str) -> str:
+    """Return a statement on one line, without comments and quotes."""
+    text = re.sub(r"--[^\n]*", "", text).replace('"', "")
+    return re.sub(r"\s*([(),])\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
 
 
 def test_processes_may_migrate_at_once(urls: tuple[str, str]) -> None:
@@ -101,8 +143,8 @@ def test_processes_may_migrate_at_once(urls: tuple[str, str]) -> None:
 
 
 def test_both_dialects_have_the_same_migrations() -> None:
-    assert statements.find_newest_version("sqlite") == statements.find_newest_version("postgres") > 0
-    for number in range(1, statements.find_newest_version("sqlite") + 1):
+    assert statements.find_newest_version("sqlite") == statements.find_newest_version("postgres")
+    for number in range(statements.FIRST_VERSION, statements.find_newest_version("sqlite") + 1):
         oldest = set()
         for dialect in DIALECTS:
             text = statements.read_migration(dialect, number)

@@ -14,6 +14,8 @@ from functools import cache
 from typing import Any, Final
 
 _LOADER: Final[Any] = __spec__.loader
+#: the schema that an empty store gets first; older migrations were squashed into it
+FIRST_VERSION: Final = 9
 PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
 
 _HEAD: Final = re.compile(r"^-- name: ([a-z_]+)(?: \(([a-z]+)\))?\n", re.MULTILINE)
@@ -72,7 +74,7 @@ def read_migration(dialect: str, number: int) -> str | None:
 @cache
 def find_newest_version(dialect: str) -> int:
     """Return the number of the last migration: the version of the schema that this code needs."""
-    number = 0
+    number = FIRST_VERSION
     while read_migration(dialect, number + 1) is not None:
         number += 1
     return number

@@ -1,9 +1,10 @@
 """
 The schema and its versions: numbered migrations that only go forward.
 
-The database records the version it has and the oldest code that may use it. Code that is newer migrates; code that is
-older may go on as long as it is not older than that; else it is refused, and says so. All of it happens under a lock
-and in one transaction, so that any number of processes may start at once and a killed one leaves the old version.
+The database records its version and the oldest code that may use it. Newer code migrates it. Older code may use it
+unless it is older than that; then the store is refused. A store from before the first migration is refused, too. All of
+this happens under a lock and in one transaction, so that any number of processes may start at once and a killed one
+leaves the old version.
 """
 
 from typing import Protocol
@@ -39,7 +40,8 @@ def migrate(database: MigrationTarget) -> tuple[int, int]:
     try:
         database.lock()
         old_version, oldest = database.version()
-        for number in range(old_version + 1, newest + 1):
+        _check_migratable(old_version)
+        for number in range(max(old_version + 1, statements.FIRST_VERSION), newest + 1):
             text = statements.read_migration(database.dialect, number)
             assert text is not None
             database.apply(text)
@@ -50,6 +52,16 @@ def migrate(database: MigrationTarget) -> tuple[int, int]:
         database.rollback()
         raise
     return _check_usable(old_version, oldest, newest) if old_version > newest else (old_version, newest)
+
+
+def _check_migratable(version: int) -> None:
+    first = statements.FIRST_VERSION
+    if 0 < version < first:
+        raise Unavailable(
+            f"the store has schema {version}, and this Gatepost needs schema {first} or later",
+            hint=f"open it once with a Gatepost that migrates to schema {first}: "
+            "see docs/decisions/0028-one-first-migration.md",
+        )
 
 
 def _check_usable(version: int, oldest: int, newest: int) -> tuple[int, int]:

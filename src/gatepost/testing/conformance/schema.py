@@ -80,6 +80,20 @@ class SchemaSuite(StoreFixtures):
             store.migrate()
         assert error_info.value.hint is not None
 
+    def test_a_store_from_before_the_first_migration_is_refused_and_stays_as_it_is(
+        self, store: Store, next_release: "NextRelease"
+    ) -> None:
+        store.call(push_text, "kept")
+        _, version = store.migrate()
+        next_release.squash()
+        sentence = f"^the store has schema {version}, and this Gatepost needs schema {version + 1} or later$"
+        with pytest.raises(Unavailable, match=sentence) as error_info:
+            store.migrate()
+        assert error_info.value.hint is not None
+        next_release.withdraw()
+        assert store.migrate() == (version, version)
+        assert store.query(read_texts) == ["kept"]
+
     def test_the_check_of_a_healthy_store_finds_nothing(self, store: Store) -> None:
         assert store.check() == []
 
@@ -99,6 +113,12 @@ class NextRelease:
 
         self._monkeypatch.setattr(statements, "read_migration", read_migration)
         self._monkeypatch.setattr(statements, "find_newest_version", lambda dialect: newest(dialect) + 1)
+
+    def squash(self) -> None:
+        """Be code whose first migration is newer than every store."""
+        version = statements.find_newest_version("sqlite") + 1
+        self._monkeypatch.setattr(statements, "FIRST_VERSION", version)
+        self._monkeypatch.setattr(statements, "find_newest_version", lambda _: version)
 
     def withdraw(self) -> None:
         self._monkeypatch.undo()
