@@ -45,6 +45,15 @@ class TestExport:
         assert (cli.cwd / "notes.txt").read_text() == "dear diary"
         cli.run_ok("export", "notes.txt", "--force")
 
+    def test_replaces_no_link_and_no_device(self, cli: CommandLine) -> None:
+        (cli.cwd / "link").symlink_to(cli.cwd / "elsewhere")
+        os.mkfifo(cli.cwd / "pipe")
+        for name in ("link", "pipe"):
+            result = cli("export", name, "--force")
+            assert (result.code, result.error) == (1, f"'{name}' is not a regular file")
+        assert (cli.cwd / "link").is_symlink()
+        assert (cli.cwd / "pipe").is_fifo()
+
     def test_that_fails_leaves_nothing(self, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object, **__: object) -> None:
             raise GatepostError("the disk is on fire")

@@ -107,7 +107,7 @@ class HostSession:
             options=guest.options,
             clock=self.clock,
             session=guest.session,
-            open_store=lambda: WatchedObject(self.store, countdown, "call", "look") if reached else None,
+            open_store=lambda: WatchedObject(self.store, countdown, "call", "query") if reached else None,
             open_spool=lambda: WatchedObject(guest.spool, countdown, *_SPOOL_STEPS),
             has_lines=lambda: not guest.spool.is_empty(self.session_id),
             read_unproved=lambda: guest.spool.read_unproved(self.session_id),

@@ -34,7 +34,7 @@ from tests.linked_gateways import LinkedGateway, open_linked_gateway
 #: with each store
 SEEDS: Final = 50 if os.environ.get("GATEPOST_NIGHTLY") else 3
 #: how much is lost, repeated and held back
-FAULT_RATES: Final = {"lose": 0.4, "repeat": 0.2, "hold": 0.2}
+FAULT_RATES: Final = {"loss_rate": 0.4, "repeat_rate": 0.2, "delay_rate": 0.2}
 #: the agents, and at which of the gateways each lives; ben is everywhere
 GATEWAYS_BY_AGENT: Final = {"ana": (0,), "ben": (0, 1), "cleo": (1,), "dina": (1,)}
 SPACE_MEMBERS: Final = {"deck": ("husam", "ana", "ben", "cleo"), "side": ("husam", "cleo", "dina")}

@@ -114,6 +114,8 @@ def _target(file: str, *, force: bool) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         return
     path = Path(file)
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise Conflict(f"{file!r} is not a regular file", hint="name a new file, or - for standard output")
     if path.exists() and not force:
         raise Conflict(f"{file!r} is there already", hint="--force replaces it")
     try:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from gatepost.core.retry_policy import Job
 from gatepost.core.event import Json
+from gatepost.core.retry_policy import Job
 from gatepost.core.times import CLOCK_TOLERANCE, Duration, Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper

@@ -229,4 +229,6 @@ def insert_mind(tx: Transaction, agent: int, mind: MindSummaries) -> None:
 def _build_mind(row: Row | None) -> MindSummaries:
     if row is None:
         return MindSummaries()
-    return MindSummaries(run=row.run, summaries=tuple(msgspec.json.decode(row.summaries)), dropped_count=row.dropped_count)
+    return MindSummaries(
+        run=row.run, summaries=tuple(msgspec.json.decode(row.summaries)), dropped_count=row.dropped_count
+    )
