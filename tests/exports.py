@@ -1,5 +1,6 @@
 """Stores with a row in every table, what is in them, and their way from one to another."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,20 +22,25 @@ from gatepost.actions import (
     maintenance,
     plans,
     push,
+    run_endings,
     sessions,
     spaces,
+    store_import,
     triggers,
 )
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.export import Summary
 from gatepost.actions.idempotency import run_once
+from gatepost.actions.runs import answer_call
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Priority, Push, Ref, Route, Trust
 from gatepost.core.gate import GateKind, GateSpec
+from gatepost.core.limits import Limits
 from gatepost.core.mind import MindSummaries
 from gatepost.core.plan import parse_spec
+from gatepost.core.run import RunLimit
 from gatepost.core.times import DAY
 from gatepost.core.webhook import Scheme
 from gatepost.ports import Store
@@ -45,6 +51,16 @@ from tests import resident_runs
 SECRET = "sixteen characters at least"
 ADMIN_KEY = f"sk_{'admin':-<43}"
 AGENT_KEY = f"sk_{'agent':-<43}"
+#: what `fill_store` lets others do
+RIGHTS = [
+    "commands of the tools of entity 8: 'npx'",
+    "the command of a gate: 'Tests'",
+    *(f"an open trigger: {name!r}" for name in ("issues", *(f"to-{scheme.value}" for scheme in Scheme))),
+    "a key of the administrator: 'sk_admin---'",
+    "keys of the kind 'agent': 1",
+    "keys of the kind 'trigger': 1",
+    "keys of the kind 'public': 1",
+]
 QUESTION = Question(
     question="Ship it?",
     options=(Option(id="ship", label="Ship it"), Option(id="wait", label="Wait")),
@@ -71,6 +87,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     store.call(gates.add, GateSpec(name="Mail", owner="ana", kind=GateKind.MAIL, awaits="ben"), by="admin")
     resolved = store.call(gates.add, GateSpec(name="Done", owner="ana", waiters=("ben",)), by="admin")
     store.call(gates.resolve, resolved.id, by="husam", reason='"so"\n')
+    _add_checked_gates(kit)
     store.call(plans.set_plan, "ana", parse_spec({"name": "then", "onGate": sign_off.id}))
     store.call(plans.set_plan, "ben", parse_spec({"name": "daily", "cron": "0 9 * * *", "timeZone": "Europe/Berlin"}))
     store.call(decisions.ask, QUESTION, by="ana")
@@ -80,15 +97,51 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
         name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="look", owner="husam"
     )
     store.call(triggers.add, trigger)
+    for scheme in Scheme:
+        of_scheme = TriggerSpec(
+            name=f"to-{scheme.value}",
+            scheme=scheme,
+            secret="whsec_c2l4dGVlbiBjaGFyYWN0ZXJzIG9yIG1vcmU=",
+            target="team:web",
+        )
+        store.call(triggers.add, of_scheme)
     store.call(keys.create, kind="admin", secret=ADMIN_KEY, name="admin.key")
     store.call(keys.create, kind="agent", secret=AGENT_KEY, entity="ana", name="ana's")
+    store.call(keys.create, kind="trigger", secret=f"sk_{'trigger':-<43}", trigger="issues")
+    store.call(keys.create, kind="public", secret=f"pk_{'public':-<43}")
+    lost = store.call(keys.create, kind="agent", secret=f"sk_{'lost':-<43}", entity="ben")
+    store.call(keys.revoke, lost.id)
     store.call(jobs.add, "nudge", {"to": "ana"})
     store.call(run_once, "POST /api/spaces", "key-1", "digest", lambda _: {"id": "q4"})
     resident_runs.create_resident(store)
     thinker = store.query(directory.find, "thinker").number
     store.call(runs.insert_mind, thinker, MindSummaries(run=0, summaries=("It began.",), dropped_count=2))
+    _stop_builder(store)
     resident_runs.finish_run(store, resident_runs.begin_run(store))
     return resident_runs.begin_run(store, content="Where is order 8?")
+
+
+def _add_checked_gates(kit: Kit) -> None:
+    """Gates of the kinds that a process checks, and of those that end by themselves."""
+    store = kit.open(limits=Limits(commands=True, ci=("acme/shop",)))
+    for spec in (
+        GateSpec(name="Tea", owner="ana", kind=GateKind.TIMER, within=20 * DAY),
+        GateSpec(name="Ticket", owner="ana", kind=GateKind.EVENT, awaits="service:jira"),
+        GateSpec(name="Build", owner="ana", kind=GateKind.CI, awaits="pr:7@acme/shop"),
+        GateSpec(name="Tests", owner="ana", kind=GateKind.COMMAND, awaits="make test"),
+    ):
+        store.call(gates.add, spec, by="admin")
+
+
+def _stop_builder(store: Store) -> None:
+    """A resident with a command, whose call was answered and whose cycle ended at a limit."""
+    server = {"name": "files", "command": ["npx", "files"], "env": {"TOKEN": "sk_files"}}
+    resident_runs.create_resident(store, "builder", mcp={"servers": [server]})
+    run = resident_runs.begin_run(store, "builder")
+    store.call(
+        run_endings.stop_at_limit, run.run_state.run_lease, 4, RunLimit.STEPS, "Go on later.", summary="Asked first."
+    )
+    store.call(answer_call, run.run_id, run.call_id, {"sent": [True, None, 0.5]})
 
 
 def _register_entities(store: Store) -> None:
@@ -150,8 +203,34 @@ def export_lines(store: Store, *, secrets: bool = True) -> list[bytes]:
     return lines
 
 
+def find_line(lines: Sequence[bytes], table: str) -> int:
+    """The index of the last line of a table."""
+    return max(index for index, line in enumerate(lines) if line.startswith(b'{"table":"%b"' % table.encode()))
+
+
+def change_row(lines: Sequence[bytes], table: str, **columns: Any) -> list[bytes]:
+    """The same with other values in the last row of a table."""
+    index = find_line(lines, table)
+    row = json.loads(lines[index])["row"] | columns
+    return replace_line(lines, index, json.dumps({"table": table, "row": row}).encode())
+
+
+def replace_line(lines: Sequence[bytes], index: int, line: bytes) -> list[bytes]:
+    changed = [*lines]
+    changed[index] = line
+    return changed
+
+
+def remove_table(lines: Sequence[bytes], table: str) -> list[bytes]:
+    """The export of the same store after a table was lost."""
+    counts = json.loads(lines[-1])["end"]
+    del counts[table]
+    left = [line for line in lines[:-1] if not line.startswith(b'{"table":"%b"' % table.encode())]
+    return [*left, json.dumps({"end": counts}).encode()]
+
+
 def import_lines(store: Store, lines: Sequence[bytes], *, repair: bool = False) -> Summary:
-    return store.call(export.import_store, lines, repair=repair)
+    return store.call(store_import.import_store, lines, repair=repair)
 
 
 def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:

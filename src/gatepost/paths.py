@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 HOME_VARIABLE = "GATEPOST_HOME"
 HOME_FOLDER = ".gatepost"
+#: ends the name of a temporary file that its writer has locked
+_LOCKED_SUFFIX = ".part"
 
 
 def find_home(environ: "Mapping[str, str]", start: str | None = None, *, project: str | None = None) -> tuple[str, str]:
@@ -113,23 +115,49 @@ class AtomicFile:
     """
     Write a file atomically: while entered, a temporary file beside it is open for bytes; leaving renames it to the
     path. A reader finds the complete old content or the complete new one, and a failure leaves the old one only.
+
+    A writer that is killed leaves its temporary file. With `is_locked`, the next writer of the same path removes it: a
+    writer holds a lock on its temporary file, which ends with its process, so a file without a lock has no writer. The
+    lock comes after the file, and in between another writer may remove it; then it has no name, and is made again.
     """
 
-    def __init__(self, path: str, *, mode: int = 0o600, is_durable: bool = False, must_be_new: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        mode: int = 0o600,
+        is_durable: bool = False,
+        must_be_new: bool = False,
+        is_locked: bool = False,
+    ) -> None:
         """
         With `is_durable`, leaving waits until the content is on the disk. With `must_be_new`, it raises FileExistsError
-        if the path exists; on a file system without links the last writer wins.
+        if the path exists; on a file system without links the last writer wins. A system without locks ignores
+        `is_locked`.
         """
-        folder, name = os.path.split(path)
         self._path = path
-        self._temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
         self._mode = mode
         self._is_durable = is_durable
         self._must_be_new = must_be_new
+        self._is_locked = is_locked
+        #: the same open file as `_file`: the lock is held until it is closed, too
+        self._lock_descriptor: int | None = None
 
     def __enter__(self) -> "BinaryIO":
-        self._file = open(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._mode), "wb")
-        return self._file
+        folder, name = os.path.split(self._path)
+        if self._is_locked:
+            _remove_unlocked(folder or ".", f".{name}.")
+        suffix = _LOCKED_SUFFIX if self._is_locked else ""
+        while True:
+            self._temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}{suffix}")
+            self._file = open(os.open(self._temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._mode), "wb")
+            if not self._is_locked:
+                return self._file
+            if _try_lock(self._file.fileno(), wait=True):
+                self._lock_descriptor = os.dup(self._file.fileno())
+            if os.path.exists(self._temporary):
+                return self._file
+            self._release()
 
     def __exit__(self, error: object, *_: object) -> None:
         try:
@@ -143,6 +171,13 @@ class AtomicFile:
         finally:
             if os.path.exists(self._temporary):
                 os.unlink(self._temporary)
+            self._release()
+
+    def _release(self) -> None:
+        self._file.close()
+        if self._lock_descriptor is not None:
+            os.close(self._lock_descriptor)
+            self._lock_descriptor = None
 
     def _publish(self) -> None:
         if not self._must_be_new:
@@ -154,6 +189,41 @@ class AtomicFile:
             raise
         except OSError:
             os.replace(self._temporary, self._path)
+
+
+def _remove_unlocked(folder: str, prefix: str) -> None:
+    """Remove the temporary files of writers that were killed."""
+    length = len(prefix) + 8 + len(_LOCKED_SUFFIX)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if len(name) != length or not name.startswith(prefix) or not name.endswith(_LOCKED_SUFFIX):
+            continue
+        path = os.path.join(folder, name)
+        try:
+            descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        except OSError:  # it is gone, or another user's
+            continue
+        try:
+            if S_ISREG(os.fstat(descriptor).st_mode) and _try_lock(descriptor, wait=False):
+                os.unlink(path)
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
+
+
+def _try_lock(descriptor: int, *, wait: bool) -> bool:
+    """Lock an open file; return False if another process has locked it, or if there are no locks here."""
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def write_atomically(path: str, text: str) -> None:

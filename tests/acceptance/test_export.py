@@ -139,6 +139,49 @@ class TestImport:
         imported = cli.run_process("import", "-", "--json", stdin=exported.out.encode(), **other)
         assert json.loads(imported.out)["rows"]["items"] == 1
 
+    def test_without_stdin(self, empty_cli: CommandLine) -> None:
+        process = subprocess.run(
+            [*GATEPOST_COMMAND, "import", "-"],
+            env=os.environ | empty_cli.environ,
+            cwd=empty_cli.cwd,
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=lambda: os.close(0),
+        )
+        assert (process.returncode, process.stdout) == (3, "")
+        assert process.stderr == "error: there is no stdin to read\nhint: name a file\n"
+
+    def test_says_what_it_lets_others_do(self, cli: CommandLine) -> None:
+        cli.run_ok("trigger", "add", "jira", "--to", "analyst")
+        cli.run_ok("key", "create", "--agent", "analyst")
+        admin_key = cli.run_ok("key", "create").out.strip()
+        cli.run_ok("export", "out.jsonl", "--secrets")
+        move(cli)
+        rights = [
+            "an open trigger: 'jira'",
+            f"a key of the administrator: {admin_key[:11]!r}",
+            "keys of the kind 'agent': 1",
+        ]
+        *lines, last = cli.run_ok("import", "out.jsonl").err.splitlines()
+        assert [line for line in lines if line.startswith("it has ")] == [f"it has {right}" for right in rights]
+        assert last.startswith("imported ")
+        cli.environ["GATEPOST_HOME"] = str(cli.cwd.parent / "third")
+        assert cli.run_ok("import", "out.jsonl", "--json").json["rights"] == rights
+
+    def test_refuses_a_right_that_was_put_into_the_file(self, cli: CommandLine) -> None:
+        cli.run_ok("trigger", "add", "jira", "--to", "analyst")
+        cli.run_ok("export", "out.jsonl")
+        file = cli.cwd / "out.jsonl"
+        file.write_text(file.read_text().replace('"active":false', '"active":true'))
+        move(cli)
+        ended = cli("import", "out.jsonl")
+        assert ended.code == 2
+        assert ended.error.endswith(": the row has an open trigger: 'jira', and line 1 says that there are no secrets")
+        assert cli.run_ok("trigger", "list", "--json").json == []
+        assert cli.run_ok("agent", "list", "--json").json == []
+        assert "left out: line " in cli.run_ok("import", "out.jsonl", "--repair").err
+
     def test_two_at_once(self, cli: CommandLine) -> None:
         for number in range(20):
             cli.push("--to", "team:web", f"number {number}")

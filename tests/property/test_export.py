@@ -1,4 +1,4 @@
-"""Whatever a column can hold arrives as it was, from either database on the other."""
+"""Whatever a column may hold arrives as it was, from either database on the other."""
 
 import json
 from collections.abc import Container, Iterator
@@ -9,17 +9,27 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gatepost.actions.row_checks import MAX_NUMBER
+from gatepost.core.times import MAX_INSTANT
 from gatepost.tables.rows import BOOLEANS
 from gatepost.testing import Kit
 from tests.database_reset import reset_database
 from tests.exports import dump, export_lines, fill_store, import_lines
 
-#: columns that may hold whatever their type allows
-TEXTS = {"display", "subject", "content", "data", "instruction", "reason", "question", "context", "summary", "payload"}
-NUMBERS = {"created_at", "updated_at", "seen_at", "taken_at", "answered_at", "due_at", "fired", "dropped", "fence"}
+#: columns that may hold any text, JSON, time or number
+TEXTS = {"display", "subject", "content", "instruction", "reason", "question", "context", "summary"}
+DOCUMENTS = {"data", "payload", "result"}
+TIMES = {"created_at", "updated_at", "seen_at", "taken_at", "answered_at", "due_at", "expires_at", "deadline"}
+NUMBERS = {"fired", "dropped_count", "fence", "tokens", "cycles"}
 
 texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]))
-numbers = st.integers(-(2**63), 2**63 - 1)
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+).map(json.dumps)
+times = st.integers(0, MAX_INSTANT)
+numbers = st.integers(0, MAX_NUMBER)
 
 
 @cache
@@ -32,6 +42,8 @@ def read_rows() -> list[dict[str, Any]]:
 
 @given(
     chosen_texts=st.lists(texts, min_size=5, max_size=5),
+    chosen_documents=st.lists(documents, min_size=5, max_size=5),
+    chosen_times=st.lists(times, min_size=5, max_size=5),
     chosen_numbers=st.lists(numbers, min_size=5, max_size=5),
     flags=st.lists(st.booleans(), min_size=3, max_size=3),
 )
@@ -39,11 +51,15 @@ def read_rows() -> list[dict[str, Any]]:
 def test_a_row_arrives_as_it_was(
     empty_postgres_url: str,
     chosen_texts: list[str],
+    chosen_documents: list[str],
+    chosen_times: list[int],
     chosen_numbers: list[int],
     flags: list[bool],
 ) -> None:
     values: list[tuple[Container[str], Iterator[Any]]] = [
         (TEXTS, cycle(chosen_texts)),
+        (DOCUMENTS, cycle(chosen_documents)),
+        (TIMES, cycle(chosen_times)),
         (NUMBERS, cycle(chosen_numbers)),
         (BOOLEANS, cycle(flags)),
     ]

@@ -200,7 +200,7 @@ class TestManyRows:
 EVENTS = """
     WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ?)
     INSERT INTO events (arrival, id, type, source, content, priority, created_at, hops, trust)
-    SELECT number, 'evt_' || number, 'event', 'test', 'number ' || hex(randomblob(150)), 2, number, 0, 'internal'
+    SELECT number, 'evt_' || number, 'event', 'test', 'number ' || hex(randomblob(150)), 2, number, 0, 'member'
     FROM numbers
 """
 ITEMS = """
@@ -209,7 +209,7 @@ ITEMS = """
 """
 MEASURED = """
 import resource, sys
-from gatepost.actions import export
+from gatepost.actions import export, store_import
 from gatepost.app import open_store
 
 verb, url, file = sys.argv[1:]
@@ -221,7 +221,7 @@ with open(file, "wb" if verb == "export" else "rb") as stream:
     if verb == "export":
         store.query(export.export_store, stream.write)
     else:
-        store.call(export.import_store, stream)
+        store.call(store_import.import_store, stream)
 print(peak() - before)
 store.close()
 """

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gatepost import paths
 from gatepost.paths import AtomicFile, is_running, write_atomically
 
 
@@ -102,6 +103,83 @@ def test_where_there_are_no_links_a_new_file_is_still_written(file: Path, monkey
         stream.write(b"mine")
     assert file.read_bytes() == b"mine"
     assert list_names(file) == ["notes.json"]
+
+
+def write_locked(file: Path, content: bytes) -> None:
+    with AtomicFile(str(file), is_locked=True) as stream:
+        stream.write(content)
+
+
+class TestLockedFiles:
+    """The temporary files of writers that were killed are removed, and no others."""
+
+    def test_what_nobody_writes_is_removed(self, file: Path) -> None:
+        (file.parent / ".notes.json.00c0ffee.part").write_text("torn")
+        write_locked(file, b"new")
+        assert file.read_bytes() == b"new"
+        assert list_names(file) == ["notes.json"]
+
+    @pytest.mark.parametrize(
+        "name", [".notes.json.00c0ffee", ".notes.json.part", ".notes.jsonl.00c0ffee.part", "notes.json.00c0ffee.part"]
+    )
+    def test_files_with_other_names_are_kept(self, file: Path, name: str) -> None:
+        (file.parent / name).write_text("mine")
+        write_locked(file, b"new")
+        assert list_names(file) == sorted([name, "notes.json"])
+
+    def test_folders_links_and_pipes_are_kept(self, file: Path) -> None:
+        names = [f".notes.json.0000000{number}.part" for number in range(3)]
+        (file.parent / names[0]).mkdir()
+        (file.parent / names[1]).symlink_to(file)
+        os.mkfifo(file.parent / names[2])
+        write_locked(file, b"new")
+        assert list_names(file) == [*names, "notes.json"]
+
+    def test_what_another_writes_is_kept_until_it_is_in_place(self, file: Path) -> None:
+        with AtomicFile(str(file), is_locked=True) as first:
+            first.write(b"first")
+            write_locked(file, b"second")
+            assert len(list_names(file)) == 2
+        assert file.read_bytes() == b"first"
+        assert list_names(file) == ["notes.json"]
+
+    def test_a_complete_file_is_locked_until_it_has_its_name(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        replace = os.replace
+
+        def sweep_first(source: str, target: str) -> None:
+            monkeypatch.setattr(os, "replace", replace)
+            paths._remove_unlocked(str(file.parent), f".{file.name}.")
+            replace(source, target)
+
+        monkeypatch.setattr(os, "replace", sweep_first)
+        write_locked(file, b"new")
+        assert file.read_bytes() == b"new"
+
+    def test_one_that_is_removed_before_it_is_locked_is_made_again(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lock = paths._try_lock
+
+        def lose_race(descriptor: int, *, wait: bool) -> bool:
+            monkeypatch.setattr(paths, "_try_lock", lock)
+            paths._remove_unlocked(str(file.parent), f".{file.name}.")
+            return lock(descriptor, wait=wait)
+
+        monkeypatch.setattr(paths, "_try_lock", lose_race)
+        write_locked(file, b"new")
+        assert file.read_bytes() == b"new"
+        assert list_names(file) == ["notes.json"]
+
+    def test_where_there_are_no_locks_nothing_is_removed(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(paths, "_try_lock", lambda *_, **__: False)
+        (file.parent / ".notes.json.00c0ffee.part").write_text("torn")
+        write_locked(file, b"new")
+        assert list_names(file) == [".notes.json.00c0ffee.part", "notes.json"]
+
+    def test_no_descriptor_stays_open(self, file: Path) -> None:
+        before = [*Path("/dev/fd").iterdir()]
+        write_locked(file, b"new")
+        assert [*Path("/dev/fd").iterdir()] == before
 
 
 def test_the_mode_is_what_was_asked_for_less_the_umask(file: Path) -> None:

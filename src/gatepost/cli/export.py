@@ -1,16 +1,19 @@
 """`gatepost export` and `gatepost import`: the whole store as lines of JSON, and back."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated
+from types import FrameType
+from typing import IO, Annotated, Never
 
 import typer
 
 from gatepost import app, settings
 from gatepost.actions import export as verbs
+from gatepost.actions import store_import
 from gatepost.cli import here, output
 from gatepost.cli.here import Json
 from gatepost.cli.plain import argument, flag
@@ -33,7 +36,8 @@ def export(
 
     A file is written aside and put in place when it is complete. It holds all content, so only you may read it. Without
     --secrets nothing in it opens a door of the administrator's or forges a webhook: triggers are closed where it is
-    imported, and keys are there as hashes, the administrator's not at all.
+    imported, and keys are there as hashes, the administrator's not at all. What is written in the URL, the body or the
+    command of a tool stays in it.
 
     Of a damaged store it writes what can be read, says what cannot, and exits with 1.
 
@@ -64,7 +68,10 @@ def export(
 def import_(
     file: Annotated[str, argument("FILE|-", "An export; - is stdin.")],
     repair: Annotated[
-        bool, flag("--repair", "Of a damaged store: leave out rows that refer to lost ones, and balance the accounts.")
+        bool,
+        flag(
+            "--repair", "Of a damaged store: leave out rows that are not valid or refer to lost ones; balance accounts."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -72,6 +79,8 @@ def import_(
     Fill an empty store with what was exported from another, on SQLite or PostgreSQL.
 
     All of it is stored, or nothing. The export has to be of the same version of the schema, and no gateway may run.
+    Import only a file that you trust: it can hold keys, open triggers, and commands of tools and gates. These are
+    listed.
 
     Examples:
       gatepost import backup.jsonl
@@ -86,9 +95,9 @@ def import_(
             app.prepare_store(configuration, report=output.talk, register=False) as store,
             _progress("importing", size) as advance,
         ):
-            summary = store.call(verbs.import_store, _lines(stream, advance), repair=repair)
+            summary = store.call(store_import.import_store, _lines(stream, advance), repair=repair)
     if json:
-        output.document({"rows": summary.rows, "omitted": summary.omissions})
+        output.document({"rows": summary.rows, "omitted": summary.omissions, "rights": summary.rights})
     else:
         _tell("imported", summary)
 
@@ -98,11 +107,13 @@ def _tell(what: str, summary: verbs.Summary) -> None:
         output.talk(f"left out: {omission}")
     if len(summary.omissions) > 20:
         output.talk(f"left out: {len(summary.omissions) - 20} more")
+    for right in summary.rights:
+        output.talk(f"it has {right}")
     output.talk(f"{what} {output.count(summary.rows.total(), 'row')} of {output.count(len(summary.rows), 'table')}")
 
 
 def _lines(stream: IO[bytes], advance: Advance) -> Iterator[bytes]:
-    while line := stream.readline(verbs.LONGEST + 1):
+    while line := stream.readline(store_import.MAX_LINE_LENGTH + 1):
         advance(len(line))
         yield line
 
@@ -119,15 +130,35 @@ def _target(file: str, *, force: bool) -> Iterator[IO[bytes]]:
     if path.exists() and not force:
         raise Conflict(f"{file!r} is there already", hint="--force replaces it")
     try:
-        with AtomicFile(file, is_durable=True) as stream:
+        with _exit_on_signals(), AtomicFile(file, is_durable=True, is_locked=True) as stream:
             yield stream
     except OSError as error:
         raise Unavailable(f"{file!r} cannot be written: {error.strerror}") from None
 
 
 @contextmanager
+def _exit_on_signals() -> Iterator[None]:
+    """While entered, SIGTERM and SIGHUP end this process by an exception, so that no temporary file is left."""
+
+    def exit_process(number: int, _: FrameType | None) -> Never:
+        raise SystemExit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    handled = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    for number in handled:
+        signal.signal(number, exit_process)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
 def _source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
     if file == "-":
+        if sys.stdin is None:
+            raise Unavailable("there is no stdin to read", hint="name a file")
         yield sys.stdin.buffer, None
         return
     try:

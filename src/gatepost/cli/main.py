@@ -5,7 +5,7 @@ How a command begins and ends.
     1    no: a check that says no, nothing of that name, not in that state
     2    wrong use or bad input; nothing was stored
     3    what is needed cannot be reached
-    130  interrupted      141  whoever read the output went away
+    130  interrupted      141  whoever read the output went away      129, 143  an export was ended by SIGHUP, SIGTERM
 
 Every error is one sentence on stderr, often with a hint. A traceback is shown only with GATEPOST_DEBUG=1. The commands
 are imported late, so that this holds as early as it can, and because a hook must start fast: it ends in its own way.
@@ -47,6 +47,8 @@ def run(arguments: "Sequence[str]") -> int:
 
         warnings.simplefilter("ignore")  # a step that was interrupted before it began is dropped, and that is well
         return 130
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else 0
     except BrokenPipeError:
         _leave_stdout()
         return 141

@@ -12,7 +12,7 @@ from gatepost.errors import Malformed
 MAX_DEPTH: Final = 100
 
 
-def parse_json(raw: bytes, label: str = "the body") -> Any:
+def parse_json(raw: bytes, label: str = "the body", *, max_depth: int = MAX_DEPTH) -> Any:
     """Return the JSON value; raise Malformed if there is none."""
     try:
         value = _decode(raw.decode())
@@ -23,11 +23,11 @@ def parse_json(raw: bytes, label: str = "the body") -> Any:
             f"{label} is not JSON", hint="send one JSON value, with Content-Type: application/json"
         ) from None
     except RecursionError:
-        raise _build_depth_error(label) from None
+        raise _build_depth_error(label, max_depth) from None
     except OverflowError as error:
         raise Malformed(f"{label} has a number in it that is too large: {error}", hint="send it as text") from None
-    if is_deeper_than(value, MAX_DEPTH, raw.count(b"[") + raw.count(b"{")):
-        raise _build_depth_error(label)
+    if is_deeper_than(value, max_depth, raw.count(b"[") + raw.count(b"{")):
+        raise _build_depth_error(label, max_depth)
     return value
 
 
@@ -57,5 +57,5 @@ def _parse_float(text: str) -> float:
 _decode: Final = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_parse_float).decode
 
 
-def _build_depth_error(label: str) -> Malformed:
-    return Malformed(f"{label} is nested over {MAX_DEPTH} deep", hint="send it flatter")
+def _build_depth_error(label: str, max_depth: int) -> Malformed:
+    return Malformed(f"{label} is nested over {max_depth} deep", hint="send it flatter")

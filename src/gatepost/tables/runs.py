@@ -168,13 +168,18 @@ def insert_step(tx: Transaction, run: int, number: int, turn: Turn, call: str | 
 def list_steps(tx: Reader, run: int, *, after: int = 0, limit: int = NO_LIMIT) -> list[Step]:
     """Return the steps of a run in order; `after` is the number of the last one seen."""
     rows = tx.fetch_page("steps/list_by_run", run=run, after=after, limit=limit)
-    return [Step(number=row.number, turn=_DECODERS[row.kind](row.body), at=row.created_at) for row in rows]
+    return [Step(number=row.number, turn=decode_turn(row.kind, row.body), at=row.created_at) for row in rows]
+
+
+def decode_turn(kind: str, body: str) -> Turn:
+    """Return the turn of a stored step; raise ValueError if the body is none, LookupError for an unknown kind."""
+    return _DECODERS[kind](body)
 
 
 def list_turns(tx: Reader, agent: int, *, after: int, before: int) -> tuple[Turn, ...]:
     """Return the turns of the cycles in a mind between two runs, oldest first."""
     rows = tx.fetch_all("steps/list_by_mind", agent=agent, after=after, before=before)
-    return tuple(_DECODERS[row.kind](row.body) for row in rows)
+    return tuple(decode_turn(row.kind, row.body) for row in rows)
 
 
 def insert_call(tx: Transaction, run: int, call: ToolCall, expires_at: Instant) -> None:

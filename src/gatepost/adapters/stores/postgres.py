@@ -316,6 +316,8 @@ def explain_error(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
     if isinstance(error, errors.ForeignKeyViolation) and not in_verb:
         # Found only at the commit: the row that it refers to was removed meanwhile, and the next run sees that.
         return RetryTransaction(str(error))
+    if isinstance(error, errors.ProgramLimitExceeded) and in_verb:
+        return ConstraintViolation(_first_line(error))  # a text that is too long for an index, for example
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or not in_verb:
         return Unavailable(f"PostgreSQL cannot do it now: {_first_line(error)}", hint="nothing was stored; try again")
     if isinstance(error, psycopg.IntegrityError | psycopg.DataError):

@@ -1,0 +1,141 @@
+"""
+Check the values of rows that come from a file.
+
+The schema checks types, references and some words. It does not check that a text is the JSON that the code expects,
+that a time can be shown, or that a word is one of a few. A row that the store takes and no verb can read would break
+the inbox of an agent later, when nobody thinks of the import any more. So each such value is parsed here, before
+anything is committed, by the function that reads it later.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from gatepost.actions import keys
+from gatepost.actions.directory import ADMINISTRATOR
+from gatepost.core import address, agent_config, cron, gate, goal, strict, trigger
+from gatepost.core.chain import MAX_HOPS
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Priority, Trust
+from gatepost.core.run import RunLimit
+from gatepost.core.times import MAX_INSTANT
+from gatepost.core.webhook import Scheme
+from gatepost.errors import GatepostError, Invalid
+from gatepost.tables import runs
+
+Check = Callable[[Any], object]
+#: of any number; so many numbers are left to count on after an import
+MAX_NUMBER: Final = 2**62
+#: of the columns for which PostgreSQL has smaller types
+_MAXIMA: Final = {"hops": MAX_HOPS, "attempts": 2**15 - 1, "size": 2**31 - 1}
+#: nested arrays and objects of a stored value; a push may have fewer, and some values are wrapped
+_MAX_DEPTH: Final = 150
+#: what parsing raises for a value that is not valid
+_ERRORS: Final = (GatepostError, ValueError, TypeError, LookupError, RecursionError)
+
+
+def check_values(table: str, row: Mapping[str, Any]) -> None:
+    """Raise Invalid if a value of a row cannot be read later. The columns and types of the row are right."""
+    for column, value in row.items():
+        if value is None:
+            continue
+        try:
+            if check := _CHECKS.get((table, column)):
+                check(value)
+            elif type(value) is int:
+                _check_number(column, value)
+        except _ERRORS:
+            raise Invalid(f"{column!r} of {table!r} is not valid: {value!r:.60}") from None
+    try:
+        _check_row(table, row)
+    except _ERRORS as error:
+        reason = error.message if isinstance(error, GatepostError) else "its columns do not fit each other"
+        raise Invalid(f"this row of {table!r} is not valid: {reason}") from None
+
+
+def _check_number(column: str, value: int) -> None:
+    is_instant = column.endswith("_at") or column in ("deadline", "rest_until")
+    maximum = MAX_INSTANT if is_instant else _MAXIMA.get(column, MAX_NUMBER)
+    if not 0 <= value <= maximum:
+        raise ValueError(value)
+
+
+def _check_filled(value: str) -> None:
+    if not value:
+        raise ValueError(value)
+
+
+def _check_data(value: str) -> None:
+    """Check JSON of a sender: as strictly as a push, so that every reader can write it as JSON again."""
+    document = strict.parse_json(value.encode(), max_depth=_MAX_DEPTH)
+    if "\\u" in value:
+        json.dumps(document, ensure_ascii=False).encode()
+        if "\\u0000" in value.replace("\\\\", ""):
+            raise ValueError(value)
+
+
+def _parse_json(value: str) -> Any:
+    """Return the value of a text; raise ValueError if it is not JSON or nested too deep."""
+    document = json.loads(value)
+    if strict.is_deeper_than(document, _MAX_DEPTH, value.count("[") + value.count("{")):
+        raise ValueError("it is nested too deep")
+    return document
+
+
+def _check_config(value: str) -> None:
+    agent_config.parse(_parse_json(value))
+
+
+def _check_row(table: str, row: Mapping[str, Any]) -> None:
+    """Raise an error if the values of a row do not fit each other."""
+    match table, row:
+        case "entities", {"name": name, "kind": kind} if name == ADMINISTRATOR and kind != EntityKind.HUMAN:
+            raise Invalid("the administrator is a human")
+        case "keys", {"kind": kind}:
+            entity = row.get("entity")
+            keys.check_scope(kind, None if entity is None else str(entity), row.get("trigger_id"))
+        case "names", {"name": name, "is_alias": True}:
+            address.check_alias(name)
+        case "names", {"name": name}:
+            address.check_name(name)
+        case "plans", {"cron": str(expression)}:
+            cron.parse(expression, row.get("zone") or "UTC")
+        case "gates", {"kind": "ci", "awaits": str(awaits)}:
+            gate.parse_ci_target(awaits)
+        case "gates", {"kind": "ci" | "command" as kind} if row.get("awaits") is None:
+            raise Invalid(f"a gate of the kind {kind!r} must say what it awaits")
+        case "steps", {"kind": kind, "body": body}:
+            runs.decode_turn(kind, body)
+        case _:
+            pass
+
+
+_CHECKS: Final[Mapping[tuple[str, str], Check]] = {
+    ("entities", "name"): address.check_name,
+    ("entities", "team"): address.check_name,
+    ("entities", "role"): address.check_name,
+    ("events", "type"): EventType,
+    ("events", "trust"): Trust,
+    ("events", "priority"): Priority,
+    ("events", "data"): _check_data,
+    ("broadcasts", "priority"): Priority,
+    ("items", "priority"): Priority,
+    ("messages", "data"): _check_data,
+    ("jobs", "payload"): _parse_json,
+    ("idempotency_keys", "body"): _parse_json,
+    ("agents", "config"): _check_config,
+    ("goals", "priority"): goal.check_priority,
+    ("minds", "summaries"): msgspec.json.Decoder(list[str]).decode,
+    ("runs", "limit_reached"): RunLimit,
+    ("calls", "result"): _parse_json,
+    ("gates", "event_type"): EventType,
+    ("decisions", "options"): msgspec.json.Decoder(list[tuple[str, str, str]]).decode,
+    ("decisions", "urgency"): Priority,
+    ("triggers", "name"): trigger.check_name,
+    ("triggers", "provider"): trigger.Provider,
+    ("triggers", "scheme"): Scheme,
+    ("triggers", "secret"): _check_filled,
+    ("triggers", "target"): address.parse,
+}
