@@ -1,8 +1,8 @@
 """
 Inboxes with a long past: copies of one pushed event, made inside the database because a million pushes take minutes.
 
-The copies differ in arrival, id, key and source. A `Shape` says whom they are from, since a claim shares its batch
-between sources and has to look for them.
+The copies differ in arrival, id, key and source. A `BacklogShape` says whom they are from, since a claim shares its
+batch between sources and has to look for them.
 """
 
 import time

@@ -46,7 +46,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
 
 class Inserts:
     def __init__(self, raw: RawPostgres, final_statement: bytes | None = None) -> None:
-        """With `last`, that statement is run before every commit."""
+        """`final_statement`, if given, is run before every commit."""
         self._db = raw.db
         self._final_statement = final_statement
         self._event = read_newest_row(raw, "events")

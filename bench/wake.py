@@ -1,9 +1,9 @@
 """
 From a push in one process until another process holds the event, which is to say has claimed it, durably.
 
-Both are event loops as a gateway has them: one awaits `store.run(intake.push_all, ...)`, its bell rings through the
-transport, the other hears the ring and awaits `store.run(inbox.claim, ...)`. The clock starts before the push and stops
-when the claim is answered; the ack comes after it. Events come one at a time, and a turn gives the median.
+Both are event loops as a gateway has them: one awaits `store.run(push.push_all, ...)`, its signal goes through the
+transport, the other receives the signal and awaits `store.run(inbox.claim, ...)`. The clock starts before the push and
+stops when the claim is answered; the ack comes after it. Events come one at a time, and a turn gives the median.
 
 The floors are the same way without us: a datagram from one event loop to another and its answer, of which nobody stores
 anything; and the database by hand, which stores everything and checks nothing. On PostgreSQL that is the rows of a push
@@ -41,7 +41,7 @@ from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 
 READER: Final = _fixtures.get_agent_name(0)
-#: about what a ring with its event takes
+#: about what a signal with its event takes
 _DATAGRAM: Final = b"x" * 600
 
 _NOTIFY: Final = b"NOTIFY bench"

@@ -118,7 +118,7 @@ async def open_courier_setup(kind: str, server_url: str, folder: Path) -> AsyncI
 
 
 async def _open_signalling_store(stack: AsyncExitStack, url: str, transport: Transport) -> Store:
-    """A store that rings by a transport, as a gateway's does."""
+    """A store that signals by a transport, as a gateway's does."""
 
     def send_signals(signals: Sequence[Signal]) -> None:
         transport.send(signals)

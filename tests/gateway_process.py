@@ -1,6 +1,6 @@
 """
-What lies between a client and a gateway in the tests: a real gateway as a process of its own (`Running`), and a wire
-that loses what it is told to lose (`Wire`).
+What lies between a client and a gateway in the tests: a real gateway as a process of its own (`GatewayProcess`), and a
+proxy that loses what it is told to lose (`LossyProxy`).
 """
 
 import asyncio

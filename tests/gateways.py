@@ -1,8 +1,8 @@
 """
-Gateways to test with: in process without a socket (`gateway`), and over a real one (`served`).
+Gateways to test with: in process without a socket (`open_gateway`), and over a real one (`serve_gateway`).
 
-Each has a store and an exchange of its own, as a process would; give two of them the same URL and they are two gateways
-of one installation. Time is the machine's, unless a test brings a clock.
+Each has a store and a signal bus of its own, as a process would; give two of them the same URL and they are two
+gateways of one installation. Time is the machine's, unless a test brings a clock.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ from gatepost.runtime.signal_bus import SignalBus
 
 #: seconds after which what was waited for is missing
 WAIT_TIMEOUT: Final = 30.0
-#: seconds after which a lost ring is made up for
+#: seconds after which a lost signal is made up for
 POLL_INTERVAL: Final = 0.02
 JWT_SECRET: Final = "a secret of at least thirty-two bytes"
 TOKEN_RULES: Final = TokenRules(secret=JWT_SECRET)
@@ -53,7 +53,7 @@ CONNECTION_LIMITS: Final = ConnectionLimits()
 
 
 class LossyBus(SignalBus):
-    """An exchange that loses some of its signals, here and to others."""
+    """A signal bus that loses some of its signals, here and to others."""
 
     def __init__(self, transport: Transport | None, loss_rate: float, seed: int) -> None:
         super().__init__(transport)
@@ -112,7 +112,7 @@ async def open_gateway(
     run_lifespan: bool = True,
     clock: Clock | None = None,
 ) -> AsyncIterator[Gateway]:
-    """A gateway on a store; unless it is `live`, its application is for a server to start."""
+    """A gateway on a store; without `run_lifespan`, its application is for a server to start."""
     bus = LossyBus(transport, loss_rate, seed=1)
     store = open_store(url, clock=clock, signal_sink=bus.on_commit, limits=limits)
     streams = streams or LiveStreams()
@@ -172,7 +172,7 @@ def list_operations() -> Mapping[str, Mapping[str, Any]]:
 
 @asynccontextmanager
 async def _poll_live_streams(streams: LiveStreams) -> AsyncIterator[None]:
-    """While entered, what rings were lost for is looked for, as a gateway's duties do."""
+    """While entered, look for what signals were lost for, as a gateway's duties do."""
 
     async def poll() -> None:
         while True:

@@ -48,7 +48,7 @@ class LinkedGateway:
 async def open_linked_gateway(
     url: str, home: Path, transport: Transport, *, interval: str
 ) -> AsyncIterator[LinkedGateway]:
-    """A gateway on a store; `interval` is after how long it looks for what it heard no ring of."""
+    """A gateway on a store; `interval` is after how long it looks for what it heard no signal of."""
     environ = {"GATEPOST_HOME": str(home), "GATEPOST_STORE": url, "GATEPOST_JANITOR__INTERVAL": interval}
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as monkeypatch:

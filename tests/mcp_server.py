@@ -1,6 +1,6 @@
 """
 An MCP server to test with. `python tests/mcp_server.py LOG` speaks on stdin and stdout and notes in the file that it
-was started; `served()` serves the same tools over HTTP on a port of this machine, in a thread.
+was started; `serve_tools()` serves the same tools over HTTP on a port of this machine, in a thread.
 """
 
 import asyncio

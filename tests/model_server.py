@@ -5,10 +5,10 @@ test wants, in words or tool calls, streamed or not, whole or broken.
 A script is a function from what was asked to an answer. An answer is a part, or several in a row. The server runs in
 threads of its own, so any loop and any process may talk to it.
 
-    def script(asked: Asked) -> Answer:
-        if asked.results:                                   # what came back from the tools just used
+    def script(request: CompletionRequest) -> Answer:
+        if request.tool_results:                            # what came back from the tools just used
             return Say("Responded to Husam about the meeting. Nothing is pending.")
-        assert "enter_space" in asked.tools
+        assert "enter_space" in request.tool_names
         return [
             Say("I will tell them. "),
             Use("enter_space", {"spaceId": "family"}),      # arguments are streamed in pieces
@@ -18,11 +18,11 @@ threads of its own, so any loop and any process may talk to it.
     with ModelServer(script) as server:
         config = ModelChoice(name="openai:gpt-test", base_url=server.url)
         ...
-        await server.heard(2)                               # until it was asked twice
-        assert server.asked[0].inbox.startswith("INBOX (1 event")
+        await server.wait_for_requests(2)                   # until it was asked twice
+        assert server.requests[0].inbox.startswith("INBOX (1 event")
 
-    gate = Gate()                                           # the server stops here until the test opens it
-    script = in_turn(rate_limited(7), [Say("Hel"), gate, Say("lo")], [Say("Hel"), Cut()], Fail(500), Use("skip"))
+    pause = PausePoint()                                    # the server stops here until the test opens it
+    script = follow_script(rate_limit_error(7), [Say("Hel"), pause, Say("lo")], [Say("Hel"), Cut()], Fail(500))
 
 A script that raises (also by `assert`) answers 500, and leaving the `with` raises what it raised.
 """

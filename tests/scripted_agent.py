@@ -71,7 +71,7 @@ class ScriptedAgent:
     def __init__(
         self, kit: Kit, reply_function: ReplyFunction, config: AgentConfig | None = None, *, is_prepared: bool = False
     ) -> None:
-        """`furnished` when all of them are there already."""
+        """`is_prepared` if all of them are there already."""
         self.kit = kit
         self.store = kit.store
         self.model = CallbackModel(reply_function)

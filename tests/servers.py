@@ -111,7 +111,7 @@ class Postgres:
         self._send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """SIGCONT after `stop()`."""
+        """SIGCONT after `pause()`."""
         self._send_signal(signal.SIGCONT)
 
     def restart(self) -> None:

@@ -28,7 +28,7 @@ class WebhookSender:
     extra_headers: Mapping[str, str] = field(default_factory=dict)
 
     def build_headers(self, body: bytes, sent_at: Instant, **overrides: str) -> dict[str, str]:
-        """What goes along with a body that is sent then; `more` has _ for -."""
+        """What goes along with a body that is sent then; `overrides` are headers, with _ for -."""
         header_map = {name.replace("_", "-"): value for name, value in overrides.items()}
         return (
             {"Content-Type": "application/json", **self.extra_headers}

@@ -159,15 +159,15 @@ def _check_reads(query: RunQuery, folder: Path, journals: dict[str, list[Journal
 
 def _check_signals(query: RunQuery, folder: Path, journals: dict[str, list[JournalEntry]], killed: set[str]) -> None:
     stored_ids = {event for [event] in query("SELECT id FROM events")}
-    for life, entries in journal.read_journals(folder, "rings").items():
+    for life, entries in journal.read_journals(folder, "signals").items():
         signal_counts = Counter((entry["event"], entry["recipient"]) for entry in entries)
-        assert {event for event, _ in signal_counts} <= stored_ids, f"{life} rang for what is not there"
-        assert max(signal_counts.values(), default=1) == 1, f"{life} rang twice for the same"
+        assert {event for event, _ in signal_counts} <= stored_ids, f"{life} signalled what is not there"
+        assert max(signal_counts.values(), default=1) == 1, f"{life} signalled the same twice"
         if life in killed:
             continue
         for answer in journals[life]:
             if answer["word"] == "answered" and not answer["repeated"]:
                 for recipient, event in answer["events"].items():
                     assert (event, recipient) in signal_counts or (event, "*") in signal_counts, (
-                        f"{answer} did not ring"
+                        f"{answer} sent no signal"
                     )

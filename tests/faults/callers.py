@@ -20,7 +20,7 @@ class ConnectionLost(Exception):
 
 
 class Caller:
-    """One connection, one request at a time; after `Lost` the next request connects anew."""
+    """One connection, one request at a time; after `ConnectionLost` the next request connects anew."""
 
     def __init__(self, port: int, key: str) -> None:
         self._port = port

@@ -1,8 +1,8 @@
 """
 The named points of a writing transaction: before and after everything that is asked of the connection, before and
-after the bell, before and after the answers.
+after the signals, before and after the answers.
 
-`watch` puts itself between a store and its connections without changing either; whoever is told of the points may
+`watch_store` puts itself between a store and its connections without changing either; whoever is told of the points may
 note them, or die at one.
 """
 
@@ -90,9 +90,9 @@ def watch_store(store: ThreadedStore, on_point: PointHandler) -> None:
         return WatchedConnection(connection, on_point) if writes else connection
 
     def send_watched_signals(signals: Sequence[Signal]) -> None:
-        on_point("before bell")
+        on_point("before signals")
         send_signals(signals)
-        on_point("after bell")
+        on_point("after signals")
 
     def handle_outcomes(pairs: Sequence[tuple[PendingCall, CallOutcome]]) -> None:
         on_point("before answer")

@@ -55,7 +55,7 @@ class GuardedGateway:
         max_files: int | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        """`files` is how many it may have open at most."""
+        """`max_files` is how many files it may have open at most."""
         home.mkdir(mode=0o700)
         self._max_files = max_files
         self.home = home

@@ -2,8 +2,8 @@
 What a process writes down about itself, because it may be killed at any moment: a line before each call and one after.
 
 A line is one `write` to a file opened for appending, so a killed process leaves whole lines only. The page cache
-outlives the process; a log that stands for a reader's output (`sync`) is flushed to disk all the same, as a reader's
-would be.
+outlives the process; a log that stands for a reader's output (`is_synced`) is flushed to disk all the same, as a
+reader's would be.
 """
 
 import json

@@ -49,14 +49,14 @@ class JournaledClient:
         self._life = life
         self._journal = Journal(folder / f"{life}.journal")
         self._log = Journal(folder / f"{life}.log", is_synced=True)
-        self._signals = Journal(folder / f"{life}.rings")
+        self._signals = Journal(folder / f"{life}.signals")
         self.answer_count = 0
 
     def record_signals(self, signals: Sequence[Signal]) -> None:
-        """The bell of the store, if this is its last clerk."""
+        """The signal sink of the store, if this is its last clerk."""
         self._signals.write_all(
             [
-                {"word": "rang", "event": signal.event.id if signal.event else None, "recipient": signal.recipient}
+                {"word": "signalled", "event": signal.event.id if signal.event else None, "recipient": signal.recipient}
                 for signal in signals
             ]
         )

@@ -1,6 +1,7 @@
 """
-Lives that keep a store busy: `load` pushes and drains without end, `crowd` is many callers some of whom fail,
-`besieged` never gives up, `quarrel` does everything at once to the same few rows, in every order.
+Processes that keep a store busy: `run_load` pushes and drains without end, `run_crowd` is many callers some of whom
+fail, `run_persistent_callers` never gives up, `run_conflicting_writes` does everything at once to the same few rows, in
+every order.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from tests.faults.journaled_client import JournaledClient, build_push, fail_then
 async def run_load(
     client: JournaledClient, life: str, *, on_warm: Callable[[], None], stop: threading.Event, answers: int = 20
 ) -> None:
-    """Push and drain until told to stop; call `warm` when the first answers are there, so many."""
+    """Push and drain until told to stop; call `on_warm` when the first answers are there, so many."""
     warm_event = asyncio.Event()
 
     def run_on_thread() -> None:
@@ -123,8 +124,8 @@ async def run_persistent_callers(
     on_warm: Callable[[], None],
 ) -> None:
     """
-    Callers who push, each until it is answered, whatever happens to the store. Whenever this is `asked`, call `warm`
-    after as many answers as there are callers, three times over.
+    Callers who push, each until it is answered, whatever happens to the store. Whenever `request_event` is set, call
+    `on_warm` after as many answers as there are callers, three times over.
     """
     answer_targets: list[int] = []
 

@@ -28,7 +28,7 @@ class CommitCut(Enum):
 
 class Proxy:
     def __init__(self, url: str, decide_cut: Callable[[], CommitCut] = lambda: CommitCut.NONE) -> None:
-        """Listen for clients of this server; `at_commit` is asked at each COMMIT what to do with it."""
+        """Listen for clients of this server; `decide_cut` is asked at each COMMIT what to do with it."""
         parts = urlsplit(url)
         assert parts.port is not None
         self._server = ("127.0.0.1", parts.port)

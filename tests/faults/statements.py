@@ -26,7 +26,7 @@ READ_VERSION = "SELECT version FROM schema_version"
 
 @contextmanager
 def observe_statements(on_statement: Callable[[str], None]) -> Iterator[None]:
-    """Call `visit` before each statement of every connection that is made meanwhile."""
+    """Call `on_statement` before each statement of every connection that is made meanwhile."""
 
     class Sqlite(sqlite3.Connection):
         def execute(self, statement: str, *args: Any) -> sqlite3.Cursor:

@@ -109,7 +109,7 @@ async def test_a_bad_one_among_good_ones_fails_alone(crew_url: str) -> None:
 
 
 async def test_one_that_keeps_colliding_fails_alone(crew_url: str) -> None:
-    """Its neighbours are not kept from the disk by it, and ring once, however often they were run."""
+    """Its neighbours are not kept from the disk by it, and signal once, however often they were run."""
     signals: list[Signal] = []
 
     def collide(tx: Transaction, push: Push) -> None:

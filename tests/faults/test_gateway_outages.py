@@ -3,7 +3,7 @@ What a gateway stands on goes away and comes back, under load: Redis, NATS, Post
 
 Two gateways share a store. Callers write through the first and are never hung up on; watchers read the same from both,
 each on one connection from the beginning to the end. Neither gateway is started again. While there is no transport, the
-second hears no ring, and its watcher sees everything all the same, a little later.
+second hears no signal, and its watcher sees everything all the same, a little later.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """
-Rings that are lost on purpose. Somebody writes and rings nobody, as a process does that dies after its commit; and the
-gateways hear nothing of each other. Each of them notices within an interval all the same, and wakes whoever waits.
+Signals that are lost on purpose. Somebody writes and signals nobody, as a process does that dies after its commit; and
+the gateways hear nothing of each other. Each of them notices within an interval all the same, and wakes whoever waits.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ async def gateways(store_url: str, tmp_path: Path) -> AsyncIterator[list[LinkedG
 
 @pytest.fixture
 def silent_store(store_url: str, gateways: list[LinkedGateway]) -> Iterator[Store]:
-    """The same store, for whoever rings nobody."""
+    """The same store, for whoever signals nobody."""
     with closing(open_store(store_url)) as store:
         yield store
 
@@ -68,7 +68,7 @@ async def test_a_ring_that_was_lost_is_made_up_for_within_an_interval(
 
 
 async def count_rounds_until(gateway: LinkedGateway, listener: RecordingListener, name: str) -> int:
-    """How many rounds a gateway has done when somebody's ring is heard there."""
+    """How many rounds a gateway has done when somebody's signal is heard there."""
     await listener.wait_for(name)
     return gateway.duties["reminder"].rounds
 

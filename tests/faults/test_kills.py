@@ -14,16 +14,16 @@ from tests.faults.worker_process import WorkerProcess
 
 #: what each way to write must pass besides its statements
 REQUIRED_POINTS = {
-    "sync": {"begin", "accounts/add", "commit", "bell"},
-    "group": {"begin", "savepoint", "release", "rollback_to", "accounts/add", "commit", "bell", "answer"},
+    "sync": {"begin", "accounts/add", "commit", "signals"},
+    "group": {"begin", "savepoint", "release", "rollback_to", "accounts/add", "commit", "signals", "answer"},
 }
 
 
 def test_a_writer_is_killed_at_every_point_it_passes(crew_url: str, tmp_path: Path) -> None:
     """
-    Before and after everything it asks of its connection, the bell and the answers. At night at every time it passes,
-    else at the first, around the commit also at the second; and then a group of verbs only there, or where a single
-    verb does not pass.
+    Before and after everything it asks of its connection, the signals and the answers. At night at every time it
+    passes, else at the first, around the commit also at the second; and then a group of verbs only there, or where a
+    single verb does not pass.
     """
     killed_lives: list[str] = []
     known_points: set[str] = set()

@@ -123,7 +123,7 @@ class SignalScenario:
             await asyncio.sleep(0.002)  # the pace of the load: nothing is waited for
 
     async def wait_for_new_signals(self) -> None:
-        """Return when something was heard that was not yet said, rings as well as frames."""
+        """Return when something was heard that was not yet said, signals as well as frames."""
         old_count = self.sent_count
         await self.recording_listener.wait_until(
             lambda listener: any(int(signal[0]) > old_count for signal in listener.signals[-50:])

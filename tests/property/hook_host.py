@@ -54,7 +54,7 @@ class Countdown:
 
 
 class WatchedObject:
-    """An object some of whose methods are steps; `inner` is what else is watched in what they yield."""
+    """An object some of whose methods are steps, also of what its `drain` and `settle_unproved` yield."""
 
     def __init__(self, target: Any, countdown: Countdown, *step_names: str) -> None:
         self._target = target

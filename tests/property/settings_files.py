@@ -50,7 +50,7 @@ def _build_groups(entries: st.SearchStrategy[dict[str, Any]], *, is_flat: bool) 
 
 
 def build_values(events: list[str], *, is_flat: bool, with_old: bool) -> st.SearchStrategy[dict[str, Any]]:
-    """What a settings file says: anything, and perhaps hooks of others, and `older` ones of ours."""
+    """What a settings file says: anything, and perhaps hooks of others, and `with_old` older ones of ours."""
     entries = _other_entries | _old_entries if with_old else _other_entries
     hooks = st.dictionaries(
         st.sampled_from([*events, "PreToolUse"]), _build_groups(entries, is_flat=is_flat), max_size=4

@@ -29,7 +29,7 @@ hosts = st.sampled_from(HOSTS)
 def settings_texts(
     draw: st.DrawFn, *, with_old: bool = False, with_comments: bool = True, is_host_readable: bool = False
 ) -> tuple[str, dict[str, Any], str]:
-    """A host, what its settings file says, and how that is written; if `loaded`, so that the host itself reads it."""
+    """A host, what its settings file says, and how that is written: with `is_host_readable` as the host reads it."""
     host = draw(hosts)
     value = draw(
         build_values(

@@ -150,11 +150,11 @@ async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) 
     assert kit.store.query(budgets.count_spending, number.number, midnight - DAY) == Spending(tokens=412, cycles=1)
 
 
-@pytest.mark.parametrize("is_ring_lost", [False, True], ids=["timer", "janitor"])
-async def test_a_household_wakes_it_when_the_period_ends_and_does_not_spin(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, is_ring_lost: bool
+@pytest.mark.parametrize("is_signal_lost", [False, True], ids=["timer", "janitor"])
+async def test_a_worker_wakes_it_when_the_period_ends_and_does_not_spin(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, is_signal_lost: bool
 ) -> None:
-    """By the timer of the supervisor, or (`lost`) by the janitor of a process that knows of no timer."""
+    """By the timer of the supervisor, or (`is_signal_lost`) by the janitor of a process that knows of no timer."""
     model_asked = asyncio.Event()
 
     def respond(request: ChatRequest, replies: int) -> ModelReply:
@@ -180,16 +180,16 @@ async def test_a_household_wakes_it_when_the_period_ends_and_does_not_spin(
         assert (len(agent.model.requests), waits) == (1, [3_600.0])
         kit.clock.advance(HOUR)
         model_asked.clear()
-        if not is_ring_lost:
+        if not is_signal_lost:
             supervisor.enqueue("ana")
             await supervisor.wait_until_idle()
-    if is_ring_lost:
+    if is_signal_lost:
         async with (
             bus.open(),
             run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker,
             asyncio.timeout(30),
         ):
-            await model_asked.wait()  # the janitor's first round rings
+            await model_asked.wait()  # the janitor's first round signals
             await worker.supervisor.wait_until_idle()
     assert len(agent.model.requests) == 2
     assert set(agent.list_item_states().values()) == {ItemState.DELIVERED}

@@ -62,7 +62,7 @@ async def test_what_is_pushed_is_in_the_spool_then_shown_once_and_only_then_deli
 async def test_what_the_transport_lost_is_found_by_asking_the_store(
     courier_setup: CourierSetup, sessions: GuestSessions, tmp_path: Path
 ) -> None:
-    with closing(open_store(f"sqlite:///{tmp_path}/road.db")) as silent_store:  # whoever uses it rings nobody
+    with closing(open_store(f"sqlite:///{tmp_path}/road.db")) as silent_store:  # whoever uses it signals nobody
         async with run_courier(courier_setup, sessions, open_subscription=SilentSubscription) as courier_run:
             carried_event = courier_setup.push(courier_setup.ann, content="by whatever road")
             lost_events = [

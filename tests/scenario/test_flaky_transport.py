@@ -2,7 +2,7 @@
 What becomes of a day's work does not depend on the transport.
 
 Two gateways share a store, and between them is a transport that loses, repeats and reorders. People and services write
-at both; agents live at one or the other and look into their inbox when it rings, and only then. The same work is done
+at both; agents live at one or the other and look into their inbox at a signal, and only then. The same work is done
 once undisturbed, and then again and again with trouble: every space ends with the same messages, and every agent was
 given the same things, each exactly once.
 """
@@ -56,8 +56,9 @@ class DayOutcome:
 
 class PollingAgent:
     """
-    Sleeps until it hears a ring for itself, takes what waits, and sleeps again. Who is asked in a space answers there,
-    and cleo passes on to dina what she is told. One that lives at two gateways is two of these, who share an inbox.
+    Sleeps until it hears a signal for itself, takes what waits, and sleeps again. Who is asked in a space answers
+    there, and cleo passes on to dina what she is told. One that lives at two gateways is two of these, who share an
+    inbox.
     """
 
     def __init__(self, name: str, gateway: LinkedGateway, on_rest: Callable[[], None]) -> None:

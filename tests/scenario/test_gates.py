@@ -1,4 +1,4 @@
-"""What keeps residents from stopping, and what lets them go: in cycles, in a household, and in a whole gateway."""
+"""What keeps residents from stopping, and what lets them go: in cycles, in a worker, and in a whole gateway."""
 
 import asyncio
 import json
@@ -401,7 +401,7 @@ class TestKeeping:
     async def test_a_household_ends_what_is_over_and_tells_of_answers(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """It would sleep for an hour; the rings of what comes are all there is to wake it."""
+        """It would sleep for an hour; the signals of what comes are all there is to wake it."""
         monkeypatch.setattr(gate_deadlines, "MAX_WAIT", 3_600.0)
         prepare_store(kit)
         bus = SignalBus()

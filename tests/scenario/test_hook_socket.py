@@ -126,7 +126,7 @@ class WaitingHandler:
     """A handler that waits until it is told not to."""
 
     def __init__(self, count: int = 1) -> None:
-        """`all` is set when as many chains wait."""
+        """`all_waiting` is set when as many chains wait."""
         self.all_waiting = asyncio.Event()
         self.is_done = False
         self._missing_sessions = {f"s-{number}" for number in range(count)}

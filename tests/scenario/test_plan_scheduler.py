@@ -261,7 +261,7 @@ async def test_it_says_when_to_look_again_and_writes_only_when_something_is_due(
 
 
 async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would sleep for an hour; the rings of what is set, and of what fires, are all there is to wait for."""
+    """It would sleep for an hour; the signals of what is set, and of what fires, are all there is to wait for."""
     monkeypatch.setattr(plan_scheduler, "MAX_WAIT", 3_600.0)
     AppCluster(kit)
     bus = SignalBus()

@@ -263,7 +263,7 @@ async def test_an_empty_or_stale_ring_never_calls_the_model(kit: Kit) -> None:
 async def test_one_whose_cycle_breaks_is_tried_again_at_one_time_only(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However often it rings: else every ring would begin a chain of tries of its own."""
+    """However often it is signalled: else every signal would begin a chain of tries of its own."""
     agent = ScriptedAgent(kit, reply_done)
     agent.push("hello")
     loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()

@@ -1,6 +1,6 @@
 """
 Live streams: whoever reads one sees everything once and in order, however often it leaves, wherever it comes back, and
-whichever rings are lost.
+whichever signals are lost.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ DISCONNECT_COUNTS: Final = {kind: 200 if NIGHTLY or kind == "space" else 20 for 
 
 @pytest.fixture
 async def gateways(url: str) -> AsyncIterator[list[Gateway]]:
-    """Two gateways of one installation that lose a third of the rings."""
+    """Two gateways of one installation that lose a third of the signals."""
     async with AsyncExitStack() as stack:
         gateways, network = [], MemoryBus()
         for _ in range(2):
@@ -51,7 +51,7 @@ async def gateways(url: str) -> AsyncIterator[list[Gateway]]:
 
 @pytest.fixture
 async def deaf_gateway(url: str) -> AsyncIterator[Gateway]:
-    """A gateway that hears no ring at all."""
+    """A gateway that hears no signal at all."""
     async with open_gateway(url, loss_rate=1.0) as deaf_gateway:
         create_entities(deaf_gateway.store)
         yield deaf_gateway
@@ -212,7 +212,7 @@ async def read_until(stream: StreamListener, event: str) -> list[StreamFrame]:
 
 @pytest.mark.parametrize("path", [SPACE_STREAM, "/api/stream?space=q4-report&inbox=analyst"])
 async def test_who_is_removed_reads_nothing_more(path: str, deaf_gateway: Gateway) -> None:
-    """No ring is heard here: the stream ends all the same, before anything more is shown."""
+    """No signal is heard here: the stream ends all the same, before anything more is shown."""
     key = deaf_gateway.create_key("agent", "analyst")
     async with await deaf_gateway.open_stream(path, x_secret_key=key) as stream:
         await post_message(deaf_gateway, "for the analyst")
@@ -270,7 +270,7 @@ async def test_a_stream_of_all_spaces_follows_who_is_in_which(path: str, url: st
 
 
 async def test_who_is_removed_from_one_of_all_spaces_may_come_back_for_the_others(deaf_gateway: Gateway) -> None:
-    """Here no ring is heard: the page itself says that it is not for this reader any more."""
+    """Here no signal is heard: the page itself says that it is not for this reader any more."""
     key = deaf_gateway.create_key("agent", "analyst")
     async with await deaf_gateway.open_stream("/api/stream", x_secret_key=key) as stream:
         await read_until(stream, "connected")

@@ -77,7 +77,7 @@ class TestAsking:
         )
         assert (len(list_decision_items(ctx, "bob")), list_decision_items(ctx, "ann")) == (1, [])
         assert {"decision:" + decision.id, "gate:" + decision.gate} <= {
-            ring.recipient for ring in ctx.signal_sink.signals
+            signal.recipient for signal in ctx.signal_sink.signals
         }
         assert ctx.is_balanced()
 
@@ -300,7 +300,7 @@ class TestAnswering:
     ("reply", "outcome"),
     [({"option": "yes"}, "answered"), ({"reject": True}, "rejected"), ({"text": "hm", "again": True}, "again")],
 )
-def test_an_answer_leaves_an_errand_where_a_command_waits_for_it(kit: Kit, reply: dict[str, Any], outcome: str) -> None:
+def test_an_answer_leaves_a_job_where_a_command_waits_for_it(kit: Kit, reply: dict[str, Any], outcome: str) -> None:
     ctx = StoreContext(kit)
     store = kit.open(limits=Limits(on_answer=True))
     decision = store.call(decisions.ask, build_question(free_text=True), by="ann")

@@ -1,4 +1,4 @@
-"""Background duties: leases, errands, the janitor, and the loop they share."""
+"""Background duties: leases, jobs, the janitor, and the loop they share."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -70,7 +70,7 @@ class TestLeases:
 
 
 class TestJobs:
-    def test_an_errand_is_kept_if_and_only_if_the_verb_was(self, kit: Kit, store: Store) -> None:
+    def test_a_job_is_kept_if_and_only_if_the_verb_was(self, kit: Kit, store: Store) -> None:
         def add_and_fail(tx: Transaction) -> None:
             jobs.add(tx, "send", {"to": "x"})
             raise Conflict("no")

@@ -71,7 +71,7 @@ class TestClaiming:
         claim = ctx.take_claim()
         ctx.signal_sink.clear()
         assert ctx.release(claim) == 1
-        assert [(ring.recipient, ring.cause) for ring in ctx.signal_sink.signals] == [("ann", "release")]
+        assert [(signal.recipient, signal.cause) for signal in ctx.signal_sink.signals] == [("ann", "release")]
         assert list_contents(ctx.claim()) == ["tea"]
 
     def test_what_fails_too_often_of_its_own_is_dead(self, ctx: StoreContext) -> None:
@@ -107,7 +107,7 @@ class TestClaiming:
         ctx.clock.advance(MINUTE)
         ctx.signal_sink.clear()
         assert ctx.store.call(maintenance.lapse_claims) == 1
-        assert [(ring.recipient, ring.cause) for ring in ctx.signal_sink.signals] == [("ann", "lapse")]
+        assert [(signal.recipient, signal.cause) for signal in ctx.signal_sink.signals] == [("ann", "lapse")]
         assert ctx.list_waiting() == ["tea"]
 
     def test_a_run_keeps_its_claim_and_the_inbox(self, ctx: StoreContext) -> None:
@@ -326,7 +326,7 @@ class TestAgain:
                 None,
             )
             assert ctx.show_item(event) == item
-        causes = [(ring.cause, ring.event and ring.event.expires_at) for ring in ctx.signal_sink.signals]
+        causes = [(signal.cause, signal.event and signal.event.expires_at) for signal in ctx.signal_sink.signals]
         assert causes == [("replay", None)] * 3
         assert ctx.list_waiting() == ["dead", "late", "away"]
         assert ctx.is_balanced()

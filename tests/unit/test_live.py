@@ -1,4 +1,4 @@
-"""The hub: no gap, no repeat, and nobody waits for the slow."""
+"""Live streams: no gap, no repeat, and nobody waits for the slow."""
 
 import asyncio
 import random
@@ -80,7 +80,7 @@ async def test_readers_that_come_and_go_at_random_see_each_entry_once(streams: L
     async def write() -> None:
         while len(fake_topic.entries) < total:
             fake_topic.add(random_.randrange(4))
-            if random_.random() < 0.5:  # half of the rings are lost
+            if random_.random() < 0.5:  # half of the signals are lost
                 streams.on_signal(Signal("space:q4", "space_message"))
             await asyncio.sleep(0)
         streams.wake()
@@ -282,5 +282,5 @@ async def test_news_of_rights_is_passed_on(streams: LiveStreams, signal: Signal)
 async def wait_until(condition: Callable[[], bool]) -> None:
     """Let the loop turn until something is so."""
     async with asyncio.timeout(TIMEOUT):
-        while not condition():  # noqa: ASYNC110 (the hub has no event for what is waited for, and every turn is short)
+        while not condition():  # noqa: ASYNC110 (there is no event for what is waited for, and every turn is short)
             await asyncio.sleep(0)

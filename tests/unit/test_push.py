@@ -287,7 +287,7 @@ class TestChains:
         kit.signal_sink.clear()
         for hops in (17, 18):
             store.call(push.push_event, build_push(str(hops), hops=hops))
-        assert [ring.wakes for ring in kit.signal_sink.signals if ring.recipient == "ann"] == [False, False]
+        assert [signal.wakes for signal in kit.signal_sink.signals if signal.recipient == "ann"] == [False, False]
         assert list_texts(store) == ["16", "17", "18"]
         [alert] = list_waiting(store, "admin")
         assert (alert.event.type, alert.event.priority, alert.event.trust) == (

@@ -165,7 +165,7 @@ class TestPosting:
             "analyst": 1,
         }
         assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
-        signals = [(ring.recipient, ring.cause) for ring in kit.signal_sink.clear()]
+        signals = [(signal.recipient, signal.cause) for signal in kit.signal_sink.clear()]
         assert sorted(signals[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
 
     def test_the_event_says_all_that_the_wire_needs(self, store: Store) -> None:
@@ -199,7 +199,7 @@ class TestPosting:
 
     def test_a_chain_that_is_too_long_does_not_wake(self, kit: Kit, store: Store) -> None:
         store.call(spaces.post, "alpha", sender="designer", content="again", hops=17)
-        assert {ring.recipient: ring.wakes for ring in kit.signal_sink.clear()} == {
+        assert {signal.recipient: signal.wakes for signal in kit.signal_sink.clear()} == {
             "developer": False,
             "analyst": False,
             "admin": True,

@@ -39,7 +39,7 @@ def test_a_recording_bell_can_be_waited_for() -> None:
     signal_sink = RecordingSignalSink()
     thread = threading.Thread(target=signal_sink, args=([Signal("ann", "test"), Signal("bob", "test")],))
     thread.start()
-    assert [ring.recipient for ring in signal_sink.wait(lambda signals: len(signals) == 2)] == ["ann", "bob"]
+    assert [signal.recipient for signal in signal_sink.wait(lambda signals: len(signals) == 2)] == ["ann", "bob"]
     thread.join()
     assert len(signal_sink.clear()) == 2
     assert signal_sink.signals == []

@@ -104,7 +104,8 @@ async def test_what_is_genuine_is_in_the_inbox_when_it_is_answered(ctx: WebhookC
         assert event.data == {"serviceName": sender.scheme, "payload": json.loads(BODY)}
         assert event.key == f"svc:{sender.scheme}:{DELIVERY_IDS.get(sender.scheme, 'again')}"
         assert event.subject == ("issues" if sender.scheme is Scheme.GITHUB else None)
-    assert [(ring.recipient, ring.cause) for ring in ctx.kit.signal_sink.signals] == [("ana", "service")] * len(SENDERS)
+    signals = [(signal.recipient, signal.cause) for signal in ctx.kit.signal_sink.signals]
+    assert signals == [("ana", "service")] * len(SENDERS)
 
 
 async def test_a_delivery_that_comes_again_is_recognised(ctx: WebhookContext) -> None:

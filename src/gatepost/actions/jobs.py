@@ -41,7 +41,7 @@ def take(
 def complete(tx: Transaction, id: str, holder: str) -> None:
     """End a job as done; raise `Conflict` if another runner has taken it meanwhile."""
     if not jobs.finish(tx, id, holder, due_at=tx.now, ended_at=tx.now, outcome="done", error=None):
-        raise Conflict(f"the errand {id!r} went to another runner meanwhile")
+        raise Conflict(f"the job {id!r} went to another runner meanwhile")
 
 
 def fail(tx: Transaction, job: Job, holder: str, error: str, *, retry_in: Duration | None = None) -> None:

@@ -5,7 +5,7 @@ A message goes to the inbox of every other agent in the space, in the transactio
 no router and no choice. People read the space itself. Why the numbers of messages have no gaps, and why exactly the
 members get a message:
 
-- A post locks the space's row first (`spaces.take`), and takes the next number with it. Nobody else gets the row until
+- A post locks the space's row first (`spaces.lock`), and takes the next number with it. Nobody else gets the row until
   the commit; if the post fails, the number is rolled back with everything else. So numbers follow the order of the
   commits, and a reader that has seen message 7 never finds a new message 6 later.
 - Joining and leaving lock the same row. So for every message and every member it is clear which came first: an entity

@@ -20,7 +20,7 @@ PREFIXES: Final = {
     "clm": "claim",
     "trg": "trigger",
     "key": "key",
-    "err": "errand",
+    "err": "job",
     "call": "call",
     "goal": "goal",
 }

@@ -23,7 +23,7 @@ class Spooling:
         self.duty = Duty("spooling", self._round, interval=3600.0)
 
     def heard(self, signal: TransportMessage) -> None:
-        """For `Exchange.subscribed`."""
+        """For `SignalBus.subscribe`."""
         if isinstance(signal, Signal) and signal.event is not None:
             self._rings.append(signal)
             self.duty.wake()

@@ -365,7 +365,7 @@ class AuthSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     store: str = setting(STORE, "sqlite:///gatepost.db", "where the truth is kept")
-    transport: str = setting(TRANSPORT, "socket:", "what carries rings to other processes")
+    transport: str = setting(TRANSPORT, "socket:", "what carries signals to other processes")
     agent: str | None = setting(ENTITY, None, "who I am: whose inbox is meant when no address is given")
     inbox: InboxSettings = section(InboxSettings)
     limits: LimitSettings = section(LimitSettings)
