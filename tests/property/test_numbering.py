@@ -204,7 +204,7 @@ class _CountingTransaction:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._tx, name)
-        if name not in ("fetch_one", "fetch_all", "execute", "execute_many"):
+        if name not in ("fetch_one", "fetch_all", "fetch_page", "execute", "execute_many"):
             return method
 
         def count_and_call(statement: str, /, *args: Any, **parameters: Any) -> Any:

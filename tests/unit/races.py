@@ -26,7 +26,7 @@ class WatchedTransaction:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._tx, name)
-        if name not in ("fetch_one", "fetch_all", "execute", "execute_many"):
+        if name not in ("fetch_one", "fetch_all", "fetch_page", "execute", "execute_many"):
             return method
 
         def call_method(statement: str, *args: Any, **kwargs: Any) -> Any:

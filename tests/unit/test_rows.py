@@ -383,6 +383,10 @@ FIELDS = {
 }
 
 
+def test_only_statements_that_exist_are_prepared_for() -> None:
+    assert {*SAMPLES, *BEFORE, *DIFFERENT, *ONLY_POSTGRES} <= set(NAMES)
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ONLY_POSTGRES])
 def test_both_databases_give_the_same_rows(databases: Databases, name: str) -> None:
     columns = databases.shapes[name].columns
