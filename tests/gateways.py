@@ -41,6 +41,7 @@ from gatepost.gateway.office import Office
 from gatepost.ports import Clock, Model, Store, Transport
 from gatepost.runtime.admin_key import generate_secret
 from gatepost.runtime.live import LiveStreams
+from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 
 #: seconds after which what was waited for is missing
@@ -124,7 +125,7 @@ async def open_gateway(
         store.call(keys.create, kind="admin", secret=admin_key)
         app_state = build_app_state(store, bus, streams, rules)
         app = create(app_state)
-        async with bus.open(), _poll_live_streams(streams):
+        async with bus.open(), run_duties([_build_stream_duty(streams)]):
             if run_lifespan:
                 async with app.router.lifespan_context(app):
                     yield Gateway(app_state, app, admin_key)
@@ -170,20 +171,13 @@ def list_operations() -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-@asynccontextmanager
-async def _poll_live_streams(streams: LiveStreams) -> AsyncIterator[None]:
-    """While entered, look for what signals were lost for, as a gateway's duties do."""
+def _build_stream_duty(streams: LiveStreams) -> Duty:
+    """A duty that looks for what signals were lost for, as the janitor of a gateway does."""
 
-    async def poll() -> None:
-        while True:
-            await asyncio.sleep(POLL_INTERVAL)
-            streams.wake()
+    async def wake_streams() -> None:
+        streams.wake()
 
-    poll_task = asyncio.create_task(poll())
-    try:
-        yield
-    finally:
-        poll_task.cancel()
+    return Duty("streams", wake_streams, interval=POLL_INTERVAL)
 
 
 def create_entities(store: Store) -> None:
@@ -300,11 +294,22 @@ class StreamListener:
 
 
 class QuickServer(uvicorn.Server):
-    """Stops when it is told to: the usual one looks ten times a second, and then waits for those who are not there."""
+    """
+    Stops as soon as `request_exit` is called: the usual one looks ten times a second whether it should, and then waits
+    for those who are not there.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._exit_requested = asyncio.Event()
+
+    def request_exit(self) -> None:
+        self.should_exit = True
+        self._exit_requested.set()
 
     async def main_loop(self) -> None:
-        while not await self.on_tick(0):  # noqa: ASYNC110 (what tells it to is a flag)
-            await asyncio.sleep(0.01)
+        await self.on_tick(0)  # sets the headers of every answer
+        await self._exit_requested.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.server_state.connections or self.server_state.tasks:
@@ -332,7 +337,7 @@ class GatewayThread(threading.Thread):
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)  # as full as soon on every machine
         self._ready_event = threading.Event()
-        self.uvicorn: uvicorn.Server | None = None
+        self.uvicorn: QuickServer | None = None
         self._error: BaseException | None = None
         self.port: int = self._socket.getsockname()[1]
         self.start()
@@ -378,8 +383,8 @@ class GatewayThread(threading.Thread):
 
     def stop(self) -> None:
         if self.uvicorn is not None:
-            self.uvicorn.should_exit = True
             with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self.uvicorn.request_exit)
                 self.loop.call_soon_threadsafe(self.gateway.app_state.hub.end)
         self.join(WAIT_TIMEOUT)
         assert not self.is_alive(), "the gateway does not stop"
@@ -389,7 +394,7 @@ class GatewayThread(threading.Thread):
 def serve_gateway(
     url: str, *, connections: ConnectionLimits = CONNECTION_LIMITS, **options: Any
 ) -> Iterator[GatewayThread]:
-    """A gateway on a real socket; options as for `gateway`."""
+    """A gateway on a real socket; options as for `open_gateway`."""
     gateway_thread = GatewayThread(url, connections, options)
     try:
         yield gateway_thread

@@ -10,6 +10,7 @@ However the test process ends, nothing is left behind: a small guard process hol
 the pipe closes it kills the server and removes the folder.
 """
 
+import asyncio
 import os
 import pwd
 import random
@@ -21,7 +22,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
@@ -254,3 +255,15 @@ def wait_until(condition: Callable[[], bool], description: str) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {WAIT_TIMEOUT:.0f} s in vain until {description}")
         time.sleep(0.005)
+
+
+async def wait_until_async(
+    condition: Callable[[], Awaitable[object]], description: str, *, seconds: float = WAIT_TIMEOUT
+) -> None:
+    """Ask until it is so, without holding up a loop: another process sends no signal for what it does."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not await condition():  # noqa: ASYNC110 (nothing here is told when it is so)
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise TimeoutError(f"waited {seconds:.0f} s in vain until {description}") from None

@@ -15,6 +15,7 @@ from tests.compiler import compile_c
 from tests.faults.callers import Caller, Watcher
 from tests.faults.guarded_gateway import START_TIMEOUT, GuardedGateway, create_crew_and_space
 from tests.gateways import StreamFrame
+from tests.servers import wait_until_async
 
 TWO_HOURS: Final = 2 * 3600
 
@@ -70,15 +71,15 @@ async def post(caller: Caller, path: str, body: Any) -> Any:
     return document
 
 
-async def wait_until(caller: Caller, path: str, is_true: Callable[[Any], bool]) -> Any:
+async def wait_for_document(caller: Caller, path: str, is_expected: Callable[[Any], bool]) -> None:
     """Ask again until the answer is as expected: what the janitor does in its rounds sends no signal."""
-    async with asyncio.timeout(START_TIMEOUT):
-        while True:
-            status, document = await caller.get(path)
-            assert status == 200, document
-            if is_true(document):
-                return document
-            await asyncio.sleep(0.05)
+
+    async def check_document() -> bool:
+        status, document = await caller.get(path)
+        assert status == 200, document
+        return is_expected(document)
+
+    await wait_until_async(check_document, f"{path} is as expected", seconds=START_TIMEOUT)
 
 
 async def read_stream(gateway: GuardedGateway, wanted_types: set[str], write: Callable[[], Any]) -> list[StreamFrame]:
@@ -103,7 +104,7 @@ async def step_ahead_and_back(clock: Clock, caller: Caller) -> None:
     """Let the gateway work for a while in a future that is then taken back."""
     clock.set(TWO_HOURS)
     await post(caller, "/api/plans", {"owner": "ana", "name": "ahead", "instruction": "x", "runAfter": "100 ms"})
-    await wait_until(caller, "/api/inbox/ana/peek", lambda page: page["items"])
+    await wait_for_document(caller, "/api/inbox/ana/peek", lambda page: page["items"])
     batch = await post(caller, "/api/inbox/ana/claim", {"owner": "ahead", "hold": "1h"})
     assert batch["items"]
     clock.set(0)
@@ -140,9 +141,9 @@ async def test_what_is_made_after_the_step_happens_at_its_time(
             await post(caller, "/api/inbox", {"to": "ben", "content": "short-lived", "ttl": "200 ms"})
 
         await read_stream(gateway, {"plan", "gate", "decision"}, write)
-        await wait_until(caller, "/api/inbox/ben/account", lambda account: account["expired"] == 1)
+        await wait_for_document(caller, "/api/inbox/ben/account", lambda account: account["expired"] == 1)
         # the janitor gives back what was claimed after the step
-        await wait_until(caller, "/api/inbox/ana/peek", lambda page: len(page["items"]) == 4)
+        await wait_for_document(caller, "/api/inbox/ana/peek", lambda page: len(page["items"]) == 4)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -153,4 +154,4 @@ async def test_nothing_is_stuck_after_a_restart(step: str, clock: Clock, gateway
         await caller.close()
         gateway.start()
         await post(caller, "/api/inbox", {"to": "ben", "content": "short-lived", "ttl": "100 ms"})
-        await wait_until(caller, "/api/inbox/ben/account", lambda account: account["expired"] == 1)
+        await wait_for_document(caller, "/api/inbox/ben/account", lambda account: account["expired"] == 1)

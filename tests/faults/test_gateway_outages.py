@@ -10,7 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from tests.faults.callers import Caller, Watcher
 from tests.faults.conftest import NIGHTLY
 from tests.faults.guarded_gateway import SPACE, START_TIMEOUT, GuardedGateway, create_crew_and_space, run_gateways
 from tests.gateways import StreamFrame
-from tests.servers import Postgres
+from tests.servers import Postgres, wait_until_async
 
 SERVERS: Final = {"postgres": Postgres, "redis": Redis, "nats": Nats}
 Server = Postgres | Redis | Nats
@@ -88,8 +88,10 @@ class Load:
             count = 0
             while not self._is_stopping:
                 count += 1
-                while not await write(caller, f"{name}-{count}"):  # noqa: ASYNC110 (it was told "not now")
-                    await asyncio.sleep(0.05)
+                # A gateway that answers "not now" is asked again.
+                await wait_until_async(
+                    partial(write, caller, f"{name}-{count}"), "the write was accepted", seconds=START_TIMEOUT
+                )
                 self._changed.set()
                 await asyncio.sleep(0.01)  # the pace of the load: nothing is waited for
 
@@ -207,9 +209,14 @@ class OutageScenario:
 
 
 async def wait_for_health(gateway: GuardedGateway, *, is_healthy: bool) -> None:
-    async with Caller(gateway.port, gateway.admin_key) as caller, asyncio.timeout(START_TIMEOUT):
-        while ((await caller.get("/health"))[1]["status"] == "ok") != is_healthy:  # noqa: ASYNC110 (nobody tells)
-            await asyncio.sleep(0.02)
+    async with Caller(gateway.port, gateway.admin_key) as caller:
+
+        async def has_expected_health() -> bool:
+            _, document = await caller.get("/health")
+            is_ok: bool = document["status"] == "ok"
+            return is_ok is is_healthy
+
+        await wait_until_async(has_expected_health, f"the health is as expected ({is_healthy=})", seconds=START_TIMEOUT)
 
 
 @pytest.mark.parametrize("transport", OUTAGES)

@@ -95,7 +95,7 @@ async def test_readers_that_come_and_go_at_random_see_each_entry_once(streams: L
     async def poll() -> None:
         while True:
             streams.wake()
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.001)  # the pace of the polling: nothing is waited for
 
     poll_task = asyncio.create_task(poll())
     write_task = asyncio.create_task(write())
