@@ -155,7 +155,7 @@ class TestJetStream:
 
 @pytest.mark.parametrize("courier_setup", ["redis"], indirect=True)
 class TestRedis:
-    async def test_a_ring_without_an_event_says_to_look(self, courier_setup: CourierSetup, redis: Redis) -> None:
+    async def test_a_signal_without_an_event_says_to_look(self, courier_setup: CourierSetup, redis: Redis) -> None:
         channel = f"wakeup:{courier_setup.ann}"
         async with (
             RedisClient.from_url(redis.url, protocol=2) as client,

@@ -34,7 +34,7 @@ async def stream(own_nats: Nats) -> AsyncIterator[JetStreamContext]:
     await connection.close()
 
 
-async def test_on_redis_any_message_on_a_wakeup_channel_is_a_ring(redis: Redis, client: "RedisClient") -> None:
+async def test_on_redis_any_message_on_a_wakeup_channel_is_a_signal(redis: Redis, client: "RedisClient") -> None:
     messages: list[str | bytes] = [
         "",
         "hello",
@@ -55,7 +55,7 @@ async def test_on_redis_any_message_on_a_wakeup_channel_is_a_ring(redis: Redis, 
     assert listener.signals == [("ann", WAKEUP, True)] * len(messages) + [("0.0.123", WAKEUP, True)]
 
 
-async def test_on_redis_a_ring_is_the_event_as_json(redis: Redis, client: "RedisClient") -> None:
+async def test_on_redis_a_signal_is_the_event_as_json(redis: Redis, client: "RedisClient") -> None:
     async with client.pubsub() as pubsub:
         await pubsub.psubscribe("*")
         assert await pubsub.get_message(timeout=WAIT_TIMEOUT)
@@ -78,7 +78,7 @@ async def test_on_redis_a_ring_is_the_event_as_json(redis: Redis, client: "Redis
 
 
 @pytest.mark.parametrize("kind", ["redis", "nats"])
-async def test_a_process_does_not_take_its_own_rings_for_somebody_elses(
+async def test_a_process_does_not_take_its_own_signals_for_somebody_elses(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     server = request.getfixturevalue(kind)
@@ -137,7 +137,7 @@ async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetS
     assert len(listener.signals) == 2 * len(signals) + 1
 
 
-async def test_on_nats_without_jetstream_rings_flow_and_the_transport_says_what_is_missing() -> None:
+async def test_on_nats_without_jetstream_signals_flow_and_the_transport_says_what_is_missing() -> None:
     with Nats(jetstream=False) as server:
         transport = NatsTransport(server.url, heartbeat_interval=0.05)
         async with transport.listen(recording_listener := RecordingListener()):

@@ -46,7 +46,7 @@ def silent_store(store_url: str, gateways: list[LinkedGateway]) -> Iterator[Stor
         yield store
 
 
-async def test_a_ring_that_was_lost_is_made_up_for_within_an_interval(
+async def test_a_signal_that_was_lost_is_made_up_for_within_an_interval(
     gateways: list[LinkedGateway], silent_store: Store
 ) -> None:
     """At both gateways, though one of them alone is the janitor and the other does not hear it."""
@@ -92,7 +92,7 @@ async def test_it_is_rung_again_until_somebody_is_at_work(gateways: list[LinkedG
         assert {signal[0] for signal in listener.signals[signal_count:]} == {"ben"}
 
 
-async def test_watchers_see_what_no_ring_was_heard_for(gateways: list[LinkedGateway], silent_store: Store) -> None:
+async def test_watchers_see_what_no_signal_was_heard_for(gateways: list[LinkedGateway], silent_store: Store) -> None:
     async with AsyncExitStack() as stack:
         listeners = [await source.open_stream(f"/api/stream?space={SPACE}&inbox=ana") for source in gateways]
         frame_iterators = [aiter(await stack.enter_async_context(frames)) for frames in listeners]

@@ -67,7 +67,7 @@ async def start_listener(folder: Path) -> AsyncIterator[asyncio.subprocess.Proce
         await process.wait()
 
 
-async def test_the_file_of_a_dead_listener_is_removed_by_whoever_rings(folder: Path) -> None:
+async def test_the_file_of_a_dead_listener_is_removed_by_whoever_signals(folder: Path) -> None:
     async with start_listener(folder) as process:
         [socket_file] = list_sockets(folder)
         process.kill()
@@ -136,7 +136,7 @@ async def test_where_a_folder_cannot_be_made_listening_is_degraded_and_says_why(
 
 
 @pytest.mark.parametrize("largest", [60_000, 10_000_000])
-async def test_what_is_too_large_for_a_datagram_rings_without_its_event(folder: Path, largest: int) -> None:
+async def test_what_is_too_large_for_a_datagram_is_signalled_without_its_event(folder: Path, largest: int) -> None:
     """With a limit above the kernel's it is the kernel that refuses, as on systems that take less than Linux."""
     large_event = Event(id="evt_1", type=EventType.EVENT, source="test", content="x" * 400_000, created_at=0)
     sender = SocketTransport(folder, max_bytes=largest)
@@ -150,7 +150,7 @@ async def test_what_is_too_large_for_a_datagram_rings_without_its_event(folder: 
     assert sender.lost_count == 1
 
 
-def test_others_may_not_ring(folder: Path) -> None:
+def test_others_may_not_signal(folder: Path) -> None:
     async def read_mode() -> int:
         async with SocketTransport(folder).listen(RecordingListener()):
             return await asyncio.to_thread(lambda: folder.stat().st_mode)

@@ -13,7 +13,7 @@ from gatepost.core.signals import Frame, Signal, TransportMessage
 from tests.property.texts import event_strategy, texts, values
 
 recipients = some.text("abc.-_", min_size=1, max_size=8) | some.sampled_from(["*", "space:q4", "x" * 63])
-ring_signals = some.builds(Signal, recipients, some.sampled_from(["event", "release"]), some.none(), some.booleans())
+signal_strategy = some.builds(Signal, recipients, some.sampled_from(["event", "release"]), some.none(), some.booleans())
 
 
 def as_json(value: Any) -> Any:
@@ -24,7 +24,7 @@ def as_json(value: Any) -> Any:
 frames = some.builds(Frame, recipients, texts.map(as_json), values.map(as_json))
 
 
-@given(some.lists(ring_signals | frames, max_size=200), some.integers(min_value=6_000, max_value=20_000))
+@given(some.lists(signal_strategy | frames, max_size=200), some.integers(min_value=6_000, max_value=20_000))
 def test_signals_are_read_back_in_order_from_messages_that_fit(signals: list[TransportMessage], limit: int) -> None:
     messages, lost_count = codec.encode_payloads(signals, max_bytes=limit)
     assert all(len(message.encode()) <= limit for message in messages)
@@ -45,7 +45,7 @@ def test_an_event_means_the_same_after_the_journey(event: Event) -> None:
         assert as_json(wire.write_event(signal.event)) == as_json(wire.write_event(event))
 
 
-@given(some.lists(ring_signals | frames, max_size=50), some.integers(min_value=2, max_value=300))
+@given(some.lists(signal_strategy | frames, max_size=50), some.integers(min_value=2, max_value=300))
 def test_what_has_no_room_is_counted_and_the_rest_is_sent(signals: list[TransportMessage], limit: int) -> None:
     messages, lost_count = codec.encode_payloads(signals, max_bytes=limit)
     assert all(len(message) <= limit for message in messages)

@@ -398,7 +398,7 @@ class TestKeeping:
         assert await GateDeadlines(store).check() == gate_deadlines.MAX_WAIT, "not again and again"
         assert [store.query(gates.show, gate.id).is_pending for gate in new_gates] == [False, True, False]
 
-    async def test_a_household_ends_what_is_over_and_tells_of_answers(
+    async def test_a_worker_ends_what_is_over_and_tells_of_answers(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It would sleep for an hour; the signals of what comes are all there is to wake it."""

@@ -118,7 +118,7 @@ async def test_it_reports_a_database_whose_clock_is_off(url: str) -> None:
     assert abs(document["clockSkewSeconds"]) > 5
 
 
-async def test_a_bell_that_fails_is_counted(file: Path) -> None:
+async def test_a_transport_that_fails_is_counted(file: Path) -> None:
     class BrokenTransport(MemoryTransport):
         def send(self, signals: Sequence[TransportMessage]) -> None:
             raise RuntimeError(f"{len(signals)} signals are lost")

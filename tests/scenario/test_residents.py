@@ -238,7 +238,7 @@ async def test_so_does_one_whose_run_is_stopped(kit: Kit) -> None:
     assert events[-2:] == ["space.message.failed", "agent.inactive"]
 
 
-async def test_an_empty_or_stale_ring_never_calls_the_model(kit: Kit) -> None:
+async def test_an_empty_or_stale_signal_never_calls_the_model(kit: Kit) -> None:
     agent = ScriptedAgent(kit, reply_done)
     bus = SignalBus()
     async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker:

@@ -98,7 +98,7 @@ def test_what_is_refused_changes_nothing(ctx: StoreContext) -> None:
     assert not ctx.signal_sink.signals
 
 
-def test_pausing_twice_is_fine_and_resuming_rings(ctx: StoreContext) -> None:
+def test_pausing_twice_is_fine_and_resuming_signals(ctx: StoreContext) -> None:
     make_resident(ctx)
     paused_resident = ctx.store.call(agents.pause, "ann")
     ctx.clock.advance(1_000_000)

@@ -141,7 +141,7 @@ class TestJanitor:
                 await asyncio.sleep(0)
         return sorted(signal.recipient for signal in signals if isinstance(signal, Signal))
 
-    async def test_a_lost_ring_is_made_up_for(self, store: Store) -> None:
+    async def test_a_lost_signal_is_made_up_for(self, store: Store) -> None:
         push_event(store)
         assert await self.tidy_and_list_signals(store) == ["analyst"]
         assert await self.tidy_and_list_signals(store) == ["analyst"], "until somebody acts on it"

@@ -235,7 +235,9 @@ class TestOutOfOrder:
         assert met_ids == {gate.id for gate in created_gates}
 
 
-async def test_a_keeper_comes_back_to_one_that_it_could_not_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_duty_of_deadlines_comes_back_to_one_that_it_could_not_end(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate, deadline_loop, real_end = create_gate(store), GateDeadlines(store), gates.end
     await deadline_loop.check()
     push_event(store)

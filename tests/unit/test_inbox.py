@@ -66,7 +66,7 @@ class TestClaiming:
                 ctx.store.call(verb, claim.id, owner="me", fence=claim.fence, recipient="bob")
         assert ctx.store.call(inbox.ack, claim.id, owner="me", fence=claim.fence, recipient="ann") == 1
 
-    def test_what_is_released_waits_again_and_rings(self, ctx: StoreContext) -> None:
+    def test_what_is_released_waits_again_and_is_signalled(self, ctx: StoreContext) -> None:
         ctx.push_event()
         claim = ctx.take_claim()
         ctx.signal_sink.clear()

@@ -35,7 +35,7 @@ def test_its_identity_is_the_same_in_every_run_and_never_the_same_twice() -> Non
     assert len(set(ids)) == 4
 
 
-def test_a_recording_bell_can_be_waited_for() -> None:
+def test_a_recording_signal_sink_can_be_waited_for() -> None:
     signal_sink = RecordingSignalSink()
     thread = threading.Thread(target=signal_sink, args=([Signal("ann", "test"), Signal("bob", "test")],))
     thread.start()
