@@ -1,8 +1,7 @@
 """One caller does not hold the others up: batches, pages and limits for each entity (X6)."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import httpx2
@@ -34,17 +33,10 @@ from gatepost.core.plan import parse_spec
 from gatepost.gateway import requests
 from gatepost.ports import Store, Transaction
 from gatepost.tables import runs
-from tests.gateways import Gateway, create_entities, open_gateway
+from tests.gateways import Gateway
 
 MIB = 1024 * 1024
 LARGE_TEXT = "x" * 250_000
-
-
-@pytest.fixture
-async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
-    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
-        create_entities(gateway.store)
-        yield gateway
 
 
 def register_team(store: Store, team: str, count: int) -> None:

@@ -1,9 +1,8 @@
 """Every verb of the client once, held against what the store says: the same nouns, and the same errors."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -36,26 +35,19 @@ from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError
 from gatepost.gateway import requests
 from gatepost.ports import Store, Transaction
-from tests.gateways import GatewayThread, create_entities, create_token, serve_gateway
+from tests.gateways import GatewayThread, create_token
 
 T = TypeVar("T")
 
 
 @pytest.fixture
-def gateway(tmp_path: Path) -> Iterator[GatewayThread]:
-    with serve_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
-        create_entities(gateway.gateway.store)
-        yield gateway
+def store(gateway_thread: GatewayThread) -> Store:
+    return gateway_thread.gateway.store
 
 
 @pytest.fixture
-def store(gateway: GatewayThread) -> Store:
-    return gateway.gateway.store
-
-
-@pytest.fixture
-async def client(gateway: GatewayThread) -> AsyncIterator[Client]:
-    async with Client(gateway.base_url, key=gateway.gateway.admin_key) as client:
+async def client(gateway_thread: GatewayThread) -> AsyncIterator[Client]:
+    async with Client(gateway_thread.base_url, key=gateway_thread.gateway.admin_key) as client:
         yield client
 
 
@@ -318,7 +310,7 @@ async def test_decisions(client: Client, store: Store) -> None:
     assert (withdrawn_decision.status, withdrawn_decision.answers[0].text) == (DecisionStatus.WITHDRAWN, "known & done")
 
 
-async def test_triggers_and_keys(gateway: GatewayThread, client: Client, store: Store) -> None:
+async def test_triggers_and_keys(gateway_thread: GatewayThread, client: Client, store: Store) -> None:
     event = await client.trigger("analyst", "jira", {"issue": 1}, key="PROJ-1")
     assert await client.trigger("analyst", "jira", {"issue": 1}, key="PROJ-1") == event
     [item] = store.query(inbox_items.show, event)
@@ -340,17 +332,17 @@ async def test_triggers_and_keys(gateway: GatewayThread, client: Client, store: 
     new_key = await client.create_key(agent="analyst", name="laptop")
     assert replace(store.query(keys.page)[-1], number=0) == new_key.key
     assert new_key.secret not in repr(new_key)
-    async with Client(gateway.base_url, key=new_key.secret) as caller:
+    async with Client(gateway_thread.base_url, key=new_key.secret) as caller:
         assert [item.event.id for item in await caller.peek("analyst")] == [event]
         with pytest.raises(errors.Refused):
             await caller.peek("designer")
     assert await collect(client.keys()) == [replace(key, number=0) for key in store.query(keys.page)]
     assert (await client.revoke_key(new_key.secret)).revoked_at is not None
-    async with Client(gateway.base_url, key=new_key.secret) as caller:
+    async with Client(gateway_thread.base_url, key=new_key.secret) as caller:
         with pytest.raises(errors.Unauthorized):
             await caller.peek("analyst")
     public_key = await client.create_key(public=True)
-    async with Client(gateway.base_url, public_key=public_key.secret, token=create_token("husam")) as husam:
+    async with Client(gateway_thread.base_url, public_key=public_key.secret, token=create_token("husam")) as husam:
         assert (await husam.post("q4-report", "hello")).sender == "husam"
 
 

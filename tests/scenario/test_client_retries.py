@@ -22,7 +22,7 @@ from gatepost.core.event import ItemState, Push
 from gatepost.errors import Conflict, Unavailable
 from gatepost.ports import Store
 from tests.gateway_process import GatewayProcess, LossyProxy, RequestOutcome, run_gateway_process
-from tests.gateways import GatewayThread, create_entities, serve_gateway
+from tests.gateways import GatewayThread
 
 T = TypeVar("T")
 
@@ -35,26 +35,19 @@ FATES = [
 
 
 @pytest.fixture
-def gateway(tmp_path: Path) -> Iterator[GatewayThread]:
-    with serve_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
-        create_entities(gateway.gateway.store)
-        yield gateway
+def store(gateway_thread: GatewayThread) -> Store:
+    return gateway_thread.gateway.store
 
 
 @pytest.fixture
-def store(gateway: GatewayThread) -> Store:
-    return gateway.gateway.store
-
-
-@pytest.fixture
-async def proxy(gateway: GatewayThread) -> AsyncIterator[LossyProxy]:
-    async with LossyProxy(gateway.base_url) as proxy:
+async def proxy(gateway_thread: GatewayThread) -> AsyncIterator[LossyProxy]:
+    async with LossyProxy(gateway_thread.base_url) as proxy:
         yield proxy
 
 
 @pytest.fixture
-async def client(gateway: GatewayThread, proxy: LossyProxy) -> AsyncIterator[Client]:
-    async with Client(proxy.url, key=gateway.gateway.admin_key) as client:
+async def client(gateway_thread: GatewayThread, proxy: LossyProxy) -> AsyncIterator[Client]:
+    async with Client(proxy.url, key=gateway_thread.gateway.admin_key) as client:
         yield client
 
 
@@ -112,8 +105,8 @@ async def test_the_gateway_is_left_alone_as_long_as_it_asks(client: Client, prox
     assert time.monotonic() - started_at >= 2
 
 
-async def test_patience_ends(gateway: GatewayThread, proxy: LossyProxy) -> None:
-    async with Client(proxy.url, key=gateway.gateway.admin_key, patience=0.5) as client:
+async def test_patience_ends(gateway_thread: GatewayThread, proxy: LossyProxy) -> None:
+    async with Client(proxy.url, key=gateway_thread.gateway.admin_key, patience=0.5) as client:
         proxy.outcomes.append(RequestOutcome.NOT_NOW)
         with pytest.raises(Unavailable, match="the gateway answered 503"):
             await client.health()
@@ -134,7 +127,7 @@ async def test_nobody_is_there() -> None:
 
 
 async def test_a_stream_that_is_cut_again_and_again_misses_and_repeats_nothing(
-    gateway: GatewayThread, client: Client, proxy: LossyProxy
+    gateway_thread: GatewayThread, client: Client, proxy: LossyProxy
 ) -> None:
     total = 60
     rng = random.Random(5)
@@ -147,7 +140,7 @@ async def test_a_stream_that_is_cut_again_and_again_misses_and_repeats_nothing(
                 proxy.abort_connections()
 
     async with (
-        Client(gateway.base_url, key=gateway.gateway.admin_key) as direct,
+        Client(gateway_thread.base_url, key=gateway_thread.gateway.admin_key) as direct,
         aclosing(client.watch_space("q4-report", ready=ready.set)) as messages,
         aclosing(client.watch_inbox("analyst", after="0-0")) as items,
         asyncio.TaskGroup() as group,

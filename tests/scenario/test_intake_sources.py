@@ -28,38 +28,9 @@ from gatepost.hooks import drain
 from gatepost.runtime.queue_reader import QueueReader
 from tests.brokers import Nats, Redis
 from tests.exports import export_lines
+from tests.foreign_documents import MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOCUMENT
 from tests.gateways import Gateway, create_entities, open_gateway
 
-MESSAGE_DOCUMENT: Final[dict[str, Any]] = {
-    "eventId": "evt-abc-123",
-    "type": "space_message",
-    "timestamp": "2026-02-18T15:06:55Z",
-    "data": {
-        "spaceId": "space-xyz",
-        "spaceName": "Project Alpha",
-        "messageId": "msg-g7h8",
-        "senderEntityId": "entity-husam",
-        "senderName": "Husam",
-        "senderType": "human",
-        "content": "Pull the Q4 revenue numbers",
-    },
-}
-PLAN_DOCUMENT: Final[dict[str, Any]] = {
-    "eventId": "evt-plan-abc",
-    "type": "plan",
-    "timestamp": "2026-02-19T09:00:00Z",
-    "data": {
-        "planId": "plan-abc",
-        "planName": "Daily Report",
-        "instruction": "Generate and post the daily metrics summary",
-    },
-}
-SERVICE_DOCUMENT: Final[dict[str, Any]] = {
-    "eventId": "evt-svc-xyz",
-    "type": "service",
-    "timestamp": "2026-02-18T15:10:00Z",
-    "data": {"serviceName": "jira-webhook", "payload": {"issue": "PROJ-123", "action": "created"}},
-}
 #: a line of an inject queue; its time to live is so long that it has not passed
 DECISION_DOCUMENT: Final[dict[str, Any]] = {
     "id": "uuid",

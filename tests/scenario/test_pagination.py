@@ -1,8 +1,7 @@
 """Lists over HTTP: page by page, each row once, none left out."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Final
 
 import httpx2
@@ -14,18 +13,11 @@ from gatepost.core.decision import Question
 from gatepost.core.event import Priority, Push
 from gatepost.core.gate import GateSpec
 from tests import resident_runs
-from tests.gateways import Gateway, create_entities, list_operations, open_gateway
+from tests.gateways import Gateway, list_operations
 from tests.scenario.test_requests import assert_problem
 
 #: the databases are the same to it: which one it is shows elsewhere
 POSTGRES_BY_NIGHT = True
-
-
-@pytest.fixture
-async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
-    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
-        create_entities(gateway.store)
-        yield gateway
 
 
 class ListFiller:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis as Client
@@ -22,34 +22,7 @@ from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import Kit
 from gatepost.testing.transports import WAIT_TIMEOUT
 from tests.brokers import Redis
-
-#: exactly as programs that were written for such lists push them
-MESSAGE_ENTRY: Final = {
-    "eventId": "evt-abc-123",
-    "type": "space_message",
-    "timestamp": "2026-02-18T15:06:55Z",
-    "data": {
-        "spaceId": "space-xyz",
-        "spaceName": "Project Alpha",
-        "messageId": "msg-g7h8",
-        "senderEntityId": "entity-husam",
-        "senderName": "Husam",
-        "senderType": "human",
-        "content": "Pull the Q4 revenue numbers",
-    },
-}
-PLAN_ENTRY: Final = {
-    "eventId": "evt-plan-abc",
-    "type": "plan",
-    "timestamp": "2026-02-19T09:00:00Z",
-    "data": {"planId": "plan-abc", "planName": "Daily Report", "instruction": "Generate the daily summary"},
-}
-SERVICE_ENTRY: Final = {
-    "eventId": "evt-svc-xyz",
-    "type": "service",
-    "timestamp": "2026-02-18T15:10:00Z",
-    "data": {"serviceName": "jira-webhook", "payload": {"issue": "PROJ-123", "action": "created"}},
-}
+from tests.foreign_documents import MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOCUMENT
 
 
 @pytest.fixture
@@ -98,8 +71,8 @@ async def list_rejected(client: Client, agent: str) -> list[tuple[str, str]]:
 
 
 async def test_what_was_left_is_taken_in(store: Store, client: Client, intake_queue: RedisIntakeQueue) -> None:
-    await leave_entries(client, "ann", MESSAGE_ENTRY, PLAN_ENTRY, SERVICE_ENTRY)
-    await leave_entries(client, "0.0.bob", SERVICE_ENTRY)
+    await leave_entries(client, "ann", MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOCUMENT)
+    await leave_entries(client, "0.0.bob", SERVICE_DOCUMENT)
     queue_reader = QueueReader(intake_queue, store)
     await queue_reader.read_all_queues()
     message_event, plan_event, service_event = list_events(store)
@@ -108,9 +81,9 @@ async def test_what_was_left_is_taken_in(store: Store, client: Client, intake_qu
         EventType.PLAN,
         EventType.SERVICE,
     ]
-    assert message_event.data == MESSAGE_ENTRY["data"]
-    assert plan_event.data == PLAN_ENTRY["data"]
-    assert service_event.data == SERVICE_ENTRY["data"]
+    assert message_event.data == MESSAGE_DOCUMENT["data"]
+    assert plan_event.data == PLAN_DOCUMENT["data"]
+    assert service_event.data == SERVICE_DOCUMENT["data"]
     assert {event.trust for event in (message_event, plan_event, service_event)} == {Trust.EXTERNAL}
     assert len(list_events(store, "bob")) == 1
     assert await client.keys("*") == []
@@ -208,10 +181,10 @@ async def test_what_cannot_be_used_is_kept_with_the_reason(
 async def test_what_is_for_nobody_is_kept_with_the_reason(
     store: Store, client: Client, intake_queue: RedisIntakeQueue, agent: str, reason: str
 ) -> None:
-    await leave_entries(client, agent, SERVICE_ENTRY)
-    await leave_entries(client, "ann", SERVICE_ENTRY)
+    await leave_entries(client, agent, SERVICE_DOCUMENT)
+    await leave_entries(client, "ann", SERVICE_DOCUMENT)
     await QueueReader(intake_queue, store).read_all_queues()
-    assert await list_rejected(client, agent) == [(reason, json.dumps(SERVICE_ENTRY))]
+    assert await list_rejected(client, agent) == [(reason, json.dumps(SERVICE_DOCUMENT))]
     assert len(list_events(store)) == 1
 
 
@@ -219,7 +192,7 @@ async def test_a_key_that_is_no_list_holds_up_nobody(
     store: Store, client: Client, intake_queue: RedisIntakeQueue
 ) -> None:
     await client.set("inbox:bob", "a string")
-    await leave_entries(client, "ann", SERVICE_ENTRY)
+    await leave_entries(client, "ann", SERVICE_DOCUMENT)
     entries = await intake_queue.take(["bob", "ann"])
     assert [entry.agent for entry in entries] == ["ann"]
     await QueueReader(intake_queue, store).read_all_queues()
@@ -230,7 +203,7 @@ async def test_a_key_that_is_no_list_holds_up_nobody(
 async def test_nothing_is_removed_while_the_store_is_away(
     kit: Kit, store: Store, client: Client, intake_queue: RedisIntakeQueue
 ) -> None:
-    await leave_entries(client, "ann", MESSAGE_ENTRY, SERVICE_ENTRY)
+    await leave_entries(client, "ann", MESSAGE_DOCUMENT, SERVICE_DOCUMENT)
     closed = kit.open()
     closed.close()
     with pytest.raises(Unavailable):
@@ -245,9 +218,9 @@ async def test_what_somebody_takes_in_at_the_moment_is_left_to_them(
     store: Store, client: Client, intake_queue: RedisIntakeQueue, url: str
 ) -> None:
     other_queue = RedisIntakeQueue(url)
-    await leave_entries(client, "ann", MESSAGE_ENTRY)
+    await leave_entries(client, "ann", MESSAGE_DOCUMENT)
     [entry] = await other_queue.take(["ann"])
-    await leave_entries(client, "ann", SERVICE_ENTRY)
+    await leave_entries(client, "ann", SERVICE_DOCUMENT)
     assert await intake_queue.take(["ann"]) == []
     assert await intake_queue.agents() == ["ann"]
     await other_queue.settle([(entry, None)])
@@ -297,7 +270,7 @@ async def test_a_wakeup_is_all_it_takes(
             for agent in ("ann", "ann:processing", "ann:rejected", "nobody", "*"):
                 await client.publish(f"wakeup:{agent}", "")
             async with asyncio.timeout(WAIT_TIMEOUT):
-                for number, entry in enumerate((MESSAGE_ENTRY, PLAN_ENTRY, SERVICE_ENTRY), 1):
+                for number, entry in enumerate((MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOCUMENT), 1):
                     await leave_entries(client, "ann", entry)
                     await client.publish("wakeup:ann", "")
                     while len(list_events(store)) < number:

@@ -13,7 +13,7 @@ import structlog
 from gatepost.actions import push, spaces
 from gatepost.core.event import Push
 from gatepost.gateway import problems
-from tests.gateways import Gateway, create_entities, create_token, list_operations, open_gateway
+from tests.gateways import Gateway, create_token, list_operations, open_gateway
 from tests.scenario.test_access import CALL_CASES, World, create_owned_objects, read_database
 
 
@@ -40,13 +40,6 @@ BODY_OPERATIONS: Final = [name for name, operation in list_operations().items() 
 
 #: the databases are the same to it: which one it is shows elsewhere
 POSTGRES_BY_NIGHT = True
-
-
-@pytest.fixture
-async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
-    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
-        create_entities(gateway.store)
-        yield gateway
 
 
 @pytest.fixture
