@@ -1,10 +1,10 @@
 """
-Real servers that tests may hurt.
+Real servers that tests may hurt: PostgreSQL here, Redis and NATS in `tests.brokers`.
 
-A `Postgres` is a private server in a temporary folder. It listens on a TCP port of 127.0.0.1 that it keeps over
-`restart()`, and it is as durable as a stock server (fsync on), so what was committed before `kill()` must be there
-after it. The port lies below the range the kernel gives to clients: otherwise a client that keeps trying a dead port
-may, sooner or later, be given that very port and connect to itself.
+Each is a private server in a temporary folder (`PrivateServer`). It listens on a TCP port of 127.0.0.1 that it keeps
+over `restart()`. The port lies below the range the kernel gives to clients: otherwise a client that keeps trying a dead
+port may, sooner or later, be given that very port and connect to itself. A `Postgres` is as durable as a stock server
+(fsync on), so what was committed before `kill()` must be there after it.
 
 However the test process ends, nothing is left behind: a small guard process holds the other end of a pipe, and when
 the pipe closes it kills the server and removes the folder.
@@ -22,13 +22,14 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import psutil
 import psycopg
@@ -43,72 +44,49 @@ SERVER_SETTINGS = {
     "timezone": "UTC",
 }
 
-#: Waits until its stdin closes, then kills the server, if there is one, with all its children (they may be stopped).
-GUARD_SCRIPT = """
-read _
-cd {folder} || exit
-if test -e data/postmaster.pid; then
-    server=$(head -n 1 data/postmaster.pid)
-    kill -KILL $server $(ps -A -o pid= -o ppid= | awk -v server=$server '$2 == server {{ print $1 }}')
-fi
-cd / && rm -rf {folder}
-"""
 
+class PrivateServer(ABC):
+    """The process of a server, in a folder of its own, from construction to `close()`."""
 
-class Postgres:
-    """A PostgreSQL server of one's own, running from construction to `close()`."""
+    kind: ClassVar[str]
+    #: waits until its stdin closes, then kills the server, if there is one (it may be stopped), and removes `{folder}`
+    guard_script: ClassVar[str]
 
-    def __init__(self, **settings: str) -> None:
-        """Start a server; `settings` go to postgresql.conf (`fsync="off"`)."""
-        self._settings = SERVER_SETTINGS | settings
-        self._database_numbers = count(1)
+    def __init__(self) -> None:
         self._server: subprocess.Popen[bytes] | None = None
-        self._folder = Path(tempfile.mkdtemp(prefix="gatepost-postgres-"))
+        self._folder = Path(tempfile.mkdtemp(prefix=f"gatepost-{self.kind}-"))
         self._data = self._folder / "data"
         self._guard = self._start_guard()
         try:
-            self._user = _find_unprivileged_user(self._folder)
-            self._programs = _find_programs(self._folder)
-            self._init_data_folder()
+            self._prepare()
             self.port = find_free_port()
             self._start()
         except BaseException:
             self.close()
             raise
 
-    @property
-    def url(self) -> str:
-        """The address of the maintenance database."""
-        return self.build_url("postgres")
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Make the folder `_data`."""
 
-    def build_url(self, database: str) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+    @abstractmethod
+    def _start(self) -> None:
+        """Start the server by `_run_server`."""
 
-    @contextmanager
-    def create_database(self) -> Iterator[str]:
-        """Give the URL of a fresh, empty database, and drop it afterwards, whoever is still connected."""
-        name = f"test_{os.getpid()}_{next(self._database_numbers)}"
-        self._execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY wal_log")
-        try:
-            yield self.build_url(name)
-        finally:
-            if self.is_running:
-                self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    @abstractmethod
+    def kill(self) -> None:
+        """SIGKILL the server, and return when it is dead."""
+
+    @abstractmethod
+    def _send_signal(self, signal_number: signal.Signals) -> object:
+        """Send a signal to the server, if it runs, and to all processes that it has started."""
 
     @property
     def is_running(self) -> bool:
         return self._server is not None and self._server.poll() is None
 
-    def kill(self) -> None:
-        """SIGKILL the server and every backend, and return when all are dead."""
-        processes = self._send_signal(signal.SIGKILL)
-        if self._server is not None:
-            self._server.wait(WAIT_TIMEOUT)
-        wait_until(lambda: all(map(_is_dead, processes)), "the killed backends are gone")
-        (self._data / "postmaster.pid").unlink(missing_ok=True)  # its number may soon be somebody else's
-
     def pause(self) -> None:
-        """SIGSTOP the server and every backend: connections stay open and nobody answers."""
+        """SIGSTOP the server: connections stay open and nobody answers."""
         self._send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -136,49 +114,109 @@ class Postgres:
         self.close()
 
     def _start_guard(self) -> subprocess.Popen[bytes]:
-        script = GUARD_SCRIPT.format(folder=shlex.quote(str(self._folder)))
+        script = self.guard_script.format(folder=shlex.quote(str(self._folder)))
         return subprocess.Popen(
             ["sh", "-c", script], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
 
-    def _init_data_folder(self) -> None:
+    def _run_server(self, command: Sequence[str], is_answering: Callable[[], bool], **options: Any) -> None:
+        """Start the process of the server in its folder, and return when it answers."""
+        log = self._folder / "log"
+        with log.open("ab") as output:
+            self._server = server = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                cwd=self._folder,
+                **options,
+            )
+
+        def check_server() -> bool:
+            if server.poll() is not None:
+                raise RuntimeError(f"{self.kind} ended with {server.returncode}:\n{log.read_text()}")
+            return is_answering()
+
+        wait_until(check_server, f"{self.kind} answers")
+
+
+class Postgres(PrivateServer):
+    """A PostgreSQL server of one's own, running from construction to `close()`."""
+
+    kind = "postgres"
+    guard_script = """
+read _
+cd {folder} || exit
+if test -e data/postmaster.pid; then
+    server=$(head -n 1 data/postmaster.pid)
+    kill -KILL $server $(ps -A -o pid= -o ppid= | awk -v server=$server '$2 == server {{ print $1 }}')
+fi
+cd / && rm -rf {folder}
+"""
+
+    def __init__(self, **settings: str) -> None:
+        """Start a server; `settings` go to postgresql.conf (`fsync="off"`)."""
+        self._settings = SERVER_SETTINGS | settings
+        self._database_numbers = count(1)
+        super().__init__()
+
+    @property
+    def url(self) -> str:
+        """The address of the maintenance database."""
+        return self.build_url("postgres")
+
+    def build_url(self, database: str) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    @contextmanager
+    def create_database(self) -> Iterator[str]:
+        """Give the URL of a fresh, empty database, and drop it afterwards, whoever is still connected."""
+        name = f"test_{os.getpid()}_{next(self._database_numbers)}"
+        self._execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY wal_log")
+        try:
+            yield self.build_url(name)
+        finally:
+            if self.is_running:
+                self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def kill(self) -> None:
+        """SIGKILL the server and every backend, and return when all are dead."""
+        processes = self._send_signal(signal.SIGKILL)
+        if self._server is not None:
+            self._server.wait(WAIT_TIMEOUT)
+        wait_until(lambda: all(map(_is_dead, processes)), "the killed backends are gone")
+        (self._data / "postmaster.pid").unlink(missing_ok=True)  # its number may soon be somebody else's
+
+    def _prepare(self) -> None:
+        self._user = _find_unprivileged_user(self._folder)
+        self._programs = _find_programs(self._folder)
         options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
         subprocess.run(
             [self._programs / "initdb", "--pgdata", self._data, *options],
             check=True,
             stdout=subprocess.DEVNULL,
+            cwd=self._folder,
             **self._build_process_options(),
         )
         with (self._data / "postgresql.conf").open("a") as conf:
             conf.writelines(f"{name} = '{value}'\n" for name, value in self._settings.items())
 
     def _start(self) -> None:
-        log = self._folder / "log"
-        with log.open("ab") as output:
-            self._server = server = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._data, "-p", str(self.port)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                **self._build_process_options(),
-            )
+        command = [str(self._programs / "postgres"), "-D", str(self._data), "-p", str(self.port)]
+        self._run_server(command, self._is_answering, **self._build_process_options())
 
-        def is_answering() -> bool:
-            if server.poll() is not None:
-                raise RuntimeError(f"postgres ended with {server.returncode}:\n{log.read_text()}")
-            try:
-                psycopg.connect(self.url, connect_timeout=2).close()
-            except psycopg.OperationalError:
-                return False
-            return True
-
-        wait_until(is_answering, "postgres answers")
+    def _is_answering(self) -> bool:
+        try:
+            psycopg.connect(self.url, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def _build_process_options(self) -> dict[str, Any]:
         """What a server's process is given: little of ours, so that no PG* variable reaches it."""
         env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-        return {"env": env, "cwd": self._folder, **self._user}
+        return {"env": env, **self._user}
 
     def _execute(self, statement: str) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
