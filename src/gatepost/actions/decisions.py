@@ -20,7 +20,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import directory, gates, inbox_items, jobs, push
+from gatepost.actions import chains, directory, gates, inbox_items, jobs, push
 from gatepost.core import address, ids
 from gatepost.core import decision as rules
 from gatepost.core import gate as gate_rules
@@ -129,7 +129,7 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
     if deadline != decision.deadline:
         gate_rows.set_deadline(tx, gate.number, deadline)
         tx.after_commit(Signal(f"gate:{gate.id}", "postponed", wakes=False))
-    gate_rows.extend_chain(tx, gate.number, max(hops, push.count_next_hops(tx, actor)))
+    gate_rows.extend_chain(tx, gate.number, max(hops, chains.count_next_hops(tx, actor)))
     _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents, hops)
     return _read(tx, id)
 

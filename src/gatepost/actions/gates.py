@@ -25,7 +25,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import directory, inbox_items, plans, push
+from gatepost.actions import chains, directory, inbox_items, plans, push
 from gatepost.core import address, ids
 from gatepost.core import gate as gate_rules
 from gatepost.core.entity import Entity, EntityKind
@@ -241,7 +241,7 @@ def open_gate(
         escalated_at=None,
         created_at=tx.now,
         resolution=None,
-        hops=max(hops, push.count_next_hops(tx, creator)),
+        hops=max(hops, chains.count_next_hops(tx, creator)),
         hops_at=tx.now,
     )
     number = insert_gate(tx, gate, owner, creator, awaited_entity, take_since=lambda: events.take_arrivals(tx, 1)[0])

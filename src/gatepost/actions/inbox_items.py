@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
-from gatepost.actions import directory, inbox, push
+from gatepost.actions import chains, directory, inbox, push
 from gatepost.actions.inbox import ClaimTerms
 from gatepost.core import decision as decision_rules
 from gatepost.core import ids
@@ -110,8 +110,9 @@ def replay(tx: Transaction, event: str, name: str | None = None, *, is_new_chain
                     replayed_items.append(Item(event=new_event, recipient=item.recipient, seen_at=item.seen_at))
                     tx.after_commit(Signal(item.recipient, "replay", new_event))
             case ItemState.DELIVERED:
-                hops = 0 if is_new_chain else max(item.event.hops, push.count_next_hops(tx, recipients[item.recipient]))
-                result = push.push_copy(tx, replace(_build_copy(item), hops=hops), recipients[item.recipient])
+                recipient = recipients[item.recipient]
+                hops = 0 if is_new_chain else max(item.event.hops, chains.count_next_hops(tx, recipient))
+                result = push.push_copy(tx, replace(_build_copy(item), hops=hops), recipient)
                 replayed_items += [copy for _, copy in items.list_by_event(tx, result.event)]
             case ItemState.PENDING | ItemState.CLAIMED:
                 pass

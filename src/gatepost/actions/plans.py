@@ -27,7 +27,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import directory, push
+from gatepost.actions import chains, directory, push
 from gatepost.core import ids
 from gatepost.core import plan as rules
 from gatepost.core.chain import CHAIN_PAUSE
@@ -65,7 +65,7 @@ def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | No
     `hops` is the length of the chain of events in which the plan is set; for a guest (`by`) it is read from the store.
     A change does not make the chain shorter. A plan that is due much later, or that recurs, begins a new chain.
     """
-    hops = max(hops, push.count_next_hops(tx, directory.find_live(tx, by))) if by is not None else hops
+    hops = max(hops, chains.count_next_hops(tx, directory.find_live(tx, by))) if by is not None else hops
     plan = _create(tx, owner, spec, hops) if spec.id is None else _update(tx, owner, spec.id, spec, hops)
     tx.after_commit(Signal(f"plan:{plan.id}", "set", wakes=False))
     return plan
@@ -110,7 +110,7 @@ def handle_gate_end(tx: Transaction, gate: Gate, ending: Ending, actor: Entity |
     waiting_plans = plans.lock_by_gate(tx, gate.number)
     if not waiting_plans:
         return
-    hops = max(hops, push.count_next_hops(tx, actor))
+    hops = max(hops, chains.count_next_hops(tx, actor))
     reset_plans = [replace(plan, hops=0) if tx.now - plan.created_at >= CHAIN_PAUSE else plan for plan in waiting_plans]
     due_plans = [_apply_hops(replace(plan, next_at=tx.now), hops, tx.now) for plan in reset_plans]
     if ending is Ending.RESOLVED:

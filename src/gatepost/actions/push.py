@@ -6,29 +6,27 @@ duplicate; or an error that concerns that push alone. It runs the same few state
 
     resolve the names -> take arrivals -> check each -> items -> events -> counts and signals
 
-Items are inserted before events, because only items can detect a duplicate: the unique key (recipient, dedup key)
-refuses it. If all items of an event are refused, the event is not stored, so a duplicate changes nothing.
+`event_drafts.py` stores what was checked, and says why items come before events.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import directory
+from gatepost.actions import chains, directory, event_drafts
+from gatepost.actions.event_drafts import EventDraft
 from gatepost.core import address, chain, dedup, render, strict
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
-from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.event import Delivery, Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
+from gatepost.core.entity import Entity
+from gatepost.core.event import Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
 from gatepost.core.limits import Limits
-from gatepost.core.signals import Signal
 from gatepost.core.text import check_storable, count_bytes
-from gatepost.core.times import DAY, MAX_DURATION, MAX_INSTANT
-from gatepost.errors import GatepostError, Invalid, LimitReached, Refused, TooLarge, UnknownAddress
-from gatepost.ports import Reader, RetryTransaction, Transaction, batched, weigh_by
-from gatepost.tables import broadcasts, entities, events, items
+from gatepost.core.times import MAX_DURATION, MAX_INSTANT
+from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
+from gatepost.ports import Reader, Transaction, batched, weigh_by
+from gatepost.tables import entities, events
 
 #: the dedup keys of alerts by Gatepost itself begin with it
 ALERT_KEY_PREFIX: Final = "alert:gatepost:"
@@ -53,21 +51,6 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separator
 PushOutcome = PushResult | GatepostError
 
 
-@dataclass(slots=True)
-class EventDraft:
-    """A push that was checked: the event to store, and its recipients."""
-
-    event: Event
-    #: JSON
-    data: str | None
-    sender: Entity | None
-    recipients: list[Entity]
-    #: bytes of the rendered event
-    size: int
-    #: the numbers of the recipients for which it is no duplicate; filled when the items are stored
-    new_recipients: set[int] = field(default_factory=set)
-
-
 def _weigh(push: Push) -> int:
     """Return the load of a push in a transaction that it shares: a push to a team writes an item for each member."""
     return TEAM_WEIGHT if address.is_team(push.to) else 1
@@ -81,8 +64,7 @@ def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
         return []
     drafts = _build_drafts(tx, pushes)
     _store_drafts(tx, drafts)
-    _alert_long_chains(tx, drafts)
-    return [_build_result(tx, draft) if isinstance(draft, EventDraft) else draft for draft in drafts]
+    return [event_drafts.build_result(tx, draft) if isinstance(draft, EventDraft) else draft for draft in drafts]
 
 
 def check_batch(tx: Reader, pushes: Sequence[Push]) -> None:
@@ -118,13 +100,12 @@ def fan_out(tx: Transaction, push: Push, sender: Entity | None, recipients: Sequ
     and retired recipients get none.
     """
     senders: dict[Address, list[Entity]] = {EntityAddress(sender.name): [sender]} if sender is not None else {}
-    [push] = _apply_hops(tx, [push], senders)
+    [push] = chains.apply_hops(tx, [push], senders)
     [arrival] = events.take_arrivals(tx, 1)
     draft = build_event(tx, push, arrival, senders)
     draft.recipients = [entity for entity in recipients if entity.is_live and entity != draft.sender]
     _store_drafts(tx, [draft])
-    _alert_long_chains(tx, [draft])
-    return _build_result(tx, draft)
+    return event_drafts.build_result(tx, draft)
 
 
 def push_copy(tx: Transaction, push: Push, recipient: Entity) -> PushResult:
@@ -132,8 +113,8 @@ def push_copy(tx: Transaction, push: Push, recipient: Entity) -> PushResult:
     [arrival] = events.take_arrivals(tx, 1)
     draft = build_event(tx, push, arrival, directory.resolve(tx, _parse_senders([push])), is_copy=True)
     draft.recipients = [recipient]
-    _store_drafts(tx, [draft])
-    return _build_result(tx, draft)
+    event_drafts.store_drafts(tx, [draft])
+    return event_drafts.build_result(tx, draft)
 
 
 def build_alert(
@@ -162,14 +143,13 @@ def push_alerts(tx: Transaction, alerts: Sequence[Push]) -> None:
     if undelivered_alerts:
         drafts += _build_drafts(tx, [replace(push, to=directory.ADMINISTRATOR) for push in undelivered_alerts])
     _store_drafts(tx, drafts)
-    _alert_long_chains(tx, drafts)
 
 
 def _build_drafts(tx: Transaction, pushes: Sequence[Push]) -> list[EventDraft | PushOutcome]:
     addresses = [_parse_address(push.to) for push in pushes]
     valid_addresses = [entry for entry in addresses if not isinstance(entry, GatepostError)]
     entities_by_address = directory.resolve(tx, [*valid_addresses, *_parse_senders(pushes)])
-    pushes = _apply_hops(tx, pushes, entities_by_address)
+    pushes = chains.apply_hops(tx, pushes, entities_by_address)
     arrivals = events.take_arrivals(tx, len(pushes))
     drafts: list[EventDraft | PushOutcome] = []
     for push, target, arrival in zip(pushes, addresses, arrivals, strict=True):
@@ -178,7 +158,7 @@ def _build_drafts(tx: Transaction, pushes: Sequence[Push]) -> list[EventDraft | 
                 raise target
             draft = build_event(tx, push, arrival, entities_by_address)
             if isinstance(target, AllAgentsAddress):
-                drafts.append(_store_broadcast(tx, draft))
+                drafts.append(_push_broadcast(tx, draft))
             else:
                 draft.recipients = _find_recipients(tx, target, draft.sender, entities_by_address)
                 drafts.append(draft)
@@ -197,37 +177,6 @@ def _parse_address(text: str) -> Address | GatepostError:
 def _parse_senders(pushes: Sequence[Push]) -> list[Address]:
     senders = {push.sender for push in pushes if push.sender}
     return [target for target in map(_parse_address, senders) if isinstance(target, EntityAddress)]
-
-
-def count_next_hops(tx: Reader, sender: Entity | None) -> int:
-    """Return the hops of the next event of a sender; only an agent continues a chain."""
-    return _count_hops(tx, [sender]).get(sender.number, 0) if sender is not None else 0
-
-
-def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
-    """Return the hops of the next event of each agent among these senders, by its number, with one query for all."""
-    agents = [sender.number for sender in senders if sender.kind is EntityKind.AGENT]
-    if not agents:
-        return {}
-    since, until = tx.now - chain.CHAIN_PAUSE, tx.now + chain.CHAIN_PAUSE
-    longest = items.find_longest_chains(tx, agents, since=since, until=until, limit=chain.MAX_ITEMS)
-    return {agent: chain.compute_next_hops(hops) for agent, hops in longest.items()}
-
-
-def _apply_hops(
-    tx: Transaction, pushes: Sequence[Push], entities_by_address: Mapping[Address, list[Entity]]
-) -> Sequence[Push]:
-    """Return the pushes with the hops of their senders' chains; hops that a push names count only if they are more."""
-    matches = {push.sender: entities_by_address.get(EntityAddress(push.sender)) for push in pushes if push.sender}
-    senders = {name: candidates[0] for name, candidates in matches.items() if candidates}
-    hops = _count_hops(tx, senders.values())
-    if not any(hops.values()):
-        return pushes
-    min_hops: dict[str | None, int] = {name: hops.get(sender.number, 0) for name, sender in senders.items()}
-    return [
-        replace(push, hops=min_hops[push.sender]) if 0 <= push.hops < min_hops.get(push.sender, 0) else push
-        for push in pushes
-    ]
 
 
 def build_event(
@@ -371,80 +320,29 @@ def _find_recipients(
             return [member for member in members if member.is_live and member != sender]
 
 
-def _store_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
-    """Store a broadcast: one row, of which each agent makes an item when it next reads its inbox."""
-    event = draft.event
-    key = event.key or f"broadcast:{event.id}"
-    number = broadcasts.lock_number(tx, increment=1)
-    if event.key and (first_broadcast := broadcasts.find_by_key(tx, key)):
-        broadcasts.lock_number(tx, increment=-1)
-        return PushResult(first_broadcast[1], broadcast=first_broadcast[0], duplicate=True)
-    limit, sender = tx.limits.broadcasts, draft.sender
-    if sender is not None and broadcasts.count_since(tx, sender.number, tx.now - DAY) >= limit:
-        broadcasts.lock_number(tx, increment=-1)
-        raise LimitReached(
-            f"{sender.name!r} has made {limit} broadcasts in the last 24 hours, the limit for one entity",
-            hint="push to a team or to those whom it concerns, or raise limits.broadcasts",
-        )
-    event = replace(event, key=key)
-    events.insert(tx, [(event, draft.sender.number if draft.sender else None, draft.data)])
-    broadcasts.insert(tx, number, _build_item_row(draft, event, 0), draft.sender.number if draft.sender else None)
-    tx.after_commit(Signal("*", event.type, event, event.wakes))
-    if event.hops > tx.limits.hops:
+def _push_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
+    result = event_drafts.store_broadcast(tx, draft)
+    if draft.event.hops > tx.limits.hops and not result.duplicate:
         # Agents take it one by one, so the administrator gets one alert instead of every owner.
-        push_alerts(tx, [_build_chain_alert(event, directory.ADMINISTRATOR, "*")])
-    return PushResult(event.id, broadcast=number)
+        push_alerts(tx, [_build_chain_alert(draft.event, directory.ADMINISTRATOR, "*")])
+    return result
 
 
 def _store_drafts(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome]) -> None:
-    drafts = [draft for draft in outcomes if isinstance(draft, EventDraft) and draft.recipients]
-    if not drafts:
-        return
-    rows = [_build_item_row(draft, draft.event, recipient.number) for draft in drafts for recipient in draft.recipients]
-    # In one order everywhere, so that of two writers with the same keys one waits for the other, without a deadlock.
-    new_items = items.insert(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")))
-    for draft in drafts:
-        draft.new_recipients = {
-            entity.number for entity in draft.recipients if (draft.event.arrival, entity.number) in new_items
-        }
-    new_drafts = [draft for draft in drafts if draft.new_recipients]
-    if new_drafts:
-        events.insert(
-            tx, [(draft.event, draft.sender.number if draft.sender else None, draft.data) for draft in new_drafts]
-        )
-    for draft in new_drafts:
-        for recipient in draft.recipients:
-            if recipient.number in draft.new_recipients:
-                tx.add_to_tally(recipient.number, "accepted", 1)
-                tx.after_commit(Signal(recipient.name, draft.event.type, draft.event, draft.event.wakes))
-
-
-def _build_item_row(draft: EventDraft, event: Event, recipient: int) -> items.NewItem:
-    is_human = draft.sender is not None and draft.sender.kind is EntityKind.HUMAN
-    source = draft.sender.name if draft.sender else event.source
-    return (
-        recipient,
-        event.arrival,
-        event.key,
-        event.priority.value,
-        is_human,
-        source,
-        event.expires_at,
-        event.wakes,
-        draft.size,
-    )
-
-
-def _alert_long_chains(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome]) -> None:
-    """Alert the owner of each new recipient of an event past the limit of hops, once an hour for each sender."""
+    """
+    Store the drafts among the outcomes. Alert the owner of each new recipient of an event past the limit of hops, once
+    an hour for each sender.
+    """
+    drafts = [outcome for outcome in outcomes if isinstance(outcome, EventDraft)]
+    event_drafts.store_drafts(tx, drafts)
     alerts = [
         _build_chain_alert(
             draft.event,
             recipient.owner if recipient.owner != recipient.name else directory.ADMINISTRATOR,
             recipient.name,
         )
-        for draft in outcomes
-        if isinstance(draft, EventDraft) and draft.event.hops > tx.limits.hops
+        for draft in drafts
+        if draft.event.hops > tx.limits.hops
         for recipient in draft.recipients
         if recipient.number in draft.new_recipients
         and recipient.owner is not None
@@ -462,25 +360,3 @@ def _build_chain_alert(event: Event, to: str, recipient: str) -> Push:
         f" the last one was stored and woke nobody (event {event.id})"
     )
     return build_alert(to, content, chain.build_alert_topic(sender, recipient, event.created_at))
-
-
-def _build_result(tx: Transaction, draft: EventDraft) -> PushResult:
-    duplicate_numbers = [
-        recipient.number for recipient in draft.recipients if recipient.number not in draft.new_recipients
-    ]
-    first_events = (
-        items.find_by_key(tx, duplicate_numbers, draft.event.key)
-        if duplicate_numbers and draft.event.key is not None
-        else {}
-    )
-    if len(first_events) < len(duplicate_numbers):
-        raise RetryTransaction(f"the first event with the key {draft.event.key!r} was just removed")
-    deliveries = tuple(
-        Delivery(
-            recipient.name,
-            first_events.get(recipient.number, draft.event.id),
-            duplicate=recipient.number not in draft.new_recipients,
-        )
-        for recipient in draft.recipients
-    )
-    return PushResult(draft.event.id if draft.new_recipients or not deliveries else deliveries[0].event, deliveries)
