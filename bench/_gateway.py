@@ -16,7 +16,7 @@ from bench import _fixtures
 from bench._process import ChildProcess, ParentPipe
 from gatepost import paths, telemetry
 from gatepost.core.event import Delivery, Push, PushResult
-from gatepost.gateway.app import create
+from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.serve import freeze_loaded_objects, opened
 from gatepost.ports import Store
@@ -63,7 +63,7 @@ async def _serve(pipe: ParentPipe, home: str, has_store: bool) -> None:
             app_state = replace(app_state, store=cast(Store, DiscardingStore(app_state.store)))
         with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
             config = uvicorn.Config(
-                create(app_state),
+                GatewayApp(app_state),
                 http=build_protocol(ConnectionLimits(connections=allow_connections(None))),
                 ws="none",
                 log_config=None,

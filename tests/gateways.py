@@ -21,7 +21,6 @@ from urllib.parse import quote
 import httpx2
 import jwt
 import uvicorn
-from fastapi import FastAPI
 from starlette.types import Message
 
 from gatepost.actions import directory, keys, spaces
@@ -33,7 +32,7 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.key import KeyKind
 from gatepost.core.limits import Limits
 from gatepost.core.signals import TransportMessage
-from gatepost.gateway.app import create
+from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.auth import Doorkeeper, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, build_protocol
 from gatepost.gateway.health import Meters
@@ -68,7 +67,7 @@ class LossyBus(SignalBus):
 @dataclass(frozen=True, slots=True)
 class Gateway:
     app_state: Office
-    app: FastAPI
+    app: GatewayApp
     #: the administrator's key
     admin_key: str
 
@@ -124,10 +123,10 @@ async def open_gateway(
         admin_key = generate_secret()
         store.call(keys.create, kind="admin", secret=admin_key)
         app_state = build_app_state(store, bus, streams, rules)
-        app = create(app_state)
+        app = GatewayApp(app_state)
         async with bus.open(), run_duties([_build_stream_duty(streams)]):
             if run_lifespan:
-                async with app.router.lifespan_context(app):
+                async with app.lifespan():
                     yield Gateway(app_state, app, admin_key)
             else:
                 yield Gateway(app_state, app, admin_key)
@@ -156,7 +155,7 @@ async def _open_model(choice: ModelChoice) -> Model:
 @cache
 def build_openapi() -> Mapping[str, Any]:
     """The OpenAPI. Nothing is opened for it."""
-    return create(
+    return GatewayApp(
         build_app_state(open_store("sqlite:///nowhere.db"), SignalBus(), LiveStreams(), TOKEN_RULES)
     ).openapi()
 
@@ -213,7 +212,7 @@ def parse_frame(text: str) -> StreamFrame:
 class StreamListener:
     """Reads a stream at the level of ASGI: it can leave between any two frames, and takes them only when asked."""
 
-    def __init__(self, app: FastAPI, path: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, app: GatewayApp, path: str, headers: Mapping[str, str]) -> None:
         route, _, query = path.partition("?")
         scope = {
             "type": "http",
@@ -236,7 +235,7 @@ class StreamListener:
         self._text = ""
         self._task = asyncio.create_task(self._run(app, scope))
 
-    async def _run(self, app: FastAPI, scope: dict[str, Any]) -> None:
+    async def _run(self, app: GatewayApp, scope: dict[str, Any]) -> None:
         try:
             await app(scope, self._receive, self._send)
         finally:

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from fastapi import FastAPI
 
 from gatepost import settings
 from gatepost.gateway import serve
-from gatepost.gateway.app import create
+from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.office import Office
 from gatepost.paths import make_home
 from gatepost.ports import Transport
@@ -26,7 +25,7 @@ from tests.gateways import StreamListener
 @dataclass(frozen=True, slots=True)
 class LinkedGateway:
     app_state: Office
-    app: FastAPI
+    app: GatewayApp
     duties: dict[str, Duty]
     #: the administrator's key
     admin_key: str
@@ -56,7 +55,7 @@ async def open_linked_gateway(
             gateway = await stack.enter_async_context(serve.opened(settings.load(environ)))
         make_home(home)
         ensure_admin_key(gateway.office.store, home)
-        app = create(gateway.office)
-        await stack.enter_async_context(app.router.lifespan_context(app))
+        app = GatewayApp(gateway.office)
+        await stack.enter_async_context(app.lifespan())
         duties = {duty.name: duty for duty in gateway.household.duties}
         yield LinkedGateway(gateway.office, app, duties, read_admin_key(home))

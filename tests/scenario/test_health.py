@@ -15,7 +15,7 @@ from gatepost.adapters.transports.memory import MemoryTransport
 from gatepost.app import open_store
 from gatepost.core.signals import TransportMessage
 from gatepost.gateway import health
-from gatepost.gateway.app import create
+from gatepost.gateway.app import GatewayApp
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import FakeClock
@@ -111,7 +111,7 @@ async def test_it_reports_a_database_whose_clock_is_off(url: str) -> None:
     bus = SignalBus(None)
     with closing(open_store(url, clock=FakeClock())) as store:
         store.migrate()
-        server = create(build_app_state(store, bus, LiveStreams(), TOKEN_RULES))
+        server = GatewayApp(build_app_state(store, bus, LiveStreams(), TOKEN_RULES))
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=server), base_url="http://gateway") as client:
             status, document = await read_health(client)
     assert (status, document["status"]) == (200, "degraded")

@@ -24,7 +24,7 @@ from schemathesis.schemas import APIOperation
 
 from gatepost.actions import keys
 from gatepost.app import open_store, register_administrator
-from gatepost.gateway.app import create
+from gatepost.gateway.app import GatewayApp
 from gatepost.runtime.admin_key import generate_secret
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
@@ -93,7 +93,7 @@ def caller(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any
     agent = request.param == "agent"
     values = create_owned_objects(store)
     store.call(keys.create, kind="agent" if agent else "admin", secret=secret, entity="analyst" if agent else None)
-    yield create(build_app_state(store, SignalBus(), LiveStreams(), TOKEN_RULES)), {"x-secret-key": secret}, values
+    yield GatewayApp(build_app_state(store, SignalBus(), LiveStreams(), TOKEN_RULES)), {"x-secret-key": secret}, values
     store.close()
 
 

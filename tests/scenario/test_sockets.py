@@ -125,7 +125,7 @@ async def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(
 
 
 def test_a_reader_that_takes_nothing_at_all_is_left(server: GatewayThread, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatepost.gateway.stream.STALLED", 0.3)
+    monkeypatch.setattr("gatepost.gateway.stream.STALL_TIMEOUT", 0.3)
     streams = server.gateway.app_state.hub
     with closing(RawConnection(server, buffer_size=4_096)) as connection:
         connection.send_request(f"GET {SPACE_PATH}/stream")

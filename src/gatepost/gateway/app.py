@@ -1,93 +1,122 @@
-"""Puts the gateway together: routes, problems, limits, OpenAPI."""
+"""The web application of a gateway: finds the operation of a request, has it answered, and counts the answer."""
 
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import cache
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
+from typing import Any, Final
 
-from fastapi import FastAPI
-from fastapi.routing import APIRoute
-from starlette.routing import BaseRoute
+import structlog
+from starlette.types import Receive, Scope, Send
 
-from gatepost.gateway import (
-    agents,
-    combined,
-    decisions,
-    entities,
-    gates,
-    health,
-    hot,
-    inbox,
-    keys,
-    plans,
-    problems,
-    runs,
-    sessions,
-    spaces,
-    triggers,
-)
-from gatepost.gateway.describe import describe
-from gatepost.gateway.middleware import Bodies, Counted
+from gatepost.api.docs_page import build_docs_page
+from gatepost.api.openapi import build_openapi
+from gatepost.api.operation import Operation
+from gatepost.api.problems import MethodNotAllowed
+from gatepost.errors import NotFound
+from gatepost.gateway import legacy, watch  # noqa: F401 (the handlers of streams are registered)
+from gatepost.gateway.dispatch import Dispatcher, answer_errors
+from gatepost.gateway.http import HttpExchange, encode
 from gatepost.gateway.office import Office
+from gatepost.gateway.router import Router
+from gatepost.handlers.executor import load_operations
 from gatepost.runtime.live import GateFrames
 
-_ABOUT = """
-One durable inbox for every AI agent and every person who works with agents.
+log = structlog.get_logger("gatepost.http")
 
-Send `x-secret-key`, or `x-public-key` with a bearer token. Errors are problems (RFC 9457) with a stable `type`. Lists
-are `{items, next}` and go on with `after`. Writes take an `Idempotency-Key`.
-"""
+_METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_OPENAPI: Final = "/api/openapi.json"
+_DOCS: Final = "/api/docs"
 
 
-def create(office: Office) -> FastAPI:
-    """Make the web application of an office whose store and signals are open."""
+class GatewayApp:
+    """An ASGI application on a store and signals that are open."""
+
+    def __init__(self, state: Office) -> None:
+        self.state = state
+        self._dispatcher = Dispatcher(state)
+        self._legacy = legacy.create(state)
+        self._router: Router[Operation | str] = Router()
+        for operation in load_operations():
+            self._router.add(operation.method, operation.path, operation)
+        for path in (_OPENAPI, _DOCS):
+            self._router.add("GET", path, path)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._run_lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange, began, template = HttpExchange(scope, receive, send), time.perf_counter(), "unknown"
+        try:
+            target, path = self._router.find(exchange.method, exchange.path)
+        except NotFound:
+            await self._legacy(scope, receive, send)
+            return
+        except MethodNotAllowed as error:
+            await exchange.answer_error(error)
+            self._count(exchange, template, time.perf_counter() - began)
+            return
+        template = target if isinstance(target, str) else target.path
+        try:
+            if isinstance(target, str):
+                answering = self._answer_page(exchange, target)
+            else:
+                answering = self._dispatcher.answer(exchange, target, path)
+            await answer_errors(exchange, answering)
+        finally:
+            self._count(exchange, template, time.perf_counter() - began)
+
+    async def _answer_page(self, exchange: HttpExchange, path: str) -> None:
+        if path == _OPENAPI:
+            await exchange.answer(200, self._encoded_openapi)
+        else:
+            await exchange.answer(200, self._docs_page, "text/html; charset=utf-8")
+
+    def _count(self, exchange: HttpExchange, template: str, seconds: float) -> None:
+        """Count and log an answer by the route's template, never by the path: paths have names in them."""
+        method = exchange.method if exchange.method in _METHODS else "OTHER"
+        self.state.meters.requests.labels(template, method, exchange.status).inc()
+        self.state.meters.seconds.labels(template).observe(seconds)
+        log.debug("answered", route=template, method=method, status=exchange.status, ms=round(seconds * 1000, 2))
+
+    @cached_property
+    def _openapi(self) -> dict[str, Any]:
+        document = build_openapi(load_operations(), self.state.version)
+        return legacy.add_paths(document, self._legacy)
+
+    @cached_property
+    def _encoded_openapi(self) -> bytes:
+        return encode(self._openapi)
+
+    @cached_property
+    def _docs_page(self) -> bytes:
+        return build_docs_page(self._openapi).encode()
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the description of all operations."""
+        return self._openapi
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        exchange, herald = office.exchange, GateFrames(office.store, office.hub)
-        with exchange.subscribe(office.hub.on_signal), exchange.subscribe(office.doorkeeper.heard):
-            async with herald.run():
-                with exchange.subscribe(herald.on_signal):
+    async def lifespan(self) -> AsyncIterator[None]:
+        """While entered, streams and credentials follow what is signalled."""
+        bus, frames = self.state.exchange, GateFrames(self.state.store, self.state.hub)
+        with bus.subscribe(self.state.hub.on_signal), bus.subscribe(self.state.doorkeeper.heard):
+            async with frames.run():
+                with bus.subscribe(frames.on_signal):
                     yield
-        await office.hub.close()
+        await self.state.hub.close()
 
-    app = FastAPI(
-        title="Gatepost",
-        version=office.version,
-        description=_ABOUT,
-        openapi_url="/api/openapi.json",
-        docs_url="/api/docs",
-        redoc_url=None,
-        redirect_slashes=False,
-        strict_content_type=False,
-        generate_unique_id_function=_name_operation,
-        lifespan=lifespan,
-    )
-    app.state.office = office
-    problems.install(app)
-    app.router.routes.extend(_build_routes())
-    app.add_middleware(Bodies, office=office)
-    app.add_middleware(Counted, meters=office.meters)
-    describe(app)
-    return app
-
-
-@cache
-def _build_routes() -> tuple[BaseRoute, ...]:
-    """
-    Return the routes, ready to be used: FastAPI would finish them while the first caller, and everybody else, waits.
-    They know nothing of an application, so that all applications of a process share them.
-    """
-    app = FastAPI(openapi_url=None, strict_content_type=False, generate_unique_id_function=_name_operation)
-    hot.install(app)
-    parts = (entities, agents, runs, inbox, spaces, plans, gates, decisions, triggers, sessions, keys, combined, health)
-    for part in parts:
-        app.include_router(part.router)
-    triggers.install(app)
-    nowhere = {"type": "http", "method": "GET", "path": "/-", "root_path": "", "headers": []}
-    for route in app.routes:
-        route.matches(nowhere)
-    return tuple(app.routes)
-
-
-def _name_operation(route: APIRoute) -> str:
-    return f"{route.tags[-1]}_{route.name}"
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
+        async with AsyncExitStack() as stack:
+            await receive()
+            try:
+                await stack.enter_async_context(self.lifespan())
+            except Exception as error:
+                await send({"type": "lifespan.startup.failed", "message": repr(error)})
+                raise
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})

@@ -21,12 +21,14 @@ import jwt
 from fastapi import Request
 
 from gatepost.actions import directory, keys
+from gatepost.api.access import ADMINISTRATOR, Caller, CallerKind
 from gatepost.core import key as core_key
 from gatepost.core.entity import Entity
 from gatepost.core.key import Key
 from gatepost.core.signals import Frame, TransportMessage
 from gatepost.errors import Invalid, Refused, Unauthorized
 from gatepost.gateway import repeated
+from gatepost.gateway.http import HttpExchange
 from gatepost.gateway.jwks import Jwks
 from gatepost.ports import Store
 
@@ -95,7 +97,7 @@ class Doorkeeper:
             self._changes += 1
             self._known.clear()
 
-    async def admit(self, request: Request) -> Principal:
+    async def admit(self, request: Request | HttpExchange) -> Principal:
         """Return who is calling; `Unauthorized` says what is missing, never what would be right."""
         secret = request.headers.get("x-secret-key")
         if secret is not None:
@@ -172,9 +174,19 @@ def _principal(key: Key | None) -> Principal | None:
             return None
 
 
-def _bearer(request: Request) -> str | None:
+def _bearer(request: Request | HttpExchange) -> str | None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" and token.strip() else None
+
+
+def to_caller(principal: Principal) -> Caller:
+    match principal:
+        case Administrator():
+            return ADMINISTRATOR
+        case Acting(entity, expires_at):
+            return Caller(CallerKind.ENTITY, entity, expires_at)
+        case Triggering(agent):
+            return Caller(CallerKind.TRIGGER, agent)
 
 
 async def caller(request: Request) -> Principal:

@@ -2,16 +2,16 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from gatepost.actions import directory, inbox, inbox_feed, inbox_items, maintenance, push
+from gatepost.actions import directory, inbox, inbox_items, maintenance, push
 from gatepost.actions.pages import limit_page
 from gatepost.core import wire
 from gatepost.core.event import EventType, Item, ItemState
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import Invalid
-from gatepost.gateway import shapes, stream
+from gatepost.gateway import shapes
 from gatepost.gateway.auth import Acting, Principal, administrator, find_own
 from gatepost.gateway.drained import Drained
 from gatepost.gateway.office import Office
@@ -139,14 +139,6 @@ async def seen(name: str, body: SeenBody, who: Who, house: House) -> Any:
     """Record that items were seen."""
     reader = await _whose(house, who, name)
     return {"seen": await house.store.run(inbox_items.mark_seen, reader, body.events, lane=reader)}
-
-
-@router.get("/api/inbox/{name}/stream", response_class=stream.EventStream, responses=stream.STREAMED)
-async def watch(name: str, request: Request, who: Who, house: House, last: stream.From) -> Response:
-    """New items as they come; resumes from Last-Event-ID."""
-    reader = await _whose(house, who, name)
-    part = stream.inbox_part(house, reader, await house.store.read(inbox_feed.read_end))
-    return await stream.respond(request, house, [part], who=reader, last=last)
 
 
 @router.get("/api/events/{id}", tags=["events"], responses=shaped(shapes.Shown))

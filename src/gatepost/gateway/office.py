@@ -1,7 +1,7 @@
 """What the routes share: the store, the signals, and the rules of the house."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -10,7 +10,7 @@ from fastapi import Request
 
 from gatepost.core.agent import ModelChoice
 from gatepost.core.limits import Limits
-from gatepost.gateway.auth import Doorkeeper, Principal
+from gatepost.gateway.auth import Doorkeeper
 from gatepost.ports import Model, Store
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
@@ -23,9 +23,9 @@ class Turns:
     """Gives each caller a lock: what takes long is done for one caller once at a time, and others come in between."""
 
     def __init__(self) -> None:
-        self._locks: WeakValueDictionary[Principal, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
-    def of(self, who: Principal) -> asyncio.Lock:
+    def of(self, who: Hashable) -> asyncio.Lock:
         lock = self._locks.get(who)
         if lock is None:
             lock = self._locks[who] = asyncio.Lock()

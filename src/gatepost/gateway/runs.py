@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
-from starlette.responses import Response
+from fastapi import APIRouter
 
 from gatepost.actions import runs
 from gatepost.actions.pages import limit_page
 from gatepost.core import agent_config, wire
 from gatepost.core.run import OpenCall, Run, RunStatus, Step
 from gatepost.errors import NotFound
-from gatepost.gateway import stream, thoughts
+from gatepost.gateway import thoughts
 from gatepost.gateway.auth import administrator
 from gatepost.gateway.problems import documented
 from gatepost.gateway.requests import After, House, Limit, Who, Write, page
@@ -51,14 +50,6 @@ async def list_steps(id: str, who: Who, house: House, after: After = 0, limit: L
     """What was shown, said and done in a run, in order."""
     found = await house.store.read(limit_page(_journal), id, who.as_(None), after=after, limit=limit)
     return page(found, limit, wire.write_step, lambda one: one.number)
-
-
-@router.get("/{id}/stream", tags=["streams"], response_class=stream.EventStream, responses=stream.STREAMED)
-async def watch(id: str, request: Request, who: Who, house: House, last: stream.From) -> Response:
-    """Watch a run from its first step on, also as it is being thought. Resumes from Last-Event-ID."""
-    me = who.as_(None)
-    run = await house.store.read(_own, id, me)
-    return await stream.respond(request, house, [stream.run_part(house, run.id)], who=me, last=last)
 
 
 @router.post("/{id}/tool-results", responses=shaped(thoughts.OpenCall) | documented(409))

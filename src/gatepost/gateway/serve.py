@@ -26,7 +26,7 @@ from gatepost import hook_entry, paths
 from gatepost.actions import keys
 from gatepost.core.times import SECOND
 from gatepost.errors import Refused, Unavailable
-from gatepost.gateway.app import create
+from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.auth import Doorkeeper, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.doorstep import Doorstep
@@ -146,7 +146,7 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
         chosen = configuration.settings.gateway.connections
         limits = ConnectionLimits(connections=allow_connections(chosen if isinstance(chosen, int) else None))
         config = uvicorn.Config(
-            create(gateway.office),
+            GatewayApp(gateway.office),
             host=host,
             port=port,
             http=build_protocol(limits),

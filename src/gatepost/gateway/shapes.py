@@ -160,16 +160,6 @@ Account = noun("Account", wire.ACCOUNT, about="What an inbox accepted, which is 
 Acked = noun("Acked", delivered=Count)
 Released = noun("Released", released=Count)
 Seen = noun("Seen", seen=Count)
-Space = noun("Space", wire.SPACE)
-SpacePage = page_of(Space)
-Member = noun("Member", wire.MEMBER)
-MemberPage = page_of(Member)
-SpaceMade = noun("SpaceMade", wire.SPACE, members=list_of(Member))
-Message = noun("Message", wire.MESSAGE, seq=Annotated[int, Meta(ge=1)])
-MessagePage = page_of(Message)
-MessagePage.__doc__ = (
-    "`next` is the `beforeSeq` of the page before or, after an `afterSeq`, the `afterSeq` of the page that follows."
-)
 Plan = noun("Plan", wire.PLAN, isRecurring=bool)
 PlanPage = page_of(Plan)
 Trigger = noun("Trigger", wire.TRIGGER, about="A webhook, without its secret.")
@@ -177,14 +167,6 @@ TriggerPage = page_of(Trigger)
 Key = noun("Key", wire.KEY, about="A key by its prefix.")
 KeyPage = page_of(Key)
 KeyMade = noun("KeyMade", wire.KEY, key=described(str, "the key itself, shown this once"))
-
-
-class Streamed(TypedDict):
-    """One event of a stream. `data` is JSON; what can be resumed from has an `id`."""
-
-    event: Annotated[str, Meta(examples=["space.message"])]
-    data: str
-    id: NotRequired[str]
 
 
 class Transport(TypedDict):

@@ -24,7 +24,6 @@ def told(description: str | None = None, **limits: int) -> Any:
 
 NewName = Annotated[str, told(minLength=1, maxLength=address.MAX_NAME_LENGTH)]
 Name = Annotated[str, told(minLength=1, maxLength=address.MAX_ALIAS_LENGTH)]
-Text = Annotated[str, Field(max_length=300_000)]
 Limit = Annotated[int, Field(ge=1, le=1000, description="how many at most")]
 Budget = Annotated[int, Field(ge=600, le=4_000_000, description="how many UTF-8 bytes at most")]
 Aliases = Annotated[list[str], told(maxItems=MAX_ALIASES)]
@@ -184,41 +183,6 @@ class SeenBody(Body):
     model_config = example(events=[_EVENT])
 
     events: Annotated[list[str], Field(min_length=1, max_length=1000)]
-
-
-class NewSpace(Body):
-    model_config = example(name="Q4 report", members=["husam", "analyst"])
-
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-    id: Annotated[str | None, Field(description="made from the name, if it is not given")] = None
-    members: Annotated[list[str], Field(max_length=10_000)] = []
-
-
-class SpaceChange(Body):
-    model_config = example(name="Q4 report, final")
-
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class MemberWish(Body):
-    model_config = example(name="designer")
-
-    name: Name
-
-
-class NewMessage(Body):
-    model_config = example(content="Pull the Q4 revenue numbers", sender="husam")
-
-    content: Text
-    sender: Annotated[str | None, Field(description="the caller itself, where that can be nobody else")] = None
-    data: Any = None
-
-
-class ReadMark(Body):
-    model_config = example(seq=1, name="husam")
-
-    seq: Annotated[int, Field(ge=0, le=2**62)]
-    name: str | None = None
 
 
 class PlanChange(Body):

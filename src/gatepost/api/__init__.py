@@ -1,0 +1,13 @@
+"""
+What Gatepost can be asked from outside: each request is declared once, with its answer, its access rule and its route.
+
+    operation    what a request is, and the table of all of them
+    access       who may ask, as data
+    decoding     a request from a path, a query and a body
+    validation   what is wrong with a value, in one sentence
+    problems     an error as an RFC 9457 problem
+    openapi      the description of all operations
+
+The other modules have one noun each: its requests, and the models of its answers beside them. `handlers` has what an
+operation does.
+"""

@@ -1,0 +1,173 @@
+"""
+Decode a request from a path, a query and a body.
+
+Text in a query is parsed by the type of its field and then checked strictly. (msgspec's own lax mode takes `5.0` and
+`1e2` for whole numbers, and `1` for true.) A parameter that is unknown, or is given twice, is refused: whoever reads
+one of two has read the wrong one. So is a NUL, which PostgreSQL cannot store or compare.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final, cast
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import inspect
+
+from gatepost.api.operation import Operation, Request
+from gatepost.api.validation import explain
+from gatepost.errors import Invalid, Malformed
+
+_WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,25}", re.ASCII)
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+@cache
+def get_decoder(operation: Operation) -> "RequestDecoder":
+    return RequestDecoder(operation)
+
+
+class RequestDecoder:
+    """Decodes the requests of one operation."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._request = operation.request
+        self._path_fields = operation.path_fields
+        fields = msgspec.structs.fields(operation.request)
+        own_fields = [field for field in fields if field.name not in operation.path_fields]
+        self._parsers = {} if operation.has_body else {field.encode_name: _choose_parser(field) for field in own_fields}
+        #: the type of the body
+        self.body: type[msgspec.Struct] = operation.request
+        if operation.has_body and operation.path_fields:
+            self.body = _build_body(operation.request, own_fields)
+        self._body_fields = tuple(field.name for field in own_fields) if operation.has_body else ()
+        self._decode = msgspec.json.Decoder(self.body).decode
+        #: whether a request without a body is one with an empty object
+        self.is_body_optional = not any(field.required for field in own_fields)
+
+    def decode(self, path: Mapping[str, str], query: bytes, body: bytes | None) -> Request[Any]:
+        """Return the request; raise Invalid with the first thing that is wrong."""
+        for name, value in path.items():
+            _refuse_nul(name, value)
+        if self._parsers or body is None:
+            return self._convert(dict(path) | self._parse_query(query) if query else path)
+        if query:
+            self._parse_query(query)
+        decoded = self._decode_body(body)
+        if self.body is self._request:
+            return cast("Request[Any]", decoded)
+        return self._request(**path, **{name: getattr(decoded, name) for name in self._body_fields})
+
+    def decode_json(self, body: bytes) -> Request[Any]:
+        """Return the request of a body that has all of its fields."""
+        request: Request[Any] = _decode_json(body, self._request, msgspec.json.Decoder(self._request).decode)
+        return request
+
+    def _decode_body(self, body: bytes) -> Any:
+        if not body:
+            if not self.is_body_optional:
+                raise Invalid("the body is missing", hint="send a JSON object")
+            body = b"{}"
+        return _decode_json(body, self.body, self._decode)
+
+    def _convert(self, values: Mapping[str, Any]) -> Request[Any]:
+        try:
+            request: Request[Any] = msgspec.convert(values, self._request)
+        except msgspec.ValidationError as error:
+            raise explain(self._request, values, str(error)) from None
+        return request
+
+    def _parse_query(self, query: bytes) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+            _refuse_nul(name, text)
+            parse = self._parsers.get(name)
+            if parse is None:
+                known = ", ".join(self._parsers)
+                raise Invalid(
+                    f"{name!r:.60} is not a parameter of it", hint=f"use {known}" if known else "leave it out"
+                )
+            if parse is _parse_list:
+                values.setdefault(name, []).append(text)
+            elif name in values:
+                raise Invalid(f"{name!r} is given more than once", hint="give it once")
+            else:
+                values[name] = parse(text)
+        return values
+
+
+def _decode_json(body: bytes, kind: type, decode: Callable[[bytes], Any]) -> Any:
+    try:
+        return decode(body)
+    except msgspec.ValidationError as error:
+        reason = str(error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Malformed("the body is not JSON") from None
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):  # further on it is not JSON
+        raise Malformed("the body is not JSON") from None
+    raise explain(kind, value, reason)
+
+
+def _build_body(request: type[Request[Any]], fields: list[Any]) -> type[msgspec.Struct]:
+    """Return a Struct with those fields of a request that the path does not name."""
+    specs: list[Any] = []
+    for field in fields:
+        if field.required:
+            specs.append((field.name, field.type))
+        elif field.default is not msgspec.NODEFAULT:
+            specs.append((field.name, field.type, msgspec.field(default=field.default)))
+        else:
+            specs.append((field.name, field.type, msgspec.field(default_factory=field.default_factory)))
+    return msgspec.defstruct(
+        request.__name__,
+        specs,
+        module=request.__module__,
+        namespace={"__doc__": request.__doc__},
+        kw_only=True,
+        frozen=True,
+        forbid_unknown_fields=True,
+        rename="camel",
+    )
+
+
+def _choose_parser(field: Any) -> Callable[[str], Any]:
+    kinds = _list_kinds(inspect.type_info(field.type))
+    if any(isinstance(kind, inspect.ListType | inspect.VarTupleType) for kind in kinds):
+        return _parse_list
+    if any(isinstance(kind, inspect.IntType) for kind in kinds):
+        return _parse_number
+    if any(isinstance(kind, inspect.BoolType) for kind in kinds):
+        return _parse_boolean
+    return str
+
+
+def _list_kinds(kind: inspect.Type) -> list[inspect.Type]:
+    match kind:
+        case inspect.Metadata():
+            return _list_kinds(kind.type)
+        case inspect.UnionType():
+            return [found for inner in kind.types for found in _list_kinds(inner)]
+        case _:
+            return [kind]
+
+
+def _parse_number(text: str) -> int | str:
+    """Return a whole number; any other text as it is, which is refused for its type."""
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
+
+
+def _parse_boolean(text: str) -> bool | str:
+    return _BOOLEANS.get(text, text)
+
+
+def _parse_list(text: str) -> str:
+    return text
+
+
+def _refuse_nul(name: str, text: str) -> None:
+    if "\x00" in name or "\x00" in text:
+        raise Invalid(f"{name!r:.60} has a NUL character in it", hint="remove it")

@@ -1,0 +1,197 @@
+"""
+Describe all operations as OpenAPI 3.1: routes, parameters, bodies with examples, answers, and every error.
+
+The description is made from the declarations, so it cannot differ from what the gateway does.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from gatepost.api import problems
+from gatepost.api.decoding import get_decoder
+from gatepost.api.operation import Kind, Operation, Repetition, StreamedView
+
+_REFERENCE: Final = "#/components/schemas/"
+_ABOUT: Final = """
+One durable inbox for every AI agent and every person who works with agents.
+
+Send `x-secret-key`, or `x-public-key` with a bearer token. Errors are problems (RFC 9457) with a stable `type`. Lists
+are `{items, next}` and go on with `after`. Writes take an `Idempotency-Key`.
+"""
+_SECURITY: Final = {
+    "secretKey": {"type": "apiKey", "in": "header", "name": "x-secret-key"},
+    "publicKey": {"type": "apiKey", "in": "header", "name": "x-public-key"},
+    "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+}
+_KEY_PARAMETER: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "maxLength": 257},
+}
+_KEY_DESCRIPTIONS: Final = {
+    Repetition.KEYED: "a repeat with the same key and body gets the same answer and changes nothing",
+    Repetition.DEDUP: "a repeat with the same key is recognised and changes nothing",
+}
+_LAST_EVENT_PARAMETER: Final = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": "the last `id:` that was read",
+}
+#: the first sentence of a description, or as much of it as a title needs
+_TITLE: Final = re.compile(r"[^.;:]+")
+_STATUSES: Final = {200: "Done", 201: "Created", 202: "Accepted", 204: "Done"}
+
+
+def build_openapi(operations: Sequence[Operation], version: str) -> dict[str, Any]:
+    """Return the OpenAPI document of operations."""
+    described = _Types(operations)
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, described)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Gatepost", "version": version, "description": _ABOUT},
+        "security": [{"secretKey": []}, {"publicKey": [], "token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted((described.components | {"Problem": problems.SCHEMA}).items())),
+            "securitySchemes": _SECURITY,
+        },
+    }
+
+
+class _Types:
+    """The schemas of all types that operations use; types with a name are components."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        types: list[Any] = [StreamedView]
+        for operation in operations:
+            types += _list_types(operation)
+        schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE + "{name}")
+        self._schemas = {repr(kind): _finish(schema) for kind, schema in zip(types, schemas, strict=True)}
+        self.components = {_name(name): _finish(schema) for name, schema in components.items()}
+
+    def get(self, kind: Any) -> dict[str, Any]:
+        return dict(self._schemas[repr(kind)])
+
+
+def _list_types(operation: Operation) -> Iterator[Any]:
+    if operation.answer is not None and operation.kind is not Kind.STREAM:
+        yield operation.answer
+    if operation.has_body and operation.kind is not Kind.RAW:
+        yield get_decoder(operation).body
+    for field in msgspec.structs.fields(operation.request):
+        yield field.type
+
+
+def _describe(operation: Operation, types: _Types) -> dict[str, Any]:
+    description = " ".join((operation.request.__doc__ or "").split())
+    title = _TITLE.match(description)
+    document: dict[str, Any] = {
+        "operationId": operation.name[0].lower() + operation.name[1:],
+        "tags": [operation.tag],
+        "summary": title[0] if title else description,
+        "description": description,
+        "parameters": list(_list_parameters(operation, types)),
+        "responses": _list_responses(operation, types),
+    }
+    if not operation.access.needs_credential:
+        document["security"] = []
+    if operation.has_body and (body := _describe_body(operation, types)):
+        document["requestBody"] = body
+    return document
+
+
+def _list_parameters(operation: Operation, types: _Types) -> Iterator[dict[str, Any]]:
+    for field in msgspec.structs.fields(operation.request):
+        if field.name in operation.path_fields:
+            yield {"name": field.encode_name, "in": "path", "required": True, "schema": types.get(field.type)}
+        elif not operation.has_body:
+            yield _describe_query(field, types.get(field.type))
+    if operation.kind is Kind.STREAM:
+        yield _LAST_EVENT_PARAMETER
+    if operation.repetition in _KEY_DESCRIPTIONS:
+        yield _KEY_PARAMETER | {"description": _KEY_DESCRIPTIONS[operation.repetition]}
+
+
+def _describe_query(field: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter that is not given is absent: null cannot be written in a query."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
+    if len(kinds) == 1:
+        schema = {name: value for name, value in schema.items() if name != "anyOf"} | kinds[0]
+    document = {"name": field.encode_name, "in": "query", "required": field.required, "schema": schema}
+    if description := schema.pop("description", None):
+        document["description"] = description
+    if field.default not in (msgspec.NODEFAULT, None, ()):
+        schema["default"] = field.default
+    return document
+
+
+def _describe_body(operation: Operation, types: _Types) -> dict[str, Any] | None:
+    decoder = get_decoder(operation)
+    if operation.kind is not Kind.RAW and not msgspec.structs.fields(decoder.body):
+        return None
+    schema: dict[str, Any] = {} if operation.kind is Kind.RAW else types.get(decoder.body)
+    content: dict[str, Any] = {"schema": schema}
+    if operation.example is not None:
+        content["example"] = operation.example
+    return {"required": not decoder.is_body_optional, "content": {"application/json": content}}
+
+
+def _list_responses(operation: Operation, types: _Types) -> dict[str, Any]:
+    answers: dict[int, Any] = {operation.status: {"description": _STATUSES[operation.status]}}
+    if operation.kind is Kind.STREAM:
+        answers[200] = {
+            "description": "Server-sent events, for as long as you like",
+            "content": {"text/event-stream": {"schema": types.get(StreamedView)}},
+        }
+    elif operation.answer is not None:
+        content = {"application/json": {"schema": types.get(operation.answer)}}
+        answers[operation.status] = {"description": _STATUSES[operation.status], "content": content}
+    answers |= operation.responses
+    for status in _list_problems(operation):
+        answers[status] = {
+            "description": problems.TITLES[status],
+            "content": {problems.MEDIA_TYPE: {"schema": {"$ref": f"{_REFERENCE}Problem"}}},
+        }
+    return {str(status): answer for status, answer in sorted(answers.items())}
+
+
+def _list_problems(operation: Operation) -> set[int]:
+    statuses = {error.status for error in operation.errors}
+    if operation.access.needs_credential:
+        statuses |= {401, 403, 422, 503}
+    if operation.has_body:
+        statuses |= {400, 413, 422}
+        statuses |= {415} if operation.checks_media else set()
+    return statuses - set(operation.responses)
+
+
+def _name(name: str) -> str:
+    """`GateView` is called `Gate`."""
+    return name.removesuffix("View")
+
+
+def _finish(schema: Any) -> Any:
+    """Return a schema with the public names of models, and with the type of enums, which msgspec leaves out."""
+    match schema:
+        case {"$ref": str(reference), **rest}:
+            return {"$ref": _REFERENCE + _name(reference.removeprefix(_REFERENCE)), **_finish(rest)}
+        case dict():
+            document = {name: _finish(value) for name, value in schema.items()}
+            if "title" in document and isinstance(document["title"], str):
+                document["title"] = _name(document["title"])
+            values = document.get("enum")
+            if values and "type" not in document:
+                document["type"] = "integer" if all(type(value) is int for value in values) else "string"
+            return document
+        case list() | tuple():
+            return [_finish(value) for value in schema]
+        case _:
+            return schema

@@ -1,0 +1,267 @@
+"""
+An operation: one thing that can be asked of Gatepost, declared once.
+
+    @write("PUT /api/gates/{id}/resolution", access=ActAs("by", default="admin"), lane="{id}", errors=(NotFound,))
+    class ResolveGate(Request[GateView]):
+        "Resolve a gate. The first end counts."
+        id: str                     # in the path, because the route names it
+        reason: str = ""            # in the body; in the query for GET and DELETE
+
+A request is a frozen Struct that names its answer. Its constructor checks nothing: what comes from outside is decoded
+(`decoding.py`). Names are in camel case outside, and unknown ones are refused.
+
+*Handlers* are registered by `ResolveGate.handler` in the package `handlers`: one transaction, one answer. There are
+four other kinds of operation:
+
+    batched          `prepare -> batched verb -> present`: waiting calls share one transaction (push)
+    needs_gateway    not one transaction, or not possible without a running gateway (wake, replay, health)
+    stream           its answers come for as long as the caller likes
+    raw              the request is read by its route: signed bytes must not be parsed first (webhooks)
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, dataclass_transform, get_args
+
+import msgspec
+
+from gatepost import api
+from gatepost.api.access import Access, Caller
+from gatepost.errors import GatepostError
+
+R = TypeVar("R")
+V = TypeVar("V")
+Q = TypeVar("Q", bound="Request[Any]")
+
+#: bytes of a body
+MAX_BODY: Final = 4 * 1024 * 1024
+_PARAMETER: Final = re.compile(r"\{(\w+)\}")
+
+
+_OPTIONS: Final[dict[str, Any]] = {"frozen": True, "kw_only": True, "rename": "camel"}
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class _ModelMeta(msgspec.StructMeta):
+    """Sets options that Structs do not inherit."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        return super().__new__(mcls, name, bases, namespace, **(_OPTIONS | options))
+
+
+class View(msgspec.Struct, metaclass=_ModelMeta):
+    """A model of an answer. In OpenAPI `GateView` is called `Gate`."""
+
+
+class Page(View, Generic[V]):
+    """A page of a list."""
+
+    items: list[V]
+    next: str | None
+
+
+class StreamedView(View):
+    """One event of a stream. `data` is JSON; an event that can be resumed from has an `id`."""
+
+    event: str
+    data: str
+    id: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Request(msgspec.Struct, Generic[R], metaclass=_ModelMeta, forbid_unknown_fields=True):
+    """What can be asked; `R` is the answer."""
+
+    operation: ClassVar["Operation"]
+
+    @classmethod
+    def handler(cls, function: Callable[[Any, Self, Caller], R]) -> Callable[[Any, Self, Caller], R]:
+        """Register the function that answers in one transaction."""
+        cls.operation.set_handler(function)
+        return function
+
+    @classmethod
+    def gateway_handler(cls, function: Callable[[Any, Self, Caller], Any]) -> Callable[[Any, Self, Caller], Any]:
+        """Register the coroutine function that answers with the help of a running gateway."""
+        cls.operation.set_handler(function)
+        return function
+
+    @classmethod
+    def follow_up(cls, function: Callable[[Self, R, bool], "Request[Any] | None"]) -> Callable[..., Any]:
+        """Register the function that names the request to make after the answer was sent, or was lost (False)."""
+        cls.operation.follow_up = function
+        return function
+
+
+class Stream(Request[R], kw_only=True):
+    """A request whose answers come one after the other."""
+
+    after: Annotated[str | None, msgspec.Meta(description="as Last-Event-ID, for callers that cannot send it")] = None
+
+
+class Repetition(StrEnum):
+    """What a repeat of the same request does."""
+
+    #: it changes nothing
+    SAFE = "safe"
+    #: with the same Idempotency-Key it gets the first answer
+    KEYED = "keyed"
+    #: a field, or else the Idempotency-Key, names what is told once
+    DEDUP = "dedup"
+    #: it is done again
+    NEVER = "never"
+
+
+class Kind(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    STREAM = "stream"
+    RAW = "raw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchHandler:
+    """A handler whose waiting calls share one transaction."""
+
+    #: (request, caller, Idempotency-Key) -> what the verb gets
+    prepare: Callable[[Any, Caller, str | None], Sequence[Any]]
+    verb: Callable[..., Sequence[Any]]
+    #: (request, outcomes) -> the answer; it may raise the error of an outcome
+    present: Callable[[Any, Sequence[Any]], Any]
+    #: refuses, in a query, what is too large; a caller has one such request under way
+    check: Callable[..., None] | None = None
+    #: says whether there is a need to check
+    is_large: Callable[[Sequence[Any]], bool] = lambda _: False
+
+
+Handler = Callable[[Any, Any, Caller], Any]
+
+
+@dataclass(kw_only=True, eq=False)
+class Operation:
+    """A request, and how it is asked."""
+
+    request: type[Request[Any]]
+    kind: Kind
+    method: str
+    path: str
+    access: Access
+    status: int
+    repetition: Repetition
+    errors: Sequence[type[GatepostError]]
+    lane: str = ""
+    example: Mapping[str, Any] | None = None
+    needs_gateway: bool = False
+    max_body: int = MAX_BODY
+    #: False if the body may have any media type
+    checks_media: bool = True
+    #: of an answer that is not JSON, or not always
+    responses: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
+    batch: BatchHandler | None = None
+    _handler: Handler | None = None
+
+    @property
+    def name(self) -> str:
+        return self.request.__name__
+
+    @property
+    def route(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def tag(self) -> str:
+        return self.request.__module__.rpartition(".")[2]
+
+    @property
+    def has_body(self) -> bool:
+        """Whether fields that the path does not name are in the body; if not, they are in the query."""
+        return self.method not in ("GET", "DELETE")
+
+    @cached_property
+    def path_fields(self) -> tuple[str, ...]:
+        return tuple(_PARAMETER.findall(self.path))
+
+    @cached_property
+    def answer(self) -> Any:
+        """The model of the answer; None if it has none."""
+        for base in getattr(self.request, "__orig_bases__", ()):
+            if arguments := get_args(base):
+                return None if arguments[0] is type(None) else arguments[0]
+        raise TypeError(f"{self.name} does not name its answer")
+
+    @property
+    def handler(self) -> Handler:
+        if self._handler is None:
+            raise LookupError(f"{self.name} has no handler")
+        return self._handler
+
+    def set_handler(self, function: Handler) -> None:
+        if self._handler is not None:
+            raise ValueError(f"{self.name} has a handler: {self._handler!r}")
+        self._handler = function
+
+    def build_lane(self, request: Request[Any]) -> str:
+        """Return the lane of a request: those of one lane are done in the order of their calls."""
+        return _PARAMETER.sub(lambda match: getattr(request, match[1]) or "", self.lane) if self.lane else ""
+
+
+_OPERATIONS: Final[dict[str, Operation]] = {}
+
+
+def read(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
+    """Declare a request that changes nothing."""
+    return _declare(Kind.READ, route, access, Repetition.SAFE, options)
+
+
+def write(
+    route: str, *, access: Access, repetition: Repetition = Repetition.KEYED, **options: Any
+) -> Callable[[type[Q]], type[Q]]:
+    """Declare a request that changes something."""
+    return _declare(Kind.WRITE, route, access, repetition, options)
+
+
+def stream(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
+    """Declare a request whose answers come one after the other."""
+    return _declare(Kind.STREAM, route, access, Repetition.SAFE, {"needs_gateway": True} | options)
+
+
+def raw(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
+    """Declare a request whose bytes its route reads."""
+    return _declare(Kind.RAW, route, access, Repetition.NEVER, {"needs_gateway": True} | options)
+
+
+def _declare(
+    kind: Kind, route: str, access: Access, repetition: Repetition, options: Mapping[str, Any]
+) -> Callable[[type[Q]], type[Q]]:
+    method, _, path = route.partition(" ")
+    values = {"status": 200, "errors": (), **options}
+
+    def register(request: type[Q]) -> type[Q]:
+        if route in _OPERATIONS:
+            raise ValueError(f"{route} is declared twice")
+        operation = Operation(
+            request=request, kind=kind, method=method, path=path, access=access, repetition=repetition, **values
+        )
+        if missing := set(operation.path_fields) - set(request.__struct_fields__):
+            raise TypeError(f"{request.__name__} has no field {min(missing)!r}, which its path names")
+        request.operation = _OPERATIONS[route] = operation
+        return request
+
+    return register
+
+
+def list_operations() -> Sequence[Operation]:
+    """Return every operation, in the order of their modules."""
+    import_modules(api)
+    return tuple(_OPERATIONS.values())
+
+
+def import_modules(package: Any) -> None:
+    """Import every module of a package: what is added to its folder is found."""
+    for module in iter_modules(package.__path__):
+        import_module(f"{package.__name__}.{module.name}")

@@ -1,0 +1,237 @@
+"""Spaces: where people and agents talk."""
+
+from typing import Annotated, Self
+
+from msgspec import Meta
+
+from gatepost.api.access import ActAs, Administrator, Anybody, Owner
+from gatepost.api.fields import Actor, After, Count, Json, Limit, Name, Seq, Time, describe
+from gatepost.api.operation import Page, Repetition, Request, Stream, View, read, stream, write
+from gatepost.core.entity import EntityKind
+from gatepost.core.space import Member, Message, Space
+from gatepost.core.times import format_rfc3339
+from gatepost.errors import Conflict, NotFound, TooLarge
+
+Title = Annotated[str, Meta(min_length=1, max_length=200)]
+Reader = Annotated[str, Meta(max_length=200, description="as whom to read; the caller, if it is not given")] | None
+
+
+class SpaceView(View):
+    id: str
+    name: str
+    last_seq: Count
+    created_at: Time
+    archived_at: Time | None
+
+    @classmethod
+    def of(cls, space: Space) -> Self:
+        return cls(
+            id=space.id,
+            name=space.name,
+            last_seq=space.last_seq,
+            created_at=format_rfc3339(space.created_at),
+            archived_at=None if space.archived_at is None else format_rfc3339(space.archived_at),
+        )
+
+
+class SpacePage(Page[SpaceView]):
+    pass
+
+
+class MemberView(View):
+    name: str
+    display_name: str
+    kind: EntityKind
+    joined_at: Time
+    read_seq: Count
+
+    @classmethod
+    def of(cls, member: Member) -> Self:
+        return cls(
+            name=member.name,
+            display_name=member.display,
+            kind=member.kind,
+            joined_at=format_rfc3339(member.joined_at),
+            read_seq=member.read_seq,
+        )
+
+
+class MemberPage(Page[MemberView]):
+    pass
+
+
+class NewSpaceView(SpaceView):
+    """A space with its members."""
+
+    members: list[MemberView]
+
+
+class MessageView(View):
+    id: str
+    space: str
+    seq: Annotated[int, Meta(ge=1)]
+    sender: str
+    sender_name: str
+    sender_type: EntityKind
+    content: str
+    data: Json
+    created_at: Time
+
+    @classmethod
+    def of(cls, message: Message) -> Self:
+        return cls(
+            id=message.id,
+            space=message.space,
+            seq=message.seq,
+            sender=message.sender,
+            sender_name=message.sender_display,
+            sender_type=message.sender_kind,
+            content=message.content,
+            data=message.data,
+            created_at=format_rfc3339(message.created_at),
+        )
+
+
+class MessagePage(Page[MessageView]):
+    """`next` is the `beforeSeq` of the page before or, after an `afterSeq`, the `afterSeq` of the page that follows."""
+
+
+@write(
+    "POST /api/spaces",
+    access=Administrator(),
+    lane="directory",
+    status=201,
+    errors=(NotFound, Conflict),
+    example={"name": "Q4 report", "members": ["husam", "analyst"]},
+)
+class CreateSpace(Request[NewSpaceView]):
+    """Create a space; its id is made from its name unless one is given."""
+
+    name: Title
+    id: Annotated[str | None, Meta(description="made from the name, if it is not given")] = None
+    members: Annotated[tuple[str, ...], Meta(max_length=10_000)] = ()
+
+
+@read("GET /api/spaces", access=ActAs("member"), errors=(NotFound,))
+class ListSpaces(Request[SpacePage]):
+    """List the spaces of the caller; for the administrator all, or those of a member."""
+
+    member: str | None = None
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/spaces/{id}", access=Anybody(), errors=(NotFound,))
+class ShowSpace(Request[SpaceView]):
+    """Show a space that the caller is in; the administrator sees all."""
+
+    id: str
+
+
+@write(
+    "PATCH /api/spaces/{id}",
+    access=Administrator(),
+    lane="space:{id}",
+    errors=(NotFound, Conflict),
+    example={"name": "Q4 report, final"},
+)
+class RenameSpace(Request[SpaceView]):
+    """Give a space another name; its id stays."""
+
+    id: str
+    name: Title
+
+
+@write("DELETE /api/spaces/{id}", access=Administrator(), lane="space:{id}", errors=(NotFound, Conflict))
+class ArchiveSpace(Request[SpaceView]):
+    """Archive a space: its members can read it, and nobody posts any more."""
+
+    id: str
+
+
+@read("GET /api/spaces/{id}/members", access=Anybody(), errors=(NotFound,))
+class ListMembers(Request[MemberPage]):
+    """List the members, in the order in which they joined, and how far each has read."""
+
+    id: str
+
+
+@write(
+    "POST /api/spaces/{id}/members",
+    access=Administrator(),
+    lane="space:{id}",
+    status=201,
+    errors=(NotFound, Conflict),
+    example={"name": "designer"},
+)
+class AddMember(Request[MemberView]):
+    """Add a member, who then sees all messages."""
+
+    id: str
+    name: Name
+
+
+@write(
+    "DELETE /api/spaces/{id}/members/{name}",
+    access=Owner("name"),
+    lane="space:{id}",
+    status=204,
+    errors=(NotFound, Conflict),
+)
+class RemoveMember(Request[None]):
+    """Remove a member, who reads nothing more. An entity's own credential can leave by itself."""
+
+    id: str
+    name: str
+
+
+@read("GET /api/spaces/{id}/messages", access=ActAs("member"), errors=(NotFound,))
+class ReadMessages(Request[MessagePage]):
+    """Read messages, oldest first: after a number, before one, or the last ones. The administrator may be a member."""
+
+    id: str
+    member: Reader = None
+    after_seq: Seq | None = None
+    before_seq: Seq | None = None
+    limit: Limit = 50
+
+
+@write(
+    "POST /api/spaces/{id}/messages",
+    access=ActAs("sender", required=True),
+    lane="space:{id}",
+    status=201,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"content": "Pull the Q4 revenue numbers", "sender": "husam"},
+)
+class PostMessage(Request[MessageView]):
+    """Post a message. Every other agent in the space has it in its inbox when this is answered."""
+
+    id: str
+    content: Annotated[str, Meta(max_length=300_000)]
+    sender: Actor = None
+    data: Json = None
+
+
+@write(
+    "PATCH /api/spaces/{id}/read",
+    access=ActAs("name", required=True),
+    repetition=Repetition.SAFE,
+    lane="space:{id}",
+    errors=(NotFound,),
+    example={"seq": 1, "name": "husam"},
+)
+class MarkRead(Request[MemberView]):
+    """Record how far a member has read; it never goes back."""
+
+    id: str
+    seq: Seq
+    name: Annotated[str | None, describe("the member; the caller itself, where that can be nobody else")] = None
+
+
+@stream("GET /api/spaces/{id}/stream", access=ActAs("member"), errors=(NotFound,))
+class WatchSpace(Stream[MessageView]):
+    """Watch messages as they are posted. Resumes from Last-Event-ID, which is a message's number."""
+
+    id: str
+    member: Reader = None

@@ -1,0 +1,170 @@
+"""
+Say what is wrong with a value, in one sentence: which field, what was sent, what is expected.
+
+msgspec decides whether a value fits its type. Only when it refuses does this module walk through the value to find the
+first thing that is wrong, and words it the same way for every door. A value is quoted unless it may be a secret.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+from msgspec import inspect
+
+from gatepost.errors import Invalid
+
+_SECRET_WORDS: Final = ("secret", "key", "token", "password", "headers", "env")
+_HIDDEN: Final = "what was sent"
+_MAX_QUOTED_LENGTH: Final = 60
+_MAX_PATH_LENGTH: Final = 100
+_MAX_INTEGER: Final = 2**64
+
+Path = tuple[str, ...]
+
+
+def explain(kind: Any, value: Any, reason: str) -> Invalid:
+    """Return the error for a value that is not of a type; `reason` is what msgspec says, in case nothing is found."""
+    return next(_find_faults(inspect.type_info(kind), value, ()), Invalid(reason))
+
+
+def _find_faults(kind: inspect.Type, value: Any, path: Path) -> Iterator[Invalid]:
+    match kind:
+        case inspect.Metadata():
+            yield from _find_faults(kind.type, value, path)
+        case inspect.UnionType():
+            yield from _find_faults_of_union(kind, value, path)
+        case inspect.StructType() | inspect.DictType() if not isinstance(value, dict):
+            yield _refuse(path, value, "is not an object")
+        case inspect.StructType():
+            yield from _find_faults_of_fields(kind, value, path)
+        case inspect.ListType() | inspect.VarTupleType():
+            yield from _find_faults_of_list(kind, value, path)
+        case inspect.DictType():
+            for key, inner in value.items():
+                yield from _find_faults(kind.value_type, inner, (*path, key))
+        case inspect.EnumType() | inspect.LiteralType():
+            words = _list_words(kind)
+            if value not in words or isinstance(value, bool):
+                yield _refuse(path, value, f"is not one of {', '.join(map(str, words))}", _suggest(value, words))
+        case _:
+            yield from _find_faults_of_scalar(kind, value, path)
+
+
+def _find_faults_of_union(kind: inspect.UnionType, value: Any, path: Path) -> Iterator[Invalid]:
+    """A value of a union is wrong if it is wrong for each type; the best explanation is that of the fitting kind."""
+    faults = [next(_find_faults(inner, value, path), None) for inner in kind.types]
+    if any(fault is None for fault in faults):
+        return
+    names = [name for inner in kind.types if (name := _name_type(inner)) and name != "null"]
+    if len(names) == 1:
+        inner = next(inner for inner in kind.types if _name_type(inner) != "null")
+        yield from _find_faults(inner, value, path)
+    else:
+        yield _refuse(path, value, f"is not {' or '.join(names)}")
+
+
+def _find_faults_of_fields(kind: inspect.StructType, value: Mapping[str, Any], path: Path) -> Iterator[Invalid]:
+    names = [field.encode_name for field in kind.fields]
+    if kind.forbid_unknown_fields:
+        for name in value:
+            if name not in names:
+                yield Invalid(f"{_join((*path, name))!r} is not a field of it", hint=_suggest(name, names))
+    for field in kind.fields:
+        if field.encode_name in value:
+            yield from _find_faults(field.type, value[field.encode_name], (*path, field.encode_name))
+        elif field.required:
+            yield Invalid(f"{_join((*path, field.encode_name))!r} is missing")
+
+
+def _find_faults_of_list(kind: inspect.ListType | inspect.VarTupleType, value: Any, path: Path) -> Iterator[Invalid]:
+    if not isinstance(value, list):
+        yield _refuse(path, value, "is not a list")
+        return
+    yield from _check_length(kind, value, path, "has fewer than {} member{s}", "has more than {} member{s}")
+    for number, inner in enumerate(value):
+        yield from _find_faults(kind.item_type, inner, (*path, str(number)))
+
+
+def _find_faults_of_scalar(kind: inspect.Type, value: Any, path: Path) -> Iterator[Invalid]:
+    match kind, value:
+        case inspect.StrType(), str():
+            yield from _check_length(
+                kind, value, path, "is shorter than {} character{s}", "is longer than {} character{s}"
+            )
+        case inspect.IntType(), int() if not isinstance(value, bool):
+            if kind.ge is not None and value < kind.ge:
+                yield _refuse(path, value, f"is less than {kind.ge}")
+            elif kind.le is not None and value > kind.le:
+                yield _refuse(path, value, f"is more than {kind.le}")
+            elif abs(value) >= _MAX_INTEGER:
+                yield _refuse(path, value, "is too large a number")
+        case (inspect.FloatType(), int() | float()) if not isinstance(value, bool):
+            pass
+        case (
+            (inspect.BoolType(), bool()) | (inspect.NoneType(), None) | (inspect.AnyType(), _) | (inspect.RawType(), _)
+        ):
+            pass
+        case _:
+            yield _refuse(path, value, f"is not {_name_type(kind)}")
+
+
+def _check_length(kind: Any, value: Sequence[Any], path: Path, too_short: str, too_long: str) -> Iterator[Invalid]:
+    for bound, sign, words in ((kind.min_length, -1, too_short), (kind.max_length, 1, too_long)):
+        if bound is not None and (len(value) - bound) * sign > 0:
+            yield _refuse(path, value, words.format(bound, s="" if bound == 1 else "s"))
+
+
+def _name_type(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.Metadata():
+            return _name_type(kind.type)
+        case inspect.StrType():
+            return "text"
+        case inspect.IntType():
+            return "a whole number"
+        case inspect.FloatType():
+            return "a number"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.NoneType():
+            return "null"
+        case inspect.ListType() | inspect.VarTupleType():
+            return "a list"
+        case inspect.EnumType() | inspect.LiteralType():
+            return f"one of {', '.join(map(str, _list_words(kind)))}"
+        case _:
+            return "an object"
+
+
+def _list_words(kind: inspect.EnumType | inspect.LiteralType) -> list[Any]:
+    return [word.value for word in kind.cls] if isinstance(kind, inspect.EnumType) else list(kind.values)
+
+
+def _refuse(path: Path, value: Any, what: str, hint: str | None = None) -> Invalid:
+    return Invalid(f"{_join(path) or 'the body'}: {_quote(value, path)} {what}", hint=hint)
+
+
+def _join(path: Path) -> str:
+    return ".".join(path)[:_MAX_PATH_LENGTH]
+
+
+def _suggest(word: Any, names: Sequence[str]) -> str | None:
+    close = get_close_matches(word, names, 1) if isinstance(word, str) and len(word) <= _MAX_QUOTED_LENGTH else []
+    return f"did you mean {close[0]!r}?" if close else None
+
+
+def _quote(value: Any, path: Path) -> str:
+    if any(word in part.lower() for part in path for word in _SECRET_WORDS):
+        return _HIDDEN
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case _:
+            text = repr(value)
+            return text if len(text) <= _MAX_QUOTED_LENGTH else f"{text[: _MAX_QUOTED_LENGTH - 3]}..."

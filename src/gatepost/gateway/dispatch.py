@@ -1,0 +1,201 @@
+"""
+Answer one request:
+
+    route (404, 405)  ->  credential, kind of caller (401, 403)  ->  body (413, 415)  ->  form (400, 422)
+        ->  names acted for (403)  ->  handler in one transaction (404, 409, ...)  ->  answer
+
+Nothing of a body is read before its caller is known. The answer is encoded after the commit, except with an
+Idempotency-Key, whose answer is stored in the transaction.
+"""
+
+import hashlib
+import re
+import time
+from typing import Any, Final
+
+import msgspec
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+
+from gatepost.actions.idempotency import run_once
+from gatepost.api import access
+from gatepost.api.access import Caller
+from gatepost.api.decoding import get_decoder
+from gatepost.api.operation import Kind, Operation, Repetition, Request
+from gatepost.api.problems import NotJson, Unexpected
+from gatepost.errors import GatepostError, Invalid
+from gatepost.gateway.auth import FRESH, to_caller
+from gatepost.gateway.http import JSON, Answer, HttpExchange, encode
+from gatepost.gateway.office import Office
+from gatepost.handlers.executor import execute, find_names
+from gatepost.ports import Transaction
+
+log = structlog.get_logger("gatepost.gateway")
+
+#: characters of an Idempotency-Key
+_MAX_KEY_LENGTH: Final = 255
+_ESCAPED: Final = re.compile(r"\\([\"\\])")
+_NOBODY: Final = Caller(access.CallerKind.ENTITY, "")
+
+
+class Dispatcher:
+    """Answers the requests for operations."""
+
+    def __init__(self, state: Office) -> None:
+        self._state = state
+
+    async def answer(self, exchange: HttpExchange, operation: Operation, path: dict[str, str]) -> None:
+        caller = await self._admit(exchange, operation)
+        body: bytes | None = None
+        if exchange.method != "GET":
+            began = time.monotonic()
+            body = await self._read_body(exchange, operation)
+            if time.monotonic() - began > FRESH:
+                caller = await self._admit(exchange, operation)
+        request = get_decoder(operation).decode(path, exchange.query, body if operation.has_body else None)
+        request = operation.access.bind(request, caller)
+        if operation.kind is Kind.STREAM:
+            await self._stream(exchange, request, caller)
+            return
+        answer = await self._run(exchange, request, caller, body or b"")
+        if operation.follow_up is not None:
+            await self._answer_and_follow_up(exchange, request, answer, caller)
+        elif isinstance(answer, Answer):
+            await exchange.answer(answer.status, answer.body, answer.media_type, answer.headers)
+        elif operation.status == 204:
+            await exchange.answer(204, b"")
+        else:
+            await exchange.answer(operation.status, encode(answer))
+
+    async def _admit(self, exchange: HttpExchange, operation: Operation) -> Caller:
+        """Return who is calling; raise if this kind of caller may never ask."""
+        if not operation.access.needs_credential:
+            return _NOBODY
+        caller = to_caller(await self._state.doorkeeper.admit(exchange))
+        operation.access.admit(caller)
+        return caller
+
+    async def _read_body(self, exchange: HttpExchange, operation: Operation) -> bytes:
+        body = await exchange.read_body(operation.max_body)
+        if body and operation.has_body and operation.checks_media:
+            media_type = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if media_type and not media_type.endswith(("/json", "+json")):
+                raise NotJson(f"{media_type!r} is not JSON", hint="send Content-Type: application/json")
+        return body
+
+    async def _run(self, exchange: HttpExchange, request: Request[Any], caller: Caller, body: bytes) -> Any:
+        operation, store = request.operation, self._state.store
+        if operation.batch is not None:
+            return await self._run_batched(exchange, request, caller)
+        if operation.needs_gateway:
+            return await operation.handler(self._state, await self._find_names(request, caller), caller)
+        if operation.kind is Kind.READ:
+            return await store.read(execute, request, caller)
+        key = parse_idempotency_key(exchange.headers.get("idempotency-key"))
+        lane = operation.build_lane(request)
+        if key is None or operation.repetition is not Repetition.KEYED:
+            return await store.run(execute, request, caller, lane=lane)
+        scope = f"{exchange.method} {exchange.path} {caller.kind} {caller.name}"
+        digest = hashlib.sha256(exchange.query + b"\n" + body).hexdigest()
+        return await store.run(run_once, scope, key, digest, _execute_as_json, request, caller, lane=lane)
+
+    async def _run_batched(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> Any:
+        operation, store = request.operation, self._state.store
+        batch = operation.batch
+        assert batch is not None
+        key = None
+        if operation.repetition is Repetition.DEDUP:
+            key = parse_idempotency_key(exchange.headers.get("idempotency-key"))
+        request = await self._find_names(request, caller)
+        elements = batch.prepare(request, caller, key)
+        if not elements:
+            return batch.present(request, [])
+        lane = operation.build_lane(request)
+        if batch.check is None or not batch.is_large(elements):
+            return batch.present(request, await store.run(batch.verb, elements, lane=lane))
+        await store.read(batch.check, elements)
+        async with self._state.turns.of(caller):
+            return batch.present(request, await store.run(batch.verb, elements, lane=lane))
+
+    async def _find_names(self, request: Request[Any], caller: Caller) -> Request[Any]:
+        rule = request.operation.access
+        if not isinstance(rule, access.Owner | access.Triggers) or getattr(request, rule.field) == caller.name:
+            return request
+        return await self._state.store.read(find_names, request, caller)
+
+    async def _answer_and_follow_up(
+        self, exchange: HttpExchange, request: Request[Any], answer: Any, caller: Caller
+    ) -> None:
+        """
+        Send an answer, and make the request that follows it.
+
+        A server is not told when its caller leaves; it writes on, and nobody reads. So the last byte is held back until
+        the rest has left for the caller and the connection has been looked at. Without it no caller can take the answer
+        for whole. After it the caller has the answer, as far as anybody can tell. Whatever else goes wrong leaves the
+        claim open, and it lapses.
+        """
+        body = encode(answer)
+        headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]
+        await exchange.send({"type": "http.response.start", "status": request.operation.status, "headers": headers})
+        await exchange.send({"type": "http.response.body", "body": body[:-1], "more_body": True})
+        await exchange.send({"type": "http.response.body", "body": b"", "more_body": True})  # waits while it is unsent
+        is_sent = not await HttpRequest(exchange.scope, exchange.receive).is_disconnected()
+        if is_sent:
+            await exchange.send({"type": "http.response.body", "body": body[-1:], "more_body": False})
+        assert request.operation.follow_up is not None
+        following = request.operation.follow_up(request, answer, is_sent)
+        if following is None:
+            return
+        try:
+            lane = following.operation.build_lane(following)
+            await self._state.store.run(execute, following, caller, lane=lane)
+        except GatepostError as error:
+            log.warning("a follow-up failed", operation=following.operation.name, reason=error.message)
+
+    async def _stream(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> None:
+        last = exchange.headers.get("last-event-id")
+        if last:
+            request = msgspec.structs.replace(request, after=last)
+        request = await self._find_names(request, caller)
+        response = await request.operation.handler(self._state, request, caller)
+
+        async def authenticate() -> Caller:
+            return to_caller(await self._state.doorkeeper.admit(exchange))
+
+        await response.run(exchange, caller, authenticate)
+
+
+def _execute_as_json(tx: Transaction, request: Request[Any], caller: Caller) -> Any:
+    return msgspec.to_builtins(execute(tx, request, caller))
+
+
+def parse_idempotency_key(header: str | None) -> str | None:
+    """Return the key, which may be quoted as a structured field or not."""
+    if header is None:
+        return None
+    key = header.strip()
+    if len(key) >= 2 and key[0] == key[-1] == '"':
+        key = _ESCAPED.sub(r"\1", key[1:-1])
+    if not key or len(key) > _MAX_KEY_LENGTH or not key.isprintable():
+        raise Invalid(
+            f"{header[:60]!r} is not an idempotency key", hint=f"use 1 to {_MAX_KEY_LENGTH} printable characters"
+        )
+    return key
+
+
+async def answer_errors(exchange: HttpExchange, answering: Any) -> None:
+    """Answer a request, or the error that this raises."""
+    try:
+        await answering
+    except ClientDisconnect:
+        return  # half a request is none, and nobody waits for an answer
+    except GatepostError as error:
+        if exchange.is_answered:
+            raise
+        await exchange.answer_error(error)
+    except Exception as error:
+        log.error("unexpected", path=exchange.path, error=repr(error), exc_info=error)
+        if exchange.is_answered:
+            raise
+        await exchange.answer_error(Unexpected("something went wrong here; it was logged", hint="try again"))

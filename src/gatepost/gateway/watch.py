@@ -1,0 +1,166 @@
+"""
+The handlers of streams: what a reader of each follows.
+
+A combined stream follows the spaces and inboxes that are named, and then it is those; or else it follows all spaces
+that an entity is in, and when these change the stream ends with a position to resume from. A reader that comes back
+with it goes on with each part where it was, and begins with a new space at what its member has not read.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from gatepost.actions import directory, inbox_feed, runs, spaces
+from gatepost.actions.pages import limit_page
+from gatepost.api.access import Caller
+from gatepost.api.spaces import MessageView, WatchSpace
+from gatepost.api.streams import WatchAgent, WatchAll, WatchInbox, WatchRun
+from gatepost.core import wire
+from gatepost.core.run import Run, RunStatus, Step
+from gatepost.core.space import Message, Space
+from gatepost.errors import Invalid, NotFound
+from gatepost.gateway.office import Office
+from gatepost.gateway.stream import EventStream, StreamPart, open_stream
+from gatepost.ports import Reader
+from gatepost.runtime.live import StreamEnd, StreamEntry, StreamPage, StreamPosition, StreamSource
+
+#: entries that one query reads
+_PAGE_LENGTH: Final = 200
+#: spaces of a combined stream
+_MAX_SPACES: Final = 200
+_SPACES_CHANGED: Final = StreamEnd("the spaces have changed", is_resumable=True)
+
+
+@WatchSpace.gateway_handler
+async def watch_space(state: Office, request: WatchSpace, caller: Caller) -> EventStream:
+    space = await state.store.read(spaces.show, request.id, viewer=request.member)
+    part = _build_space_part(state, space.id, space.last_seq)
+    return await open_stream(state, [part], viewer=request.member, after=request.after)
+
+
+@WatchInbox.gateway_handler
+async def watch_inbox(state: Office, request: WatchInbox, caller: Caller) -> EventStream:
+    part = _build_inbox_part(state, request.name, await state.store.read(inbox_feed.read_end))
+    return await open_stream(state, [part], viewer=request.name, after=request.after)
+
+
+@WatchRun.gateway_handler
+async def watch_run(state: Office, request: WatchRun, caller: Caller) -> EventStream:
+    run = await state.store.read(_find_run, request.id, caller.entity)
+    return await open_stream(state, [_build_run_part(state, run.id)], viewer=caller.entity, after=request.after)
+
+
+@WatchAll.gateway_handler
+async def watch_all(state: Office, request: WatchAll, caller: Caller) -> EventStream:
+    viewer = caller.entity
+    if not request.space and not request.inbox:
+        return await _watch_entity(state, viewer, viewer, request.after)
+    names, named_spaces, end = await state.store.read(_find_named, request, caller)
+    parts = [_build_space_part(state, space.id, space.last_seq) for space in named_spaces]
+    parts += [_build_inbox_part(state, name, end) for name in names]
+    return await open_stream(state, parts, viewer=viewer, after=request.after, is_combined=True)
+
+
+@WatchAgent.gateway_handler
+async def watch_agent(state: Office, request: WatchAgent, caller: Caller) -> EventStream:
+    return await _watch_entity(state, request.name, caller.entity, request.after)
+
+
+async def _watch_entity(state: Office, name: str | None, viewer: str | None, after: str | None) -> EventStream:
+    """Follow all spaces of an entity and its inbox; for the administrator (None) all spaces."""
+    found, read_seqs, end = await state.store.read(_find_spaces, name)
+    if name is None and not found:
+        raise Invalid("there is nothing to watch yet", hint="name spaces or inboxes: ?space=ID&inbox=NAME")
+    parts = [
+        _build_space_part(state, space.id, read_seqs.get(space.id, 0) if after else space.last_seq) for space in found
+    ]
+    parts += [_build_inbox_part(state, name, end)] if name is not None else []
+    ids = {space.id for space in found}
+
+    async def check_end() -> StreamEnd | None:
+        found_now, _, _ = await state.store.read(_find_spaces, name)
+        return None if {space.id for space in found_now} == ids else _SPACES_CHANGED
+
+    return await open_stream(state, parts, viewer=viewer, after=after, is_combined=True, check_end=check_end)
+
+
+def _find_spaces(tx: Reader, name: str | None) -> tuple[list[Space], dict[str, int], inbox_feed.Position]:
+    """Return the spaces of an entity, how far it has read in each, and the end of all inboxes."""
+    found = spaces.page(tx, viewer=name, limit=_MAX_SPACES + 1)
+    if len(found) > _MAX_SPACES:
+        raise Invalid(f"these are over {_MAX_SPACES} spaces", hint="name those to watch: ?space=ID&space=ID")
+    unread = spaces.count_unread(tx, name) if name is not None else {}
+    read_seqs = {space.id: space.last_seq - unread[space.id] for space in found if space.id in unread}
+    return found, read_seqs, inbox_feed.read_end(tx)
+
+
+def _find_named(
+    tx: Reader, request: WatchAll, caller: Caller
+) -> tuple[Sequence[str], list[Space], inbox_feed.Position]:
+    """Return the inboxes and spaces that a request names, if the caller may see them."""
+    names: list[str] = []
+    for name in request.inbox:
+        entity = directory.find_or_none(tx, name) if caller.entity is not None else directory.find(tx, name)
+        if entity is None or caller.entity not in (None, entity.name):
+            raise caller.build_refusal(name)
+        names.append(entity.name)
+    found = [spaces.show(tx, id, viewer=caller.entity) for id in dict.fromkeys(request.space)]
+    return list(dict.fromkeys(names)), found, inbox_feed.read_end(tx)
+
+
+def _find_run(tx: Reader, id: str, viewer: str | None) -> Run:
+    run = runs.show(tx, id)
+    if viewer is not None and run.agent != viewer:
+        raise NotFound(f"there is no run {id!r} of {viewer!r}")
+    return run
+
+
+def _build_space_part(state: Office, id: str, start: int) -> StreamPart:
+    async def read_page(after: StreamPosition) -> StreamPage:
+        messages, audience = (await state.store.read(limit_page(_read_messages), id, after)).value
+        entries = [StreamEntry(message.seq, "space.message", _encode(MessageView.of(message))) for message in messages]
+        return StreamPage(entries, messages[-1].seq if messages else after, audience)
+
+    return StreamPart(StreamSource(f"space:{id}", read_page), start)
+
+
+def _build_inbox_part(state: Office, name: str, start: inbox_feed.Position) -> StreamPart:
+    async def read_page(after: StreamPosition) -> StreamPage:
+        page = (await state.store.read(limit_page(inbox_feed.read_page), name, after=after, limit=_PAGE_LENGTH)).value
+        entries = [
+            StreamEntry(position, "inbox.item", _encode(wire.write_item(item))) for item, position in page.entries
+        ]
+        return StreamPage(entries, page.position, has_hidden_entries=page.has_delayed_items)
+
+    return StreamPart(StreamSource(f"inbox:{name}", read_page), start)
+
+
+def _build_run_part(state: Office, id: str) -> StreamPart:
+    """A run from its first step on. That it waits for a tool, and that it ended, have the next two positions."""
+
+    async def read_page(after: StreamPosition) -> StreamPage:
+        run, steps = await state.store.read(_read_run, id)
+        entries = [StreamEntry(step.number, "run.step", _encode(wire.write_step(step))) for step in steps]
+        if run.status is not RunStatus.RUNNING:
+            end = len(steps) + (1 if run.status is RunStatus.WAITING_TOOL else 2)
+            entries.append(StreamEntry(end, f"run.{run.status}", _encode(wire.write_run(run))))
+        new_entries = [entry for entry in entries if entry.position > after]
+        return StreamPage(new_entries, new_entries[-1].position if new_entries else after)
+
+    return StreamPart(StreamSource(f"run:{id}", read_page), 0)
+
+
+def _read_run(tx: Reader, id: str) -> tuple[Run, list[Step]]:
+    return runs.show(tx, id), runs.list_steps(tx, id)
+
+
+def _read_messages(tx: Reader, id: str, after: int) -> tuple[list[Message], frozenset[str]]:
+    """Return messages, and who may see them as of the same moment."""
+    messages = spaces.read(tx, id, after_seq=after, limit=_PAGE_LENGTH)
+    return messages, frozenset(member.name for member in spaces.list_members(tx, id))
+
+
+def _encode(document: object) -> msgspec.Raw:
+    """Encode an entry once, however many readers there are."""
+    return msgspec.Raw(msgspec.json.encode(document))

@@ -1,0 +1,108 @@
+"""
+Run an operation on a store: check who asks, call the handler, return the answer.
+
+Access and handler share one transaction, so a name that the rule finds is the one that the verb uses. `LocalExecutor`
+runs operations in this process, without event loop or web framework; a gateway uses the same `execute` and `prepare`.
+"""
+
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from gatepost import handlers
+from gatepost.actions import agents, directory
+from gatepost.api import access
+from gatepost.api.access import Caller, CallerKind
+from gatepost.api.decoding import get_decoder
+from gatepost.api.operation import Kind, Operation, Request, import_modules, list_operations
+from gatepost.errors import Refused, Unavailable
+from gatepost.ports import Reader, Store
+
+R = TypeVar("R")
+Q = TypeVar("Q", bound=Request[Any])
+
+
+@cache
+def load_operations() -> tuple[Operation, ...]:
+    """Return every operation, with its handler unless it needs a gateway."""
+    operations = list_operations()
+    import_modules(handlers)
+    return tuple(operations)
+
+
+def execute(tx: Any, request: Request[R], caller: Caller) -> R:
+    """Answer a request in this transaction; raise an error if the caller may not ask."""
+    operation = request.operation
+    return cast("R", operation.handler(tx, find_names(tx, request, caller), caller))
+
+
+def find_names(tx: Reader, request: Q, caller: Caller) -> Q:
+    """
+    Return the request with the name of the entity in the place of a name or alias in its path. For an entity all others
+    are refused alike, whether they exist or not: a credential does not tell its holder which names exist.
+    """
+    match request.operation.access:
+        case access.Owner(field=field):
+            return _replace(request, field, _find_owner(tx, getattr(request, field), caller))
+        case access.Triggers(field=field):
+            return _replace(request, field, _find_triggered(tx, getattr(request, field), caller))
+        case _:
+            return request
+
+
+def _find_owner(tx: Reader, name: str, caller: Caller) -> str:
+    if caller.is_administrator:
+        return directory.find(tx, name).name
+    if name != caller.name:
+        entity = directory.find_or_none(tx, name)
+        if entity is None or entity.name != caller.name:
+            raise caller.build_refusal(name)
+    return caller.name or ""
+
+
+def _find_triggered(tx: Reader, name: str, caller: Caller) -> str:
+    if caller.kind is CallerKind.ADMINISTRATOR:
+        return agents.require_agent(directory.find_live(tx, name)).name
+    if name != caller.name:
+        entity = directory.find_or_none(tx, name)
+        if entity is None or entity.name != caller.name:
+            raise Refused(f"this key can only trigger {caller.name!r}")
+    return caller.name or ""
+
+
+def _replace(request: Q, field: str, name: str) -> Q:
+    return request if getattr(request, field) == name else msgspec.structs.replace(request, **{field: name})
+
+
+class LocalExecutor:
+    """Answers requests of one caller on a store in this process."""
+
+    def __init__(self, store: Store, caller: Caller = access.ADMINISTRATOR) -> None:
+        self._store = store
+        self._caller = caller
+        load_operations()
+
+    def send(self, request: Request[R]) -> R:
+        """Return the answer. A Struct checks nothing when it is made, so the request is encoded and decoded once."""
+        operation = request.operation
+        if operation.needs_gateway:
+            raise Unavailable(f"{operation.name} needs a gateway", hint="start one with `gatepost up`")
+        operation.access.admit(self._caller)
+        checked: Request[R] = get_decoder(operation).decode_json(msgspec.json.encode(request))
+        checked = operation.access.bind(checked, self._caller)
+        if operation.batch is not None:
+            return self._send_batched(checked)
+        if operation.kind is Kind.READ:
+            return self._store.query(execute, checked, self._caller)
+        return self._store.call(execute, checked, self._caller)
+
+    def _send_batched(self, request: Request[R]) -> R:
+        batch = request.operation.batch
+        assert batch is not None
+        request = self._store.query(find_names, request, self._caller)
+        elements = batch.prepare(request, self._caller, None)
+        if batch.check is not None and batch.is_large(elements):
+            self._store.query(batch.check, elements)
+        outcomes = self._store.call(batch.verb, elements) if elements else []
+        return cast("R", batch.present(request, outcomes))

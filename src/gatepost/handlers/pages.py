@@ -1,0 +1,52 @@
+"""Pages of lists: as many rows as there is room for, and where the next page begins."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from gatepost.actions.pages import PAGE_SIZE, BoundedResult, limit_page
+from gatepost.api.operation import Page
+from gatepost.ports import Reader
+
+P = TypeVar("P", bound=Page[Any])
+T = TypeVar("T")
+
+#: bytes around the items of a page
+_FRAME: Final = 1_024
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def read_page(
+    tx: Reader,
+    page: type[P],
+    query: Callable[..., Sequence[T]],
+    *args: Any,
+    limit: int,
+    view: Callable[[T], Any],
+    cursor: Callable[[T], int | str],
+    backwards: bool = False,
+    **filters: Any,
+) -> P:
+    """
+    Return a page of the rows of a query, one row at least. `next` is where the next page begins, None on the last page.
+    A list that is read `backwards` ends with the row that it was read from.
+    """
+    result: BoundedResult[Sequence[T]] = limit_page(query)(tx, *args, limit=limit, **filters)
+    rows = list(reversed(result.value)) if backwards else result.value
+    views = _fit([view(row) for row in rows])
+    is_last = len(views) == len(rows) < limit and not result.is_cut
+    following = None if is_last or not views else str(cursor(rows[len(views) - 1]))
+    return page(items=views[::-1] if backwards else views, next=following)
+
+
+def _fit(views: list[Any]) -> list[Any]:
+    """Return the first models whose JSON fits into a page."""
+    room = PAGE_SIZE - _FRAME
+    if len(_encode(views)) <= room:
+        return views
+    for number, view in enumerate(views):
+        room -= len(_encode(view)) + 1
+        if room < 0:
+            return views[: number or 1]
+    return views

@@ -1,0 +1,114 @@
+"""Spaces, their members and messages."""
+
+from msgspec.structs import asdict
+
+from gatepost.actions import spaces
+from gatepost.api.access import Caller
+from gatepost.api.spaces import (
+    AddMember,
+    ArchiveSpace,
+    CreateSpace,
+    ListMembers,
+    ListSpaces,
+    MarkRead,
+    MemberPage,
+    MemberView,
+    MessagePage,
+    MessageView,
+    NewSpaceView,
+    PostMessage,
+    ReadMessages,
+    RemoveMember,
+    RenameSpace,
+    ShowSpace,
+    SpacePage,
+    SpaceView,
+)
+from gatepost.errors import Invalid
+from gatepost.handlers.pages import read_page
+from gatepost.ports import Reader, Transaction
+
+
+@CreateSpace.handler
+def create_space(tx: Transaction, request: CreateSpace, caller: Caller) -> NewSpaceView:
+    space = spaces.create(tx, name=request.name, id=request.id, members=request.members)
+    members = [MemberView.of(member) for member in spaces.list_members(tx, space.id)]
+    return NewSpaceView(**asdict(SpaceView.of(space)), members=members)
+
+
+@ListSpaces.handler
+def list_spaces(tx: Reader, request: ListSpaces, caller: Caller) -> SpacePage:
+    return read_page(
+        tx,
+        SpacePage,
+        spaces.page,
+        viewer=request.member,
+        after=request.after,
+        limit=request.limit,
+        view=SpaceView.of,
+        cursor=lambda space: space.number,
+    )
+
+
+@ShowSpace.handler
+def show_space(tx: Reader, request: ShowSpace, caller: Caller) -> SpaceView:
+    return SpaceView.of(spaces.show(tx, request.id, viewer=caller.entity))
+
+
+@RenameSpace.handler
+def rename_space(tx: Transaction, request: RenameSpace, caller: Caller) -> SpaceView:
+    return SpaceView.of(spaces.rename(tx, request.id, request.name))
+
+
+@ArchiveSpace.handler
+def archive_space(tx: Transaction, request: ArchiveSpace, caller: Caller) -> SpaceView:
+    return SpaceView.of(spaces.archive(tx, request.id))
+
+
+@ListMembers.handler
+def list_members(tx: Reader, request: ListMembers, caller: Caller) -> MemberPage:
+    members = spaces.list_members(tx, request.id, viewer=caller.entity)
+    return MemberPage(items=[MemberView.of(member) for member in members], next=None)
+
+
+@AddMember.handler
+def add_member(tx: Transaction, request: AddMember, caller: Caller) -> MemberView:
+    return MemberView.of(spaces.join(tx, request.id, request.name))
+
+
+@RemoveMember.handler
+def remove_member(tx: Transaction, request: RemoveMember, caller: Caller) -> None:
+    spaces.leave(tx, request.id, request.name, by=caller.entity)
+
+
+@ReadMessages.handler
+def read_messages(tx: Reader, request: ReadMessages, caller: Caller) -> MessagePage:
+    if request.after_seq is not None and request.before_seq is not None:
+        raise Invalid("afterSeq and beforeSeq exclude each other", hint="use one of them")
+    return read_page(
+        tx,
+        MessagePage,
+        spaces.read,
+        request.id,
+        viewer=request.member,
+        after_seq=request.after_seq,
+        before_seq=request.before_seq,
+        limit=request.limit,
+        view=MessageView.of,
+        cursor=lambda message: message.seq,
+        backwards=request.after_seq is None,
+    )
+
+
+@PostMessage.handler
+def post_message(tx: Transaction, request: PostMessage, caller: Caller) -> MessageView:
+    assert request.sender is not None
+    return MessageView.of(
+        spaces.post(tx, request.id, sender=request.sender, content=request.content, data=request.data)
+    )
+
+
+@MarkRead.handler
+def mark_read(tx: Transaction, request: MarkRead, caller: Caller) -> MemberView:
+    assert request.name is not None
+    return MemberView.of(spaces.mark_read(tx, request.id, request.name, request.seq))
