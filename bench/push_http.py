@@ -8,7 +8,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import Final
 
 from bench import _fixtures
@@ -27,10 +27,9 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         run_gateway(has_store=False) as storeless_gateway,
         run_gateway() as gateway,
         create_runner() as loop,
-        _open_turn(loop, storeless_gateway, effort) as floor,
-        _open_turn(loop, gateway, effort) as ours,
         closing(RawSqlite(gateway.store)) as raw,
     ):
+        floor, ours = (_build_turn(loop, served, effort) for served in (storeless_gateway, gateway))
         yield Row(
             claim=f"durable push over HTTP, one worker, SQLite FULL, {CONNECTIONS} connections",
             floor="the same route without a store",
@@ -42,18 +41,17 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         assert item_count == effort.pushes * (effort.rounds + 1)
 
 
-@contextmanager
-def _open_turn(loop: asyncio.Runner, gateway: Gateway, effort: Effort) -> Iterator[Callable[[], float]]:
-    connections = loop.run(open_callers(gateway.port, CONNECTIONS))
-
+def _build_turn(loop: asyncio.Runner, gateway: Gateway, effort: Effort) -> Callable[[], float]:
     def measure() -> float:
         requests = [gateway.request("POST", "/api/inbox", _build_body(number)) for number in range(effort.pushes)]
-        return loop.run(_push(connections, requests))
+        # New connections for each turn: the gateway closes those that are idle while the other has its turn.
+        connections = loop.run(open_callers(gateway.port, CONNECTIONS))
+        try:
+            return loop.run(_push(connections, requests))
+        finally:
+            loop.run(close_callers(connections))
 
-    try:
-        yield measure
-    finally:
-        loop.run(close_callers(connections))
+    return measure
 
 
 async def _push(connections: Sequence[Caller], requests: Sequence[bytes]) -> float:

@@ -1,0 +1,140 @@
+"""
+The test of the design: a new noun is added by adding files only, and every door has it.
+
+`tests/fixtures/new_noun` has a record, its SQL with a migration for each dialect, verbs, four operations and their
+handlers. They are copied into a copy of the package. Then another process finds them in HTTP, in OpenAPI and in the
+local executor.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import gatepost
+
+FIXTURE: Final = Path(__file__).parent.parent / "fixtures" / "new_noun"
+PROGRAM: Final = """
+import asyncio, json, sys
+
+import httpx2
+import msgspec
+
+from gatepost.api.access import Caller, CallerKind
+from gatepost.api.labels import CreateLabel, DeleteLabel, ListLabels, ShowLabel
+from gatepost.app import open_store
+from gatepost.errors import GatepostError
+from gatepost.handlers.executor import LocalExecutor
+from tests.gateways import build_openapi, open_gateway
+
+url = sys.argv[1]
+answers = {}
+
+
+def attempt(executor, request):
+    try:
+        return msgspec.to_builtins(executor.send(request))
+    except GatepostError as error:
+        return f"{error.type}: {error.message}"
+
+
+async def call_over_http():
+    async with open_gateway(url) as gateway, gateway.open_client() as admin:
+        for name, method, path, body in (
+            ("create", "POST", "/api/labels", {"name": "urgent", "colour": "red"}),
+            ("create again", "POST", "/api/labels", {"name": "urgent"}),
+            ("create without a name", "POST", "/api/labels", {"nam": "urgent"}),
+            ("list", "GET", "/api/labels", None),
+            ("show", "GET", "/api/labels/urgent", None),
+            ("delete", "DELETE", "/api/labels/urgent", None),
+            ("show what is deleted", "GET", "/api/labels/urgent", None),
+        ):
+            answer = await admin.request(method, path, json=body)
+            answers[f"http: {name}"] = [answer.status_code, answer.json() if answer.content else None]
+        async with gateway.open_client(x_nobody="yes") as nobody:
+            answers["http: list for nobody"] = [(await nobody.get("/api/labels")).status_code]
+
+
+asyncio.run(call_over_http())
+document = build_openapi()
+answers["openapi"] = sorted(
+    f"{method.upper()} {path}: {' '.join(operation['responses'])}"
+    for path, methods in document["paths"].items() if path.startswith("/api/labels")
+    for method, operation in methods.items()
+)
+answers["openapi: models"] = sorted(name for name in document["components"]["schemas"] if "Label" in name)
+store = open_store(url)
+admin, agent = LocalExecutor(store), LocalExecutor(store, Caller(CallerKind.ENTITY, "analyst"))
+answers["local: create"] = attempt(admin, CreateLabel(name="later"))
+answers["local: create as an agent"] = attempt(agent, CreateLabel(name="later"))
+answers["local: create with a long name"] = attempt(admin, CreateLabel(name="x" * 51))
+answers["local: list as an agent"] = attempt(agent, ListLabels())
+answers["local: show"] = attempt(admin, ShowLabel(name="later"))
+answers["local: delete"] = attempt(admin, DeleteLabel(name="later"))
+answers["local: show what is deleted"] = attempt(admin, ShowLabel(name="later"))
+store.close()
+print(json.dumps(answers))
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with one more noun; nothing that it had before has changed."""
+    root = tmp_path_factory.mktemp("package")
+    source = Path(gatepost.__file__).parent
+    shutil.copytree(source, root / "gatepost", ignore=shutil.ignore_patterns("__pycache__"))
+    for file in FIXTURE.rglob("*.*"):
+        if file.suffix in (".py", ".sql"):
+            target = root / "gatepost" / file.relative_to(FIXTURE)
+            assert not target.exists(), f"{target} is there already: the noun is to be added by new files only"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, target)
+    return root
+
+
+@pytest.fixture
+def answers(package: Path, url: str) -> dict[str, Any]:
+    """What every door answers about the new noun."""
+    repository = Path(__file__).parent.parent.parent
+    environment = os.environ | {"PYTHONPATH": f"{package}{os.pathsep}{repository}"}
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, url], env=environment, cwd=package, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    document: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return document
+
+
+def test_every_door_has_a_noun_that_was_added_by_files_only(answers: dict[str, Any]) -> None:
+    urgent = {"name": "urgent", "colour": "red", "createdAt": answers["http: create"][1]["createdAt"]}
+    later = {"name": "later", "colour": "grey", "createdAt": answers["local: create"]["createdAt"]}
+    assert answers["http: create"] == [201, urgent]
+    assert answers["http: create again"][0] == 409
+    assert answers["http: create again"][1]["detail"] == "there is a label 'urgent'"
+    assert answers["http: create without a name"][0] == 422
+    assert answers["http: create without a name"][1]["detail"] == "'nam' is not a field of it"
+    assert answers["http: create without a name"][1]["hint"] == "did you mean 'name'?"
+    assert answers["http: list"] == [200, {"items": [urgent], "next": None}]
+    assert answers["http: show"] == [200, urgent]
+    assert answers["http: delete"] == [204, None]
+    assert answers["http: show what is deleted"][0] == 404
+    assert answers["http: list for nobody"] == [401]
+    assert answers["openapi"] == [
+        "DELETE /api/labels/{name}: 204 401 403 404 422 503",
+        "GET /api/labels/{name}: 200 401 403 404 422 503",
+        "GET /api/labels: 200 401 403 422 503",
+        "POST /api/labels: 201 400 401 403 409 413 415 422 503",
+    ]
+    assert answers["openapi: models"] == ["CreateLabel", "Label", "LabelPage"]
+    assert answers["local: create"] == later
+    assert answers["local: create as an agent"] == "refused: this is for the administrator"
+    assert answers["local: create with a long name"].endswith("is longer than 50 characters")
+    assert answers["local: list as an agent"] == {"items": [later], "next": None}
+    assert answers["local: show"] == later
+    assert answers["local: delete"] is None
+    assert answers["local: show what is deleted"] == "not-found: there is no label 'later'"
