@@ -18,7 +18,7 @@ from gatepost import paths, telemetry
 from gatepost.core.event import Delivery, Push, PushResult
 from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
-from gatepost.gateway.serve import freeze_loaded_objects, opened
+from gatepost.gateway.serve import freeze_loaded_objects, open_gateway
 from gatepost.ports import Store
 from gatepost.runtime.admin_key import ensure_admin_key, read_admin_key
 from gatepost.settings import load
@@ -55,7 +55,7 @@ async def _serve(pipe: ParentPipe, home: str, has_store: bool) -> None:
     telemetry.configure_logging("json")
     configuration = load({"GATEPOST_HOME": home})
     paths.make_home(configuration.home)
-    async with opened(configuration) as gateway:
+    async with open_gateway(configuration) as gateway:
         app_state = gateway.office
         ensure_admin_key(app_state.store, configuration.home)
         _fixtures.create_agents(app_state.store)

@@ -52,10 +52,10 @@ async def open_linked_gateway(
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as monkeypatch:
             monkeypatch.setattr("gatepost.app.build_transport", lambda *_, **__: transport)
-            gateway = await stack.enter_async_context(serve.opened(settings.load(environ)))
+            gateway = await stack.enter_async_context(serve.open_gateway(settings.load(environ)))
         make_home(home)
         ensure_admin_key(gateway.office.store, home)
         app = GatewayApp(gateway.office)
         await stack.enter_async_context(app.lifespan())
-        duties = {duty.name: duty for duty in gateway.household.duties}
+        duties = {duty.name: duty for duty in gateway.worker.duties}
         yield LinkedGateway(gateway.office, app, duties, read_admin_key(home))

@@ -15,7 +15,7 @@ from gatepost import app, settings
 from gatepost.actions import directory
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
-from gatepost.gateway.doorstep import Doorstep
+from gatepost.gateway.hook_socket import HookSocket
 from gatepost.runtime import admin_key, gateway_file
 from tests.acceptance.command_line import ACCESS_MODES, CommandLine
 from tests.gateways import WAIT_TIMEOUT, GatewayThread, serve_gateway
@@ -71,8 +71,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @contextmanager
 def open_hook_socket(cli: CommandLine, gateway: GatewayThread) -> Iterator[str | None]:
     """While entered, the gateway answers on a socket in the home."""
-    doorstep = Doorstep(cli.home, gateway.gateway.store, f"sqlite:///{cli.database}", url=gateway.base_url)
-    socket_context = doorstep.open()
+    hook_socket = HookSocket(cli.home, gateway.gateway.store, f"sqlite:///{cli.database}", url=gateway.base_url)
+    socket_context = hook_socket.open()
     yield asyncio.run_coroutine_threadsafe(socket_context.__aenter__(), gateway.loop).result(WAIT_TIMEOUT)
     asyncio.run_coroutine_threadsafe(socket_context.__aexit__(None, None, None), gateway.loop).result(WAIT_TIMEOUT)
 

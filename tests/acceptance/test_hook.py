@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gatepost.cli import hook as hook_command
-from gatepost.gateway import doorstep
+from gatepost.gateway import hook_socket
 from gatepost.hooks.session import Session
 from tests.acceptance.command_line import ACCESS_MODES, GATEPOST_COMMAND, CommandLine, CommandResult
 
@@ -196,7 +196,7 @@ def test_an_old_notice_is_not_minded(cli: CommandLine) -> None:
 
 
 def test_a_gateway_has_time_for_two_signs_of_life() -> None:
-    assert 2 * doorstep._BEAT < hook_command._PATIENCE < 5
+    assert 2 * hook_socket._HEARTBEAT < hook_command._PATIENCE < 5
     assert hook_command._AT_THE_END <= 2
 
 

@@ -1,4 +1,4 @@
-"""The doorstep: hooks on a local socket, many at once, some that wait, some that go away, some that talk nonsense."""
+"""Hooks on the socket of a gateway, many at once, some that wait, some that go away, some that talk nonsense."""
 
 import asyncio
 import json
@@ -21,9 +21,8 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import ItemState, Push
 from gatepost.core.signals import Signal
-from gatepost.gateway import doorstep as doorsteps
-from gatepost.gateway import local
-from gatepost.gateway.doorstep import Doorstep
+from gatepost.gateway import hook_socket, local_socket
+from gatepost.gateway.hook_socket import HookSocket
 from gatepost.hooks.chain import Handler, Wait
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
@@ -94,22 +93,22 @@ class HookServer:
 @asynccontextmanager
 async def open_hook_server(home: Path, *handlers: Handler, url: str | None = None) -> AsyncIterator[HookServer]:
     loop = asyncio.get_running_loop()
-    doorsteps_opened: list[Doorstep] = []
+    open_sockets: list[HookSocket] = []
     received_signals: asyncio.Queue[Signal] = asyncio.Queue()
 
     def send_signals(signals: Sequence[Signal]) -> None:
         for signal in signals:
-            loop.call_soon_threadsafe(doorsteps_opened[0].heard, signal)
+            loop.call_soon_threadsafe(open_sockets[0].on_signal, signal)
             loop.call_soon_threadsafe(received_signals.put_nowait, signal)
 
     url = url or f"sqlite:///{home}/gatepost.db"
     store = app.open_store(url, signal_sink=send_signals)
-    doorsteps_opened.append(Doorstep(home, store, mask_passwords(url), handlers))
+    open_sockets.append(HookSocket(home, store, mask_passwords(url), handlers))
     try:
         store.migrate()
         for name, kind in (("admin", EntityKind.HUMAN), ("husam", EntityKind.HUMAN), ("ann", EntityKind.AGENT)):
             store.call(directory.register, EntitySpec(name=name, kind=kind))
-        async with doorsteps_opened[0].open() as path:
+        async with open_sockets[0].open() as path:
             assert path is not None
             yield HookServer(home, store, path, received_signals, url)
     finally:
@@ -183,8 +182,8 @@ async def test_another_last_word_is_none(server: HookServer, last: bytes) -> Non
 
 async def test_those_that_wait_keep_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three times as many hooks wait as there are threads, others are answered, and a commit wakes them all."""
-    monkeypatch.setattr(doorsteps, "_GLANCE", 3600.0)
-    count = 3 * doorsteps._RUNNING
+    monkeypatch.setattr(hook_socket, "_RECHECK_TIME", 3600.0)
+    count = 3 * hook_socket._RUN_THREADS
     patient = WaitingHandler(count)
     async with open_hook_server(tmp_path, patient.handler) as server:
         lines = [await server.start_hook("Stop", f"s-{number}") for number in range(count)]
@@ -201,7 +200,7 @@ async def test_those_that_wait_keep_nobody(tmp_path: Path, monkeypatch: pytest.M
 async def test_one_that_waits_looks_again_though_nothing_was_heard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doorsteps, "_GLANCE", 0.001)
+    monkeypatch.setattr(hook_socket, "_RECHECK_TIME", 0.001)
     patient = WaitingHandler()
     async with open_hook_server(tmp_path, patient.handler) as server:
         line = await server.start_hook("Stop", "s-0")
@@ -220,7 +219,7 @@ async def test_a_hundred_at_once(server: HookServer) -> None:
 
 
 async def test_a_sign_of_life_comes_while_a_chain_is_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doorsteps, "_BEAT", 0.001)
+    monkeypatch.setattr(hook_socket, "_HEARTBEAT", 0.001)
     done = threading.Event()
 
     def handle(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict:
@@ -292,7 +291,7 @@ async def test_nonsense_is_refused_and_nobody_else_minds(server: HookServer, lin
 
 
 async def test_a_line_without_an_end_is_not_read_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doorsteps, "_LONGEST", 1_000)
+    monkeypatch.setattr(hook_socket, "_MAX_LINE_LENGTH", 1_000)
     async with open_hook_server(tmp_path) as server:
         connection = await server.connect()
         with pytest.raises(ConnectionError):
@@ -342,12 +341,12 @@ async def test_the_end_lets_those_go_that_wait(tmp_path: Path) -> None:
     assert await silent_connection.reader.read() == b""
     for connection in (line, silent_connection):
         await connection.close()
-    assert not (tmp_path / local.NAME).exists()
+    assert not (tmp_path / local_socket.NAME).exists()
 
 
 class TestSocket:
     def test_it_is_for_this_user_alone(self, tmp_path: Path) -> None:
-        with local.bound(tmp_path) as listener:
+        with local_socket.listen_locally(tmp_path) as listener:
             assert listener is not None
             assert listener.path == str(tmp_path / "gateway.sock")
             assert stat.S_IMODE(Path(listener.path).stat().st_mode) == 0o600
@@ -356,12 +355,12 @@ class TestSocket:
     def test_what_a_killed_gateway_left_is_replaced(self, tmp_path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as stale_socket:
             stale_socket.bind(str(tmp_path / "gateway.sock"))
-        with local.bound(tmp_path) as listener:
+        with local_socket.listen_locally(tmp_path) as listener:
             assert listener is not None
             assert listener.path == str(tmp_path / "gateway.sock")
 
     def test_beside_another_gateway_it_has_another_name(self, tmp_path: Path) -> None:
-        with local.bound(tmp_path) as first, local.bound(tmp_path) as second:
+        with local_socket.listen_locally(tmp_path) as first, local_socket.listen_locally(tmp_path) as second:
             assert first is not None
             assert second is not None
             assert first.path != second.path
@@ -377,7 +376,7 @@ class TestSocket:
             with socket.socket(socket.AF_UNIX) as closed:
                 closed.bind(str(path))
         (tmp_path / f"{dead_process.pid}0000000000.gateway.sock").touch()
-        with local.bound(tmp_path) as listener:
+        with local_socket.listen_locally(tmp_path) as listener:
             assert listener is not None
             assert not stale_path.exists()
             assert (live_path.exists(), unknown_path.exists(), len(list(tmp_path.iterdir()))) == (True, True, 4)
@@ -389,13 +388,13 @@ class TestSocket:
         with socket.socket(socket.AF_UNIX) as other_socket:
             other_socket.bind(str(path))
             other_socket.listen()
-            with local.bound(tmp_path):
+            with local_socket.listen_locally(tmp_path):
                 assert path.exists()
 
     def test_a_long_path_is_done_without(self, tmp_path: Path) -> None:
         home = tmp_path / ("x" * 120)
         home.mkdir()
-        with local.bound(home) as listener:
+        with local_socket.listen_locally(home) as listener:
             assert listener is not None
             folder = Path(listener.path).parent
             assert folder != home
@@ -403,5 +402,5 @@ class TestSocket:
         assert not folder.exists()
 
     def test_without_one_the_gateway_goes_on(self, tmp_path: Path) -> None:
-        with local.bound(tmp_path / "nowhere") as listener:
+        with local_socket.listen_locally(tmp_path / "nowhere") as listener:
             assert listener is None

@@ -241,7 +241,7 @@ async def test_a_gateway_takes_it_in_as_it_comes(
 ) -> None:
     for name, value in (("HOME", str(tmp_path)), ("TRANSPORT", own_nats.url)):
         monkeypatch.setenv(f"GATEPOST_{name}", value)
-    async with serve.opened(load()) as gateway:
+    async with serve.open_gateway(load()) as gateway:
         store = gateway.office.store
         register_agents(store)
         arrived = asyncio.Event()

@@ -29,7 +29,7 @@ from gatepost.core.signals import Frame, TransportMessage
 from gatepost.errors import Invalid, Refused, Unauthorized
 from gatepost.gateway import repeated
 from gatepost.gateway.http import HttpExchange
-from gatepost.gateway.jwks import Jwks
+from gatepost.gateway.jwks import KeySet
 from gatepost.ports import Store
 
 #: seconds for which a principal counts after it was looked up
@@ -86,7 +86,7 @@ class Doorkeeper:
     def __init__(self, store: Store, rules: TokenRules) -> None:
         self._store = store
         self._rules = rules
-        self._jwks = Jwks(rules.jwks_url) if rules.jwks_url else None
+        self._jwks = KeySet(rules.jwks_url) if rules.jwks_url else None
         self._known: dict[str, tuple[float, Principal | None]] = {}
         #: grows with every change; what was looked up before one is not kept after it
         self._changes = 0
@@ -144,7 +144,7 @@ class Doorkeeper:
             header = jwt.get_unverified_header(token)
             key: Any
             if self._jwks is not None:
-                key, algorithms = await self._jwks.key(str(header.get("kid", ""))), ["RS256", "ES256", "EdDSA"]
+                key, algorithms = await self._jwks.get_key(str(header.get("kid", ""))), ["RS256", "ES256", "EdDSA"]
             elif self._rules.secret is not None:
                 key, algorithms = self._rules.secret, ["HS256"]
             else:

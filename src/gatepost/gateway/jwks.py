@@ -1,7 +1,7 @@
 """
-The keys of an issuer, fetched once and kept. However many ask, one looks at a time, and only those wait for it whose
-key is not known; neither an unknown key id nor an issuer that is away makes us look more often than every few seconds.
-While the issuer is away, what it published last is good.
+The keys of an issuer, fetched and cached. However many callers there are, one fetch runs at a time, and only callers
+whose key is not cached wait for it. Neither an unknown key id nor an issuer that is down causes a fetch more often than
+every few seconds. While the issuer is down, the keys that it published last are valid.
 """
 
 import asyncio
@@ -18,37 +18,39 @@ from gatepost.telemetry import hide_secrets
 
 log = structlog.get_logger("gatepost.jwks")
 
-_KEEP: Final = 300.0
-#: how soon an unknown key id, or a look in vain, may cause another look
-_AGAIN: Final = 10.0
-_MOST_BYTES: Final = 256 * 1024
+#: seconds until cached keys are fetched again
+_CACHE_TIME: Final = 300.0
+#: seconds until an unknown key id, or a fetch that failed, may cause another fetch
+_RETRY_TIME: Final = 10.0
+_MAX_BYTES: Final = 256 * 1024
 
 
-class Jwks:
+class KeySet:
     def __init__(self, url: str) -> None:
         self._url = url
         self._keys: dict[str, Any] = {}
-        self._fetched = self._looked = float("-inf")
-        self._looking = asyncio.Lock()
+        #: when the keys were fetched, and when that was tried
+        self._fetched_at = self._tried_at = float("-inf")
+        self._lock = asyncio.Lock()
 
-    async def key(self, kid: str) -> Any:
-        """The key with that id."""
-        if self._wanting(kid) and not (kid in self._keys and self._looking.locked()):
-            async with self._looking:
-                if self._wanting(kid):
-                    await self._look()
-        found = self._keys.get(kid)
-        if found is not None:
-            return found
-        if self._fetched < 0:
+    async def get_key(self, kid: str) -> Any:
+        """Return the key with that id."""
+        if self._needs_fetch(kid) and not (kid in self._keys and self._lock.locked()):
+            async with self._lock:
+                if self._needs_fetch(kid):
+                    await self._refresh()
+        key = self._keys.get(kid)
+        if key is not None:
+            return key
+        if self._fetched_at < 0:
             raise Unavailable("the issuer's keys cannot be fetched", hint="try again")
         raise Unauthorized("the bearer token is signed with a key that its issuer does not publish")
 
-    def _wanting(self, kid: str) -> bool:
+    def _needs_fetch(self, kid: str) -> bool:
         now = time.monotonic()
-        return now > self._looked + _AGAIN and (kid not in self._keys or now > self._fetched + _KEEP)
+        return now > self._tried_at + _RETRY_TIME and (kid not in self._keys or now > self._fetched_at + _CACHE_TIME)
 
-    async def _look(self) -> None:
+    async def _refresh(self) -> None:
         try:
             published = jwt.PyJWKSet.from_dict(await self._fetch())
         except (httpx2.HTTPError, jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -57,19 +59,19 @@ class Jwks:
             )
         else:
             self._keys = {key.key_id: key for key in published.keys if key.key_id}
-            self._fetched = time.monotonic()
+            self._fetched_at = time.monotonic()
         finally:
-            self._looked = time.monotonic()
+            self._tried_at = time.monotonic()
 
     async def _fetch(self) -> Any:
         async with (
             httpx2.AsyncClient(timeout=5.0, follow_redirects=False) as client,
-            client.stream("GET", self._url) as answer,
+            client.stream("GET", self._url) as response,
         ):
-            answer.raise_for_status()
-            body = b""
-            async for part in answer.aiter_bytes():
-                body += part
-                if len(body) > _MOST_BYTES:
+            response.raise_for_status()
+            content = b""
+            async for part in response.aiter_bytes():
+                content += part
+                if len(content) > _MAX_BYTES:
                     raise ValueError("too large")
-        return msgspec.json.decode(body)
+        return msgspec.json.decode(content)

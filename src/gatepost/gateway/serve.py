@@ -21,18 +21,17 @@ from typing import Final
 import structlog
 import uvicorn
 
-from gatepost import app as house
-from gatepost import hook_entry, paths
+from gatepost import app, hook_entry, paths
 from gatepost.actions import keys
 from gatepost.core.times import SECOND
 from gatepost.errors import Refused, Unavailable
 from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.auth import Doorkeeper, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
-from gatepost.gateway.doorstep import Doorstep
 from gatepost.gateway.health import Meters
+from gatepost.gateway.hook_socket import HookSocket
 from gatepost.gateway.office import Office
-from gatepost.gateway.spooling import Spooling
+from gatepost.gateway.spool_relay import SpoolRelay
 from gatepost.hooks import plugins
 from gatepost.ports import Store, TransportStatus
 from gatepost.runtime import gateway_file
@@ -48,7 +47,7 @@ log = structlog.get_logger("gatepost.gateway")
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 #: seconds that requests under way get when the gateway is stopped
-_PATIENCE: Final = 20
+_STOP_TIMEOUT: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,41 +55,41 @@ class Gateway:
     """A gateway whose parts are open: give its `office` to `create`, or serve it."""
 
     office: Office
-    household: Worker
+    worker: Worker
 
 
 @asynccontextmanager
-async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
+async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
     """Open everything a gateway stands on, and do its background duties while entered."""
     settings = configuration.settings
     async with AsyncExitStack() as stack:
         hub = LiveStreams()
-        reminded: list[Callable[[], None]] = [hub.wake]
-        exchange = SignalBus(house.build_transport(configuration, on_change=partial(_changed, reminded)))
-        store = stack.enter_context(house.prepare_store(configuration, signal_sink=exchange.on_commit))
+        reminders: list[Callable[[], None]] = [hub.wake]
+        exchange = SignalBus(app.build_transport(configuration, on_change=partial(_on_transport_change, reminders)))
+        store = stack.enter_context(app.prepare_store(configuration, signal_sink=exchange.on_commit))
         await stack.enter_async_context(exchange.open())
-        means = await stack.enter_async_context(
-            house.open_cycle_deps(store, exchange.send, allow_private=settings.tools.allow_private)
+        deps = await stack.enter_async_context(
+            app.open_cycle_deps(store, exchange.send, allow_private=settings.tools.allow_private)
         )
-        habits = WorkerOptions(
+        options = WorkerOptions(
             janitor_interval=settings.janitor.interval / SECOND,
             max_cycles=settings.residents.most,
             lease=settings.residents.lease,
             remind=hub.wake,
-            command_options=house.build_command_options(settings),
+            command_options=app.build_command_options(settings),
         )
-        household = await stack.enter_async_context(run_worker(means, exchange, habits))
-        spooling = Spooling(house.build_spool_writer(configuration))
-        stack.enter_context(exchange.subscribe(spooling.heard))
-        await stack.enter_async_context(run_duties([spooling.duty]))
-        if (letterbox := house.build_intake_queue(configuration)) is not None:
-            stack.push_async_callback(letterbox.close)
-            with suppress(Unavailable):  # the collector tries again
-                await letterbox.open()
-            collector = QueueReader(letterbox, store)
-            reminded.append(collector.duty.wake)
-            stack.enter_context(exchange.subscribe(collector.on_signal))
-            await stack.enter_async_context(run_duties([collector.duty]))
+        worker = await stack.enter_async_context(run_worker(deps, exchange, options))
+        spool_relay = SpoolRelay(app.build_spool_writer(configuration))
+        stack.enter_context(exchange.subscribe(spool_relay.on_signal))
+        await stack.enter_async_context(run_duties([spool_relay.duty]))
+        if (intake_queue := app.build_intake_queue(configuration)) is not None:
+            stack.push_async_callback(intake_queue.close)
+            with suppress(Unavailable):  # the reader tries again
+                await intake_queue.open()
+            queue_reader = QueueReader(intake_queue, store)
+            reminders.append(queue_reader.duty.wake)
+            stack.enter_context(exchange.subscribe(queue_reader.on_signal))
+            await stack.enter_async_context(run_duties([queue_reader.duty]))
         rules = TokenRules(
             secret=settings.auth.jwt_secret,
             jwks_url=settings.auth.jwks_url,
@@ -106,21 +105,21 @@ async def opened(configuration: Configuration) -> AsyncIterator[Gateway]:
             meters=Meters(),
             limits=settings.build_limits(),
             version=version("gatepost"),
-            models=means.get_model,
+            models=deps.get_model,
         )
-        yield Gateway(office=office, household=household)
+        yield Gateway(office=office, worker=worker)
 
 
 def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
-    """The same as `serve`, for a process that does nothing else: on uvloop, where there is one."""
-    loops = uvicorn.Config("", log_config=None).get_loop_factory()
+    """Run `serve` in a process that does nothing else: on uvloop, if there is one."""
+    loop_factory = uvicorn.Config("", log_config=None).get_loop_factory()
 
-    def settled(url: str) -> None:
+    def on_ready(url: str) -> None:
         freeze_loaded_objects()
         ready(url)
 
-    with asyncio.Runner(loop_factory=loops) as runner:
-        runner.run(serve(configuration, host, port, ready=settled))
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(serve(configuration, host, port, ready=on_ready))
 
 
 def freeze_loaded_objects() -> None:
@@ -136,15 +135,15 @@ def freeze_loaded_objects() -> None:
 
 async def serve(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
     """Run a gateway until it is told to stop; `ready` is told its URL once it listens."""
-    _look_for(host)
-    async with opened(configuration) as gateway:
+    _check_bindable(host)
+    async with open_gateway(configuration) as gateway:
         store, hub = gateway.office.store, gateway.office.hub
         paths.make_home(configuration.home)
         ensure_admin_key(store, configuration.home)
         if host not in _LOOPBACK:
             _refuse_without_keys(store, host)
-        chosen = configuration.settings.gateway.connections
-        limits = ConnectionLimits(connections=allow_connections(chosen if isinstance(chosen, int) else None))
+        wanted = configuration.settings.gateway.connections
+        limits = ConnectionLimits(connections=allow_connections(wanted if isinstance(wanted, int) else None))
         config = uvicorn.Config(
             GatewayApp(gateway.office),
             host=host,
@@ -154,35 +153,37 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=_PATIENCE,
+            timeout_graceful_shutdown=_STOP_TIMEOUT,
         )
         server = _Server(config, hub)
-        on = mask_passwords(configuration.settings.store)
+        store_name = mask_passwords(configuration.settings.store)
         interval = configuration.settings.janitor.interval / SECOND
-        with _listening(host, port) as ears:
-            url = _url(host, ears)
-            async with _doorstep(configuration, gateway.office.exchange, on, url) as socket_path:
-                with gateway_file.publish(configuration.home, url, on, socket_path) as look:
-                    watch = Duty("notice", partial(asyncio.to_thread, look), interval=interval)
+        with _open_listener(host, port) as listener:
+            url = _build_url(host, listener)
+            async with _open_hook_socket(configuration, gateway.office.exchange, store_name, url) as socket_path:
+                with gateway_file.publish(configuration.home, url, store_name, socket_path) as check_file:
+                    watch = Duty("gateway file", partial(asyncio.to_thread, check_file), interval=interval)
                     server.on_start = partial(ready, url)
                     async with run_duties([watch]):
-                        await server.serve([ears])
+                        await server.serve([listener])
 
 
 @asynccontextmanager
-async def _doorstep(configuration: Configuration, exchange: SignalBus, on: str, url: str) -> AsyncIterator[str | None]:
-    """Where hooks are answered; on a store of their own, because they do not wait for it as long as others do."""
-    with closing(house.build_store(configuration, exchange.on_commit, busy_timeout=hook_entry.BUSY_TIMEOUT)) as store:
-        doorstep = Doorstep(configuration.home, store, on, plugins.list_handlers(log.warning), url=url)
-        with exchange.subscribe(doorstep.heard):
-            async with doorstep.open() as path:
+async def _open_hook_socket(
+    configuration: Configuration, exchange: SignalBus, store_name: str, url: str
+) -> AsyncIterator[str | None]:
+    """Answer hooks, on a store of their own, because they do not wait for it as long as others do."""
+    with closing(app.build_store(configuration, exchange.on_commit, busy_timeout=hook_entry.BUSY_TIMEOUT)) as store:
+        hook_socket = HookSocket(configuration.home, store, store_name, plugins.list_handlers(log.warning), url=url)
+        with exchange.subscribe(hook_socket.on_signal):
+            async with hook_socket.open() as path:
                 yield path
 
 
 class _Server(uvicorn.Server):
     """
-    Says when it listens, and at the end lets go of the readers of streams first: they would keep it for ever. A signal
-    ends the server and no more; uvicorn would raise it again afterwards, and what is open here would not be closed.
+    Calls `on_start` when it listens, and at the end ends the streams first: they would keep it running for ever. A
+    signal ends the server and no more; uvicorn would raise it again afterwards, and nothing here would be closed.
     """
 
     def __init__(self, config: uvicorn.Config, hub: LiveStreams) -> None:
@@ -208,30 +209,30 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _look_for(host: str) -> None:
-    """Refuse an address at which nobody here can listen, whichever the port, before anything is opened."""
+def _check_bindable(host: str) -> None:
+    """Refuse an address on which this machine cannot listen, before anything is opened."""
     try:
-        with socket.socket(_family(host), socket.SOCK_STREAM) as ears:
-            ears.bind((host, 0))
+        with socket.socket(_family(host), socket.SOCK_STREAM) as probe:
+            probe.bind((host, 0))
     except (OSError, UnicodeError) as error:
-        unknown = isinstance(error, socket.gaierror | UnicodeError)
-        wrong = "cannot be resolved to an address" if unknown else "is no address of this machine"
+        is_unknown = isinstance(error, socket.gaierror | UnicodeError)
+        reason = "cannot be resolved to an address" if is_unknown else "is no address of this machine"
         raise Unavailable(
-            f"{host!r} {wrong}", hint="listen on 127.0.0.1, or on 0.0.0.0 for every address of this machine"
+            f"{host!r} {reason}", hint="listen on 127.0.0.1, or on 0.0.0.0 for every address of this machine"
         ) from None
 
 
 @contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
+def _open_listener(host: str, port: int) -> Iterator[socket.socket]:
     try:
-        found = socket.create_server((host, port), family=_family(host), backlog=2048)
+        listener = socket.create_server((host, port), family=_family(host), backlog=2048)
     except OSError as error:
-        reason = str(error.strerror).partition(" (")[0]  # Python adds the address to what the system says
+        reason = str(error.strerror).partition(" (")[0]  # Python adds the address
         raise Unavailable(
             f"cannot listen on {host}:{port}: {reason}", hint="another program may be there: use --port"
         ) from None
-    with found:
-        yield found
+    with listener:
+        yield listener
 
 
 def _family(host: str) -> socket.AddressFamily:
@@ -239,22 +240,22 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _refuse_without_keys(store: Store, host: str) -> None:
-    made = [key for key in store.query(keys.page) if key.name != ADMIN_KEY and key.revoked_at is None]
-    if not made:
+    own_keys = [key for key in store.query(keys.page) if key.name != ADMIN_KEY and key.revoked_at is None]
+    if not own_keys:
         raise Refused(
             f"listening on {host!r} lets others in, and no key was made for them",
             hint="make one first with `gatepost key create`, or listen on 127.0.0.1",
         )
 
 
-def _url(host: str, ears: socket.socket) -> str:
-    """How to reach it from this machine."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared, not bound)
-    return f"http://{f'[{shown}]' if ':' in shown else shown}:{ears.getsockname()[1]}"
+def _build_url(host: str, listener: socket.socket) -> str:
+    """Return the URL at which this machine reaches the listener."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared, not bound)
+    return f"http://{f'[{name}]' if ':' in name else name}:{listener.getsockname()[1]}"
 
 
-def _changed(reminded: Sequence[Callable[[], None]], condition: TransportStatus) -> None:
-    """Say that the transport is degraded, or up again; what was rung for meanwhile may have been lost."""
-    log.warning("the transport has changed", degraded=condition.is_degraded, reason=condition.reason)
-    for remind in reminded:
+def _on_transport_change(reminders: Sequence[Callable[[], None]], status: TransportStatus) -> None:
+    """Log that the transport is degraded, or up again; signals may have been lost meanwhile."""
+    log.warning("the transport has changed", degraded=status.is_degraded, reason=status.reason)
+    for remind in reminders:
         remind()
