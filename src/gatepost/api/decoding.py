@@ -45,7 +45,7 @@ class RequestDecoder:
         self._body_fields = tuple(field.name for field in own_fields) if operation.has_body else ()
         self._decode = msgspec.json.Decoder(self.body).decode
         #: whether a request without a body is one with an empty object
-        self.is_body_optional = not any(field.required for field in own_fields)
+        self.is_body_optional = not (operation.requires_body or any(field.required for field in own_fields))
 
     def decode(self, path: Mapping[str, str], query: bytes, body: bytes | None) -> Request[Any]:
         """Return the request; raise Invalid with the first thing that is wrong."""

@@ -41,6 +41,8 @@ Q = TypeVar("Q", bound="Request[Any]")
 #: bytes of a body
 MAX_BODY: Final = 4 * 1024 * 1024
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
+#: a field of a lane; after a bar, the field to use if that has no value
+_LANE_FIELD: Final = re.compile(r"\{(\w+)(?:\|(\w+))?\}")
 
 
 _OPTIONS: Final[dict[str, Any]] = {"frozen": True, "kw_only": True, "rename": "camel"}
@@ -157,6 +159,8 @@ class Operation:
     example: Mapping[str, Any] | None = None
     needs_gateway: bool = False
     max_body: int = MAX_BODY
+    #: True if a request without a body is refused, even if none of its fields is required
+    requires_body: bool = False
     #: False if the body may have any media type
     checks_media: bool = True
     #: of an answer that is not JSON, or not always
@@ -207,7 +211,11 @@ class Operation:
 
     def build_lane(self, request: Request[Any]) -> str:
         """Return the lane of a request: those of one lane are done in the order of their calls."""
-        return _PARAMETER.sub(lambda match: getattr(request, match[1]) or "", self.lane) if self.lane else ""
+
+        def read_field(match: re.Match[str]) -> str:
+            return getattr(request, match[1]) or (getattr(request, match[2]) if match[2] else None) or ""
+
+        return _LANE_FIELD.sub(read_field, self.lane) if self.lane else ""
 
 
 _OPERATIONS: Final[dict[str, Operation]] = {}

@@ -1,4 +1,4 @@
-"""What requests about gates and decisions may say, and what answers look like."""
+"""What requests about decisions may say, and what answers look like."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
@@ -10,61 +10,15 @@ from pydantic import Field
 from gatepost.core import decision as core
 from gatepost.core import wire
 from gatepost.core.event import Priority
-from gatepost.core.gate import GateSpec
 from gatepost.gateway.shapes import Ref, described, list_of, noun, page_of
-from gatepost.gateway.wire import Body, Name, example
+from gatepost.gateway.wire import Body, example
 
-GateKind = Literal["human", "decision", "timer", "event", "mail", "command", "ci"]
 Who = Annotated[str | None, Field(description="the caller itself, where that can be nobody else")]
 
 
 class _Deadline(Body):
     deadline: Annotated[str | None, Field(description="a time", examples=["2026-02-20T10:00:00Z"])] = None
     within: Annotated[str | None, Field(description="a duration from now, instead", examples=["2h"])] = None
-
-
-class NewGate(_Deadline):
-    model_config = example(
-        owner="analyst", name="Sign-off", awaits="husam", instruction="Wait for Husam's sign-off", within="2h"
-    )
-
-    name: str
-    kind: Annotated[GateKind, Field(description="all but decision, which is made by asking")] = "human"
-    owner: Annotated[str | None, Field(description="whom it keeps from stopping; else the caller")] = None
-    made_by: Who = None
-    awaits: Annotated[
-        str | None,
-        Field(
-            description="a name (human, mail), TYPE[:SOURCE] (event), a command line (command),"
-            " run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME (ci)"
-        ),
-    ] = None
-    instruction: Annotated[str, Field(description="what its owner is told who wants to stop")] = ""
-    waiters: Annotated[Sequence[str], Field(description="who else is told when it ends")] = ()
-    at_deadline: Annotated[
-        Literal["open", "escalate"], Field(description="open lets go; escalate alerts, and holds on")
-    ] = "open"
-    fail: Annotated[Literal["open", "closed"], Field(description="closed holds also when it cannot be looked at")] = (
-        "open"
-    )
-
-    def wish(self) -> GateSpec:
-        return wire.GATE_SPEC.read(self.document())
-
-
-class GateEnd(Body):
-    model_config = example(reason="CI is green")
-
-    reason: str = ""
-    withdraw: Annotated[bool, Field(description="it is not needed any more, instead of: it is resolved")] = False
-    by: Who = None
-
-
-class WaiterWish(Body):
-    model_config = example(name="designer")
-
-    name: Name
-    by: Who = None
 
 
 class Choice(Body):
@@ -129,19 +83,6 @@ class AnswerWish(Body):
         return wire.ANSWER_SPEC.read(self.document())
 
 
-Resolution = noun("Resolution", wire.RESOLUTION, by=described(str | None, "null when it ended by itself"))
-Gate = noun(
-    "Gate",
-    wire.GATE,
-    owner=described(str, "whom it keeps from stopping"),
-    trouble=described(str | None, "why the last look at it failed"),
-    status=Literal["pending", "resolved", "expired", "orphaned", "withdrawn"],
-    holds=described(bool, "whether its owner may not stop now"),
-    overdue=bool,
-    resolution=Resolution | None,
-)
-GatePage = page_of(Gate)
-
 _Round = Annotated[int, Meta(ge=1)]
 Option = noun("Option", wire.OPTION)
 DecisionAnswer = noun(
@@ -166,4 +107,4 @@ Decision = noun(
 )
 DecisionPage = page_of(Decision)
 
-ALL: Final = (Gate, GatePage, Decision, DecisionPage)
+ALL: Final = (Decision, DecisionPage)

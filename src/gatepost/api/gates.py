@@ -1,0 +1,175 @@
+"""Gates: what keeps an agent from stopping. A gate does not exist for those whom it does not concern."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from msgspec import Meta
+
+from gatepost.api.access import ActAs, Anybody
+from gatepost.api.fields import Actor, After, Limit, Name, Time, describe
+from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
+from gatepost.core.times import Instant, format_rfc3339
+from gatepost.errors import Conflict, NotFound, TooLarge
+
+Deadline = Annotated[str | None, Meta(description="a time", examples=["2026-02-20T10:00:00Z"])]
+Within = Annotated[str | None, Meta(description="a duration from now, instead", examples=["2h"])]
+
+
+class GateStatus(StrEnum):
+    PENDING = "pending"
+    RESOLVED = "resolved"
+    EXPIRED = "expired"
+    ORPHANED = "orphaned"
+    WITHDRAWN = "withdrawn"
+
+
+class ResolutionView(View):
+    ending: Ending
+    reason: str
+    by: Annotated[str | None, describe("null if it ended by itself")]
+    at: Time
+
+    @classmethod
+    def of(cls, resolution: Resolution) -> Self:
+        return cls(
+            ending=resolution.ending, reason=resolution.reason, by=resolution.by, at=format_rfc3339(resolution.at)
+        )
+
+
+class GateView(View):
+    id: str
+    name: str
+    kind: GateKind
+    owner: Annotated[str, describe("whom it keeps from stopping")]
+    made_by: str | None
+    awaits: str | None
+    instruction: str
+    waiters: tuple[str, ...]
+    deadline: Time | None
+    at_deadline: AtDeadline
+    fail: FailMode
+    trouble: Annotated[str | None, describe("why the last check failed")]
+    escalated_at: Time | None
+    created_at: Time
+    resolution: ResolutionView | None
+    status: GateStatus
+    holds: Annotated[bool, describe("whether its owner may not stop now")]
+    overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
+
+    @classmethod
+    def of(cls, gate: Gate, now: Instant, *, include_private: bool) -> Self:
+        """Only the administrator sees all of a gate (`include_private`), because a command line may hold a secret."""
+        return cls(
+            id=gate.id,
+            name=gate.name,
+            kind=gate.kind,
+            owner=gate.owner,
+            made_by=gate.made_by,
+            awaits=gate.awaits if include_private or gate.kind is not GateKind.COMMAND else None,
+            instruction=gate.instruction,
+            waiters=gate.waiters,
+            deadline=None if gate.deadline is None else format_rfc3339(gate.deadline),
+            at_deadline=gate.at_deadline,
+            fail=gate.fail,
+            trouble=gate.trouble,
+            escalated_at=None if gate.escalated_at is None else format_rfc3339(gate.escalated_at),
+            created_at=format_rfc3339(gate.created_at),
+            resolution=None if gate.resolution is None else ResolutionView.of(gate.resolution),
+            status=GateStatus.PENDING if gate.resolution is None else GateStatus(gate.resolution.ending),
+            holds=gate.holds(now),
+            overdue=gate.is_overdue(now),
+        )
+
+
+class GatePage(Page[GateView]):
+    pass
+
+
+@write(
+    "POST /api/gates",
+    access=ActAs("made_by", default="admin"),
+    lane="{owner|made_by}",
+    status=201,
+    errors=(NotFound, Conflict, TooLarge),
+    example={
+        "owner": "analyst",
+        "name": "Sign-off",
+        "awaits": "husam",
+        "instruction": "Wait for Husam's sign-off",
+        "within": "2h",
+    },
+)
+class AddGate(Request[GateView]):
+    """Make a gate, which keeps its owner from stopping. Only the administrator can make a gate that runs a command."""
+
+    name: str
+    kind: Annotated[GateKind, describe("all but decision: asking makes such a gate")] = GateKind.HUMAN
+    owner: Annotated[str | None, describe("whom it keeps from stopping; the caller, if it is not given")] = None
+    made_by: Actor = None
+    awaits: Annotated[
+        str | None,
+        describe(
+            "a name (human, mail), TYPE[:SOURCE] (event), a command line (command),"
+            " run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME (ci)"
+        ),
+    ] = None
+    instruction: Annotated[str, describe("the text for its owner that wants to stop")] = ""
+    waiters: Annotated[tuple[str, ...], describe("who else gets an event when it ends")] = ()
+    deadline: Deadline = None
+    within: Within = None
+    at_deadline: Annotated[
+        AtDeadline, describe("open ends it; escalate alerts the owner of its owner, and it still holds")
+    ] = AtDeadline.OPEN
+    fail: Annotated[FailMode, describe("closed holds also if it cannot be checked")] = FailMode.OPEN
+
+
+@read("GET /api/gates", access=Anybody(own=("owner", "waiter")), errors=(NotFound,))
+class ListGates(Request[GatePage]):
+    """List the gates that concern the caller, in the order in which they were made; for the administrator all."""
+
+    owner: str | None = None
+    waiter: str | None = None
+    kind: GateKind | None = None
+    pending: bool | None = None
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/gates/{id}", access=Anybody(), errors=(NotFound,))
+class ShowGate(Request[GateView]):
+    """Show a gate that concerns the caller; the administrator sees all."""
+
+    id: str
+
+
+@write(
+    "PUT /api/gates/{id}/resolution",
+    access=ActAs("by", default="admin"),
+    lane="{id}",
+    requires_body=True,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"reason": "CI is green"},
+)
+class ResolveGate(Request[GateView]):
+    """Resolve a gate or, with `withdraw`, declare it unnecessary. The first end counts."""
+
+    id: str
+    reason: Annotated[str, describe("why; everybody concerned gets it")] = ""
+    withdraw: Annotated[bool, describe("whether it is not needed any more, instead of resolved")] = False
+    by: Actor = None
+
+
+@write(
+    "POST /api/gates/{id}/waiters",
+    access=ActAs("by", default="admin"),
+    lane="{id}",
+    errors=(NotFound, Conflict, TooLarge),
+    example={"name": "designer"},
+)
+class AddWaiter(Request[GateView]):
+    """Add a waiter, which gets an event when the gate ends."""
+
+    id: str
+    name: Name
+    by: Actor = None

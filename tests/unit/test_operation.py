@@ -1,0 +1,26 @@
+"""Declarations of operations: lanes, and bodies that must be sent."""
+
+import pytest
+
+from gatepost.api.decoding import get_decoder
+from gatepost.api.gates import AddGate, ResolveGate
+from gatepost.errors import Invalid
+
+
+@pytest.mark.parametrize(
+    ("request_", "lane"),
+    [
+        (AddGate(name="Sign-off", owner="analyst", made_by="husam"), "analyst"),
+        (AddGate(name="Sign-off", made_by="husam"), "husam"),
+        (AddGate(name="Sign-off"), ""),
+    ],
+)
+def test_a_lane_can_name_a_field_for_one_without_a_value(request_: AddGate, lane: str) -> None:
+    assert AddGate.operation.build_lane(request_) == lane
+
+
+def test_a_body_can_be_required_though_none_of_its_fields_is() -> None:
+    decoder = get_decoder(ResolveGate.operation)
+    assert decoder.decode({"id": "gate_1"}, b"", b"{}") == ResolveGate(id="gate_1")
+    with pytest.raises(Invalid, match="the body is missing"):
+        decoder.decode({"id": "gate_1"}, b"", b"")
