@@ -15,7 +15,6 @@ from gatepost.gateway import (
     hot,
     inbox,
     keys,
-    plans,
     problems,
     runs,
     sessions,
@@ -60,7 +59,17 @@ def add_paths(document: dict[str, Any], app: FastAPI) -> dict[str, Any]:
 def _build_routes() -> tuple[BaseRoute, ...]:
     app = FastAPI(openapi_url=None, strict_content_type=False, generate_unique_id_function=_name_operation)
     hot.install(app)
-    for part in (entities, agents, runs, inbox, plans, decisions, triggers, sessions, keys, health):
+    for part in (
+        entities,
+        agents,
+        runs,
+        inbox,
+        decisions,
+        triggers,
+        sessions,
+        keys,
+        health,
+    ):
         app.include_router(part.router)
     triggers.install(app)
     nowhere = {"type": "http", "method": "GET", "path": "/-", "root_path": "", "headers": []}

@@ -160,8 +160,6 @@ Account = noun("Account", wire.ACCOUNT, about="What an inbox accepted, which is 
 Acked = noun("Acked", delivered=Count)
 Released = noun("Released", released=Count)
 Seen = noun("Seen", seen=Count)
-Plan = noun("Plan", wire.PLAN, isRecurring=bool)
-PlanPage = page_of(Plan)
 Trigger = noun("Trigger", wire.TRIGGER, about="A webhook, without its secret.")
 TriggerPage = page_of(Trigger)
 Key = noun("Key", wire.KEY, about="A key by its prefix.")

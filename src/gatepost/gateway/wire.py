@@ -185,28 +185,6 @@ class SeenBody(Body):
     events: Annotated[list[str], Field(min_length=1, max_length=1000)]
 
 
-class PlanChange(Body):
-    model_config = example(cron="0 9 * * 1", timeZone="Europe/Berlin")
-
-    name: str | None = None
-    instruction: str | None = None
-    run_after: Annotated[str | None, Field(description="a duration", examples=["5 hours"])] = None
-    scheduled_at: Annotated[str | None, Field(description="a time", examples=["2026-02-20T10:00:00Z"])] = None
-    cron: Annotated[str | None, Field(description="five fields, or @daily and the like")] = None
-    time_zone: Annotated[str | None, Field(description="of cron; UTC, if it is not given")] = None
-    on_gate: Annotated[str | None, Field(description="the id of a gate; due when it is resolved")] = None
-    catch_up: Annotated[
-        Literal["once", "skip", "all"] | None, Field(description="what of cron was missed fires late")
-    ] = None
-    by: Annotated[str | None, Field(description="who sets it: a guest's plan goes on with its chain of events")] = None
-
-
-class NewPlan(PlanChange):
-    model_config = example(owner="analyst", name="Daily Report", instruction="Post the summary", cron="0 9 * * *")
-
-    owner: str | None = None
-
-
 class NewKey(Body):
     """For one agent, for one agent's trigger, public, or (none of them) the administrator's."""
 

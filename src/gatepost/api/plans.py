@@ -1,0 +1,124 @@
+"""Plans: instructions that come to their owner's inbox later."""
+
+from typing import Annotated, Self
+
+from msgspec import Meta
+
+from gatepost.api.access import ActAs, Anybody
+from gatepost.api.fields import After, Count, Limit, Time
+from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.core.plan import CatchUp, Plan, PlanStatus
+from gatepost.core.times import format_rfc3339
+from gatepost.errors import Conflict, NotFound, TooLarge
+
+
+class PlanView(View):
+    id: str
+    owner: str
+    name: str
+    instruction: str
+    cron: str | None
+    time_zone: str | None
+    catch_up: CatchUp
+    scheduled_at: Annotated[Time | None, Meta(description="the slot of a plan that fires once")]
+    on_gate: str | None
+    hops: Count
+    next_run_at: Time | None
+    last_run_at: Annotated[Time | None, Meta(description="the last slot that fired, not the time at which it fired")]
+    status: PlanStatus
+    fired: Count
+    created_at: Time
+    ended_at: Time | None
+    is_recurring: bool
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        return cls(
+            id=plan.id,
+            owner=plan.owner,
+            name=plan.name,
+            instruction=plan.instruction,
+            cron=plan.cron,
+            time_zone=plan.zone,
+            catch_up=plan.catch_up,
+            scheduled_at=None if plan.scheduled_at is None else format_rfc3339(plan.scheduled_at),
+            on_gate=plan.gate,
+            hops=plan.hops,
+            next_run_at=None if plan.next_at is None else format_rfc3339(plan.next_at),
+            last_run_at=None if plan.last_at is None else format_rfc3339(plan.last_at),
+            status=plan.status,
+            fired=plan.fired,
+            created_at=format_rfc3339(plan.created_at),
+            ended_at=None if plan.ended_at is None else format_rfc3339(plan.ended_at),
+            is_recurring=plan.cron is not None,
+        )
+
+
+class PlanPage(Page[PlanView]):
+    pass
+
+
+class PlanFields(Request[PlanView], kw_only=True):
+    """What a request says of a plan; a field that is null is not said."""
+
+    name: str | None = None
+    instruction: str | None = None
+    run_after: Annotated[str | None, Meta(description="a duration", examples=["5 hours"])] = None
+    scheduled_at: Annotated[str | None, Meta(description="a time", examples=["2026-02-20T10:00:00Z"])] = None
+    cron: Annotated[str | None, Meta(description="five fields, or @daily and the like")] = None
+    time_zone: Annotated[str | None, Meta(description="of cron; UTC, if it is not given")] = None
+    on_gate: Annotated[str | None, Meta(description="the id of a gate; due when it is resolved")] = None
+    catch_up: Annotated[CatchUp | None, Meta(description="which missed slots of cron fire late")] = None
+    by: Annotated[str | None, Meta(description="who sets it: a guest's plan continues its chain of events")] = None
+
+
+@write(
+    "POST /api/plans",
+    access=ActAs("owner", "by"),
+    lane="{owner}",
+    status=201,
+    requires_body=True,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"owner": "analyst", "name": "Daily Report", "instruction": "Post the summary", "cron": "0 9 * * *"},
+)
+class CreatePlan(PlanFields):
+    """Create a plan, due by exactly one of `runAfter`, `scheduledAt`, `cron` and `onGate`."""
+
+    owner: Annotated[str | None, Meta(description="whose inbox it fires into; the caller, if it is not given")] = None
+
+
+@read("GET /api/plans", access=ActAs("owner"), errors=(NotFound,))
+class ListPlans(Request[PlanPage]):
+    """List the plans of the caller; for the administrator all, or those of an owner."""
+
+    owner: str | None = None
+    status: PlanStatus | None = None
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/plans/{id}", access=Anybody(), errors=(NotFound,))
+class ShowPlan(Request[PlanView]):
+    """Show a plan of the caller; the administrator sees all."""
+
+    id: str
+
+
+@write(
+    "PATCH /api/plans/{id}",
+    access=ActAs("by"),
+    requires_body=True,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"cron": "0 9 * * 1", "timeZone": "Europe/Berlin"},
+)
+class ChangePlan(PlanFields):
+    """Change the fields that the body names; the others stay."""
+
+    id: str
+
+
+@write("DELETE /api/plans/{id}", access=Anybody(), status=204, errors=(NotFound,))
+class DeletePlan(Request[None]):
+    """Delete a plan: it fires no more."""
+
+    id: str
