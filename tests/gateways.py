@@ -37,8 +37,8 @@ from gatepost.gateway.auth import Doorkeeper, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, build_protocol
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
+from gatepost.handlers.keys import generate_secret
 from gatepost.ports import Clock, Model, Store, Transport
-from gatepost.runtime.admin_key import generate_secret
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus

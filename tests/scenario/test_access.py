@@ -24,8 +24,8 @@ from gatepost.core.decision import Option, Question
 from gatepost.core.event import Push
 from gatepost.core.gate import GateSpec
 from gatepost.core.webhook import Scheme
+from gatepost.handlers.keys import generate_secret
 from gatepost.ports import Store
-from gatepost.runtime.admin_key import generate_secret
 from tests import resident_runs
 from tests.gateways import TOKEN_RULES, Gateway, create_entities, create_token, list_operations, open_gateway
 

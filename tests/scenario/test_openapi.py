@@ -25,7 +25,7 @@ from schemathesis.schemas import APIOperation
 from gatepost.actions import keys
 from gatepost.app import open_store, register_administrator
 from gatepost.gateway.app import GatewayApp
-from gatepost.runtime.admin_key import generate_secret
+from gatepost.handlers.keys import generate_secret
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
 from tests.gateways import TOKEN_RULES, build_app_state, build_openapi, list_operations

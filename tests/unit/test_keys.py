@@ -2,15 +2,18 @@
 
 import secrets
 
+import msgspec
 import pytest
 
 from gatepost.actions import directory, keys
 from gatepost.actions.directory import EntitySpec
+from gatepost.api.keys import CreateKey, ListKeys
 from gatepost.core import key as key_rules
 from gatepost.core.entity import EntityKind
 from gatepost.core.key import Key
 from gatepost.core.signals import Signal
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, UnknownAddress
+from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
 
@@ -73,6 +76,31 @@ def test_nothing_of_the_secret_is_kept_but_its_prefix(store: Store) -> None:
     with pytest.raises(Conflict) as error:
         store.call(keys.create, kind="admin", secret=secret)
     assert secret not in str(error.value)
+
+
+def test_a_new_key_is_shown_once_and_never_by_a_repr(store: Store) -> None:
+    answer = LocalExecutor(store).send(CreateKey(agent="an-1", name="laptop"))
+    assert answer.key.startswith(answer.prefix)
+    assert len(answer.key) == 46
+    assert msgspec.to_builtins(answer)["key"] == answer.key
+    assert (answer.kind, answer.entity, answer.name) == ("agent", "analyst", "laptop")
+    for text in (repr(answer), str(answer), f"{[answer]}", repr(answer.__rich_repr__())):
+        assert answer.prefix in text
+        assert answer.key not in text
+        assert answer.key[11:] not in text
+    [row] = LocalExecutor(store).send(ListKeys()).items
+    assert msgspec.to_builtins(answer) == msgspec.to_builtins(row) | {"key": answer.key}
+
+
+def test_a_key_is_for_one_thing(store: Store) -> None:
+    executor = LocalExecutor(store)
+    for request in (CreateKey(agent="analyst", public=True), CreateKey(agent="analyst", trigger="analyst")):
+        with pytest.raises(Invalid) as error:
+            executor.send(request)
+        assert error.value.message == "a key is for one thing"
+    assert executor.send(CreateKey(trigger="analyst")).kind == "trigger"
+    assert executor.send(CreateKey(public=True)).key.startswith("pk_")
+    assert executor.send(CreateKey()).kind == "admin"
 
 
 def test_a_revoked_key_is_nobodys(kit: Kit, store: Store) -> None:

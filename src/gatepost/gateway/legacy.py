@@ -14,7 +14,6 @@ from gatepost.gateway import (
     health,
     hot,
     inbox,
-    keys,
     problems,
     runs,
     sessions,
@@ -67,7 +66,6 @@ def _build_routes() -> tuple[BaseRoute, ...]:
         decisions,
         triggers,
         sessions,
-        keys,
         health,
     ):
         app.include_router(part.router)

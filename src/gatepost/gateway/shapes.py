@@ -162,9 +162,6 @@ Released = noun("Released", released=Count)
 Seen = noun("Seen", seen=Count)
 Trigger = noun("Trigger", wire.TRIGGER, about="A webhook, without its secret.")
 TriggerPage = page_of(Trigger)
-Key = noun("Key", wire.KEY, about="A key by its prefix.")
-KeyPage = page_of(Key)
-KeyMade = noun("KeyMade", wire.KEY, key=described(str, "the key itself, shown this once"))
 
 
 class Transport(TypedDict):

@@ -185,17 +185,6 @@ class SeenBody(Body):
     events: Annotated[list[str], Field(min_length=1, max_length=1000)]
 
 
-class NewKey(Body):
-    """For one agent, for one agent's trigger, public, or (none of them) the administrator's."""
-
-    model_config = example(agent="analyst", name="laptop")
-
-    agent: str | None = None
-    trigger: str | None = None
-    public: bool = False
-    name: Annotated[str, Field(max_length=200)] = ""
-
-
 class NewTrigger(Body):
     model_config = example(
         name="github-main",

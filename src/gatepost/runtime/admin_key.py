@@ -3,24 +3,19 @@ The administrator's key: created at the first start, kept in the home for this u
 is set there.
 """
 
-import secrets
 from pathlib import Path
 from typing import Final
 
 from gatepost.actions import keys
 from gatepost.core import key as key_rules
 from gatepost.errors import Conflict, Invalid, Unavailable
+from gatepost.handlers.keys import generate_secret as generate_secret  # noqa: PLC0414 (`cli` uses it from here)
 from gatepost.paths import AtomicFile
 from gatepost.ports import Store
 
 ADMIN_KEY: Final = "admin.key"
 #: how to get access again if the key is not valid
 RENEW_HINT: Final = "remove the file and start the gateway again: `gatepost up` makes a new one"
-
-
-def generate_secret(*, public: bool = False) -> str:
-    """Return a new secret for a key; the caller shows it once."""
-    return ("pk_" if public else "sk_") + secrets.token_urlsafe(32)
 
 
 def read_admin_key(home: Path) -> str:

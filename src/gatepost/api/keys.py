@@ -1,0 +1,89 @@
+"""Keys: the secrets that authenticate callers. For the administrator only."""
+
+from typing import Annotated, Any, Self
+
+from msgspec import Meta
+
+from gatepost.api.access import Administrator
+from gatepost.api.fields import After, Limit, Time
+from gatepost.api.operation import Page, Repetition, Request, View, read, write
+from gatepost.core.key import Key, KeyKind
+from gatepost.core.times import format_rfc3339
+from gatepost.errors import Conflict, NotFound
+
+
+class KeyView(View):
+    """A key by its prefix."""
+
+    id: str
+    prefix: str
+    kind: KeyKind
+    entity: str | None
+    trigger: str | None
+    name: str
+    created_at: Time
+    revoked_at: Time | None
+
+    @classmethod
+    def of(cls, key: Key) -> Self:
+        return cls(
+            id=key.id,
+            prefix=key.prefix,
+            kind=key.kind,
+            entity=key.entity,
+            trigger=key.trigger,
+            name=key.name,
+            created_at=format_rfc3339(key.created_at),
+            revoked_at=None if key.revoked_at is None else format_rfc3339(key.revoked_at),
+        )
+
+
+class KeyPage(Page[KeyView]):
+    pass
+
+
+class NewKeyView(KeyView):
+    """A key with its secret, which a repr does not show."""
+
+    key: Annotated[str, Meta(description="the key itself, shown this once")]
+
+    def __repr__(self) -> str:
+        return f"NewKeyView(id={self.id!r}, prefix={self.prefix!r}, kind={self.kind!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("id", self.id), ("prefix", self.prefix), ("kind", self.kind)]
+
+
+@write(
+    "POST /api/keys",
+    access=Administrator(),
+    repetition=Repetition.NEVER,
+    status=201,
+    requires_body=True,
+    errors=(NotFound,),
+    example={"agent": "analyst", "name": "laptop"},
+)
+class CreateKey(Request[NewKeyView]):
+    """
+    Create a key: for one agent, for one agent's trigger, public, or else the administrator's. It is shown this once.
+    """
+
+    agent: str | None = None
+    trigger: str | None = None
+    public: bool = False
+    name: Annotated[str, Meta(max_length=200)] = ""
+
+
+@read("GET /api/keys", access=Administrator())
+class ListKeys(Request[KeyPage]):
+    """List keys by their prefixes, also revoked ones, in the order in which they were created."""
+
+    after: After = 0
+    limit: Limit = 100
+
+
+@write("DELETE /api/keys/{id}", access=Administrator(), errors=(NotFound, Conflict))
+class RevokeKey(Request[KeyView]):
+    """Revoke a key, named by its id or prefix, for ever."""
+
+    id: str

@@ -1,0 +1,48 @@
+"""Keys. Their secrets are made here, because verbs and rules are pure."""
+
+import secrets
+
+from msgspec.structs import asdict
+
+from gatepost.actions import keys
+from gatepost.api.access import Caller
+from gatepost.api.keys import CreateKey, KeyPage, KeyView, ListKeys, NewKeyView, RevokeKey
+from gatepost.core.key import KeyKind
+from gatepost.errors import Invalid
+from gatepost.handlers.pages import read_page
+from gatepost.ports import Reader, Transaction
+
+
+def generate_secret(*, public: bool = False) -> str:
+    """Return a new secret for a key; the caller shows it once."""
+    return ("pk_" if public else "sk_") + secrets.token_urlsafe(32)
+
+
+@CreateKey.handler
+def create_key(tx: Transaction, request: CreateKey, caller: Caller) -> NewKeyView:
+    if sum((request.agent is not None, request.trigger is not None, request.public)) > 1:
+        raise Invalid("a key is for one thing", hint="name an agent, or a trigger, or say public")
+    kind: KeyKind = (
+        "agent" if request.agent else "trigger" if request.trigger else "public" if request.public else "admin"
+    )
+    secret = generate_secret(public=request.public)
+    key = keys.create(tx, kind=kind, secret=secret, entity=request.agent or request.trigger or None, name=request.name)
+    return NewKeyView(**asdict(KeyView.of(key)), key=secret)
+
+
+@ListKeys.handler
+def list_keys(tx: Reader, request: ListKeys, caller: Caller) -> KeyPage:
+    return read_page(
+        tx,
+        KeyPage,
+        keys.page,
+        after=request.after,
+        limit=request.limit,
+        view=KeyView.of,
+        cursor=lambda key: key.number,
+    )
+
+
+@RevokeKey.handler
+def revoke_key(tx: Transaction, request: RevokeKey, caller: Caller) -> KeyView:
+    return KeyView.of(keys.revoke(tx, request.id))
