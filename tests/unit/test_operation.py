@@ -1,10 +1,11 @@
-"""Declarations of operations: lanes, and bodies that must be sent."""
+"""Declarations of operations: lanes, bodies that must be sent, and whom a request acts for."""
 
 import pytest
 
+from gatepost.api.access import ADMINISTRATOR, Caller, CallerKind
 from gatepost.api.decoding import get_decoder
 from gatepost.api.gates import AddGate, ResolveGate
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, Refused
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,14 @@ def test_a_body_can_be_required_though_none_of_its_fields_is() -> None:
     assert decoder.decode({"id": "gate_1"}, b"", b"{}") == ResolveGate(id="gate_1")
     with pytest.raises(Invalid, match="the body is missing"):
         decoder.decode({"id": "gate_1"}, b"", b"")
+
+
+@pytest.mark.parametrize("by", [None, ""])
+def test_the_administrator_who_names_nobody_acts_as_itself(by: str | None) -> None:
+    bound = ResolveGate.operation.access.bind(ResolveGate(id="gate_1", by=by), ADMINISTRATOR)
+    assert bound.by == "admin"
+
+
+def test_an_entity_cannot_act_as_a_name_that_is_empty() -> None:
+    with pytest.raises(Refused, match="cannot act as ''"):
+        ResolveGate.operation.access.bind(ResolveGate(id="gate_1", by=""), Caller(CallerKind.ENTITY, "analyst"))

@@ -98,7 +98,7 @@ class Administrator(Access):
 class ActAs(Access):
     """
     Every entity as itself, and the administrator as anybody. A field that is not given becomes the caller's own name;
-    for the administrator it becomes the `default`, or has to be given if it is `required`.
+    for the administrator it becomes the `default`, also if it is empty, or has to be given if it is `required`.
     """
 
     def __init__(self, *fields: str, default: str | None = None, required: bool = False) -> None:
@@ -115,7 +115,7 @@ class ActAs(Access):
                     changes[name] = caller.name or ""
                 elif value != caller.name:
                     raise caller.build_refusal(value)
-            elif value is None and self.default is not None:
+            elif not value and self.default is not None:
                 changes[name] = self.default
             elif value is None and self.required:
                 raise Invalid(f"{name!r} is missing", hint="the administrator can be anybody, and has to say who it is")

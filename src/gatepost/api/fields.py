@@ -1,10 +1,12 @@
 """Types of fields that several nouns have."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from msgspec import Meta
 
+from gatepost.api.operation import RequestPart, View
 from gatepost.core import address
+from gatepost.core.event import Ref
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-02-18T15:07:00.123456Z"])]
 Count = Annotated[int, Meta(ge=0)]
@@ -29,3 +31,21 @@ NewName = Annotated[str, describe(minLength=1, maxLength=address.MAX_NAME_LENGTH
 Name = Annotated[str, describe(minLength=1, maxLength=address.MAX_ALIAS_LENGTH)]
 #: whom the request acts for
 Actor = Annotated[str | None, describe("the caller itself, where that can be nobody else")]
+
+
+class RefSpec(RequestPart):
+    """A subject in another system."""
+
+    type: str
+    id: str
+
+
+class RefView(View):
+    """A subject in another system."""
+
+    type: str
+    id: str
+
+    @classmethod
+    def of(cls, ref: Ref) -> Self:
+        return cls(type=ref.type, id=ref.id)

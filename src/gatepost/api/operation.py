@@ -105,6 +105,10 @@ class Stream(Request[R], kw_only=True):
     after: Annotated[str | None, msgspec.Meta(description="as Last-Event-ID, for callers that cannot send it")] = None
 
 
+class RequestPart(msgspec.Struct, metaclass=_ModelMeta, forbid_unknown_fields=True):
+    """An object within a request."""
+
+
 class Repetition(StrEnum):
     """What a repeat of the same request does."""
 

@@ -9,7 +9,6 @@ from starlette.routing import BaseRoute
 
 from gatepost.gateway import (
     agents,
-    decisions,
     entities,
     health,
     hot,
@@ -63,7 +62,6 @@ def _build_routes() -> tuple[BaseRoute, ...]:
         agents,
         runs,
         inbox,
-        decisions,
         triggers,
         sessions,
         health,

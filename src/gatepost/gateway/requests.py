@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from fastapi import Depends, Header, Query, Request
@@ -18,15 +18,13 @@ from starlette.responses import Response
 
 from gatepost.actions.idempotency import run_once
 from gatepost.actions.pages import PAGE_SIZE, BoundedResult
-from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Malformed
 from gatepost.gateway.auth import Principal, caller
 from gatepost.gateway.misread import told
 from gatepost.gateway.office import Office, office
-from gatepost.ports import Reader, Transaction
+from gatepost.ports import Transaction
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 _LONGEST_KEY: Final = 255
 #: what is around the items of a page
@@ -105,15 +103,6 @@ def page(
     following = "null" if is_last or last is None else _encode(str(cursor(last)))
     items = b",".join(reversed(written) if backwards else written)
     return Response(b'{"items":[%b],"next":%b}' % (items, following.encode()), media_type="application/json")
-
-
-def dated(verb: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], tuple[T, Instant]]:
-    """The same verb, which also says when it was that it found what it returns."""
-
-    def query(tx: Reader, /, *args: P.args, **wanted: P.kwargs) -> tuple[T, Instant]:
-        return verb(tx, *args, **wanted), tx.now
-
-    return query
 
 
 def idempotency_key(header: str | None) -> str | None:

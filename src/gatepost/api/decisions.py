@@ -1,0 +1,219 @@
+"""Decisions: questions to people or agents. Only the asker, the respondents and the administrator see a decision."""
+
+from typing import Annotated, Self
+
+from msgspec import Meta
+
+from gatepost.api.access import ActAs, Anybody
+from gatepost.api.fields import Actor, After, Limit, Priority, RefSpec, RefView, Time, describe
+from gatepost.api.gates import Deadline, Within
+from gatepost.api.operation import Page, Request, RequestPart, View, read, write
+from gatepost.core.decision import Answer, Decision, DecisionOutcome, DecisionStatus, Option
+from gatepost.core.times import Instant, format_rfc3339
+from gatepost.errors import Conflict, NotFound, TooLarge
+
+Round = Annotated[int, Meta(ge=1)]
+
+
+class OptionView(View):
+    id: str
+    label: str
+    description: str
+
+    @classmethod
+    def of(cls, option: Option) -> Self:
+        return cls(id=option.id, label=option.label, description=option.description)
+
+
+class DecisionAnswerView(View):
+    """The end of a round of a decision."""
+
+    outcome: DecisionOutcome
+    option: str | None
+    text: str | None
+    by: Annotated[str | None, describe("null if it ended by itself, at the deadline")]
+    at: Time
+    iteration: Round
+
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        return cls(
+            outcome=answer.outcome,
+            option=answer.option,
+            text=answer.text,
+            by=answer.by,
+            at=format_rfc3339(answer.at),
+            iteration=answer.iteration,
+        )
+
+
+class DecisionView(View):
+    id: str
+    gate: str
+    asker: str
+    asked: tuple[str, ...]
+    question: str
+    options: tuple[OptionView, ...]
+    free_text: bool
+    urgency: Priority
+    default: str | None
+    deadline: Time | None
+    context: str | None
+    context_hash: Annotated[str, describe("of the present question; send it back with the answer")]
+    ref: RefView | None
+    session: str | None
+    iteration: Round
+    guidance: Annotated[str | None, describe("the words of the respondent who sent the last round back")]
+    created_at: Time
+    answers: Annotated[tuple[DecisionAnswerView, ...], describe("of all rounds")]
+    status: DecisionStatus
+    overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
+    answer: Annotated[DecisionAnswerView | None, describe("the answer that counts")]
+
+    @classmethod
+    def of(cls, decision: Decision, now: Instant) -> Self:
+        last_answer = None if decision.is_open else decision.last_answer
+        return cls(
+            id=decision.id,
+            gate=decision.gate,
+            asker=decision.asker,
+            asked=decision.respondents,
+            question=decision.question,
+            options=tuple(map(OptionView.of, decision.options)),
+            free_text=decision.free_text,
+            urgency=decision.urgency,
+            default=decision.default,
+            deadline=None if decision.deadline is None else format_rfc3339(decision.deadline),
+            context=decision.context,
+            context_hash=decision.context_hash,
+            ref=None if decision.ref is None else RefView.of(decision.ref),
+            session=decision.session,
+            iteration=decision.iteration,
+            guidance=decision.guidance,
+            created_at=format_rfc3339(decision.created_at),
+            answers=tuple(map(DecisionAnswerView.of, decision.answers)),
+            status=decision.status,
+            overdue=decision.is_overdue(now),
+            answer=None if last_answer is None else DecisionAnswerView.of(last_answer),
+        )
+
+
+class DecisionPage(Page[DecisionView]):
+    pass
+
+
+class OptionSpec(RequestPart):
+    id: Annotated[str, describe("a short word")]
+    label: str
+    description: str = ""
+
+
+class QuestionRequest(Request[DecisionView], kw_only=True):
+    """The fields of a question, which is asked for the first time or again."""
+
+    question: str
+    options: Annotated[tuple[OptionSpec, ...], describe("up to 20")] = ()
+    free_text: Annotated[bool, describe("whether words are an answer")] = False
+    urgency: Annotated[int | str, describe("0 to 4, or critical, high, normal, low, fyi")] = 2
+    default: Annotated[str | None, describe("the option that counts at the deadline")] = None
+    deadline: Deadline = None
+    within: Within = None
+    context: Annotated[str | None, describe("what a respondent should know")] = None
+    ref: Annotated[RefSpec | None, describe("what it is about")] = None
+    asker: Actor = None
+
+
+@write(
+    "POST /api/decisions",
+    access=ActAs("asker"),
+    lane="{asker}",
+    status=201,
+    errors=(NotFound, Conflict, TooLarge),
+    example={
+        "asker": "analyst",
+        "of": ["husam"],
+        "question": "Ship version 2 today?",
+        "options": [
+            {"id": "ship", "label": "Ship it"},
+            {"id": "wait", "label": "Wait", "description": "until Monday"},
+        ],
+        "freeText": True,
+        "default": "wait",
+        "within": "2h",
+    },
+)
+class AskDecision(QuestionRequest):
+    """Ask for a decision. A gate keeps its asker from stopping until it is answered."""
+
+    of: Annotated[tuple[str, ...], describe("names or teams; the owner of the asker, if none is given")] = ()
+    session: Annotated[str | None, describe("the guest session that asks")] = None
+
+
+@read("GET /api/decisions", access=Anybody(own=("asker", "asked")), errors=(NotFound,))
+class ListDecisions(Request[DecisionPage]):
+    """List the decisions that the caller asked or was asked, in that order; for the administrator all."""
+
+    asker: str | None = None
+    asked: str | None = None
+    session: str | None = None
+    pending: bool | None = None
+    since: Annotated[str | None, describe("a time; only those answered since then")] = None
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/decisions/{id}", access=Anybody(), errors=(NotFound,))
+class ShowDecision(Request[DecisionView]):
+    """Show a decision that the caller asked or was asked; the administrator sees all."""
+
+    id: str
+
+
+@write(
+    "PUT /api/decisions/{id}/answer",
+    access=ActAs("by", default="admin"),
+    lane="{id}",
+    requires_body=True,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"option": "ship"},
+)
+class AnswerDecision(Request[DecisionView]):
+    """Answer a decision. The first answer counts, whichever way it comes; a later one is told who answered what."""
+
+    id: str
+    option: str | None = None
+    text: Annotated[str | None, describe("words; alone only where they are allowed")] = None
+    again: Annotated[bool, describe("send the question back, with words: at most two times")] = False
+    reject: Annotated[bool, describe("refuse to decide")] = False
+    context_hash: Annotated[str | None, describe("of the question that was read: if it has changed, 409")] = None
+    by: Actor = None
+
+
+@write(
+    "PUT /api/decisions/{id}/question",
+    access=ActAs("asker", default="admin"),
+    lane="{id}",
+    errors=(NotFound, Conflict, TooLarge),
+    example={
+        "question": "Ship version 2 on Monday instead?",
+        "options": [{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait"}],
+    },
+)
+class ReviseDecision(QuestionRequest):
+    """Ask again in another round, such as after the question was sent back."""
+
+    id: str
+
+
+@write(
+    "DELETE /api/decisions/{id}",
+    access=ActAs("by", default="admin"),
+    lane="{id}",
+    errors=(NotFound, Conflict),
+)
+class WithdrawDecision(Request[DecisionView]):
+    """Withdraw a question: it need not be answered any more."""
+
+    id: str
+    reason: str = ""
+    by: Actor = None
