@@ -302,9 +302,11 @@ async def test_what_can_be_said_once_is_refused_when_it_is_said_twice(operation:
         assert_problem(unauthorized_answer, 401)
 
 
-async def test_what_is_a_list_or_unknown_may_be_said_twice(world: World) -> None:
+async def test_what_is_a_list_may_be_said_twice_and_what_is_unknown_not_at_all(world: World) -> None:
     async with world.gateway.open_client() as admin:
-        assert (await admin.get("/api/entities?limit=1&unknown=1&unknown=2")).status_code == 200
+        answer = await admin.get("/api/entities?limit=1&unknown=1&unknown=2")
+        assert_problem(answer, 422)
+        assert answer.json()["detail"] == "'unknown' is not a parameter of it"
         answer = await admin.get("/api/stream?space=nosuch&space=other&inbox=analyst&inbox=designer")
         assert_problem(answer, 404)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gatepost.core import address, key, render
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
-from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.entity import MAX_ALIASES, Entity, EntityKind
 from gatepost.core.signals import Signal
 from gatepost.core.text import count_bytes
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress
@@ -23,8 +23,6 @@ from gatepost.tables import broadcasts, claims, entities, items
 
 #: the person that gets alerts which have no other owner
 ADMINISTRATOR: Final = "admin"
-#: aliases of one entity
-MAX_ALIASES: Final = 50
 _MAX_DISPLAY_LENGTH: Final = 200
 
 

@@ -44,8 +44,10 @@ class RequestDecoder:
             self.body = _build_body(operation.request, own_fields)
         self._body_fields = tuple(field.name for field in own_fields) if operation.has_body else ()
         self._decode = msgspec.json.Decoder(self.body).decode
-        #: whether a request without a body is one with an empty object
-        self.is_body_optional = not (operation.requires_body or any(field.required for field in own_fields))
+        #: whether a request without a body is one with an empty object; a PATCH has to say what it changes
+        self.is_body_optional = not (
+            operation.method == "PATCH" or operation.requires_body or any(field.required for field in own_fields)
+        )
 
     def decode(self, path: Mapping[str, str], query: bytes, body: bytes | None) -> Request[Any]:
         """Return the request; raise Invalid with the first thing that is wrong."""

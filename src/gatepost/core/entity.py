@@ -1,10 +1,14 @@
 """An entity: an agent, a human or a service that has an inbox."""
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
 from gatepost.core.times import Instant
+
+#: aliases of one entity
+MAX_ALIASES: Final = 50
 
 
 class EntityKind(StrEnum):

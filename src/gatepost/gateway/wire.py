@@ -3,15 +3,15 @@ What requests may say. Unknown fields are refused, so that a misspelt one is not
 a limit of its own, the schema only tells it (`told`): so whoever exceeds it hears the same without a gateway.
 """
 
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from gatepost.actions.directory import MAX_ALIASES, EntityChanges, EntitySpec
+from gatepost.actions.directory import EntityChanges, EntitySpec
 from gatepost.actions.triggers import MAX_PROMPT_LENGTH
 from gatepost.core import address, agent_config, webhook
-from gatepost.core.entity import EntityKind
+from gatepost.core.entity import MAX_ALIASES, EntityKind
 
 _EVENT: Final = "evt_01a1e0dff6957124bd721ac983205d33"
 _CLAIM: Final = "clm_01a1e0dff6957124bd721ac983205d33"
@@ -60,12 +60,6 @@ class _Newcomer(Body):
             owner=self.owner,
             aliases=self.aliases,
         )
-
-
-class NewEntity(_Newcomer):
-    model_config = example(name="husam", kind="human", displayName="Husam")
-
-    kind: Literal["agent", "human", "service"]
 
 
 class Configured(Body):

@@ -1,0 +1,108 @@
+"""Entities: agents, humans and services. What agents have besides is in `agents.py`."""
+
+from typing import Annotated, Self
+
+from msgspec import UNSET, UnsetType
+
+from gatepost.api.access import Administrator, Anybody
+from gatepost.api.fields import After, Limit, NewName, Time, describe
+from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.core.entity import MAX_ALIASES, Entity, EntityKind
+from gatepost.core.times import format_rfc3339
+from gatepost.errors import Conflict, NotFound
+
+#: null removes a value
+Change = str | UnsetType | None
+Aliases = Annotated[tuple[str, ...], describe(maxItems=MAX_ALIASES)]
+
+
+class EntityView(View):
+    name: str
+    kind: EntityKind
+    display_name: str
+    team: str | None
+    role: str | None
+    owner: str | None
+    aliases: list[str]
+    created_at: Time
+    retired_at: Time | None
+
+    @classmethod
+    def of(cls, entity: Entity) -> Self:
+        return cls(
+            name=entity.name,
+            kind=entity.kind,
+            display_name=entity.display,
+            team=entity.team,
+            role=entity.role,
+            owner=entity.owner,
+            aliases=list(entity.aliases),
+            created_at=format_rfc3339(entity.created_at),
+            retired_at=None if entity.retired_at is None else format_rfc3339(entity.retired_at),
+        )
+
+
+class EntityPage(Page[EntityView]):
+    pass
+
+
+@write(
+    "POST /api/entities",
+    access=Administrator(),
+    lane="directory",
+    status=201,
+    errors=(NotFound, Conflict),
+    example={"name": "husam", "kind": "human", "displayName": "Husam"},
+)
+class RegisterEntity(Request[EntityView]):
+    """Register an agent, a human or a service."""
+
+    name: NewName
+    kind: EntityKind
+    display_name: str | None = None
+    team: str | None = None
+    role: str | None = None
+    owner: str | None = None
+    aliases: Aliases = ()
+
+
+@read("GET /api/entities", access=Anybody())
+class ListEntities(Request[EntityPage]):
+    """List entities, in order of registration."""
+
+    kind: EntityKind | None = None
+    team: str | None = None
+    retired: bool = False
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/entities/{name}", access=Anybody(), errors=(NotFound,))
+class ShowEntity(Request[EntityView]):
+    """Show an agent, a human or a service, by its name or an alias."""
+
+    name: str
+
+
+@write(
+    "PATCH /api/entities/{name}",
+    access=Administrator(),
+    lane="directory",
+    errors=(NotFound, Conflict),
+    example={"displayName": "Analyst", "team": "finance"},
+)
+class ChangeEntity(Request[EntityView]):
+    """Change what is named in the body; the rest stays."""
+
+    name: str
+    display_name: Change = UNSET
+    team: Change = UNSET
+    role: Change = UNSET
+    owner: Change = UNSET
+
+
+@write("DELETE /api/entities/{name}", access=Administrator(), lane="directory", errors=(NotFound, Conflict))
+class RetireEntity(Request[EntityView]):
+    """Retire an entity: it keeps its history and receives nothing more."""
+
+    name: str
