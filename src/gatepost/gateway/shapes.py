@@ -140,11 +140,6 @@ class Hooked(TypedDict):
     duplicate: NotRequired[bool]
 
 
-class Woken(TypedDict):
-    name: str
-    woken: bool
-
-
 Claim = noun("Claim", wire.CLAIM)
 Batch = noun(
     "Batch",

@@ -3,15 +3,13 @@ What requests may say. Unknown fields are refused, so that a misspelt one is not
 a limit of its own, the schema only tells it (`told`): so whoever exceeds it hears the same without a gateway.
 """
 
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from gatepost.actions.directory import EntityChanges, EntitySpec
 from gatepost.actions.triggers import MAX_PROMPT_LENGTH
 from gatepost.core import address, agent_config, webhook
-from gatepost.core.entity import MAX_ALIASES, EntityKind
 
 _EVENT: Final = "evt_01a1e0dff6957124bd721ac983205d33"
 _CLAIM: Final = "clm_01a1e0dff6957124bd721ac983205d33"
@@ -26,7 +24,6 @@ NewName = Annotated[str, told(minLength=1, maxLength=address.MAX_NAME_LENGTH)]
 Name = Annotated[str, told(minLength=1, maxLength=address.MAX_ALIAS_LENGTH)]
 Limit = Annotated[int, Field(ge=1, le=1000, description="how many at most")]
 Budget = Annotated[int, Field(ge=600, le=4_000_000, description="how many UTF-8 bytes at most")]
-Aliases = Annotated[list[str], told(maxItems=MAX_ALIASES)]
 
 
 class Body(BaseModel):
@@ -40,83 +37,6 @@ class Body(BaseModel):
 def example(**fields: Any) -> ConfigDict:
     """What a body may look like, for the OpenAPI."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
-
-
-class _Newcomer(Body):
-    name: NewName
-    display_name: str | None = None
-    team: str | None = None
-    role: str | None = None
-    owner: str | None = None
-    aliases: Aliases = []
-
-    def newcomer(self, kind: EntityKind) -> EntitySpec:
-        return EntitySpec(
-            name=self.name,
-            kind=kind,
-            display=self.display_name,
-            team=self.team,
-            role=self.role,
-            owner=self.owner,
-            aliases=self.aliases,
-        )
-
-
-class Configured(Body):
-    """What a resident is told to be. `core/agent_config.py` reads it, and says what is wrong with it."""
-
-    model: Annotated[
-        Any,
-        Field(description="such as openai:gpt-5, or demo, which needs no key", examples=["demo"]),
-        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "null"}]}),
-    ] = None
-    description: Annotated[str | None, Field(description="what it is for, in its own prompt")] = None
-    instructions: Annotated[str | None, Field(description="up to 64 KiB")] = None
-    tools: Annotated[list[Any] | None, Field(max_length=128, description="tools of its own")] = None
-    mcp: Annotated[dict[str, Any] | None, Field(description="servers that bring tools: {servers: [...]}")] = None
-    mind: Annotated[dict[str, Any] | None, Field(description="{maxTokens, minRecentCycles}")] = None
-    loop: Annotated[dict[str, Any] | None, Field(description="{maxSteps, maxCalls, maxTokens, phases}")] = None
-    budget: Annotated[dict[str, Any] | None, Field(description="{tokens, cycles, per: hour or day}")] = None
-    skills: list[str] | None = None
-
-    def configuration(self) -> dict[str, Any]:
-        """What is said of the configuration; null is said, too."""
-        return {field: getattr(self, field) for field in agent_config.FIELDS if field in self.model_fields_set}
-
-
-class NewAgent(_Newcomer, Configured):
-    model_config = example(
-        name="analyst",
-        displayName="Analyst",
-        model="demo",
-        instructions="Answer questions about revenue.",
-        tools=[
-            {
-                "name": "revenue",
-                "description": "Revenue of a quarter",
-                "inputSchema": {"type": "object", "properties": {"quarter": {"type": "string"}}},
-                "execution": {"url": "https://crm.example.com/revenue/{quarter}", "method": "GET"},
-            }
-        ],
-    )
-
-
-class EntityChange(Body):
-    model_config = example(displayName="Analyst", team="finance")
-
-    display_name: str | None = None
-    team: str | None = None
-    role: str | None = None
-    owner: str | None = None
-
-    def changes(self) -> EntityChanges:
-        """What is said of the entity; null is said, too."""
-        said = {field: getattr(self, field) for field in EntityChange.model_fields if field in self.model_fields_set}
-        return cast("EntityChanges", {"display" if field == "display_name" else field: said[field] for field in said})
-
-
-class AgentChange(EntityChange, Configured):
-    model_config = example(displayName="Analyst", instructions="Answer briefly.", loop={"maxSteps": 10})
 
 
 class ToolResult(Body):

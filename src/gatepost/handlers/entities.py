@@ -5,6 +5,7 @@ from msgspec import UNSET
 from gatepost.actions import directory
 from gatepost.actions.directory import EntityChanges, EntitySpec
 from gatepost.api.access import Caller
+from gatepost.api.agents import ChangeAgent
 from gatepost.api.entities import (
     ChangeEntity,
     EntityPage,
@@ -63,7 +64,7 @@ def retire_entity(tx: Transaction, request: RetireEntity, caller: Caller) -> Ent
     return EntityView.of(directory.retire(tx, request.name))
 
 
-def build_changes(request: ChangeEntity) -> EntityChanges:
+def build_changes(request: ChangeEntity | ChangeAgent) -> EntityChanges:
     """Return the fields that a request names; null removes a value."""
     changes = EntityChanges()
     if request.display_name is not UNSET:

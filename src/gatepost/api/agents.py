@@ -1,0 +1,198 @@
+"""Agents: guests, which read their inboxes themselves, and residents, which think here."""
+
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+from msgspec import UNSET, Meta
+from msgspec.structs import asdict
+
+from gatepost.api.access import Administrator, Anybody, Owner
+from gatepost.api.agent_config import ConfiguringRequest, ConfigView
+from gatepost.api.entities import Aliases, Change, EntityView
+from gatepost.api.fields import After, Count, Limit, NewName, Time
+from gatepost.api.operation import Page, Repetition, Request, View, read, write
+from gatepost.api.turns import TurnView
+from gatepost.core.agent import Resident
+from gatepost.core.entity import Entity
+from gatepost.core.mind import MindSummaries, Turn
+from gatepost.core.times import format_rfc3339
+from gatepost.errors import Conflict, NotFound
+
+
+class AgentView(EntityView):
+    """An agent. A resident has a configuration, which itself and the administrator are shown; a guest has none."""
+
+    version: Count
+    paused_at: Time | None
+    cycles: Count
+    mind_tokens: Count
+    failures: Count
+    rest_until: Time | None
+    resident: bool
+    paused: bool
+    config: ConfigView | None
+
+    @classmethod
+    def of(cls, entity: Entity, resident: Resident | None = None, *, include_config: bool = True) -> Self:
+        """Return an agent. Only itself and the administrator see its configuration (`include_config`)."""
+        fields = asdict(EntityView.of(entity))
+        if resident is None:
+            return cls(
+                **fields,
+                version=0,
+                paused_at=None,
+                cycles=0,
+                mind_tokens=0,
+                failures=0,
+                rest_until=None,
+                resident=False,
+                paused=False,
+                config=None,
+            )
+        return cls(
+            **fields,
+            version=resident.version,
+            paused_at=None if resident.paused_at is None else format_rfc3339(resident.paused_at),
+            cycles=resident.cycles,
+            mind_tokens=resident.tokens,
+            failures=resident.failures,
+            rest_until=None if resident.rest_until is None else format_rfc3339(resident.rest_until),
+            resident=True,
+            paused=resident.paused_at is not None,
+            config=ConfigView.of(resident.config) if include_config else None,
+        )
+
+
+class AgentPage(Page[AgentView]):
+    pass
+
+
+class WokenView(View):
+    name: str
+    woken: bool
+
+
+class MindView(View):
+    agent: str
+    tokens: Count
+    summaries: list[str]
+    dropped: Annotated[int, Meta(ge=0, description="summaries that were let go; the runs are still there")]
+    turns: list[TurnView]
+
+    @classmethod
+    def of(cls, agent: str, past_cycles: MindSummaries, turns: Sequence[Turn], tokens: int) -> Self:
+        return cls(
+            agent=agent,
+            tokens=tokens,
+            summaries=list(past_cycles.summaries),
+            dropped=past_cycles.dropped_count,
+            turns=[TurnView.of(turn) for turn in turns],
+        )
+
+
+@write(
+    "POST /api/agents",
+    access=Administrator(),
+    lane="directory",
+    status=201,
+    errors=(NotFound, Conflict),
+    example={
+        "name": "analyst",
+        "displayName": "Analyst",
+        "model": "demo",
+        "instructions": "Answer questions about revenue.",
+        "tools": [
+            {
+                "name": "revenue",
+                "description": "Revenue of a quarter",
+                "inputSchema": {"type": "object", "properties": {"quarter": {"type": "string"}}},
+                "execution": {"url": "https://crm.example.com/revenue/{quarter}", "method": "GET"},
+            }
+        ],
+    },
+)
+class RegisterAgent(ConfiguringRequest[AgentView]):
+    """Register an agent: a resident if anything of a configuration is given, else a guest."""
+
+    name: NewName
+    display_name: str | None = None
+    team: str | None = None
+    role: str | None = None
+    owner: str | None = None
+    aliases: Aliases = ()
+
+
+@read("GET /api/agents", access=Anybody())
+class ListAgents(Request[AgentPage]):
+    """List agents, in order of registration, without their configurations."""
+
+    team: str | None = None
+    retired: bool = False
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/agents/{name}", access=Anybody(), errors=(NotFound,))
+class ShowAgent(Request[AgentView]):
+    """Show an agent, by its name or an alias; its configuration only to itself and the administrator."""
+
+    name: str
+
+
+@write(
+    "PATCH /api/agents/{name}",
+    access=Administrator(),
+    lane="directory",
+    errors=(NotFound, Conflict),
+    example={"displayName": "Analyst", "instructions": "Answer briefly.", "loop": {"maxSteps": 10}},
+)
+class ChangeAgent(ConfiguringRequest[AgentView]):
+    """Change what is named in the body; the rest stays. A guest that is given a configuration becomes a resident."""
+
+    name: str
+    display_name: Change = UNSET
+    team: Change = UNSET
+    role: Change = UNSET
+    owner: Change = UNSET
+
+
+@write("DELETE /api/agents/{name}", access=Administrator(), lane="directory", errors=(NotFound, Conflict))
+class RetireAgent(Request[AgentView]):
+    """Retire an agent: it keeps its history and receives nothing more."""
+
+    name: str
+
+
+@write(
+    "POST /api/agents/{name}/wake",
+    access=Owner("name"),
+    repetition=Repetition.SAFE,
+    status=202,
+    errors=(NotFound,),
+    needs_gateway=True,
+)
+class WakeAgent(Request[WokenView]):
+    """Let an agent look at its inbox; if it is empty, nothing else happens."""
+
+    name: str
+
+
+@write("POST /api/agents/{name}/pause", access=Administrator(), lane="directory", errors=(NotFound,))
+class PauseAgent(Request[AgentView]):
+    """Keep a resident from beginning cycles; its inbox fills meanwhile."""
+
+    name: str
+
+
+@write("POST /api/agents/{name}/resume", access=Administrator(), lane="directory", errors=(NotFound,))
+class ResumeAgent(Request[AgentView]):
+    """Let a paused resident think again."""
+
+    name: str
+
+
+@read("GET /api/agents/{name}/mind", access=Owner("name"), errors=(NotFound,))
+class ShowMind(Request[MindView]):
+    """Show what a resident would begin its next cycle with."""
+
+    name: str

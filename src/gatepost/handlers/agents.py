@@ -1,0 +1,116 @@
+"""Agents, guests and residents. Waking one needs a gateway."""
+
+from typing import Any
+
+from msgspec import UNSET
+
+from gatepost.actions import agents, directory, runs
+from gatepost.actions.directory import EntitySpec
+from gatepost.api.access import Caller
+from gatepost.api.agent_config import ConfiguringRequest
+from gatepost.api.agents import (
+    AgentPage,
+    AgentView,
+    ChangeAgent,
+    ListAgents,
+    MindView,
+    PauseAgent,
+    RegisterAgent,
+    ResumeAgent,
+    RetireAgent,
+    ShowAgent,
+    ShowMind,
+)
+from gatepost.core import agent_config
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.handlers.entities import build_changes
+from gatepost.handlers.pages import read_page
+from gatepost.ports import Reader, Transaction
+
+
+@RegisterAgent.handler
+def register_agent(tx: Transaction, request: RegisterAgent, caller: Caller) -> AgentView:
+    spec = EntitySpec(
+        name=request.name,
+        kind=EntityKind.AGENT,
+        display=request.display_name,
+        team=request.team,
+        role=request.role,
+        owner=request.owner,
+        aliases=request.aliases,
+    )
+    config = {name: value for name, value in _build_config(request).items() if value is not None}
+    if config:
+        agents.make_resident(tx, spec, agent_config.parse(config))
+    else:
+        directory.register(tx, spec)
+    return _view_agent(tx, request.name)
+
+
+@ListAgents.handler
+def list_agents(tx: Reader, request: ListAgents, caller: Caller) -> AgentPage:
+    return read_page(
+        tx,
+        AgentPage,
+        agents.page,
+        team=request.team,
+        retired=request.retired,
+        after=request.after,
+        limit=request.limit,
+        view=lambda row: AgentView.of(*row, include_config=False),
+        cursor=lambda row: row[0].number,
+    )
+
+
+@ShowAgent.handler
+def show_agent(tx: Reader, request: ShowAgent, caller: Caller) -> AgentView:
+    agent = agents.require_agent(directory.show(tx, request.name))
+    include_config = caller.entity in (None, agent.name)
+    return AgentView.of(agent, agents.show(tx, agent.name), include_config=include_config)
+
+
+@ChangeAgent.handler
+def change_agent(tx: Transaction, request: ChangeAgent, caller: Caller) -> AgentView:
+    agents.update(tx, request.name, build_changes(request), _build_config(request))
+    return _view_agent(tx, request.name)
+
+
+@RetireAgent.handler
+def retire_agent(tx: Transaction, request: RetireAgent, caller: Caller) -> AgentView:
+    directory.retire(tx, find_agent(tx, request.name).name)
+    return _view_agent(tx, request.name)
+
+
+@PauseAgent.handler
+def pause_agent(tx: Transaction, request: PauseAgent, caller: Caller) -> AgentView:
+    agents.pause(tx, request.name)
+    return _view_agent(tx, request.name)
+
+
+@ResumeAgent.handler
+def resume_agent(tx: Transaction, request: ResumeAgent, caller: Caller) -> AgentView:
+    agents.resume(tx, request.name)
+    return _view_agent(tx, request.name)
+
+
+@ShowMind.handler
+def show_mind(tx: Reader, request: ShowMind, caller: Caller) -> MindView:
+    agent = find_agent(tx, request.name)
+    mind = runs.read_mind(tx, agent.name)
+    return MindView.of(agent.name, mind.past_cycles, mind.turns, mind.tokens)
+
+
+def find_agent(tx: Reader, name: str) -> Entity:
+    """Return the agent with a name or an alias; raise `UnknownAddress` for any other kind of entity."""
+    return agents.require_agent(directory.find(tx, name))
+
+
+def _view_agent(tx: Reader, name: str) -> AgentView:
+    agent = agents.require_agent(directory.show(tx, name))
+    return AgentView.of(agent, agents.show(tx, agent.name))
+
+
+def _build_config(request: ConfiguringRequest[Any]) -> dict[str, Any]:
+    """Return the fields of a configuration that a request names; None is one that gets its default."""
+    fields = {name: getattr(request, name) for name in agent_config.FIELDS}
+    return {name: value for name, value in fields.items() if value is not UNSET}
