@@ -1,13 +1,20 @@
-"""Runs: what residents did, step by step."""
+"""Runs: what residents did, step by step, and the calls that they wait for."""
 
-from typing import Self
+from collections.abc import Sequence
+from typing import Annotated, Self
 
-from gatepost.api.access import Owner
-from gatepost.api.fields import After, Count, Limit, Time
-from gatepost.api.operation import Page, Request, View, read
-from gatepost.core.run import Run, RunLimit, RunStatus
+from msgspec import Meta
+from msgspec.structs import asdict
+
+from gatepost.api.access import ActAs, Administrator, Anybody, Owner
+from gatepost.api.fields import After, Count, Json, Limit, Time, describe
+from gatepost.api.operation import Page, Repetition, Request, View, read, write
+from gatepost.api.turns import PromptView, ReplyView, ResultView, TurnKind, TurnView
+from gatepost.core.agent_config import MAX_MODEL_LENGTH
+from gatepost.core.mind import Turn
+from gatepost.core.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
 from gatepost.core.times import format_rfc3339
-from gatepost.errors import NotFound
+from gatepost.errors import Conflict, NotFound
 
 
 class RunView(View):
@@ -60,6 +67,81 @@ class RunPage(Page[RunView]):
     pass
 
 
+class OpenCallView(View):
+    """A call of a tool that somebody outside answers."""
+
+    id: str
+    run: str
+    agent: str
+    tool: str
+    arguments: str
+    status: CallStatus
+    result: Json
+    created_at: Time
+    expires_at: Time
+    ended_at: Time | None
+
+    @classmethod
+    def of(cls, call: OpenCall) -> Self:
+        return cls(
+            id=call.id,
+            run=call.run,
+            agent=call.agent,
+            tool=call.tool,
+            arguments=call.arguments,
+            status=call.status,
+            result=call.result,
+            created_at=format_rfc3339(call.created_at),
+            expires_at=format_rfc3339(call.expires_at),
+            ended_at=None if call.ended_at is None else format_rfc3339(call.ended_at),
+        )
+
+
+class RunWithCallsView(RunView):
+    """A run, and the calls that somebody outside answers."""
+
+    calls: list[OpenCallView]
+
+
+class StepView(View):
+    """What was shown, said or returned: that of the three which `kind` names."""
+
+    number: Annotated[int, Meta(ge=1)]
+    at: Time
+    kind: TurnKind
+    prompt: PromptView | None
+    reply: ReplyView | None
+    result: ResultView | None
+
+    @classmethod
+    def of(cls, step: Step) -> Self:
+        return cls(number=step.number, at=format_rfc3339(step.at), **asdict(TurnView.of(step.turn)))
+
+
+class StepPage(Page[StepView]):
+    pass
+
+
+class ReplayView(View):
+    """A past run, and what another model would have said and done."""
+
+    run: str
+    model: str
+    same: bool
+    original: list[StepView]
+    replayed: list[TurnView]
+
+    @classmethod
+    def of(cls, run: str, model: str, *, steps: Sequence[Step], turns: Sequence[Turn], is_same: bool) -> Self:
+        return cls(
+            run=run,
+            model=model,
+            same=is_same,
+            original=[StepView.of(step) for step in steps],
+            replayed=[TurnView.of(turn) for turn in turns],
+        )
+
+
 @read("GET /api/agents/{name}/runs", access=Owner("name"), errors=(NotFound,))
 class ListAgentRuns(Request[RunPage]):
     """List the runs of an agent, the newest first."""
@@ -68,3 +150,66 @@ class ListAgentRuns(Request[RunPage]):
     status: RunStatus | None = None
     after: After = 0
     limit: Limit = 100
+
+
+@read("GET /api/runs", access=ActAs("agent"), errors=(NotFound,))
+class ListRuns(Request[RunPage]):
+    """List the runs of the caller, the newest first; for the administrator all, or those of an agent."""
+
+    agent: str | None = None
+    status: RunStatus | None = None
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/runs/{id}", access=Anybody(), errors=(NotFound,))
+class ShowRun(Request[RunWithCallsView]):
+    """Show a run of the caller, and the calls that somebody outside answers; the administrator sees all."""
+
+    id: str
+
+
+@read("GET /api/runs/{id}/steps", access=Anybody(), errors=(NotFound,))
+class ListSteps(Request[StepPage]):
+    """List what was shown, said and done in a run, in order."""
+
+    id: str
+    after: After = 0
+    limit: Limit = 1000
+
+
+@write(
+    "POST /api/runs/{id}/tool-results",
+    access=Anybody(),
+    lane="{id}",
+    errors=(NotFound, Conflict),
+    example={"callId": "call_01a1e0dff6957124bd721ac983205d33", "result": {"status": "shipped"}},
+)
+class AnswerCall(Request[OpenCallView]):
+    """Give the result of a call that a run waits for: its agent is told."""
+
+    id: str
+    call_id: Annotated[str, Meta(min_length=1, max_length=200)]
+    result: Json
+
+
+@write("POST /api/runs/{id}/cancel", access=Administrator(), lane="{id}", errors=(NotFound, Conflict))
+class CancelRun(Request[RunView]):
+    """Stop a run; what it has done stays done."""
+
+    id: str
+
+
+@write(
+    "POST /api/runs/{id}/replay",
+    access=Administrator(),
+    repetition=Repetition.NEVER,
+    errors=(NotFound,),
+    needs_gateway=True,
+    example={"model": "demo"},
+)
+class ReplayRun(Request[ReplayView]):
+    """Show what another model would have said and done in a past run. Nothing is done, and nothing stored."""
+
+    id: str
+    model: Annotated[str, describe("the model to hold it against", minLength=1, maxLength=MAX_MODEL_LENGTH)]

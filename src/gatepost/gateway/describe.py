@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from fastapi import FastAPI
 
-from gatepost.gateway import problems, shapes, thoughts
+from gatepost.gateway import problems, shapes
 from gatepost.gateway.hot import BatchBody, PushBody, TriggerBody
 from gatepost.gateway.shapes import reference, shaped
 
@@ -44,7 +44,7 @@ def describe(app: FastAPI) -> None:
 
 def _add(whole: dict[str, Any]) -> None:
     bodies = (PushBody, BatchBody, TriggerBody)
-    _, schemas = msgspec.json.schema_components((*bodies, *shapes.ALL, *thoughts.ALL), ref_template=_REF)
+    _, schemas = msgspec.json.schema_components((*bodies, *shapes.ALL), ref_template=_REF)
     components = whole.setdefault("components", {})
     components.setdefault("schemas", {}).update(schemas, Problem=problems.SCHEMA)
     components["securitySchemes"] = {

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
-from gatepost.gateway import health, hot, inbox, problems, runs, sessions, triggers
+from gatepost.gateway import health, hot, inbox, problems, sessions, triggers
 from gatepost.gateway.describe import describe
 from gatepost.gateway.middleware import Bodies, Counted
 from gatepost.gateway.office import Office
@@ -48,7 +48,6 @@ def _build_routes() -> tuple[BaseRoute, ...]:
     app = FastAPI(openapi_url=None, strict_content_type=False, generate_unique_id_function=_name_operation)
     hot.install(app)
     for part in (
-        runs,
         inbox,
         triggers,
         sessions,

@@ -14,14 +14,16 @@ import msgspec
 from gatepost.actions import directory, inbox_feed, runs, spaces
 from gatepost.actions.pages import limit_page
 from gatepost.api.access import Caller
+from gatepost.api.runs import RunView, StepView
 from gatepost.api.spaces import MessageView, WatchSpace
 from gatepost.api.streams import WatchAgent, WatchAll, WatchInbox, WatchRun
 from gatepost.core import wire
 from gatepost.core.run import Run, RunStatus, Step
 from gatepost.core.space import Message, Space
-from gatepost.errors import Invalid, NotFound
+from gatepost.errors import Invalid
 from gatepost.gateway.office import Office
 from gatepost.gateway.stream import EventStream, StreamPart, open_stream
+from gatepost.handlers.runs import find_run
 from gatepost.ports import Reader
 from gatepost.runtime.live import StreamEnd, StreamEntry, StreamPage, StreamPosition, StreamSource
 
@@ -47,7 +49,7 @@ async def watch_inbox(state: Office, request: WatchInbox, caller: Caller) -> Eve
 
 @WatchRun.gateway_handler
 async def watch_run(state: Office, request: WatchRun, caller: Caller) -> EventStream:
-    run = await state.store.read(_find_run, request.id, caller.entity)
+    run = await state.store.read(find_run, request.id, caller.entity)
     return await open_stream(state, [_build_run_part(state, run.id)], viewer=caller.entity, after=request.after)
 
 
@@ -109,13 +111,6 @@ def _find_named(
     return list(dict.fromkeys(names)), found, inbox_feed.read_end(tx)
 
 
-def _find_run(tx: Reader, id: str, viewer: str | None) -> Run:
-    run = runs.show(tx, id)
-    if viewer is not None and run.agent != viewer:
-        raise NotFound(f"there is no run {id!r} of {viewer!r}")
-    return run
-
-
 def _build_space_part(state: Office, id: str, start: int) -> StreamPart:
     async def read_page(after: StreamPosition) -> StreamPage:
         messages, audience = (await state.store.read(limit_page(_read_messages), id, after)).value
@@ -141,10 +136,10 @@ def _build_run_part(state: Office, id: str) -> StreamPart:
 
     async def read_page(after: StreamPosition) -> StreamPage:
         run, steps = await state.store.read(_read_run, id)
-        entries = [StreamEntry(step.number, "run.step", _encode(wire.write_step(step))) for step in steps]
+        entries = [StreamEntry(step.number, "run.step", _encode(StepView.of(step))) for step in steps]
         if run.status is not RunStatus.RUNNING:
             end = len(steps) + (1 if run.status is RunStatus.WAITING_TOOL else 2)
-            entries.append(StreamEntry(end, f"run.{run.status}", _encode(wire.write_run(run))))
+            entries.append(StreamEntry(end, f"run.{run.status}", _encode(RunView.of(run))))
         new_entries = [entry for entry in entries if entry.position > after]
         return StreamPage(new_entries, new_entries[-1].position if new_entries else after)
 

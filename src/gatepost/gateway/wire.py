@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from gatepost.actions.triggers import MAX_PROMPT_LENGTH
-from gatepost.core import address, agent_config, webhook
+from gatepost.core import address, webhook
 
 _EVENT: Final = "evt_01a1e0dff6957124bd721ac983205d33"
 _CLAIM: Final = "clm_01a1e0dff6957124bd721ac983205d33"
@@ -37,19 +37,6 @@ class Body(BaseModel):
 def example(**fields: Any) -> ConfigDict:
     """What a body may look like, for the OpenAPI."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
-
-
-class ToolResult(Body):
-    model_config = example(callId="call_01a1e0dff6957124bd721ac983205d33", result={"status": "shipped"})
-
-    call_id: Annotated[str, Field(min_length=1, max_length=200)]
-    result: Any
-
-
-class ReplayWish(Body):
-    model_config = example(model="demo")
-
-    model: Annotated[str, told("the model to hold it against", minLength=1, maxLength=agent_config.MAX_MODEL_LENGTH)]
 
 
 class Drain(Body):

@@ -1,20 +1,86 @@
-"""Runs."""
+"""Runs of residents. Replaying one needs a gateway."""
+
+from msgspec.structs import asdict
 
 from gatepost.actions import runs
 from gatepost.api.access import Caller
-from gatepost.api.runs import ListAgentRuns, RunPage, RunView
+from gatepost.api.runs import (
+    AnswerCall,
+    CancelRun,
+    ListAgentRuns,
+    ListRuns,
+    ListSteps,
+    OpenCallView,
+    RunPage,
+    RunView,
+    RunWithCallsView,
+    ShowRun,
+    StepPage,
+    StepView,
+)
+from gatepost.core.run import Run
+from gatepost.errors import NotFound
 from gatepost.handlers.agents import find_agent
 from gatepost.handlers.pages import read_page
-from gatepost.ports import Reader
+from gatepost.ports import Reader, Transaction
 
 
 @ListAgentRuns.handler
 def list_agent_runs(tx: Reader, request: ListAgentRuns, caller: Caller) -> RunPage:
+    return _read_runs(tx, request, find_agent(tx, request.name).name)
+
+
+@ListRuns.handler
+def list_runs(tx: Reader, request: ListRuns, caller: Caller) -> RunPage:
+    return _read_runs(tx, request, request.agent)
+
+
+@ShowRun.handler
+def show_run(tx: Reader, request: ShowRun, caller: Caller) -> RunWithCallsView:
+    run = find_run(tx, request.id, caller.entity)
+    calls = [OpenCallView.of(call) for call in runs.list_open_calls(tx, run.id)]
+    return RunWithCallsView(**asdict(RunView.of(run)), calls=calls)
+
+
+@ListSteps.handler
+def list_steps(tx: Reader, request: ListSteps, caller: Caller) -> StepPage:
+    return read_page(
+        tx,
+        StepPage,
+        runs.list_steps,
+        find_run(tx, request.id, caller.entity).id,
+        after=request.after,
+        limit=request.limit,
+        view=StepView.of,
+        cursor=lambda step: step.number,
+    )
+
+
+@AnswerCall.handler
+def answer_call(tx: Transaction, request: AnswerCall, caller: Caller) -> OpenCallView:
+    run = find_run(tx, request.id, caller.entity)
+    return OpenCallView.of(runs.answer_call(tx, run.id, request.call_id, request.result))
+
+
+@CancelRun.handler
+def cancel_run(tx: Transaction, request: CancelRun, caller: Caller) -> RunView:
+    return RunView.of(runs.cancel(tx, request.id))
+
+
+def find_run(tx: Reader, id: str, viewer: str | None) -> Run:
+    """Return a run of the viewer; the administrator (None) sees all."""
+    run = runs.show(tx, id)
+    if viewer is not None and run.agent != viewer:
+        raise NotFound(f"there is no run {id!r} of {viewer!r}")
+    return run
+
+
+def _read_runs(tx: Reader, request: ListAgentRuns | ListRuns, agent: str | None) -> RunPage:
     return read_page(
         tx,
         RunPage,
         runs.page,
-        agent=find_agent(tx, request.name).name,
+        agent=agent,
         status=request.status,
         before=request.after or None,
         limit=request.limit,
