@@ -216,11 +216,6 @@ async def find_own(store: Store, principal: Principal, name: str) -> Entity:
     return await store.read(directory.find, name)
 
 
-def somebody(principal: Principal) -> None:
-    """For what everybody may see who is anybody here: a key that only triggers is nobody."""
-    principal.as_(None)
-
-
 def administrator(principal: Principal) -> None:
     if not isinstance(principal, Administrator):
         raise Refused("this is for the administrator", hint="use the administrator's key")

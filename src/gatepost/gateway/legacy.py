@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
-from gatepost.gateway import health, hot, inbox, problems, sessions, triggers
+from gatepost.gateway import health, hot, inbox, problems, triggers
 from gatepost.gateway.describe import describe
 from gatepost.gateway.middleware import Bodies, Counted
 from gatepost.gateway.office import Office
@@ -50,7 +50,6 @@ def _build_routes() -> tuple[BaseRoute, ...]:
     for part in (
         inbox,
         triggers,
-        sessions,
         health,
     ):
         app.include_router(part.router)

@@ -70,7 +70,6 @@ _TYPES: Final = {
     Priority: Annotated[int, Meta(ge=0, le=4)],
 }
 
-Session = noun("Session", wire.SESSION, state=Literal["working", "idle", "ended"])
 Ref = noun("Ref", wire.REF)
 Route = noun("Route", wire.ROUTE)
 Receipt = noun("Receipt", wire.RECEIPT)
