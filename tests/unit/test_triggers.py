@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from gatepost.actions import directory, inbox, triggers, webhooks
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.actions.webhooks import ServiceCall
+from gatepost.api.triggers import AddTrigger
 from gatepost.core import render
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, PushResult, Trust
 from gatepost.core.trigger import Provider
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
+from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Store
 from gatepost.testing import Kit
 
@@ -56,6 +59,19 @@ def test_its_secret_is_never_told_again(store: Store) -> None:
     assert opened_trigger.stored_secret == SECRET
     for value in (build_trigger(), trigger, store.query(triggers.page), opened_trigger):
         assert SECRET not in repr(value)
+
+
+def test_a_request_to_add_one_does_not_show_its_secret_and_neither_does_the_answer(store: Store) -> None:
+    request = AddTrigger(name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="Look at it.")
+    answer = LocalExecutor(store).send(request)
+
+    assert store.query(triggers.find_open, "issues").stored_secret == SECRET
+    assert msgspec.to_builtins(request)["secret"] == SECRET
+    assert (answer.name, answer.scheme, answer.target) == ("issues", Scheme.GITHUB, "ana")
+    assert (answer.prompt, answer.owner, answer.active) == ("Look at it.", "admin", True)
+    for value in (repr(request), str(request), f"{[request]}", repr(request.__rich_repr__()), repr(answer)):
+        assert "issues" in value
+        assert SECRET not in value
 
 
 def test_names_are_taken_once(store: Store) -> None:

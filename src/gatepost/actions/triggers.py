@@ -6,20 +6,17 @@ never shown again: `find_open` returns what is stored of it to verify a request,
 """
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from gatepost.actions import directory
 from gatepost.core import address, trigger, webhook
 from gatepost.core.address import AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.text import find_unstorable
 from gatepost.core.times import Instant
-from gatepost.core.trigger import Trigger
+from gatepost.core.trigger import MAX_PROMPT_LENGTH, Trigger
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import triggers
-
-MAX_PROMPT_LENGTH: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,16 @@
 """A trigger: a named webhook, and the address that gets its events."""
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
 from gatepost.core import address
 from gatepost.core.times import Instant
 from gatepost.core.webhook import Scheme
+
+#: characters
+MAX_PROMPT_LENGTH: Final = 4_000
 
 
 class Provider(StrEnum):

@@ -13,11 +13,16 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from fastapi import FastAPI, Request
+from starlette.responses import Response
+
 from gatepost.actions import triggers, webhooks
 from gatepost.core import webhook
 from gatepost.core.event import PushResult
 from gatepost.core.webhook import Challenge, WebhookRefusal
 from gatepost.errors import TooLarge, Unauthorized
+from gatepost.gateway.hot import Plain
+from gatepost.gateway.office import office
 from gatepost.ports import Store
 
 #: status, headers, body
@@ -59,6 +64,22 @@ async def take(name: str, method: str, headers: Iterable[tuple[str, str]], body:
     if isinstance(read, Challenge):
         return 200, dict(_TEXT), read.text.encode()
     return _accepted(await store.run(webhooks.receive, trigger, read, verified.signature, lane=trigger.target))
+
+
+async def hook(request: Request) -> Response:
+    """Receive a webhook."""
+    status, headers, body = await take(
+        request.path_params["trigger"],
+        request.method,
+        request.headers.items(),
+        await request.body(),
+        office(request).store,
+    )
+    return Response(body, status, headers)
+
+
+def install(app: FastAPI) -> None:
+    app.router.routes.append(Plain("/hooks/{trigger}", hook, methods=["POST"], include_in_schema=False))
 
 
 def _accepted(pushed: Sequence[PushResult]) -> Answer:

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
-from gatepost.gateway import health, hot, inbox, problems, triggers
+from gatepost.gateway import health, hooks, hot, inbox, problems
 from gatepost.gateway.describe import describe
 from gatepost.gateway.middleware import Bodies, Counted
 from gatepost.gateway.office import Office
@@ -49,11 +49,10 @@ def _build_routes() -> tuple[BaseRoute, ...]:
     hot.install(app)
     for part in (
         inbox,
-        triggers,
         health,
     ):
         app.include_router(part.router)
-    triggers.install(app)
+    hooks.install(app)
     nowhere = {"type": "http", "method": "GET", "path": "/-", "root_path": "", "headers": []}
     for route in app.routes:
         route.matches(nowhere)

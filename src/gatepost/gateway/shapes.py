@@ -152,8 +152,6 @@ Account = noun("Account", wire.ACCOUNT, about="What an inbox accepted, which is 
 Acked = noun("Acked", delivered=Count)
 Released = noun("Released", released=Count)
 Seen = noun("Seen", seen=Count)
-Trigger = noun("Trigger", wire.TRIGGER, about="A webhook, without its secret.")
-TriggerPage = page_of(Trigger)
 
 
 class Transport(TypedDict):

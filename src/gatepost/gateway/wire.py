@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from gatepost.actions.triggers import MAX_PROMPT_LENGTH
-from gatepost.core import address, webhook
+from gatepost.core import address
 
 _EVENT: Final = "evt_01a1e0dff6957124bd721ac983205d33"
 _CLAIM: Final = "clm_01a1e0dff6957124bd721ac983205d33"
@@ -84,25 +83,3 @@ class SeenBody(Body):
     model_config = example(events=[_EVENT])
 
     events: Annotated[list[str], Field(min_length=1, max_length=1000)]
-
-
-class NewTrigger(Body):
-    model_config = example(
-        name="github-main",
-        scheme="github",
-        secret="a-long-shared-secret",  # noqa: S106 (an example)
-        target="analyst",
-    )
-
-    name: NewName
-    scheme: Annotated[str, Field(description="how whoever calls it proves who they are")]
-    secret: Annotated[str, told(minLength=webhook.MIN_SECRET_LENGTH, maxLength=webhook.MAX_SECRET_LENGTH)]
-    target: Annotated[str, Field(description="the address of whoever gets the events")]
-    prompt: Annotated[str | None, told("added to every event as context", maxLength=MAX_PROMPT_LENGTH)] = None
-    owner: str | None = None
-
-
-class TriggerChange(Body):
-    model_config = example(active=False)
-
-    active: bool

@@ -1,0 +1,103 @@
+"""Triggers: named webhooks, and the addresses that get their events. For the administrator only."""
+
+from typing import Annotated, Any, Self
+
+from msgspec import Meta
+
+from gatepost.api.access import Administrator
+from gatepost.api.fields import After, Limit, NewName, Time, describe
+from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.core import webhook
+from gatepost.core.times import format_rfc3339
+from gatepost.core.trigger import MAX_PROMPT_LENGTH, Provider, Trigger
+from gatepost.core.webhook import Scheme
+from gatepost.errors import Conflict, NotFound, TooLarge
+
+
+class TriggerView(View):
+    """A webhook, without its secret."""
+
+    name: str
+    provider: Provider
+    scheme: Scheme
+    target: str
+    prompt: str | None
+    owner: str | None
+    active: bool
+    created_at: Time
+
+    @classmethod
+    def of(cls, trigger: Trigger) -> Self:
+        return cls(
+            name=trigger.name,
+            provider=trigger.provider,
+            scheme=trigger.scheme,
+            target=trigger.target,
+            prompt=trigger.prompt,
+            owner=trigger.owner,
+            active=trigger.active,
+            created_at=format_rfc3339(trigger.created_at),
+        )
+
+
+class TriggerPage(Page[TriggerView]):
+    pass
+
+
+@write(
+    "POST /api/triggers",
+    access=Administrator(),
+    status=201,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"name": "github-main", "scheme": "github", "secret": "a-long-shared-secret", "target": "analyst"},
+)
+class AddTrigger(Request[TriggerView]):
+    """Add a webhook. Its secret is never shown again."""
+
+    name: NewName
+    scheme: Annotated[Scheme, Meta(description="how its caller proves who it is")]
+    secret: Annotated[str, describe(minLength=webhook.MIN_SECRET_LENGTH, maxLength=webhook.MAX_SECRET_LENGTH)]
+    target: Annotated[str, Meta(description="the address that gets the events")]
+    prompt: Annotated[str | None, describe("added to every event as context", maxLength=MAX_PROMPT_LENGTH)] = None
+    owner: str | None = None
+
+    def __repr__(self) -> str:
+        return f"AddTrigger(name={self.name!r}, scheme={self.scheme!r}, target={self.target!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("name", self.name), ("scheme", self.scheme), ("target", self.target)]
+
+
+@read("GET /api/triggers", access=Administrator())
+class ListTriggers(Request[TriggerPage]):
+    """List the webhooks, without their secrets."""
+
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/triggers/{name}", access=Administrator(), errors=(NotFound,))
+class ShowTrigger(Request[TriggerView]):
+    """Show a webhook, without its secret."""
+
+    name: str
+
+
+@write(
+    "PATCH /api/triggers/{name}",
+    access=Administrator(),
+    errors=(NotFound, Conflict),
+    example={"active": False},
+)
+class ChangeTrigger(Request[TriggerView]):
+    """Activate or deactivate a webhook; an inactive one answers as if it did not exist."""
+
+    name: str
+    active: bool
+
+
+@write("DELETE /api/triggers/{name}", access=Administrator(), status=204, errors=(NotFound,))
+class DeleteTrigger(Request[None]):
+    """Delete a webhook; the events that it received stay."""
+
+    name: str

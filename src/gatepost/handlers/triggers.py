@@ -1,0 +1,57 @@
+"""Triggers, which are managed here; `gateway/webhooks.py` receives what is sent to them."""
+
+from gatepost.actions import triggers
+from gatepost.actions.triggers import TriggerSpec
+from gatepost.api.access import Caller
+from gatepost.api.triggers import (
+    AddTrigger,
+    ChangeTrigger,
+    DeleteTrigger,
+    ListTriggers,
+    ShowTrigger,
+    TriggerPage,
+    TriggerView,
+)
+from gatepost.handlers.pages import read_page
+from gatepost.ports import Reader, Transaction
+
+
+@AddTrigger.handler
+def add_trigger(tx: Transaction, request: AddTrigger, caller: Caller) -> TriggerView:
+    spec = TriggerSpec(
+        name=request.name,
+        scheme=request.scheme,
+        secret=request.secret,
+        target=request.target,
+        prompt=request.prompt,
+        owner=request.owner,
+    )
+    return TriggerView.of(triggers.add(tx, spec))
+
+
+@ListTriggers.handler
+def list_triggers(tx: Reader, request: ListTriggers, caller: Caller) -> TriggerPage:
+    return read_page(
+        tx,
+        TriggerPage,
+        triggers.page,
+        after=request.after,
+        limit=request.limit,
+        view=TriggerView.of,
+        cursor=lambda trigger: trigger.number,
+    )
+
+
+@ShowTrigger.handler
+def show_trigger(tx: Reader, request: ShowTrigger, caller: Caller) -> TriggerView:
+    return TriggerView.of(triggers.show(tx, request.name))
+
+
+@ChangeTrigger.handler
+def change_trigger(tx: Transaction, request: ChangeTrigger, caller: Caller) -> TriggerView:
+    return TriggerView.of(triggers.set_active(tx, request.name, request.active))
+
+
+@DeleteTrigger.handler
+def delete_trigger(tx: Transaction, request: DeleteTrigger, caller: Caller) -> None:
+    triggers.delete(tx, request.name)
