@@ -7,9 +7,10 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.actions import decisions, gates, inbox, keys, memories, plans, push, spaces
+from gatepost.actions import decisions, directory, gates, inbox, keys, memories, plans, push, spaces
 from gatepost.core import plan as rules
 from gatepost.core.decision import Question
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Priority, Push
 from gatepost.core.gate import GateSpec
 from tests import resident_runs
@@ -112,6 +113,17 @@ def test_every_list_is_walked() -> None:
         and not name.endswith("/stream")
     }
     assert lists == {re.sub("analyst|thinker", "{name}", path.partition("?")[0]) for path in PAGED_PATHS}
+
+
+async def test_a_page_may_end_between_two_recipients_of_an_event(gateway: Gateway) -> None:
+    for name in ("tester", "writer"):
+        gateway.store.call(directory.register, directory.EntitySpec(name=name, kind=EntityKind.AGENT, team="crew"))
+    for number in range(3):
+        gateway.store.call(push.push_event, Push(to="team:crew", source="test", content=str(number)))
+    async with gateway.open_client() as admin:
+        all_rows = await _walk(admin, "/api/inbox", "content", 1000)
+        assert len({recipient for _, recipient in all_rows}) >= 2
+        assert await _walk(admin, "/api/inbox", "content", 1) == all_rows
 
 
 async def test_messages_are_walked_both_ways(gateway: Gateway) -> None:

@@ -20,7 +20,7 @@ from gatepost.actions.event_drafts import EventDraft
 from gatepost.core import address, chain, dedup, render, strict
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.entity import Entity
-from gatepost.core.event import Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
+from gatepost.core.event import MAX_REF_LENGTH, Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
 from gatepost.core.limits import Limits
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT
@@ -36,8 +36,6 @@ TEAM_WEIGHT: Final = 50
 MAX_BATCH_ITEMS: Final = 10_000
 #: nested arrays and objects; readers call their parser from a deeper stack than ours, and must be able to parse it
 _MAX_DATA_DEPTH: Final = 128
-#: characters of the type, and of the id
-MAX_REF_LENGTH: Final = 256
 _MAX_LENGTHS: Final = {
     "source": 200,
     "subject": 1_000,

@@ -44,7 +44,7 @@ class RequestDecoder:
             self.body = _build_body(operation.request, own_fields)
         self._body_fields = tuple(field.name for field in own_fields) if operation.has_body else ()
         self._decode = msgspec.json.Decoder(self.body).decode
-        #: whether a request without a body is one with an empty object; a PATCH has to say what it changes
+        #: whether a request without a body, or with null, is one with an empty object; a PATCH says what it changes
         self.is_body_optional = not (
             operation.method == "PATCH" or operation.requires_body or any(field.required for field in own_fields)
         )
@@ -68,7 +68,7 @@ class RequestDecoder:
         return request
 
     def _decode_body(self, body: bytes) -> Any:
-        if not body:
+        if not body or (self.is_body_optional and body.strip() == b"null"):
             if not self.is_body_optional:
                 raise Invalid("the body is missing", hint="send a JSON object")
             body = b"{}"

@@ -138,6 +138,8 @@ def _describe_body(operation: Operation, types: _Types) -> dict[str, Any] | None
     if operation.kind is not Kind.RAW and not msgspec.structs.fields(decoder.body):
         return None
     schema: dict[str, Any] = {} if operation.kind is Kind.RAW else types.get(decoder.body)
+    if decoder.is_body_optional and operation.kind is not Kind.RAW:
+        schema = {"anyOf": [schema, {"type": "null"}]}
     content: dict[str, Any] = {"schema": schema}
     if operation.example is not None:
         content["example"] = operation.example

@@ -19,6 +19,9 @@ from gatepost.errors import Invalid
 
 Json = Any
 
+#: characters of the type and of the id of a reference
+MAX_REF_LENGTH: Final = 256
+
 
 class Priority(IntEnum):
     CRITICAL = 0

@@ -18,21 +18,17 @@ from gatepost.core.claim import Batch, Claim
 from gatepost.core.decision import Answer, Decision, Option, Question
 from gatepost.core.entity import Entity
 from gatepost.core.event import (
-    Called,
     Delivery,
-    Due,
     Event,
     Item,
-    Json,
-    Posted,
     Push,
     PushResult,
     Receipt,
     Ref,
     Route,
     Sender,
-    parse_body,
 )
+from gatepost.core.event_data import split_data
 from gatepost.core.gate import Gate, GateKind, GateSpec, Resolution
 from gatepost.core.goal import Goal
 from gatepost.core.key import Key
@@ -137,7 +133,7 @@ write_key: Final = KEY.write
 
 def write_event(event: Event) -> Document:
     """Return an event, without a recipient."""
-    data, extra = _split_data(event)
+    data, extra = split_data(event)
     sender = SENDER.write(event.sender) if event.sender else dict.fromkeys(SENDER.types)
     document = EVENT.write(event) | sender | {"timestamp": format_rfc3339(event.occurred_at), "data": data}
     return document | ({"extra": extra} if extra else {})
@@ -263,41 +259,4 @@ def write_decision(decision: Decision, now: Instant) -> Document:
         "status": decision.status.value,
         "overdue": decision.is_overdue(now),
         "answer": ANSWER.write(decision.last_answer) if decision.last_answer and not decision.is_open else None,
-    }
-
-
-def _split_data(event: Event) -> tuple[Json, Document]:
-    """Return the data of an event: the fields that other programs know, and the rest."""
-    fields: Document = event.data if isinstance(event.data, dict) else {}
-    match parse_body(event):
-        case Posted() as posted_message:
-            data = {
-                "spaceId": posted_message.space,
-                "spaceName": posted_message.space_name,
-                "messageId": posted_message.message,
-                **_write_posted_sender(event, posted_message),
-                "content": posted_message.text,
-            }
-        case Due() as due_plan:
-            data = {"planId": due_plan.plan, "planName": due_plan.name, "instruction": due_plan.instruction}
-            fields = fields | ({"dueAt": format_rfc3339(due_plan.due_at)} if due_plan.due_at is not None else {})
-        case Called() as service_call:
-            data = {"serviceName": service_call.service, "payload": service_call.payload}
-            if "payload" not in fields:
-                fields = {}  # all of the data is the payload
-        case _:
-            return event.data, {}
-    return data, {name: value for name, value in fields.items() if name not in data}
-
-
-def _write_posted_sender(event: Event, posted_message: Posted) -> Document:
-    """Return the sender of a message: an entity of ours, or the name that an outside source gives."""
-    if event.sender is not None:
-        id, name, kind = event.sender.name, event.sender.display, event.sender.kind.value
-        return {"senderEntityId": id, "senderName": name, "senderType": kind}
-    outsider = posted_message.outsider
-    return {
-        "senderEntityId": outsider and (outsider.id or None),
-        "senderName": outsider and (outsider.name or None),
-        "senderType": outsider and (outsider.kind or None),
     }

@@ -55,13 +55,15 @@ def _add(whole: dict[str, Any]) -> None:
     whole["security"] = [{"secretKey": []}, {"publicKey": [], "token": []}]
     paths = whole["paths"]
     paths["/health"]["get"]["security"] = []
-    paths["/api/inbox"]["post"] = _route(
-        "inbox_push",
-        "Push an event. What is answered with 201 is on disk.",
-        PushBody,
-        shaped(shapes.Pushed, 201, "Committed"),
-        {"to": "analyst", "content": "CI failed", "priority": "high"},
-    )
+    paths["/api/inbox"] = {
+        "post": _route(
+            "inbox_push",
+            "Push an event. What is answered with 201 is on disk.",
+            PushBody,
+            shaped(shapes.Pushed, 201, "Committed"),
+            {"to": "analyst", "content": "CI failed", "priority": "high"},
+        )
+    }
     paths["/api/inbox/batch"] = {
         "post": _route(
             "inbox_push_many",

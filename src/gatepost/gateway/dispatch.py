@@ -128,12 +128,15 @@ class Dispatcher:
         self, exchange: HttpExchange, request: Request[Any], answer: Any, caller: Caller
     ) -> None:
         """
-        Send an answer, and make the request that follows it.
+        Send an answer, and make the request that follows it. For a drain, which has claimed a batch:
+
+            all but the last byte  ->  wait until it is sent  ->  is the caller connected?  ->  the last byte  ->  ack
+                                                                  no: release
 
         A server is not told when its caller leaves; it writes on, and nobody reads. So the last byte is held back until
-        the rest has left for the caller and the connection has been looked at. Without it no caller can take the answer
-        for whole. After it the caller has the answer, as far as anybody can tell. Whatever else goes wrong leaves the
-        claim open, and it lapses.
+        the rest has left for the caller and the connection has been checked. Without it no caller can take the answer
+        for complete: a caller that is gone by then has read nothing, and the batch is released at once. After it the
+        caller has the answer, as far as anybody can tell. Any other failure leaves the claim open, and it lapses.
         """
         body = encode(answer)
         headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]

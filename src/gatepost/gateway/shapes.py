@@ -71,40 +71,7 @@ _TYPES: Final = {
 }
 
 Ref = noun("Ref", wire.REF)
-Route = noun("Route", wire.ROUTE)
-Receipt = noun("Receipt", wire.RECEIPT)
 
-_EVENT: Final = {
-    "timestamp": Time,
-    "sender": str | None,
-    "senderName": str | None,
-    "senderType": Kind | None,
-    "data": Any,
-    "type": str,
-    "ref": Ref | None,
-    "route": Route | None,
-    "extra": NotRequired[dict[str, Any]],
-}
-Item = noun(
-    "Item",
-    wire.EVENT,
-    wire.ITEM_STATE,
-    about="An event as it stands with one recipient.",
-    recipient=str,
-    receipt=Receipt | None,
-    **_EVENT,
-)
-Items = noun("Items", items=list_of(Item))
-ItemPage = page_of(Item)
-Recipient = noun("Recipient", wire.ITEM_STATE, name=str, eventId=str, state=str, receipt=Receipt | None)
-Shown = noun(
-    "Shown",
-    wire.EVENT,
-    about="An event as it stands with each of its recipients.",
-    state=str,
-    recipients=list_of(Recipient),
-    **_EVENT,
-)
 Delivery = noun("Delivery", wire.DELIVERY)
 _PUSHED: Final = {"broadcast": NotRequired[int], "duplicate": NotRequired[bool]}
 Pushed = noun(
@@ -137,21 +104,6 @@ class Hooked(TypedDict):
     events: list[Triggered]
     eventId: NotRequired[str]
     duplicate: NotRequired[bool]
-
-
-Claim = noun("Claim", wire.CLAIM)
-Batch = noun(
-    "Batch",
-    about="A batch as data and, in `text`, as an agent reads it. Without a claim nothing waited.",
-    claim=Claim | None,
-    items=list_of(Item),
-    held=Annotated[int, Meta(ge=0, description="how many more wait")],
-    text=str,
-)
-Account = noun("Account", wire.ACCOUNT, about="What an inbox accepted, which is the sum of what became of it.")
-Acked = noun("Acked", delivered=Count)
-Released = noun("Released", released=Count)
-Seen = noun("Seen", seen=Count)
 
 
 class Transport(TypedDict):

@@ -14,10 +14,10 @@ import msgspec
 from gatepost.actions import directory, inbox_feed, runs, spaces
 from gatepost.actions.pages import limit_page
 from gatepost.api.access import Caller
+from gatepost.api.events import ItemView
 from gatepost.api.runs import RunView, StepView
 from gatepost.api.spaces import MessageView, WatchSpace
 from gatepost.api.streams import WatchAgent, WatchAll, WatchInbox, WatchRun
-from gatepost.core import wire
 from gatepost.core.run import Run, RunStatus, Step
 from gatepost.core.space import Message, Space
 from gatepost.errors import Invalid
@@ -123,9 +123,7 @@ def _build_space_part(state: Office, id: str, start: int) -> StreamPart:
 def _build_inbox_part(state: Office, name: str, start: inbox_feed.Position) -> StreamPart:
     async def read_page(after: StreamPosition) -> StreamPage:
         page = (await state.store.read(limit_page(inbox_feed.read_page), name, after=after, limit=_PAGE_LENGTH)).value
-        entries = [
-            StreamEntry(position, "inbox.item", _encode(wire.write_item(item))) for item, position in page.entries
-        ]
+        entries = [StreamEntry(position, "inbox.item", _encode(ItemView.of(item))) for item, position in page.entries]
         return StreamPage(entries, page.position, has_hidden_entries=page.has_delayed_items)
 
     return StreamPart(StreamSource(f"inbox:{name}", read_page), start)

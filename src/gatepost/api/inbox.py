@@ -1,0 +1,239 @@
+"""Inboxes: read the items, and claim them in batches."""
+
+from typing import Annotated, Final, Self
+
+from msgspec import Meta
+
+from gatepost.api.access import Administrator, Owner
+from gatepost.api.events import ItemPage, ItemView
+from gatepost.api.fields import CLAIM_ID, EVENT_ID, After, Count, Limit, Seq, Time, describe
+from gatepost.api.operation import Repetition, Request, View, read, write
+from gatepost.core.account import Account
+from gatepost.core.claim import Batch, Claim
+from gatepost.core.event import MAX_REF_LENGTH, EventType, ItemState
+from gatepost.core.times import format_rfc3339
+from gatepost.errors import Conflict, NotFound, TooLarge
+
+Text = Annotated[str, Meta(max_length=300)] | None
+Cursor = Annotated[str, Meta(max_length=300, description="`next` of the page before")] | None
+ItemRef = Annotated[
+    str | None, Meta(extra_json_schema={"maxLength": 2 * MAX_REF_LENGTH + 1}, examples=["task:0.0.123"])
+]
+Since = Annotated[str | None, Meta(examples=["2026-02-18T15:07:00Z"])]
+Budget = Annotated[int, Meta(ge=600, le=4_000_000, description="how many UTF-8 bytes at most")]
+OwnerName = Annotated[str, Meta(min_length=1, max_length=200)]
+
+_CLAIM_EXAMPLE: Final = {"claimId": CLAIM_ID, "owner": "session-1", "fence": 1}
+
+
+class ClaimView(View):
+    claim_id: str
+    recipient: str
+    kind: str
+    owner: str
+    fence: Count
+    taken_at: Time
+    deadline: Time | None
+
+    @classmethod
+    def of(cls, claim: Claim) -> Self:
+        return cls(
+            claim_id=claim.id,
+            recipient=claim.recipient,
+            kind=claim.kind,
+            owner=claim.owner,
+            fence=claim.fence,
+            taken_at=format_rfc3339(claim.taken_at),
+            deadline=None if claim.deadline is None else format_rfc3339(claim.deadline),
+        )
+
+
+class BatchView(View):
+    """A batch as data and, in `text`, as an agent reads it. Without a claim nothing was pending."""
+
+    claim: ClaimView | None
+    items: list[ItemView]
+    held: Annotated[int, Meta(ge=0, description="how many more items are pending")]
+    text: str
+
+    @classmethod
+    def of(cls, batch: Batch) -> Self:
+        return cls(
+            claim=None if batch.claim is None else ClaimView.of(batch.claim),
+            items=[ItemView.of(item) for item in batch.items],
+            held=batch.deferred_count,
+            text=str(batch) if batch.items else "",
+        )
+
+
+class AccountView(View):
+    """How many items an inbox accepted, which is the sum over all states."""
+
+    name: str
+    accepted: Count
+    pending: Count
+    claimed: Count
+    delivered: Count
+    expired: Count
+    dead: Count
+    discarded: Count
+    balanced: bool
+
+    @classmethod
+    def of(cls, account: Account) -> Self:
+        return cls(
+            name=account.name,
+            accepted=account.accepted,
+            pending=account.pending,
+            claimed=account.claimed,
+            delivered=account.delivered,
+            expired=account.expired,
+            dead=account.dead,
+            discarded=account.discarded,
+            balanced=account.is_balanced,
+        )
+
+
+class AckedView(View):
+    delivered: Count
+
+
+class ReleasedView(View):
+    released: Count
+
+
+class SeenView(View):
+    seen: Count
+
+
+@read("GET /api/inbox", access=Administrator(), errors=(NotFound, TooLarge))
+class ListItems(Request[ItemPage]):
+    """List the items of all inboxes in order of arrival."""
+
+    state: ItemState | None = None
+    type: EventType | None = None
+    sender: Text = None
+    ref: ItemRef = None
+    since: Since = None
+    until: Text = None
+    after: Cursor = None
+    limit: Limit = 100
+
+
+@read("GET /api/inbox/{name}", access=Owner("name"), errors=(NotFound, TooLarge))
+class ListInbox(Request[ItemPage]):
+    """List the items of an inbox in order of arrival, in every state."""
+
+    name: str
+    state: ItemState | None = None
+    type: EventType | None = None
+    sender: Text = None
+    ref: ItemRef = None
+    since: Since = None
+    until: Text = None
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/inbox/{name}/account", access=Owner("name"), errors=(NotFound,))
+class ShowAccount(Request[AccountView]):
+    """Show how many items an inbox accepted, and how many are in each state."""
+
+    name: str
+
+
+@read("GET /api/inbox/{name}/peek", access=Owner("name"), errors=(NotFound,))
+class PeekInbox(Request[ItemPage]):
+    """List the pending items, most urgent first; nothing changes."""
+
+    name: str
+    after: Cursor = None
+    limit: Limit = 20
+
+
+@write(
+    "POST /api/inbox/{name}/drain",
+    access=Owner("name"),
+    repetition=Repetition.NEVER,
+    lane="{name}",
+    errors=(NotFound, Conflict),
+    example={"limit": 20, "session": "session-1"},
+)
+class DrainInbox(Request[BatchView]):
+    """
+    Claim the next batch and mark it as delivered once this answer has been sent. If the connection breaks before that,
+    the items come again.
+    """
+
+    name: str
+    limit: Limit = 20
+    budget: Budget = 9_000
+    session: OwnerName | None = None
+
+
+@write(
+    "POST /api/inbox/{name}/claim",
+    access=Owner("name"),
+    repetition=Repetition.NEVER,
+    lane="{name}",
+    errors=(NotFound, Conflict),
+    example={"owner": "session-1", "limit": 20, "hold": "5m"},
+)
+class ClaimBatch(Request[BatchView]):
+    """Claim the next batch for some time; ack or release it."""
+
+    name: str
+    owner: OwnerName
+    limit: Limit = 20
+    budget: Budget = 9_000
+    hold: Annotated[str | None, describe("how long it is held, unless it is acked or released")] = None
+
+
+@write(
+    "POST /api/inbox/{name}/ack",
+    access=Owner("name"),
+    lane="{name}",
+    errors=(NotFound, Conflict),
+    example=_CLAIM_EXAMPLE,
+)
+class AckClaim(Request[AckedView]):
+    """Mark the items of a claim as delivered: they were read."""
+
+    name: str
+    claim_id: str
+    owner: str
+    fence: Seq
+
+
+@write(
+    "POST /api/inbox/{name}/release",
+    access=Owner("name"),
+    lane="{name}",
+    errors=(NotFound, Conflict),
+    example=_CLAIM_EXAMPLE | {"failed": [EVENT_ID]},
+)
+class ReleaseClaim(Request[ReleasedView]):
+    """Make the items of a claim pending again; a failure is counted for those that `failed`."""
+
+    name: str
+    claim_id: str
+    owner: str
+    fence: Seq
+    failed: Annotated[
+        tuple[str, ...], Meta(max_length=1000, description="events that failed by themselves: each failure is counted")
+    ] = ()
+
+
+@write(
+    "POST /api/inbox/{name}/seen",
+    access=Owner("name"),
+    repetition=Repetition.SAFE,
+    lane="{name}",
+    errors=(NotFound,),
+    example={"events": [EVENT_ID]},
+)
+class MarkSeen(Request[SeenView]):
+    """Record that items were seen."""
+
+    name: str
+    events: Annotated[tuple[str, ...], Meta(min_length=1, max_length=1000)]

@@ -1,0 +1,31 @@
+"""Events: show, replay, discard, mark as done."""
+
+from gatepost.actions import directory, inbox_items
+from gatepost.api.access import Caller
+from gatepost.api.events import DiscardEvent, EventDetailView, ItemsView, MarkDone, ReplayEvent, ShowEvent
+from gatepost.ports import Reader, Transaction
+
+
+@ShowEvent.handler
+def show_event(tx: Reader, request: ShowEvent, caller: Caller) -> EventDetailView:
+    items = inbox_items.show(tx, request.id)
+    visible_items = [item for item in items if caller.entity in (None, item.recipient)]
+    if not visible_items:
+        raise inbox_items.build_missing_error(request.id)
+    return EventDetailView.of(visible_items)
+
+
+@ReplayEvent.handler
+def replay_event(tx: Transaction, request: ReplayEvent, caller: Caller) -> ItemsView:
+    return ItemsView.of(inbox_items.replay(tx, request.id, request.name, is_new_chain=caller.is_administrator))
+
+
+@DiscardEvent.handler
+def discard_event(tx: Transaction, request: DiscardEvent, caller: Caller) -> ItemsView:
+    return ItemsView.of(inbox_items.discard(tx, request.id, request.name))
+
+
+@MarkDone.handler
+def mark_done(tx: Transaction, request: MarkDone, caller: Caller) -> ItemsView:
+    name = request.name or directory.ADMINISTRATOR
+    return ItemsView.of([inbox_items.mark_done(tx, name, request.id)])

@@ -1,0 +1,146 @@
+"""Inboxes: their items, and the claims on them."""
+
+from gatepost.actions import inbox, inbox_items, maintenance, push
+from gatepost.api.access import Caller
+from gatepost.api.events import ItemPage, ItemView
+from gatepost.api.inbox import (
+    AccountView,
+    AckClaim,
+    AckedView,
+    BatchView,
+    ClaimBatch,
+    DrainInbox,
+    ListInbox,
+    ListItems,
+    MarkSeen,
+    PeekInbox,
+    ReleaseClaim,
+    ReleasedView,
+    SeenView,
+    ShowAccount,
+)
+from gatepost.core.times import parse_duration, parse_instant
+from gatepost.errors import Invalid
+from gatepost.handlers.pages import read_page
+from gatepost.ports import Reader, Transaction
+
+
+@ListItems.handler
+def list_items(tx: Reader, request: ListItems, caller: Caller) -> ItemPage:
+    arrival, _, recipient = (request.after or "0").partition("-")
+    return read_page(
+        tx,
+        ItemPage,
+        inbox.page,
+        after=_parse_number(arrival, request.after),
+        after_recipient=recipient or None,
+        limit=request.limit,
+        view=ItemView.of,
+        cursor=lambda item: f"{item.event.arrival}-{item.recipient}",
+        **_build_filter(request),
+    )
+
+
+@ListInbox.handler
+def list_inbox(tx: Reader, request: ListInbox, caller: Caller) -> ItemPage:
+    return read_page(
+        tx,
+        ItemPage,
+        inbox.page,
+        request.name,
+        after=request.after,
+        limit=request.limit,
+        view=ItemView.of,
+        cursor=lambda item: item.event.arrival,
+        **_build_filter(request),
+    )
+
+
+@ShowAccount.handler
+def show_account(tx: Reader, request: ShowAccount, caller: Caller) -> AccountView:
+    [account] = maintenance.list_accounts(tx, request.name)
+    return AccountView.of(account)
+
+
+@PeekInbox.handler
+def peek_inbox(tx: Reader, request: PeekInbox, caller: Caller) -> ItemPage:
+    after = (-1, 0)
+    if request.after is not None:
+        priority, _, arrival = request.after.partition("-")
+        after = (_parse_number(priority, request.after), _parse_number(arrival, request.after))
+    return read_page(
+        tx,
+        ItemPage,
+        inbox.peek,
+        request.name,
+        after=after,
+        limit=request.limit,
+        view=ItemView.of,
+        cursor=lambda item: f"{item.event.priority.value}-{item.event.arrival}",
+    )
+
+
+@DrainInbox.handler
+def drain_inbox(tx: Transaction, request: DrainInbox, caller: Caller) -> BatchView:
+    owner = request.session or f"http:{request.name}"
+    return BatchView.of(inbox.claim(tx, request.name, owner=owner, limit=request.limit, budget=request.budget))
+
+
+@DrainInbox.follow_up
+def end_drain(request: DrainInbox, batch: BatchView, is_sent: bool) -> AckClaim | ReleaseClaim | None:
+    """Ack what was sent; release what was lost, so that the next reader gets it at once."""
+    claim = batch.claim
+    if claim is None:
+        return None
+    end = AckClaim if is_sent else ReleaseClaim
+    return end(name=claim.recipient, claim_id=claim.claim_id, owner=claim.owner, fence=claim.fence)
+
+
+@ClaimBatch.handler
+def claim_batch(tx: Transaction, request: ClaimBatch, caller: Caller) -> BatchView:
+    hold = parse_duration(request.hold) if request.hold else None
+    return BatchView.of(
+        inbox.claim(tx, request.name, owner=request.owner, limit=request.limit, budget=request.budget, hold=hold)
+    )
+
+
+@AckClaim.handler
+def ack_claim(tx: Transaction, request: AckClaim, caller: Caller) -> AckedView:
+    delivered = inbox.ack(tx, request.claim_id, recipient=request.name, owner=request.owner, fence=request.fence)
+    return AckedView(delivered=delivered)
+
+
+@ReleaseClaim.handler
+def release_claim(tx: Transaction, request: ReleaseClaim, caller: Caller) -> ReleasedView:
+    released = inbox.release(
+        tx,
+        request.claim_id,
+        recipient=request.name,
+        owner=request.owner,
+        fence=request.fence,
+        failed_events=request.failed,
+    )
+    return ReleasedView(released=released)
+
+
+@MarkSeen.handler
+def mark_seen(tx: Transaction, request: MarkSeen, caller: Caller) -> SeenView:
+    return SeenView(seen=inbox_items.mark_seen(tx, request.name, request.events))
+
+
+def _build_filter(request: ListItems | ListInbox) -> inbox.ItemFilter:
+    return inbox.ItemFilter(
+        state=request.state,
+        type=request.type,
+        sender=request.sender,
+        ref=push.parse_ref(request.ref) if request.ref else None,
+        since=parse_instant(request.since) if request.since else None,
+        until=parse_instant(request.until) if request.until else None,
+    )
+
+
+def _parse_number(text: str, after: str | None) -> int:
+    """Return a number of the end of a page."""
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise Invalid(f"{after!r:.60} is not the end of a page", hint="send `next` back as it was")
+    return int(text)
