@@ -4,8 +4,9 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from gatepost.actions import decisions, directory, gates, plans
@@ -13,6 +14,8 @@ from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.group import CallOutcome, PendingCall
 from gatepost.adapters.stores.write_queue import WriteQueue
+from gatepost.api.access import Caller, CallerKind
+from gatepost.api.push import PushEvents
 from gatepost.core.command import CommandResult
 from gatepost.core.decision import Question
 from gatepost.core.entity import EntityKind
@@ -22,9 +25,10 @@ from gatepost.core.limits import Limits
 from gatepost.core.plan import parse_spec
 from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import GatepostError, LimitReached, Refused
-from gatepost.gateway import hot
-from gatepost.gateway.auth import Acting
+from gatepost.gateway.dispatch import Dispatcher
+from gatepost.gateway.http import HttpExchange
 from gatepost.gateway.office import Turns
+from gatepost.handlers.executor import load_operations
 from gatepost.ports import Row, Store, Transaction
 from gatepost.runtime import evaluator
 from gatepost.runtime.evaluator import CommandOptions
@@ -224,20 +228,30 @@ class WaitingStore:
     async def read(self, *_: object) -> None:
         pass
 
-    async def run(self, _: object, pushes: Sequence[Push]) -> list[push_actions.PushOutcome]:
+    async def run(self, _: object, pushes: Sequence[Push], *, lane: str) -> list[push_actions.PushOutcome]:
         self.started.append(pushes[0].content)
         await self.may_continue.wait()
-        return []
+        return [PushResult("evt_1") for _ in pushes]
+
+
+def build_request(to: str, content: str) -> PushEvents:
+    return PushEvents(pushes=(msgspec.Raw(msgspec.json.encode({"to": to, "content": content})),) * 2)
+
+
+def build_caller(name: str) -> Caller:
+    return Caller(CallerKind.ENTITY, name)
 
 
 class TestWriters:
     async def test_each_caller_has_one_large_batch_under_way(self) -> None:
         store = WaitingStore()
         ctx: Any = SimpleNamespace(store=store, turns=Turns())
+        dispatcher, exchange = Dispatcher(ctx), cast("HttpExchange", SimpleNamespace(headers={}))
+        load_operations()
         batches = [("ann", "team:red"), ("ann", "team:red"), ("bob", "team:red"), ("ann", "bob")]
         tasks = [
             asyncio.create_task(
-                hot._push_all(ctx, Acting(name), [Push(to=to, source="t", content=f"{name} to {to} {number}")] * 2)
+                dispatcher._run_batched(exchange, build_request(to, f"{name} to {to} {number}"), build_caller(name))
             )
             for number, (name, to) in enumerate(batches)
         ]

@@ -35,6 +35,8 @@ class RequestDecoder:
     def __init__(self, operation: Operation) -> None:
         self._request = operation.request
         self._path_fields = operation.path_fields
+        #: False if a body may be anything: then an empty one is no JSON
+        self._checks_media = operation.checks_media
         fields = msgspec.structs.fields(operation.request)
         own_fields = [field for field in fields if field.name not in operation.path_fields]
         self._parsers = {} if operation.has_body else {field.encode_name: _choose_parser(field) for field in own_fields}
@@ -44,6 +46,7 @@ class RequestDecoder:
             self.body = _build_body(operation.request, own_fields)
         self._body_fields = tuple(field.name for field in own_fields) if operation.has_body else ()
         self._decode = msgspec.json.Decoder(self.body).decode
+        self._decode_request = msgspec.json.Decoder(self._request).decode
         #: whether a request without a body, or with null, is one with an empty object; a PATCH says what it changes
         self.is_body_optional = not (
             operation.method == "PATCH" or operation.requires_body or any(field.required for field in own_fields)
@@ -64,14 +67,14 @@ class RequestDecoder:
 
     def decode_json(self, body: bytes) -> Request[Any]:
         """Return the request of a body that has all of its fields."""
-        request: Request[Any] = _decode_json(body, self._request, msgspec.json.Decoder(self._request).decode)
+        request: Request[Any] = _decode_json(body, self._request, self._decode_request)
         return request
 
     def _decode_body(self, body: bytes) -> Any:
-        if not body or (self.is_body_optional and body.strip() == b"null"):
-            if not self.is_body_optional:
-                raise Invalid("the body is missing", hint="send a JSON object")
+        if self.is_body_optional and body.strip() in (b"", b"null"):
             body = b"{}"
+        elif not body and self._checks_media:
+            raise Invalid("the body is missing", hint="send a JSON object")
         return _decode_json(body, self.body, self._decode)
 
     def _convert(self, values: Mapping[str, Any]) -> Request[Any]:

@@ -133,7 +133,7 @@ class Kind(StrEnum):
 class BatchHandler:
     """A handler whose waiting calls share one transaction."""
 
-    #: (request, caller, Idempotency-Key) -> what the verb gets
+    #: (request, caller, Idempotency-Key) -> the elements that the verb gets; an error among them is its own outcome
     prepare: Callable[[Any, Caller, str | None], Sequence[Any]]
     verb: Callable[..., Sequence[Any]]
     #: (request, outcomes) -> the answer; it may raise the error of an outcome

@@ -56,9 +56,6 @@ class GatewayApp:
             await self._legacy(scope, receive, send)
             return
         except MethodNotAllowed as error:
-            if legacy.has_route(self._legacy, scope):
-                await self._legacy(scope, receive, send)
-                return
             await exchange.answer_error(error)
             self._count(exchange, template, time.perf_counter() - began)
             return

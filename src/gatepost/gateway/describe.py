@@ -11,7 +11,6 @@ import msgspec
 from fastapi import FastAPI
 
 from gatepost.gateway import problems, shapes
-from gatepost.gateway.hot import BatchBody, PushBody, TriggerBody
 from gatepost.gateway.shapes import reference, shaped
 
 _REF: Final = "#/components/schemas/{name}"
@@ -43,8 +42,7 @@ def describe(app: FastAPI) -> None:
 
 
 def _add(whole: dict[str, Any]) -> None:
-    bodies = (PushBody, BatchBody, TriggerBody)
-    _, schemas = msgspec.json.schema_components((*bodies, *shapes.ALL), ref_template=_REF)
+    _, schemas = msgspec.json.schema_components(shapes.ALL, ref_template=_REF)
     components = whole.setdefault("components", {})
     components.setdefault("schemas", {}).update(schemas, Problem=problems.SCHEMA)
     components["securitySchemes"] = {
@@ -55,35 +53,6 @@ def _add(whole: dict[str, Any]) -> None:
     whole["security"] = [{"secretKey": []}, {"publicKey": [], "token": []}]
     paths = whole["paths"]
     paths["/health"]["get"]["security"] = []
-    paths["/api/inbox"] = {
-        "post": _route(
-            "inbox_push",
-            "Push an event. What is answered with 201 is on disk.",
-            PushBody,
-            shaped(shapes.Pushed, 201, "Committed"),
-            {"to": "analyst", "content": "CI failed", "priority": "high"},
-        )
-    }
-    paths["/api/inbox/batch"] = {
-        "post": _route(
-            "inbox_push_many",
-            "Push up to 1,000 events: one commit, an answer each. One that is refused does not touch the others.",
-            BatchBody,
-            shaped(shapes.Answers, 200, "Committed"),
-            {"pushes": [{"to": "analyst", "content": "CI failed"}]},
-            key=False,
-        )
-    }
-    paths["/api/agents/{name}/trigger"] = {
-        "post": _route(
-            "agents_trigger",
-            "Trigger an agent from a service. What is answered with 202 is on disk.",
-            TriggerBody,
-            shaped(shapes.Triggered, 202, "Committed"),
-            {"serviceName": "jira-webhook", "payload": {"issue": "PROJ-123", "action": "created"}},
-            path=["name"],
-        ),
-    }
     challenge = {"description": "The answer to a challenge", "content": {"text/plain": {"schema": {"type": "string"}}}}
     delivery = _route(
         "triggers_deliver",

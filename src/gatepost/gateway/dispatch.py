@@ -28,7 +28,7 @@ from gatepost.errors import GatepostError, Invalid
 from gatepost.gateway.auth import FRESH, to_caller
 from gatepost.gateway.http import JSON, Answer, HttpExchange, encode
 from gatepost.gateway.office import Office
-from gatepost.handlers.executor import execute, find_names
+from gatepost.handlers.executor import execute, find_names, list_valid, merge_outcomes
 from gatepost.ports import Transaction
 
 log = structlog.get_logger("gatepost.gateway")
@@ -109,14 +109,17 @@ class Dispatcher:
             key = parse_idempotency_key(exchange.headers.get("idempotency-key"))
         request = await self._find_names(request, caller)
         elements = batch.prepare(request, caller, key)
-        if not elements:
-            return batch.present(request, [])
+        valid_elements = list_valid(elements)
         lane = operation.build_lane(request)
-        if batch.check is None or not batch.is_large(elements):
-            return batch.present(request, await store.run(batch.verb, elements, lane=lane))
-        await store.read(batch.check, elements)
-        async with self._state.turns.of(caller):
-            return batch.present(request, await store.run(batch.verb, elements, lane=lane))
+        if not valid_elements:
+            outcomes: Any = []
+        elif batch.check is None or not batch.is_large(valid_elements):
+            outcomes = await store.run(batch.verb, valid_elements, lane=lane)
+        else:
+            await store.read(batch.check, valid_elements)
+            async with self._state.turns.of(caller):
+                outcomes = await store.run(batch.verb, valid_elements, lane=lane)
+        return batch.present(request, merge_outcomes(elements, outcomes))
 
     async def _find_names(self, request: Request[Any], caller: Caller) -> Request[Any]:
         rule = request.operation.access

@@ -5,10 +5,9 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
-from starlette.routing import BaseRoute, Match
-from starlette.types import Scope
+from starlette.routing import BaseRoute
 
-from gatepost.gateway import health, hooks, hot, problems
+from gatepost.gateway import health, hooks, problems
 from gatepost.gateway.describe import describe
 from gatepost.gateway.middleware import Bodies, Counted
 from gatepost.gateway.office import Office
@@ -44,15 +43,9 @@ def add_paths(document: dict[str, Any], app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def has_route(app: FastAPI, scope: Scope) -> bool:
-    """Return True if an old route answers a path of which other methods are operations."""
-    return any(route.matches(scope)[0] is Match.FULL for route in app.router.routes)
-
-
 @cache
 def _build_routes() -> tuple[BaseRoute, ...]:
     app = FastAPI(openapi_url=None, strict_content_type=False, generate_unique_id_function=_name_operation)
-    hot.install(app)
     for part in (health,):
         app.include_router(part.router)
     hooks.install(app)

@@ -32,7 +32,6 @@ from gatepost.gateway.office import Office
 log = structlog.get_logger("gatepost.http")
 
 _MOST: Final = 4 * 1024 * 1024
-_MOST_IN_BATCH: Final = 32 * 1024 * 1024
 #: bytes of bodies with an unverified signature that are held at the same time
 _MAX_UNVERIFIED: Final = 16 * 1024 * 1024
 #: a caller that was refused may send so many bytes more, and is kept for so many seconds if it does
@@ -80,7 +79,7 @@ class Bodies:
     async def _receive(self, request: Request, receive: Receive, hold: Callable[[int], None]) -> bytes:
         """Return the body if its caller may send one; raise why not, without reading it."""
         path: str = request.scope["path"]
-        limit = _MOST_IN_BATCH if path == "/api/inbox/batch" else _MOST
+        limit = _MOST
         if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
             return await _read(request, receive, limit)
         if request.method == "POST" and path.startswith(_HOOKS):

@@ -3,8 +3,6 @@ What is wrong with the fields of a request, in our words: which field, what was 
 unless it may be a secret.
 """
 
-import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -37,31 +35,6 @@ _SAID: Final = {
     "literal_error": "is not one of {expected}",
     "enum": "is not one of {expected}",
 }
-#: what msgspec calls a type, and what we do
-_TYPES: Final = {
-    "str": "text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "an object",
-}
-#: a bound of msgspec's, and what is said of a value that is beyond it
-_BOUNDS: Final = {
-    ("int", ">="): "is less than {}",
-    ("int", "<="): "is more than {}",
-    ("str", ">="): "is shorter than {} character{s}",
-    ("str", "<="): "is longer than {} character{s}",
-    ("array", ">="): "has fewer than {} member{s}",
-    ("array", "<="): "has more than {} member{s}",
-}
-_PLACE: Final = r"(?: - at `\$\.?(?P<at>.*)`)?"
-_FIELD: Final = re.compile(
-    r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*?)`" + _PLACE, re.DOTALL
-)
-_TYPE: Final = re.compile(r"Expected `(?P<type>[^`]+)`, got `[^`]+`" + _PLACE)
-_BOUND: Final = re.compile(r"Expected `(?P<type>\w+)`(?: of length)? (?P<sign>[<>]=) (?P<bound>\d+)" + _PLACE)
-_SIZE: Final = re.compile(r"Number out of range" + _PLACE)
 _SECRET: Final = ("secret", "key", "token", "password", "headers", "env")
 _UNTOLD: Final = "what was sent"
 _LONGEST: Final = 60
@@ -77,40 +50,6 @@ def said(error: Mapping[str, Any]) -> str:
     if error["type"] in ("missing", "extra_forbidden"):
         return f"{where!r} {known}" if path else f"{where} {known}"
     return f"{where}: {_quoted(error.get('input'), path)} {known.format_map(error.get('ctx') or {})}"
-
-
-def told(error: str, body: bytes) -> str:
-    """One sentence for an error of msgspec's about a body."""
-    if found := _FIELD.fullmatch(error):
-        where = ".".join([*_path(found["at"]), found["name"]])[:100]
-        return f"{where!r} {_SAID['missing' if found['what'] == 'missing required' else 'extra_forbidden']}"
-    if found := _SIZE.fullmatch(error):
-        return f"{'.'.join(_path(found['at']))}: too large a number"
-    if found := _TYPE.fullmatch(error):
-        wanted = [_TYPES[one] for one in found["type"].split(" | ") if one in _TYPES]
-        what = f"is not {' or '.join(wanted)}"
-    elif found := _BOUND.fullmatch(error):
-        what = _BOUNDS[found["type"], found["sign"]].format(found["bound"], s="" if found["bound"] == "1" else "s")
-    else:
-        return error[:300]
-    path = _path(found["at"])
-    try:
-        value = _quoted(_within(body, path), path)
-    except (ValueError, RecursionError):  # further on it is not JSON
-        value = _UNTOLD
-    return f"{'.'.join(path) or 'the body'}: {value} {what}"
-
-
-def _path(place: str | None) -> list[str]:
-    """The way to a value: `ref.id` and `pushes[3]` have two steps each."""
-    return re.findall(r"[^.\[\]]+", place or "")
-
-
-def _within(body: bytes, path: list[str]) -> Any:
-    value = json.loads(body)
-    for step in path:
-        value = value[int(step)] if isinstance(value, list) else value[step]
-    return value
 
 
 def _quoted(value: Any, path: list[str]) -> str:

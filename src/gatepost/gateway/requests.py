@@ -1,5 +1,5 @@
 """
-What all routes do alike: pages, idempotent writes, and reading a request by hand where speed matters.
+What all routes do alike: pages and idempotent writes.
 
 A write with an `Idempotency-Key` is done once: its answer is kept in the transaction that did it, under the caller and
 the route, and a repeat gets the same answer. The same key with another body is refused.
@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 
-import msgspec
 from fastapi import Depends, Header, Query, Request
 from starlette.responses import Response
 
 from gatepost.actions.idempotency import run_once
 from gatepost.actions.pages import PAGE_SIZE, BoundedResult
-from gatepost.errors import Invalid, Malformed
+from gatepost.errors import Invalid
 from gatepost.gateway.auth import Principal, caller
-from gatepost.gateway.misread import told
 from gatepost.gateway.office import Office, office
 from gatepost.ports import Transaction
 
@@ -117,13 +115,3 @@ def idempotency_key(header: str | None) -> str | None:
             f"{header[:60]!r} is not an idempotency key", hint=f"use 1 to {_LONGEST_KEY} printable characters"
         )
     return key
-
-
-def decoded(raw: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
-    """Read a body of a hot route."""
-    try:
-        return decoder.decode(raw)
-    except msgspec.ValidationError as error:
-        raise Invalid(told(str(error), raw)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise Malformed("the body is not JSON") from None

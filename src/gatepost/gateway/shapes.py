@@ -72,26 +72,6 @@ _TYPES: Final = {
 
 Ref = noun("Ref", wire.REF)
 
-Delivery = noun("Delivery", wire.DELIVERY)
-_PUSHED: Final = {"broadcast": NotRequired[int], "duplicate": NotRequired[bool]}
-Pushed = noun(
-    "Pushed",
-    about="What a push came to. A push that was for nobody has no event; a broadcast has no recipients yet.",
-    eventId=str | None,
-    recipients=list_of(Delivery),
-    **_PUSHED,
-)
-Answer = noun(
-    "Answer",
-    about="What one push of a batch came to: 201 and what it is, or a problem.",
-    status=int,
-    eventId=NotRequired[str | None],
-    recipients=NotRequired[list_of(Delivery)],
-    **dict.fromkeys(("type", "title", "detail", "hint"), NotRequired[str]),
-    **_PUSHED,
-)
-Answers = noun("Answers", items=list_of(Answer))
-
 
 class Triggered(TypedDict):
     eventId: str

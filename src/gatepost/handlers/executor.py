@@ -5,6 +5,7 @@ Access and handler share one transaction, so a name that the rule finds is the o
 runs operations in this process, without event loop or web framework; a gateway uses the same `execute` and `prepare`.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -16,7 +17,7 @@ from gatepost.api import access
 from gatepost.api.access import Caller, CallerKind
 from gatepost.api.decoding import get_decoder
 from gatepost.api.operation import Kind, Operation, Request, import_modules, list_operations
-from gatepost.errors import Refused, Unavailable
+from gatepost.errors import GatepostError, Refused, Unavailable
 from gatepost.ports import Reader, Store
 
 R = TypeVar("R")
@@ -102,7 +103,21 @@ class LocalExecutor:
         assert batch is not None
         request = self._store.query(find_names, request, self._caller)
         elements = batch.prepare(request, self._caller, None)
-        if batch.check is not None and batch.is_large(elements):
-            self._store.query(batch.check, elements)
-        outcomes = self._store.call(batch.verb, elements) if elements else []
-        return cast("R", batch.present(request, outcomes))
+        valid_elements = list_valid(elements)
+        if batch.check is not None and batch.is_large(valid_elements):
+            self._store.query(batch.check, valid_elements)
+        outcomes = self._store.call(batch.verb, valid_elements) if valid_elements else []
+        return cast("R", batch.present(request, merge_outcomes(elements, outcomes)))
+
+
+def list_valid(elements: Sequence[Any]) -> Sequence[Any]:
+    """Return the elements of a batch that are no errors."""
+    return [element for element in elements if not isinstance(element, GatepostError)]
+
+
+def merge_outcomes(elements: Sequence[Any], outcomes: Sequence[Any]) -> Sequence[Any]:
+    """Return the outcome of each element: an error is its own."""
+    if len(outcomes) == len(elements):
+        return outcomes
+    remaining = iter(outcomes)
+    return [element if isinstance(element, GatepostError) else next(remaining) for element in elements]

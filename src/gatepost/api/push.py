@@ -1,0 +1,175 @@
+"""Push: deliver events to inboxes, one, many, or as the call of a service."""
+
+from typing import Annotated, Any, Final, Self
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from gatepost.api.access import ActAs, Anybody, Triggers
+from gatepost.api.fields import Json, describe
+from gatepost.api.operation import Repetition, Request, View, write
+from gatepost.api.problems import build_problem
+from gatepost.core import address, dedup
+from gatepost.core.event import Delivery, EventType, PushResult
+from gatepost.errors import Conflict, GatepostError, NotFound, TooLarge
+
+_MAX_BATCH_LENGTH: Final = 1_000
+_MAX_BATCH_BODY: Final = 32 * 1024 * 1024
+
+#: decoded by itself, so that a wrong member does not spoil the others
+RawPush = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/PushEvent"})]
+
+
+class DeliveryView(View):
+    name: str
+    event_id: str
+    duplicate: bool
+
+    @classmethod
+    def of(cls, delivery: Delivery) -> Self:
+        return cls(name=delivery.name, event_id=delivery.event, duplicate=delivery.duplicate)
+
+
+class PushResultView(View):
+    """The result of a push. A push without recipients has no event; a broadcast has no recipients yet."""
+
+    event_id: str | None
+    recipients: list[DeliveryView]
+    broadcast: int | UnsetType = UNSET
+    duplicate: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, result: PushResult) -> Self:
+        return cls(**_list_fields(result))
+
+
+class PushOutcomeView(View, kw_only=True):
+    """The outcome of one push of a batch: 201 with its result, or a problem."""
+
+    type: str | UnsetType = UNSET
+    title: str | UnsetType = UNSET
+    status: int
+    detail: str | UnsetType = UNSET
+    hint: str | UnsetType = UNSET
+    event_id: str | UnsetType | None = UNSET
+    recipients: list[DeliveryView] | UnsetType = UNSET
+    broadcast: int | UnsetType = UNSET
+    duplicate: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, outcome: PushResult | GatepostError) -> Self:
+        if isinstance(outcome, GatepostError):
+            return cls(**build_problem(outcome))
+        return cls(status=201, **_list_fields(outcome))
+
+
+class PushOutcomesView(View):
+    items: list[PushOutcomeView]
+
+
+class TriggeredView(View):
+    event_id: str
+    duplicate: bool
+
+
+def _list_fields(result: PushResult) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "event_id": result.event if result.deliveries or result.broadcast is not None else None,
+        "recipients": [DeliveryView.of(delivery) for delivery in result.deliveries],
+    }
+    if result.broadcast:
+        fields |= {"broadcast": result.broadcast, "duplicate": result.duplicate}
+    return fields
+
+
+class PushRef(Struct, frozen=True, forbid_unknown_fields=True):
+    """The subject of an event in another system."""
+
+    type: str
+    id: str
+
+
+class PushRoute(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Where a reply goes."""
+
+    channel: str
+    session_id: str
+
+
+@write(
+    "POST /api/inbox",
+    access=ActAs("sender"),
+    repetition=Repetition.DEDUP,
+    lane="{to}",
+    status=201,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"to": "analyst", "content": "CI failed", "priority": "high"},
+    checks_media=False,
+)
+class PushEvent(Request[PushResultView]):
+    """Push an event. What is answered with 201 is on disk."""
+
+    to: Annotated[str, Meta(examples=["analyst"], extra_json_schema={"minLength": 1, "maxLength": address.MAX_LENGTH})]
+    type: EventType = EventType.EVENT
+    content: str = ""
+    subject: str | None = None
+    data: Json = None
+    priority: Annotated[int | str, Meta(description="0 to 4, or critical, high, normal, low, fyi")] = 2
+    sender: str | None = None
+    source: str | None = None
+    dedup_key: Annotated[
+        str | None,
+        describe(
+            "a repeat of it is recognised; stored as `by:NAME:KEY`, the administrator's as it is",
+            maxLength=dedup.MAX_LENGTH,
+        ),
+    ] = None
+    occurred_at: Annotated[
+        str | None, Meta(description="the source's own time, RFC 3339", examples=["2026-02-18T15:06:55Z"])
+    ] = None
+    ttl: str | None = None
+    ref: PushRef | None = None
+    route: PushRoute | None = None
+    hops: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=10_000,
+            description="how many events led to this one; if an agent sends it, at least as many as reached it lately",
+        ),
+    ] = 0
+
+
+@write(
+    "POST /api/inbox/batch",
+    access=Anybody(),
+    repetition=Repetition.NEVER,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"pushes": [{"to": "analyst", "content": "CI failed"}]},
+    max_body=_MAX_BATCH_BODY,
+    checks_media=False,
+)
+class PushEvents(Request[PushOutcomesView]):
+    """
+    Push up to 1,000 events that make up to 10,000 items: one commit, and an outcome for each push. A push that is
+    refused does not affect the others.
+    """
+
+    pushes: Annotated[tuple[RawPush, ...], Meta(max_length=_MAX_BATCH_LENGTH)]
+
+
+@write(
+    "POST /api/agents/{name}/trigger",
+    access=Triggers("name"),
+    repetition=Repetition.DEDUP,
+    lane="{name}",
+    status=202,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"serviceName": "jira-webhook", "payload": {"issue": "PROJ-123", "action": "created"}},
+    checks_media=False,
+)
+class TriggerAgent(Request[TriggeredView]):
+    """Trigger an agent from a service. What is answered with 202 is on disk."""
+
+    name: str
+    service_name: Annotated[str, Meta(min_length=1, max_length=200, examples=["jira-webhook"])]
+    payload: Json = None
