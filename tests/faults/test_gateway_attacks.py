@@ -433,6 +433,7 @@ def hooked_server(server: GatewayThread) -> GatewayThread:
         ("/hooks/header", (), 401),
         ("/hooks/header", ("x-secret-key: wrong",), 401),
         ("/hooks/header", (f"x-secret-key: {SECRET}",), 100),
+        ("/hooks/header", (f"x-secret-key: {SECRET}", "x-secret-key: wrong"), 401),
     ],
 )
 def test_a_webhook_is_read_only_for_a_trigger_and_with_its_proof(
@@ -463,7 +464,7 @@ def test_a_signed_webhook_may_have_1_mib(size: int, status: int, url: str, conne
 def test_all_signed_webhooks_together_have_a_limit(
     hooked_server: GatewayThread, connections: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gatepost.gateway.middleware._MAX_UNVERIFIED", 10_000)
+    monkeypatch.setattr("gatepost.gateway.office._MAX_UNVERIFIED", 10_000)
 
     def deliver() -> int:
         connection = connect(connections, hooked_server).send_request(

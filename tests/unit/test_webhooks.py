@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +20,10 @@ from gatepost.core.limits import Limits
 from gatepost.core.times import MINUTE
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError, Invalid, Malformed, NotFound, Refused, TooLarge, Unauthorized, UnknownAddress
-from gatepost.gateway import hooks
+from gatepost.gateway import webhooks
+from gatepost.gateway.http import Answer, encode
 from gatepost.testing import Kit
+from tests.gateways import open_gateway
 from tests.webhook_senders import SENDERS, WebhookSender
 
 BODY = b'{"id":"evt_9","event_id":"Ev9","action":"opened"}'
@@ -56,8 +59,8 @@ class WebhookContext:
         return status, json.loads(answer)
 
     async def post(self, to: str, headers: Iterable[tuple[str, str]], body: bytes) -> tuple[int, bytes]:
-        status, _, answer = await hooks.take(to, "POST", headers, body, self.store)
-        return status, answer
+        answer = await webhooks.receive(to, headers, body, self.store)
+        return (answer.status, answer.body) if isinstance(answer, Answer) else (202, encode(answer))
 
     def list_inbox(self, name: str = "ana") -> list[Item]:
         return self.store.query(inbox.page, name)
@@ -270,6 +273,10 @@ async def test_slack_asks_whether_anybody_is_here(sqlite_ctx: WebhookContext) ->
     headers = slack.build_headers(body, sqlite_ctx.kit.clock.now())
 
     assert await sqlite_ctx.post("slack", headers.items(), body) == (200, json.loads(body)["challenge"].encode())
+    answer = await webhooks.receive("slack", headers.items(), body, sqlite_ctx.store)
+    assert isinstance(answer, Answer)
+    assert answer.media_type == "text/plain; charset=utf-8"
+    assert [*answer.headers] == [("x-content-type-options", "nosniff")]
     sqlite_ctx.assert_nothing_stored()
     with pytest.raises(Unauthorized):
         await sqlite_ctx.post("slack", (headers | {"X-Slack-Signature": "v0=00"}).items(), body)
@@ -347,9 +354,12 @@ async def test_a_closed_trigger_is_as_good_as_none(ctx: WebhookContext) -> None:
     assert (await ctx.send(github))[0] == 202
 
 
-async def test_only_post_is_taken(sqlite_ctx: WebhookContext) -> None:
-    for method in ("GET", "HEAD", "PUT", "OPTIONS"):
-        assert (await hooks.take("github", method, (), b"", sqlite_ctx.store))[0] == 405
+async def test_only_post_is_taken(tmp_path: Path) -> None:
+    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway, gateway.open_client(accept="*/*") as client:
+        for method in ("GET", "HEAD", "PUT", "OPTIONS"):
+            for name in ("github", "never-was"):
+                answer = await client.request(method, f"/hooks/{name}")
+                assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
 
 
 words = st.text(max_size=20)

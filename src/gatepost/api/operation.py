@@ -93,6 +93,12 @@ class Request(msgspec.Struct, Generic[R], metaclass=_ModelMeta, forbid_unknown_f
         return function
 
     @classmethod
+    def raw_handler(cls, function: Callable[[Any, Self, Any], Any]) -> Callable[[Any, Self, Any], Any]:
+        """Register the coroutine function that reads an HTTP exchange itself, and answers."""
+        cls.operation.set_handler(function)
+        return function
+
+    @classmethod
     def follow_up(cls, function: Callable[[Self, R, bool], "Request[Any] | None"]) -> Callable[..., Any]:
         """Register the function that names the request to make after the answer was sent, or was lost (False)."""
         cls.operation.follow_up = function
@@ -144,7 +150,8 @@ class BatchHandler:
     is_large: Callable[[Sequence[Any]], bool] = lambda _: False
 
 
-Handler = Callable[[Any, Any, Caller], Any]
+#: the last argument is the caller, or the HTTP exchange of a raw operation
+Handler = Callable[[Any, Any, Any], Any]
 
 
 @dataclass(kw_only=True, eq=False)

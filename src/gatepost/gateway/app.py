@@ -14,7 +14,7 @@ from gatepost.api.openapi import build_openapi
 from gatepost.api.operation import Operation
 from gatepost.api.problems import MethodNotAllowed
 from gatepost.errors import NotFound
-from gatepost.gateway import legacy, residents, watch  # noqa: F401 (they register handlers)
+from gatepost.gateway import legacy, residents, watch, webhooks  # noqa: F401 (they register handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.http import HttpExchange, encode
 from gatepost.gateway.office import Office

@@ -11,7 +11,7 @@ import msgspec
 from fastapi import FastAPI
 
 from gatepost.gateway import problems, shapes
-from gatepost.gateway.shapes import reference, shaped
+from gatepost.gateway.shapes import reference
 
 _REF: Final = "#/components/schemas/{name}"
 _KEY: Final = {
@@ -53,17 +53,6 @@ def _add(whole: dict[str, Any]) -> None:
     whole["security"] = [{"secretKey": []}, {"publicKey": [], "token": []}]
     paths = whole["paths"]
     paths["/health"]["get"]["security"] = []
-    challenge = {"description": "The answer to a challenge", "content": {"text/plain": {"schema": {"type": "string"}}}}
-    delivery = _route(
-        "triggers_deliver",
-        "Deliver a webhook. Whoever signs it as its scheme says is let in, and nobody else.",
-        None,
-        {**shaped(shapes.Hooked, 202, "Committed"), 200: challenge},
-        {"action": "opened", "number": 1},
-        key=False,
-        path=["trigger"],
-    )
-    paths["/hooks/{trigger}"] = {"post": delivery | {"security": []}}
 
 
 def _route(

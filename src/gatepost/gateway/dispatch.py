@@ -4,8 +4,9 @@ Answer one request:
     route (404, 405)  ->  credential, kind of caller (401, 403)  ->  body (413, 415)  ->  form (400, 422)
         ->  names acted for (403)  ->  handler in one transaction (404, 409, ...)  ->  answer
 
-Nothing of a body is read before its caller is known. The answer is encoded after the commit, except with an
-Idempotency-Key, whose answer is stored in the transaction.
+Nothing of a body is read before its caller is known; the handler of a raw operation reads the body itself, when it
+knows enough of the caller. The answer is encoded after the commit, except with an Idempotency-Key, whose answer is
+stored in the transaction.
 """
 
 import hashlib
@@ -47,6 +48,10 @@ class Dispatcher:
 
     async def answer(self, exchange: HttpExchange, operation: Operation, path: dict[str, str]) -> None:
         caller = await self._admit(exchange, operation)
+        if operation.kind is Kind.RAW:
+            answer = await operation.handler(self._state, operation.request(**path), exchange)
+            await self._answer(exchange, operation, answer)
+            return
         body: bytes | None = None
         if exchange.method != "GET":
             began = time.monotonic()
@@ -61,7 +66,11 @@ class Dispatcher:
         answer = await self._run(exchange, request, caller, body or b"")
         if operation.follow_up is not None:
             await self._answer_and_follow_up(exchange, request, answer, caller)
-        elif isinstance(answer, Answer):
+        else:
+            await self._answer(exchange, operation, answer)
+
+    async def _answer(self, exchange: HttpExchange, operation: Operation, answer: Any) -> None:
+        if isinstance(answer, Answer):
             await exchange.answer(answer.status, answer.body, answer.media_type, answer.headers)
         elif operation.status == 204:
             await exchange.answer(204, b"")

@@ -67,6 +67,10 @@ class HttpExchange:
     def has_unread_body(self) -> bool:
         return not self._is_body_read
 
+    def list_headers(self) -> list[tuple[str, str]]:
+        """Return all headers as they came, also those that came more than once."""
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.scope["headers"]]
+
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
-from gatepost.gateway import health, hooks, problems
+from gatepost.gateway import health, problems
 from gatepost.gateway.describe import describe
 from gatepost.gateway.middleware import Bodies, Counted
 from gatepost.gateway.office import Office
@@ -48,7 +48,6 @@ def _build_routes() -> tuple[BaseRoute, ...]:
     app = FastAPI(openapi_url=None, strict_content_type=False, generate_unique_id_function=_name_operation)
     for part in (health,):
         app.include_router(part.router)
-    hooks.install(app)
     nowhere = {"type": "http", "method": "GET", "path": "/-", "root_path": "", "headers": []}
     for route in app.routes:
         route.matches(nowhere)

@@ -4,10 +4,6 @@ anything is done with it; and the answer is counted and logged, without its head
 
     credential (401, 403)  ->  declared size (413)  ->  body (413)  ->  route
 
-A webhook has no credential of ours. Its body is read only for a trigger that exists, and only if the head proves as
-much as a head can: it has the secret, or else a signature, which cannot be verified without the body. Bodies whose
-signature is not verified yet have a limit of their own, and one for all of them together.
-
 A refusal closes the connection. Before that, a little of what the caller is still sending is discarded: the kernel
 resets a connection that is closed with unread bytes, and the caller might not get to see the answer. One that sends on
 all the same is made to wait, so that it cannot have itself refused a thousand times a second.
@@ -15,7 +11,6 @@ all the same is made to wait, so that it cannot have itself refused a thousand t
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -23,8 +18,8 @@ import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gatepost.errors import GatepostError, TooLarge, Unavailable
-from gatepost.gateway import hooks, problems
+from gatepost.errors import GatepostError, NotFound, TooLarge
+from gatepost.gateway import problems
 from gatepost.gateway.auth import FRESH
 from gatepost.gateway.health import Meters
 from gatepost.gateway.office import Office
@@ -32,8 +27,6 @@ from gatepost.gateway.office import Office
 log = structlog.get_logger("gatepost.http")
 
 _MOST: Final = 4 * 1024 * 1024
-#: bytes of bodies with an unverified signature that are held at the same time
-_MAX_UNVERIFIED: Final = 16 * 1024 * 1024
 #: a caller that was refused may send so many bytes more, and is kept for so many seconds if it does
 _DISCARD_TIME: Final = 1.0
 _MAX_DISCARDED: Final = 256 * 1024
@@ -49,43 +42,28 @@ class Bodies:
     def __init__(self, app: ASGIApp, office: Office) -> None:
         self._app = app
         self._office = office
-        self._unverified_size = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
-        held = 0
-
-        def hold(size: int) -> None:
-            nonlocal held
-            if self._unverified_size + size > _MAX_UNVERIFIED:
-                raise Unavailable("too many webhooks are being received", hint="send it again in a moment")
-            held += size
-            self._unverified_size += size
-
         try:
-            try:
-                body = await self._receive(Request(scope), receive, hold)
-            except ClientDisconnect:
-                return  # half a request is none, and nobody waits for an answer
-            except GatepostError as error:
-                await _refuse(error, receive, send)
-                return
-            await self._app(scope, _replay(body, receive), send)
-        finally:
-            self._unverified_size -= held
+            body = await self._receive(Request(scope), receive)
+        except ClientDisconnect:
+            return  # half a request is none, and nobody waits for an answer
+        except GatepostError as error:
+            await _refuse(error, receive, send)
+            return
+        await self._app(scope, _replay(body, receive), send)
 
-    async def _receive(self, request: Request, receive: Receive, hold: Callable[[int], None]) -> bytes:
+    async def _receive(self, request: Request, receive: Receive) -> bytes:
         """Return the body if its caller may send one; raise why not, without reading it."""
         path: str = request.scope["path"]
         limit = _MOST
         if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
             return await _read(request, receive, limit)
-        if request.method == "POST" and path.startswith(_HOOKS):
-            name = path.removeprefix(_HOOKS)
-            limit, is_known = await hooks.admit(name, request.headers.items(), self._office.store)
-            return await _read(request, receive, limit, None if is_known else hold)
+        if request.method == "POST" and path.startswith(_HOOKS):  # callers of webhooks have no credential
+            raise NotFound("there is no such webhook")
         began = time.monotonic()
         principal = await self._office.doorkeeper.admit(request)
         body = await _read(request, receive, limit)
@@ -94,8 +72,8 @@ class Bodies:
         return body
 
 
-async def _read(request: Request, receive: Receive, limit: int, hold: Callable[[int], None] | None = None) -> bytes:
-    """Return the whole body; `hold` is called with the size of each part before it is kept."""
+async def _read(request: Request, receive: Receive, limit: int) -> bytes:
+    """Return the whole body."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limit:
         raise TooLarge(f"the body is {declared} bytes, over the limit of {limit}")
@@ -109,8 +87,6 @@ async def _read(request: Request, receive: Receive, limit: int, hold: Callable[[
         size += len(part)
         if size > limit:
             raise TooLarge(f"the body is over the limit of {limit} bytes")
-        if hold is not None:
-            hold(len(part))
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)

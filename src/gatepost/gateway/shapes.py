@@ -78,14 +78,6 @@ class Triggered(TypedDict):
     duplicate: bool
 
 
-class Hooked(TypedDict):
-    """What came of a webhook; for one that brought a single event, also as the trigger route has it."""
-
-    events: list[Triggered]
-    eventId: NotRequired[str]
-    duplicate: NotRequired[bool]
-
-
 class Transport(TypedDict):
     name: str
     degraded: bool

@@ -1,0 +1,78 @@
+"""
+Receive webhooks: `POST /hooks/{trigger}`.
+
+    find the trigger -> check the head -> receive the body -> verify -> parse -> store -> 202
+
+A webhook has no credential of ours. Its body is read only for a trigger that exists, and only if the head proves as
+much as a head can: it has the secret, or else a signature, which cannot be verified without the body. Bodies whose
+signature is not verified yet have a limit of their own, and one for all of them together.
+
+Nothing of a request is trusted before it is verified, and the bytes that are verified are those that came: only then
+are they parsed as JSON. Each step refuses by raising, so nothing is stored of a request that is refused. 202 means
+committed, and a request with several events has all of them stored or none. An inactive trigger answers like one that
+does not exist.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from gatepost.actions import triggers, webhooks
+from gatepost.api.webhooks import ReceivedEventView, ReceiveWebhook, WebhookView
+from gatepost.core import webhook
+from gatepost.core.event import PushResult
+from gatepost.core.webhook import Challenge, WebhookRefusal
+from gatepost.errors import TooLarge, Unauthorized
+from gatepost.gateway.http import Answer, HttpExchange
+from gatepost.gateway.office import Office
+from gatepost.ports import Store
+
+#: bytes of a body whose signature is not verified yet
+_MAX_UNVERIFIED: Final = 1024 * 1024
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+@ReceiveWebhook.raw_handler
+async def receive_webhook(state: Office, request: ReceiveWebhook, exchange: HttpExchange) -> WebhookView | Answer:
+    headers = exchange.list_headers()
+    limit, is_verified = await check_head(request.trigger, headers, state.store)
+    with state.unverified_bodies.reserve() as hold:
+        body = await exchange.read_body(limit, None if is_verified else hold)
+        return await receive(request.trigger, headers, body, state.store)
+
+
+async def check_head(name: str, headers: Iterable[tuple[str, str]], store: Store) -> tuple[int, bool]:
+    """
+    Return how many bytes of body to receive for a trigger, and whether its caller is verified by the head alone; raise
+    an error if the body must not be received at all.
+    """
+    trigger = await store.read(triggers.find_open, name)
+    scheme = trigger.trigger.scheme
+    refusal = webhook.check_head(scheme, trigger.stored_secret, webhook.merge_headers(headers), trigger.now)
+    if refusal is not None:
+        raise Unauthorized(refusal.reason)
+    is_verified = scheme.signature_header is None
+    return (trigger.body_limit if is_verified else min(trigger.body_limit, _MAX_UNVERIFIED)), is_verified
+
+
+async def receive(name: str, headers: Iterable[tuple[str, str]], body: bytes, store: Store) -> WebhookView | Answer:
+    """Store the events of a request to a trigger, or answer its challenge; raise an error if it is refused."""
+    merged_headers = webhook.merge_headers(headers)
+    open_trigger = await store.read(triggers.find_open, name)
+    trigger = open_trigger.trigger
+    if len(body) > open_trigger.body_limit:
+        raise TooLarge(f"the body is {len(body)} bytes, over the limit of {open_trigger.body_limit}")
+    verification = webhook.verify(trigger.scheme, open_trigger.stored_secret, merged_headers, body, open_trigger.now)
+    if isinstance(verification, WebhookRefusal):
+        raise Unauthorized(verification.reason)
+    content = webhook.parse_request(trigger.scheme, verification, merged_headers, body)
+    if isinstance(content, Challenge):
+        return Answer(content.text.encode(), media_type=_TEXT, headers=[("x-content-type-options", "nosniff")])
+    results = await store.run(webhooks.receive, trigger, content, verification.signature, lane=trigger.target)
+    return _build_view(results)
+
+
+def _build_view(results: Sequence[PushResult]) -> WebhookView:
+    events = [ReceivedEventView(event_id=result.event, duplicate=webhooks.is_repeat(result)) for result in results]
+    if len(events) != 1:
+        return WebhookView(events=events)
+    return WebhookView(event_id=events[0].event_id, duplicate=events[0].duplicate, events=events)
