@@ -56,7 +56,7 @@ async def _serve(pipe: ParentPipe, home: str, has_store: bool) -> None:
     configuration = load({"GATEPOST_HOME": home})
     paths.make_home(configuration.home)
     async with open_gateway(configuration) as gateway:
-        app_state = gateway.office
+        app_state = gateway.state
         ensure_admin_key(app_state.store, configuration.home)
         _fixtures.create_agents(app_state.store)
         if not has_store:
@@ -78,7 +78,7 @@ async def _serve(pipe: ParentPipe, home: str, has_store: bool) -> None:
                 await asyncio.shield(serve_task)
             finally:
                 server.should_exit = True
-                app_state.hub.end()
+                app_state.live_streams.end()
                 await serve_task
 
 

@@ -33,10 +33,10 @@ from gatepost.core.key import KeyKind
 from gatepost.core.limits import Limits
 from gatepost.core.signals import TransportMessage
 from gatepost.gateway.app import GatewayApp
-from gatepost.gateway.auth import Doorkeeper, TokenRules
+from gatepost.gateway.auth import Authenticator, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, build_protocol
 from gatepost.gateway.health import Meters
-from gatepost.gateway.office import Office
+from gatepost.gateway.state import GatewayState
 from gatepost.handlers.keys import generate_secret
 from gatepost.ports import Clock, Model, Store, Transport
 from gatepost.runtime.live import LiveStreams
@@ -66,7 +66,7 @@ class LossyBus(SignalBus):
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    app_state: Office
+    app_state: GatewayState
     app: GatewayApp
     #: the administrator's key
     admin_key: str
@@ -134,17 +134,16 @@ async def open_gateway(
         store.close()
 
 
-def build_app_state(store: Store, bus: SignalBus, streams: LiveStreams, rules: TokenRules) -> Office:
+def build_app_state(store: Store, bus: SignalBus, streams: LiveStreams, rules: TokenRules) -> GatewayState:
     """What the routes of a gateway share."""
-    return Office(
+    return GatewayState(
         store=store,
-        exchange=bus,
-        hub=streams,
-        doorkeeper=Doorkeeper(store, rules),
+        signal_bus=bus,
+        live_streams=streams,
+        authenticator=Authenticator(store, rules),
         meters=Meters(),
-        limits=Limits(),
         version="0.1.0",
-        models=_open_model,
+        open_model=_open_model,
     )
 
 
@@ -384,7 +383,7 @@ class GatewayThread(threading.Thread):
         if self.uvicorn is not None:
             with suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(self.uvicorn.request_exit)
-                self.loop.call_soon_threadsafe(self.gateway.app_state.hub.end)
+                self.loop.call_soon_threadsafe(self.gateway.app_state.live_streams.end)
         self.join(WAIT_TIMEOUT)
         assert not self.is_alive(), "the gateway does not stop"
 

@@ -14,7 +14,7 @@ import pytest
 from gatepost import settings
 from gatepost.gateway import serve
 from gatepost.gateway.app import GatewayApp
-from gatepost.gateway.office import Office
+from gatepost.gateway.state import GatewayState
 from gatepost.paths import make_home
 from gatepost.ports import Transport
 from gatepost.runtime.admin_key import ensure_admin_key, read_admin_key
@@ -24,7 +24,7 @@ from tests.gateways import StreamListener
 
 @dataclass(frozen=True, slots=True)
 class LinkedGateway:
-    app_state: Office
+    app_state: GatewayState
     app: GatewayApp
     duties: dict[str, Duty]
     #: the administrator's key
@@ -54,8 +54,8 @@ async def open_linked_gateway(
             monkeypatch.setattr("gatepost.app.build_transport", lambda *_, **__: transport)
             gateway = await stack.enter_async_context(serve.open_gateway(settings.load(environ)))
         make_home(home)
-        ensure_admin_key(gateway.office.store, home)
-        app = GatewayApp(gateway.office)
+        ensure_admin_key(gateway.state.store, home)
+        app = GatewayApp(gateway.state)
         await stack.enter_async_context(app.lifespan())
         duties = {duty.name: duty for duty in gateway.worker.duties}
-        yield LinkedGateway(gateway.office, app, duties, read_admin_key(home))
+        yield LinkedGateway(gateway.state, app, duties, read_admin_key(home))

@@ -230,7 +230,7 @@ def test_what_is_done_here_is_heard_there(cli: CommandLine) -> None:
     transport = SocketTransport(cli.home / "rings")
     with serve_gateway(f"sqlite:///{cli.database}", transport=transport) as gateway:
         signals: SimpleQueue[TransportMessage] = SimpleQueue()
-        with gateway.gateway.app_state.exchange.subscribe(signals.put):
+        with gateway.gateway.app_state.signal_bus.subscribe(signals.put):
             cli.push("--to", "analyst", "hello")
             cli.run_ok("agent", "wake", "analyst")
             received_signals = [signals.get(timeout=60), signals.get(timeout=60)]

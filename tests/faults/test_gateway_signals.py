@@ -53,7 +53,7 @@ async def test_a_signal_that_was_lost_is_made_up_for_within_an_interval(
     async with AsyncExitStack() as stack:
         listeners = [RecordingListener() for _ in gateways]
         for gateway, listener in zip(gateways, listeners, strict=True):
-            stack.enter_context(gateway.app_state.exchange.subscribe(listener))
+            stack.enter_context(gateway.app_state.signal_bus.subscribe(listener))
         for name, to in (("ana", "ana"), ("cleo", "*")):
             before = [gateway.duties["reminder"].rounds for gateway in gateways]
             silent_store.call(push.push_event, Push(to=to, source="test", content="unheard of"))
@@ -75,7 +75,7 @@ async def count_rounds_until(gateway: LinkedGateway, listener: RecordingListener
 
 async def test_it_is_rung_again_until_somebody_is_at_work(gateways: list[LinkedGateway], silent_store: Store) -> None:
     silent_store.call(push.push_event, Push(to="ana", source="test", content="unheard of"))
-    with gateways[1].app_state.exchange.subscribe(listener := RecordingListener()):
+    with gateways[1].app_state.signal_bus.subscribe(listener := RecordingListener()):
         await listener.wait_until(lambda listener: len(listener.signals) >= 3)
         assert {signal[0] for signal in listener.signals} == {"ana"}
         batch = silent_store.call(inbox.claim, "ana", owner="test")

@@ -451,10 +451,10 @@ async def test_a_key_is_good_for_nothing_from_the_moment_it_is_revoked(world: Wo
         assert (last_frame.event, last_frame.data["reason"]) == ("ended", "the credential is no longer good")
 
 
-async def test_a_key_that_is_revoked_while_it_is_looked_up_is_not_kept(world: World) -> None:
+async def test_a_key_that_is_revoked_while_it_is_find_caller_is_not_kept(world: World) -> None:
     gateway = world.gateway
     key = gateway.create_key("agent", "analyst")
-    authenticator = gateway.app_state.doorkeeper
+    authenticator = gateway.app_state.authenticator
     lookup_started, lookup_allowed = asyncio.Event(), asyncio.Event()
 
     class SlowStore:
@@ -465,13 +465,13 @@ async def test_a_key_that_is_revoked_while_it_is_looked_up_is_not_kept(world: Wo
             return result
 
     slow_authenticator = type(authenticator)(SlowStore(), TOKEN_RULES)  # type: ignore[arg-type]
-    with gateway.app_state.exchange.subscribe(slow_authenticator.heard):
-        early_lookup = asyncio.create_task(slow_authenticator._looked_up(key))
+    with gateway.app_state.signal_bus.subscribe(slow_authenticator.on_signal):
+        early_lookup = asyncio.create_task(slow_authenticator._find_caller(key))
         await lookup_started.wait()
         await gateway.store.run(keys.revoke, key[:11])
         lookup_allowed.set()
         await early_lookup
-        assert await slow_authenticator._looked_up(key) is None
+        assert await slow_authenticator._find_caller(key) is None
 
 
 async def test_a_retired_entity_is_nobody(world: World) -> None:

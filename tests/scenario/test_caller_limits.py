@@ -30,7 +30,6 @@ from gatepost.core.event import Push, PushResult
 from gatepost.core.gate import GateSpec
 from gatepost.core.mind import ModelReply
 from gatepost.core.plan import parse_spec
-from gatepost.gateway import requests
 from gatepost.handlers import pages as handler_pages
 from gatepost.ports import Store, Transaction
 from gatepost.tables import runs
@@ -129,7 +128,7 @@ class TestPages:
     @pytest.fixture
     def small_pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let pages be small, so that what fills them is written soon."""
-        for module in (pages, handler_pages, requests):
+        for module in (pages, handler_pages):
             monkeypatch.setattr(module, "PAGE_SIZE", 4_000)
 
     @pytest.mark.parametrize("path", ["/api/inbox/analyst", "/api/inbox", "/api/inbox/analyst/peek"])

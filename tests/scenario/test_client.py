@@ -33,7 +33,6 @@ from gatepost.core.plan import PlanStatus
 from gatepost.core.times import HOUR
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError
-from gatepost.gateway import requests
 from gatepost.handlers import pages as handler_pages
 from gatepost.ports import Store, Transaction
 from tests.gateways import GatewayThread, create_token
@@ -446,7 +445,7 @@ async def test_an_idempotency_key_of_another_request(client: Client) -> None:
 
 
 async def test_it_goes_on_where_a_page_ends(client: Client, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pages, handler_pages, requests):
+    for module in (pages, handler_pages):
         monkeypatch.setattr(module, "PAGE_SIZE", 4_000)
 
     def fill(tx: Transaction) -> None:

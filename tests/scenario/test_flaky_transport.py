@@ -135,7 +135,7 @@ class Workday:
             group = await stack.enter_async_context(asyncio.TaskGroup())
             background_tasks = []
             for agent in self._agents:
-                stack.enter_context(agent.gateway.app_state.exchange.subscribe(agent.on_signal))
+                stack.enter_context(agent.gateway.app_state.signal_bus.subscribe(agent.on_signal))
                 background_tasks.append(group.create_task(agent.run()))
             for gateway, watcher in zip(self._gateways, self._watchers, strict=True):
                 connected = asyncio.Event()

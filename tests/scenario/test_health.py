@@ -24,7 +24,7 @@ from tests.gateways import TOKEN_RULES, Gateway, build_app_state, open_gateway
 
 @pytest.fixture(autouse=True)
 def _probe_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_TRY_EVERY", 0.0)
+    monkeypatch.setattr(health, "_WRITE_INTERVAL", 0.0)
 
 
 @pytest.fixture

@@ -242,10 +242,10 @@ async def test_a_gateway_takes_it_in_as_it_comes(
     for name, value in (("HOME", str(tmp_path)), ("TRANSPORT", own_nats.url)):
         monkeypatch.setenv(f"GATEPOST_{name}", value)
     async with serve.open_gateway(load()) as gateway:
-        store = gateway.office.store
+        store = gateway.state.store
         register_agents(store)
         arrived = asyncio.Event()
-        with gateway.office.exchange.subscribe(lambda _: arrived.set()):
+        with gateway.state.signal_bus.subscribe(lambda _: arrived.set()):
             await publish_entries(connection, "inbox.targeted.bob", EVENT_DOCUMENT)
             async with asyncio.timeout(WAIT_TIMEOUT):
                 while not list_events(store, "bob"):

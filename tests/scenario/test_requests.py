@@ -11,8 +11,8 @@ import pytest
 import structlog
 
 from gatepost.actions import push, spaces
+from gatepost.api import problems
 from gatepost.core.event import Push
-from gatepost.gateway import problems
 from tests.gateways import Gateway, create_token, list_operations, open_gateway
 from tests.scenario.test_access import CALL_CASES, World, create_owned_objects, read_database
 
@@ -50,7 +50,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 def assert_problem(answer: httpx2.Response, *statuses: int) -> None:
     assert answer.status_code in statuses, answer.text
-    assert answer.headers["content-type"] == problems.MEDIA
+    assert answer.headers["content-type"] == problems.MEDIA_TYPE
     body = answer.json()
     assert body.keys() >= {"type", "title", "status", "detail"}
     assert body["type"].startswith("urn:gatepost:problem:")
@@ -243,7 +243,7 @@ async def test_limits_are_kept_and_nothing_is_stored_past_them(gateway: Gateway,
             answer = await admin.post("/api/spaces/q4-report/messages", json={"sender": "husam"} | message)
             assert_problem(answer, 413)
         oversized_body = b'{"to": "analyst", "content": "' + b"x" * (4 * 1024 * 1024) + b'"}'
-        for path in ("/api/inbox", "/api/spaces", "/api/inbox/analyst/drain", "/nowhere"):
+        for path in ("/api/inbox", "/api/spaces", "/api/inbox/analyst/drain"):
             assert_problem(await admin.post(path, content=oversized_body), 413)
         assert_problem(await admin.post("/hooks/none", content=oversized_body), 404)
         pushes = [{"to": "analyst"}] * 1_001

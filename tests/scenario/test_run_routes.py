@@ -191,7 +191,7 @@ async def test_a_run_is_watched_as_it_happens(gateway: Gateway) -> None:
             frames.append((frame.event, frame.id))
             match frame.event, frame.id:
                 case "run.step", "3":
-                    gateway.app_state.exchange.send(
+                    gateway.app_state.signal_bus.send(
                         [Frame(f"run:{waiting_run.run_id}", "tool.started", {"tool": "ship"})]
                     )
                 case "tool.started", _:

@@ -126,7 +126,7 @@ async def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(
 
 def test_a_reader_that_takes_nothing_at_all_is_left(server: GatewayThread, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gatepost.gateway.stream.STALL_TIMEOUT", 0.3)
-    streams = server.gateway.app_state.hub
+    streams = server.gateway.app_state.live_streams
     with closing(RawConnection(server, buffer_size=4_096)) as connection:
         connection.send_request(f"GET {SPACE_PATH}/stream")
         assert connection.read_status() == 200
@@ -137,7 +137,7 @@ def test_a_reader_that_takes_nothing_at_all_is_left(server: GatewayThread, monke
 
 
 def test_a_reader_that_hangs_up_is_noticed(server: GatewayThread) -> None:
-    streams = server.gateway.app_state.hub
+    streams = server.gateway.app_state.live_streams
     for disconnect in (RawConnection.abort, RawConnection.close):
         connection = RawConnection(server)
         connection.send_request(f"GET {SPACE_PATH}/stream")

@@ -161,7 +161,7 @@ async def test_a_reader_that_comes_and_goes_sees_everything_once_and_in_order(
         else:
             assert reader.seen_by_part[part] == entries
     for gateway in gateways:
-        assert gateway.app_state.hub.readers == 0
+        assert gateway.app_state.live_streams.readers == 0
 
 
 def list_written(store: Store, kind: str) -> dict[str, list[Any]]:
@@ -350,7 +350,7 @@ async def test_frames_reach_whoever_is_there_and_have_no_id(url: str) -> None:
         async with await gateway.open_stream(SPACE_STREAM) as stream:
             await post_message(gateway, "hello")
             await read_until(stream, "space.message")
-            gateway.app_state.exchange.send([Frame("space:q4-report", "agent.active", {"agent": "analyst"})])
+            gateway.app_state.signal_bus.send([Frame("space:q4-report", "agent.active", {"agent": "analyst"})])
             [frame] = await read_until(stream, "agent.active")
             assert (frame.data, frame.id) == ({"agent": "analyst"}, None)
 
@@ -360,7 +360,7 @@ async def test_a_gateway_that_stops_says_where_to_go_on(gateways: list[Gateway])
         await read_until(stream, "connected")
         await post_message(gateways[1], "one")
         await read_until(stream, "space.message")
-        gateways[0].app_state.hub.end()
+        gateways[0].app_state.live_streams.end()
         [last_frame] = await read_until(stream, "ended")
         assert last_frame.data == {"reason": "the gateway stops", "resumeFrom": "1"}
     async with await gateways[0].open_stream(SPACE_STREAM, last_event_id="1") as stream:

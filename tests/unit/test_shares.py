@@ -27,7 +27,7 @@ from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import GatepostError, LimitReached, Refused
 from gatepost.gateway.dispatch import Dispatcher
 from gatepost.gateway.http import HttpExchange
-from gatepost.gateway.office import Turns
+from gatepost.gateway.state import CallerLocks
 from gatepost.handlers.executor import load_operations
 from gatepost.ports import Row, Store, Transaction
 from gatepost.runtime import evaluator
@@ -245,7 +245,7 @@ def build_caller(name: str) -> Caller:
 class TestWriters:
     async def test_each_caller_has_one_large_batch_under_way(self) -> None:
         store = WaitingStore()
-        ctx: Any = SimpleNamespace(store=store, turns=Turns())
+        ctx: Any = SimpleNamespace(store=store, caller_locks=CallerLocks())
         dispatcher, exchange = Dispatcher(ctx), cast("HttpExchange", SimpleNamespace(headers={}))
         load_operations()
         batches = [("ann", "team:red"), ("ann", "team:red"), ("bob", "team:red"), ("ann", "bob")]

@@ -86,14 +86,13 @@ class Unexpected(GatepostError):
 
 def build_problem(error: GatepostError) -> dict[str, Any]:
     """Return an error as a JSON document."""
-    document: dict[str, Any] = {
-        "type": f"{TYPE_PREFIX}{error.type}",
-        "title": TITLES.get(error.status, "Problem"),
-        "status": error.status,
-        "detail": error.message,
-    }
+    document = format_problem(error.status, error.type, error.message)
     if error.hint:
         document["hint"] = error.hint
     if isinstance(error, Late):
         document["answer"] = error.winner
     return document
+
+
+def format_problem(status: int, type: str, detail: str) -> dict[str, Any]:
+    return {"type": f"{TYPE_PREFIX}{type}", "title": TITLES[status], "status": status, "detail": detail}

@@ -12,13 +12,11 @@ from starlette.types import Receive, Scope, Send
 from gatepost.api.docs_page import build_docs_page
 from gatepost.api.openapi import build_openapi
 from gatepost.api.operation import Operation
-from gatepost.api.problems import MethodNotAllowed
-from gatepost.errors import NotFound
-from gatepost.gateway import legacy, residents, watch, webhooks  # noqa: F401 (they register handlers)
+from gatepost.gateway import health, residents, watch, webhooks  # noqa: F401 (they register handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.http import HttpExchange, encode
-from gatepost.gateway.office import Office
 from gatepost.gateway.router import Router
+from gatepost.gateway.state import GatewayState
 from gatepost.handlers.executor import load_operations
 from gatepost.runtime.live import GateFrames
 
@@ -32,10 +30,9 @@ _DOCS: Final = "/api/docs"
 class GatewayApp:
     """An ASGI application on a store and signals that are open."""
 
-    def __init__(self, state: Office) -> None:
+    def __init__(self, state: GatewayState) -> None:
         self.state = state
         self._dispatcher = Dispatcher(state)
-        self._legacy = legacy.create(state)
         self._router: Router[Operation | str] = Router()
         for operation in load_operations():
             self._router.add(operation.method, operation.path, operation)
@@ -49,25 +46,20 @@ class GatewayApp:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange, began, template = HttpExchange(scope, receive, send), time.perf_counter(), "unknown"
+        exchange, began = HttpExchange(scope, receive, send), time.perf_counter()
         try:
-            target, path = self._router.find(exchange.method, exchange.path)
-        except NotFound:
-            await self._legacy(scope, receive, send)
-            return
-        except MethodNotAllowed as error:
-            await exchange.answer_error(error)
-            self._count(exchange, template, time.perf_counter() - began)
-            return
-        template = target if isinstance(target, str) else target.path
-        try:
-            if isinstance(target, str):
-                answering = self._answer_page(exchange, target)
-            else:
-                answering = self._dispatcher.answer(exchange, target, path)
-            await answer_errors(exchange, answering)
+            await answer_errors(exchange, self._find_and_answer(exchange))
         finally:
-            self._count(exchange, template, time.perf_counter() - began)
+            self._count(exchange, time.perf_counter() - began)
+
+    async def _find_and_answer(self, exchange: HttpExchange) -> None:
+        target, path = self._router.find(exchange.method, exchange.path)
+        if isinstance(target, str):
+            exchange.template = target
+            await self._answer_page(exchange, target)
+        else:
+            exchange.template = target.path
+            await self._dispatcher.answer(exchange, target, path)
 
     async def _answer_page(self, exchange: HttpExchange, path: str) -> None:
         if path == _OPENAPI:
@@ -75,17 +67,18 @@ class GatewayApp:
         else:
             await exchange.answer(200, self._docs_page, "text/html; charset=utf-8")
 
-    def _count(self, exchange: HttpExchange, template: str, seconds: float) -> None:
+    def _count(self, exchange: HttpExchange, seconds: float) -> None:
         """Count and log an answer by the route's template, never by the path: paths have names in them."""
         method = exchange.method if exchange.method in _METHODS else "OTHER"
-        self.state.meters.requests.labels(template, method, exchange.status).inc()
-        self.state.meters.seconds.labels(template).observe(seconds)
-        log.debug("answered", route=template, method=method, status=exchange.status, ms=round(seconds * 1000, 2))
+        self.state.meters.requests.labels(exchange.template, method, exchange.status).inc()
+        self.state.meters.seconds.labels(exchange.template).observe(seconds)
+        log.debug(
+            "answered", route=exchange.template, method=method, status=exchange.status, ms=round(seconds * 1000, 2)
+        )
 
     @cached_property
     def _openapi(self) -> dict[str, Any]:
-        document = build_openapi(load_operations(), self.state.version)
-        return legacy.add_paths(document, self._legacy)
+        return build_openapi(load_operations(), self.state.version)
 
     @cached_property
     def _encoded_openapi(self) -> bytes:
@@ -102,12 +95,12 @@ class GatewayApp:
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
         """While entered, streams and credentials follow what is signalled."""
-        bus, frames = self.state.exchange, GateFrames(self.state.store, self.state.hub)
-        with bus.subscribe(self.state.hub.on_signal), bus.subscribe(self.state.doorkeeper.heard):
+        bus, frames = self.state.signal_bus, GateFrames(self.state.store, self.state.live_streams)
+        with bus.subscribe(self.state.live_streams.on_signal), bus.subscribe(self.state.authenticator.on_signal):
             async with frames.run():
                 with bus.subscribe(frames.on_signal):
                     yield
-        await self.state.hub.close()
+        await self.state.live_streams.close()
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         async with AsyncExitStack() as stack:

@@ -46,12 +46,13 @@ from itertools import chain
 from typing import Any, ClassVar, Final
 
 import httptools
+import msgspec
 import structlog
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from gatepost.gateway.problems import problem
+from gatepost.api.problems import MEDIA_TYPE, format_problem
 
 log = structlog.get_logger("gatepost.connections")
 
@@ -360,9 +361,9 @@ class Connection(HttpToolsProtocol):
         cycle = self.cycle
         can_write = not self._is_answering() if self._in_head else not (cycle.response_started or self.pipeline)
         if can_write:
-            response = problem(status, type, detail, headers={"connection": "close"})
-            headers = (name + b": " + value + b"\r\n" for name, value in response.raw_headers)
-            self.transport.write(b"".join((STATUS_LINE[status], *headers, b"\r\n", response.body)))
+            body = msgspec.json.encode(format_problem(status, type, detail))
+            head = f"connection: close\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n\r\n"
+            self.transport.write(STATUS_LINE[status] + head.encode() + body)
         if self._is_answering():
             cycle.disconnected = True
             cycle.message_event.set()

@@ -26,9 +26,9 @@ from gatepost.api.decoding import get_decoder
 from gatepost.api.operation import Kind, Operation, Repetition, Request
 from gatepost.api.problems import NotJson, Unexpected
 from gatepost.errors import GatepostError, Invalid
-from gatepost.gateway.auth import FRESH, to_caller
+from gatepost.gateway.auth import CACHE_TIME
 from gatepost.gateway.http import JSON, Answer, HttpExchange, encode
-from gatepost.gateway.office import Office
+from gatepost.gateway.state import GatewayState
 from gatepost.handlers.executor import execute, find_names, list_valid, merge_outcomes
 from gatepost.ports import Transaction
 
@@ -43,7 +43,7 @@ _NOBODY: Final = Caller(access.CallerKind.ENTITY, "")
 class Dispatcher:
     """Answers the requests for operations."""
 
-    def __init__(self, state: Office) -> None:
+    def __init__(self, state: GatewayState) -> None:
         self._state = state
 
     async def answer(self, exchange: HttpExchange, operation: Operation, path: dict[str, str]) -> None:
@@ -56,7 +56,7 @@ class Dispatcher:
         if exchange.method != "GET":
             began = time.monotonic()
             body = await self._read_body(exchange, operation)
-            if time.monotonic() - began > FRESH:
+            if time.monotonic() - began > CACHE_TIME:
                 caller = await self._admit(exchange, operation)
         request = get_decoder(operation).decode(path, exchange.query, body if operation.has_body else None)
         request = operation.access.bind(request, caller)
@@ -81,7 +81,7 @@ class Dispatcher:
         """Return who is calling; raise if this kind of caller may never ask."""
         if not operation.access.needs_credential:
             return _NOBODY
-        caller = to_caller(await self._state.doorkeeper.admit(exchange))
+        caller = await self._state.authenticator.authenticate(exchange.headers)
         operation.access.admit(caller)
         return caller
 
@@ -126,7 +126,7 @@ class Dispatcher:
             outcomes = await store.run(batch.verb, valid_elements, lane=lane)
         else:
             await store.read(batch.check, valid_elements)
-            async with self._state.turns.of(caller):
+            async with self._state.caller_locks.get(caller):
                 outcomes = await store.run(batch.verb, valid_elements, lane=lane)
         return batch.present(request, merge_outcomes(elements, outcomes))
 
@@ -176,7 +176,7 @@ class Dispatcher:
         response = await request.operation.handler(self._state, request, caller)
 
         async def authenticate() -> Caller:
-            return to_caller(await self._state.doorkeeper.admit(exchange))
+            return await self._state.authenticator.authenticate(exchange.headers)
 
         await response.run(exchange, caller, authenticate)
 

@@ -1,11 +1,11 @@
 """
-How it goes: `/health` for whoever watches over the process, `/metrics` for Prometheus.
+The handlers of `/health`, for whatever supervises the process, and of `/metrics`, for Prometheus.
 
-Health needs no credential and tells no names: what a database says goes to the log, the first time it says so. Whether
-the store answers is asked every time. A store that can be read may still be unable to write (a full disk, a lock, a
+Health needs no credential and shows no names: what a database says goes to the log, the first time it says so. Every
+request checks that the store answers. A store that can be read may still be unable to write (a full disk, a lock, a
 file that was deleted): after a commit that failed it is not ready until a small write succeeds, which is tried every
-few seconds at most. The accounts and the lag cost a look at every waiting item, so they are looked at every few seconds
-at most, however often somebody asks.
+few seconds at most. The accounts and the lag cost a look at every pending item, so they are read every few seconds at
+most, however many requests there are.
 """
 
 import asyncio
@@ -15,47 +15,38 @@ from dataclasses import dataclass
 from typing import Final
 
 import structlog
-from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from starlette.responses import JSONResponse, Response
 
 from gatepost.actions import maintenance
+from gatepost.api.access import Caller
+from gatepost.api.health import AccountingView, HealthView, ReadMetrics, ShowHealth, TransportView
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.gateway import shapes
-from gatepost.gateway.auth import administrator
-from gatepost.gateway.office import Office
-from gatepost.gateway.problems import documented
-from gatepost.gateway.requests import House, Who
-from gatepost.gateway.shapes import shaped
+from gatepost.gateway.http import Answer, encode
+from gatepost.gateway.state import GatewayState
 from gatepost.ports import Reader, Store
-
-router = APIRouter(tags=["health"])
 
 log = structlog.get_logger("gatepost.health")
 
-_FRESH: Final = 10.0
-#: seconds between two tries to write after a commit failed
-_TRY_EVERY: Final = 5.0
+#: seconds for which the status of the inboxes is kept
+_STATUS_LIFETIME: Final = 10.0
+#: seconds between two attempts to write after a commit failed
+_WRITE_INTERVAL: Final = 5.0
 #: the difference between the database's clock and this machine's that is reported
-_CLOCK_SKEW: Final = 5 * SECOND
+_MAX_CLOCK_SKEW: Final = 5 * SECOND
 #: seconds within which the store has to answer
-_PATIENCE: Final = 2.0
+_STORE_TIMEOUT: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
-    balanced: bool
-    #: seconds that the oldest waiting item has waited
+class InboxStatus:
+    is_balanced: bool
+    #: the age of the oldest pending item, in seconds
     lag: float
 
 
-class Metrics(Response):
-    media_type = CONTENT_TYPE_LATEST
-
-
 class Meters:
-    """What is counted; one registry for each gateway, so that several can live in one process."""
+    """What is counted; one registry for each gateway, so that several can run in one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -74,105 +65,101 @@ class Meters:
         self.ring_failures = Gauge(
             "gatepost_ring_failures", "Signals after a commit that failed in this process", registry=self.registry
         )
-        self._vitals: tuple[float, Vitals] | None = None
-        self._looking = asyncio.Lock()
-        #: the last try to write, and when the next may begin
-        self._trial: asyncio.Task[None] | None = None
-        self._next_trial = 0.0
-        self._logged: set[str] = set()
+        #: with the time until which it is kept
+        self._inbox_status: tuple[float, InboxStatus] | None = None
+        self._status_lock = asyncio.Lock()
+        #: the last attempt to write, and when the next may begin
+        self._write_attempt: asyncio.Task[None] | None = None
+        self._next_attempt_at = 0.0
+        self._logged_reasons: set[str] = set()
 
-    async def vitals(self, house: Office) -> Vitals:
-        """One looks at a time; who comes meanwhile is told what it sees."""
-        async with self._looking:
-            if self._vitals is None or self._vitals[0] < time.monotonic():
-                self._vitals = (time.monotonic() + _FRESH, await house.store.read(_vitals))
-            return self._vitals[1]
+    async def read_inbox_status(self, state: GatewayState) -> InboxStatus:
+        """Return the status of all inboxes. Requests that come while it is read wait for it, and get the same."""
+        async with self._status_lock:
+            if self._inbox_status is None or self._inbox_status[0] < time.monotonic():
+                status = await state.store.read(_read_inbox_status)
+                self._inbox_status = (time.monotonic() + _STATUS_LIFETIME, status)
+            return self._inbox_status[1]
 
-    async def check_writes(self, house: Office) -> None:
+    async def check_writes(self, state: GatewayState) -> None:
         """Return if the last commit succeeded, or a small write does now; else raise Unavailable."""
-        if house.store.failure is None:
-            self._logged.clear()
+        if state.store.failure is None:
+            self._logged_reasons.clear()
             return
-        self.log_once(house.store.failure)
-        if (self._trial is None or self._trial.done()) and time.monotonic() >= self._next_trial:
-            self._next_trial = time.monotonic() + _TRY_EVERY
-            self._trial = asyncio.create_task(_try_to_write(house.store))
-        if self._trial is not None:
-            await asyncio.wait([self._trial], timeout=_PATIENCE)
-        if house.store.failure is not None:
+        self.log_once(state.store.failure)
+        is_idle = self._write_attempt is None or self._write_attempt.done()
+        if is_idle and time.monotonic() >= self._next_attempt_at:
+            self._next_attempt_at = time.monotonic() + _WRITE_INTERVAL
+            self._write_attempt = asyncio.create_task(_try_to_write(state.store))
+        if self._write_attempt is not None:
+            await asyncio.wait([self._write_attempt], timeout=_STORE_TIMEOUT)
+        if state.store.failure is not None:
             raise Unavailable("the store cannot write")
 
     def log_once(self, reason: str) -> None:
-        """Log a failure of the store, the first time until it is well again."""
-        if reason not in self._logged:
-            self._logged.add(reason)
+        """Log a failure of the store, the first time until the store is ready again."""
+        if reason not in self._logged_reasons:
+            self._logged_reasons.add(reason)
             log.warning("store is not ready", reason=reason)
 
 
-async def _try_to_write(store: Store) -> None:
-    with suppress(GatepostError):  # the store remembers why
-        await store.run(maintenance.note_time, lane="health")
-
-
-def _vitals(tx: Reader) -> Vitals:
-    balanced = all(account.is_balanced for account in maintenance.list_accounts(tx))
-    return Vitals(balanced, maintenance.measure_lag(tx) / SECOND)
-
-
-@router.get("/health", responses=shaped(shapes.Health) | shaped(shapes.Health, 503, "The store cannot be reached"))
-async def health(house: House) -> Response:
-    """Live and ready, the accounting identity, and how long the oldest waiting item has waited."""
-    condition = house.exchange.status
-    transport = {
-        "name": house.exchange.name,
-        "degraded": condition.is_degraded,
-        "reason": "not connected" if condition.is_degraded else None,
-    }
+@ShowHealth.gateway_handler
+async def show_health(state: GatewayState, request: ShowHealth, caller: Caller) -> HealthView | Answer:
+    is_degraded = state.signal_bus.status.is_degraded
+    transport = TransportView(
+        name=state.signal_bus.name, degraded=is_degraded, reason="not connected" if is_degraded else None
+    )
     try:
-        skew = await _read_clock_skew(house)
-        await house.meters.check_writes(house)
-        vitals = await house.meters.vitals(house)
+        skew = await _read_clock_skew(state)
+        await state.meters.check_writes(state)
+        inboxes = await state.meters.read_inbox_status(state)
     except GatepostError as error:
-        body = {"status": "unavailable", "live": True, "ready": False, "reason": error.message, "transport": transport}
-        return JSONResponse(body, 503)
-    is_skewed = abs(skew) > _CLOCK_SKEW
-    good = vitals.balanced and not condition.is_degraded and not is_skewed
-    return JSONResponse(
-        {
-            "status": "ok" if good else "degraded",
-            "live": True,
-            "ready": True,
-            "version": house.version,
-            "accounting": {"balanced": vitals.balanced},
-            "lagSeconds": round(vitals.lag, 3),
-            "clockSkewSeconds": round(skew / SECOND, 3) if is_skewed else 0,
-            "transport": transport,
-        }
+        health = HealthView(status="unavailable", live=True, ready=False, reason=error.message, transport=transport)
+        return Answer(encode(health), 503)
+    is_skewed = abs(skew) > _MAX_CLOCK_SKEW
+    is_well = inboxes.is_balanced and not is_degraded and not is_skewed
+    return HealthView(
+        status="ok" if is_well else "degraded",
+        live=True,
+        ready=True,
+        version=state.version,
+        accounting=AccountingView(balanced=inboxes.is_balanced),
+        lag_seconds=round(inboxes.lag, 3),
+        clock_skew_seconds=round(skew / SECOND, 3) if is_skewed else 0,
+        transport=transport,
     )
 
 
-async def _read_clock_skew(house: Office) -> Duration:
+@ReadMetrics.gateway_handler
+async def read_metrics(state: GatewayState, request: ReadMetrics, caller: Caller) -> Answer:
+    meters = state.meters
+    inboxes = await meters.read_inbox_status(state)
+    meters.readers.set(state.live_streams.readers)
+    meters.degraded.set(state.signal_bus.status.is_degraded)
+    meters.lag.set(inboxes.lag)
+    meters.ring_failures.set(state.store.signal_failures + state.signal_bus.failures)
+    meters.balanced.set(inboxes.is_balanced)
+    return Answer(generate_latest(meters.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+async def _read_clock_skew(state: GatewayState) -> Duration:
     """Return how far the store's clock is ahead of this machine's; raise Unavailable if the store does not answer."""
     try:
-        async with asyncio.timeout(_PATIENCE):
-            now: Instant = await house.store.read(lambda tx: tx.now)
+        async with asyncio.timeout(_STORE_TIMEOUT):
+            now: Instant = await state.store.read(lambda tx: tx.now)
     except TimeoutError:
         raise Unavailable("the store does not answer") from None
     except GatepostError as error:
-        house.meters.log_once(error.message)
+        state.meters.log_once(error.message)
         raise Unavailable("the store cannot be read") from None
     return now - time.time_ns() // 1000
 
 
-@router.get("/metrics", response_class=Metrics, responses=documented(401, 403, 503))
-async def metrics(who: Who, house: House) -> Response:
-    """Counts and times, as Prometheus reads them."""
-    administrator(who)
-    meters = house.meters
-    vitals = await meters.vitals(house)
-    meters.readers.set(house.hub.readers)
-    meters.degraded.set(house.exchange.status.is_degraded)
-    meters.lag.set(vitals.lag)
-    meters.ring_failures.set(house.store.signal_failures + house.exchange.failures)
-    meters.balanced.set(vitals.balanced)
-    return Metrics(generate_latest(meters.registry))
+async def _try_to_write(store: Store) -> None:
+    with suppress(GatepostError):  # the store keeps the reason
+        await store.run(maintenance.note_time, lane="health")
+
+
+def _read_inbox_status(tx: Reader) -> InboxStatus:
+    is_balanced = all(account.is_balanced for account in maintenance.list_accounts(tx))
+    return InboxStatus(is_balanced, maintenance.measure_lag(tx) / SECOND)

@@ -57,6 +57,8 @@ class HttpExchange:
         }
         self.receive = receive
         self._send = send
+        #: the path of its operation, with the names of parameters
+        self.template = "unknown"
         #: of the answer
         self.status = NO_ANSWER
         self.is_answered = False

@@ -26,12 +26,12 @@ from gatepost.actions import keys
 from gatepost.core.times import SECOND
 from gatepost.errors import Refused, Unavailable
 from gatepost.gateway.app import GatewayApp
-from gatepost.gateway.auth import Doorkeeper, TokenRules
+from gatepost.gateway.auth import Authenticator, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.health import Meters
 from gatepost.gateway.hook_socket import HookSocket
-from gatepost.gateway.office import Office
 from gatepost.gateway.spool_relay import SpoolRelay
+from gatepost.gateway.state import GatewayState
 from gatepost.hooks import plugins
 from gatepost.ports import Store, TransportStatus
 from gatepost.runtime import gateway_file
@@ -52,9 +52,9 @@ _STOP_TIMEOUT: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
-    """A gateway whose parts are open: give its `office` to `create`, or serve it."""
+    """A gateway whose parts are open: give its `state` to a `GatewayApp`."""
 
-    office: Office
+    state: GatewayState
     worker: Worker
 
 
@@ -63,24 +63,24 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
     """Open everything a gateway stands on, and do its background duties while entered."""
     settings = configuration.settings
     async with AsyncExitStack() as stack:
-        hub = LiveStreams()
-        reminders: list[Callable[[], None]] = [hub.wake]
-        exchange = SignalBus(app.build_transport(configuration, on_change=partial(_on_transport_change, reminders)))
-        store = stack.enter_context(app.prepare_store(configuration, signal_sink=exchange.on_commit))
-        await stack.enter_async_context(exchange.open())
+        live_streams = LiveStreams()
+        reminders: list[Callable[[], None]] = [live_streams.wake]
+        signal_bus = SignalBus(app.build_transport(configuration, on_change=partial(_on_transport_change, reminders)))
+        store = stack.enter_context(app.prepare_store(configuration, signal_sink=signal_bus.on_commit))
+        await stack.enter_async_context(signal_bus.open())
         deps = await stack.enter_async_context(
-            app.open_cycle_deps(store, exchange.send, allow_private=settings.tools.allow_private)
+            app.open_cycle_deps(store, signal_bus.send, allow_private=settings.tools.allow_private)
         )
         options = WorkerOptions(
             janitor_interval=settings.janitor.interval / SECOND,
             max_cycles=settings.residents.most,
             lease=settings.residents.lease,
-            remind=hub.wake,
+            remind=live_streams.wake,
             command_options=app.build_command_options(settings),
         )
-        worker = await stack.enter_async_context(run_worker(deps, exchange, options))
+        worker = await stack.enter_async_context(run_worker(deps, signal_bus, options))
         spool_relay = SpoolRelay(app.build_spool_writer(configuration))
-        stack.enter_context(exchange.subscribe(spool_relay.on_signal))
+        stack.enter_context(signal_bus.subscribe(spool_relay.on_signal))
         await stack.enter_async_context(run_duties([spool_relay.duty]))
         if (intake_queue := app.build_intake_queue(configuration)) is not None:
             stack.push_async_callback(intake_queue.close)
@@ -88,7 +88,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
                 await intake_queue.open()
             queue_reader = QueueReader(intake_queue, store)
             reminders.append(queue_reader.duty.wake)
-            stack.enter_context(exchange.subscribe(queue_reader.on_signal))
+            stack.enter_context(signal_bus.subscribe(queue_reader.on_signal))
             await stack.enter_async_context(run_duties([queue_reader.duty]))
         rules = TokenRules(
             secret=settings.auth.jwt_secret,
@@ -97,17 +97,16 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             audience=settings.auth.audience,
             issuer=settings.auth.issuer,
         )
-        office = Office(
+        state = GatewayState(
             store=store,
-            exchange=exchange,
-            hub=hub,
-            doorkeeper=Doorkeeper(store, rules),
+            signal_bus=signal_bus,
+            live_streams=live_streams,
+            authenticator=Authenticator(store, rules),
             meters=Meters(),
-            limits=settings.build_limits(),
             version=version("gatepost"),
-            models=deps.get_model,
+            open_model=deps.get_model,
         )
-        yield Gateway(office=office, worker=worker)
+        yield Gateway(state=state, worker=worker)
 
 
 def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
@@ -137,7 +136,7 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
     """Run a gateway until it is told to stop; `ready` is told its URL once it listens."""
     _check_bindable(host)
     async with open_gateway(configuration) as gateway:
-        store, hub = gateway.office.store, gateway.office.hub
+        store, live_streams = gateway.state.store, gateway.state.live_streams
         paths.make_home(configuration.home)
         ensure_admin_key(store, configuration.home)
         if host not in _LOOPBACK:
@@ -145,7 +144,7 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
         wanted = configuration.settings.gateway.connections
         limits = ConnectionLimits(connections=allow_connections(wanted if isinstance(wanted, int) else None))
         config = uvicorn.Config(
-            GatewayApp(gateway.office),
+            GatewayApp(gateway.state),
             host=host,
             port=port,
             http=build_protocol(limits),
@@ -155,12 +154,12 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
             server_header=False,
             timeout_graceful_shutdown=_STOP_TIMEOUT,
         )
-        server = _Server(config, hub)
+        server = _Server(config, live_streams)
         store_name = mask_passwords(configuration.settings.store)
         interval = configuration.settings.janitor.interval / SECOND
         with _open_listener(host, port) as listener:
             url = _build_url(host, listener)
-            async with _open_hook_socket(configuration, gateway.office.exchange, store_name, url) as socket_path:
+            async with _open_hook_socket(configuration, gateway.state.signal_bus, store_name, url) as socket_path:
                 with gateway_file.publish(configuration.home, url, store_name, socket_path) as check_file:
                     watch = Duty("gateway file", partial(asyncio.to_thread, check_file), interval=interval)
                     server.on_start = partial(ready, url)
@@ -170,12 +169,12 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
 
 @asynccontextmanager
 async def _open_hook_socket(
-    configuration: Configuration, exchange: SignalBus, store_name: str, url: str
+    configuration: Configuration, signal_bus: SignalBus, store_name: str, url: str
 ) -> AsyncIterator[str | None]:
     """Answer hooks, on a store of their own, because they do not wait for it as long as others do."""
-    with closing(app.build_store(configuration, exchange.on_commit, busy_timeout=hook_entry.BUSY_TIMEOUT)) as store:
+    with closing(app.build_store(configuration, signal_bus.on_commit, busy_timeout=hook_entry.BUSY_TIMEOUT)) as store:
         hook_socket = HookSocket(configuration.home, store, store_name, plugins.list_handlers(log.warning), url=url)
-        with exchange.subscribe(hook_socket.on_signal):
+        with signal_bus.subscribe(hook_socket.on_signal):
             async with hook_socket.open() as path:
                 yield path
 
@@ -186,9 +185,9 @@ class _Server(uvicorn.Server):
     signal ends the server and no more; uvicorn would raise it again afterwards, and nothing here would be closed.
     """
 
-    def __init__(self, config: uvicorn.Config, hub: LiveStreams) -> None:
+    def __init__(self, config: uvicorn.Config, live_streams: LiveStreams) -> None:
         super().__init__(config)
-        self._hub = hub
+        self._live_streams = live_streams
         self.on_start: Callable[[], None] = lambda: None
 
     @contextmanager
@@ -205,7 +204,7 @@ class _Server(uvicorn.Server):
         self.on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._hub.end()
+        self._live_streams.end()
         await super().shutdown(sockets)
 
 

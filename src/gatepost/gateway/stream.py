@@ -28,7 +28,7 @@ from gatepost.core.signals import Frame
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
 from gatepost.gateway import cursor
 from gatepost.gateway.http import HttpExchange
-from gatepost.gateway.office import Office
+from gatepost.gateway.state import GatewayState
 from gatepost.ports import Reader
 from gatepost.runtime.live import StreamEnd, StreamEntry, StreamItem, StreamPosition, StreamSource
 
@@ -61,7 +61,7 @@ class StreamPart:
 
 
 async def open_stream(
-    state: Office,
+    state: GatewayState,
     parts: Sequence[StreamPart],
     *,
     viewer: str | None,
@@ -98,7 +98,7 @@ class EventStream:
 
     def __init__(
         self,
-        state: Office,
+        state: GatewayState,
         sources: Mapping[str, StreamSource],
         positions: dict[str, StreamPosition],
         viewer: str | None,
@@ -146,7 +146,9 @@ class EventStream:
         """Bring the entries of a part, in its order."""
         topic = source.topic
         try:
-            async with aclosing(self._state.hub.read(source, self._positions[topic], entity=self._viewer)) as items:
+            async with aclosing(
+                self._state.live_streams.read(source, self._positions[topic], entity=self._viewer)
+            ) as items:
                 async for item in items:
                     await self._queue.put((topic, item))
         except GatepostError as error:
@@ -155,7 +157,7 @@ class EventStream:
     async def _guard(self) -> None:
         """End the stream when its rights are gone; what changes during a check is checked again."""
         while True:
-            change = self._state.hub.access_change
+            change = self._state.live_streams.access_change
             end = _CREDENTIAL_ENDED if time.time() >= self._expires_at else await self._check_rights()
             if end is not None:
                 await self._queue.put(("", end))

@@ -21,7 +21,7 @@ from gatepost.api.streams import WatchAgent, WatchAll, WatchInbox, WatchRun
 from gatepost.core.run import Run, RunStatus, Step
 from gatepost.core.space import Message, Space
 from gatepost.errors import Invalid
-from gatepost.gateway.office import Office
+from gatepost.gateway.state import GatewayState
 from gatepost.gateway.stream import EventStream, StreamPart, open_stream
 from gatepost.handlers.runs import find_run
 from gatepost.ports import Reader
@@ -35,26 +35,26 @@ _SPACES_CHANGED: Final = StreamEnd("the spaces have changed", is_resumable=True)
 
 
 @WatchSpace.gateway_handler
-async def watch_space(state: Office, request: WatchSpace, caller: Caller) -> EventStream:
+async def watch_space(state: GatewayState, request: WatchSpace, caller: Caller) -> EventStream:
     space = await state.store.read(spaces.show, request.id, viewer=request.member)
     part = _build_space_part(state, space.id, space.last_seq)
     return await open_stream(state, [part], viewer=request.member, after=request.after)
 
 
 @WatchInbox.gateway_handler
-async def watch_inbox(state: Office, request: WatchInbox, caller: Caller) -> EventStream:
+async def watch_inbox(state: GatewayState, request: WatchInbox, caller: Caller) -> EventStream:
     part = _build_inbox_part(state, request.name, await state.store.read(inbox_feed.read_end))
     return await open_stream(state, [part], viewer=request.name, after=request.after)
 
 
 @WatchRun.gateway_handler
-async def watch_run(state: Office, request: WatchRun, caller: Caller) -> EventStream:
+async def watch_run(state: GatewayState, request: WatchRun, caller: Caller) -> EventStream:
     run = await state.store.read(find_run, request.id, caller.entity)
     return await open_stream(state, [_build_run_part(state, run.id)], viewer=caller.entity, after=request.after)
 
 
 @WatchAll.gateway_handler
-async def watch_all(state: Office, request: WatchAll, caller: Caller) -> EventStream:
+async def watch_all(state: GatewayState, request: WatchAll, caller: Caller) -> EventStream:
     viewer = caller.entity
     if not request.space and not request.inbox:
         return await _watch_entity(state, viewer, viewer, request.after)
@@ -65,11 +65,11 @@ async def watch_all(state: Office, request: WatchAll, caller: Caller) -> EventSt
 
 
 @WatchAgent.gateway_handler
-async def watch_agent(state: Office, request: WatchAgent, caller: Caller) -> EventStream:
+async def watch_agent(state: GatewayState, request: WatchAgent, caller: Caller) -> EventStream:
     return await _watch_entity(state, request.name, caller.entity, request.after)
 
 
-async def _watch_entity(state: Office, name: str | None, viewer: str | None, after: str | None) -> EventStream:
+async def _watch_entity(state: GatewayState, name: str | None, viewer: str | None, after: str | None) -> EventStream:
     """Follow all spaces of an entity and its inbox; for the administrator (None) all spaces."""
     found, read_seqs, end = await state.store.read(_find_spaces, name)
     if name is None and not found:
@@ -111,7 +111,7 @@ def _find_named(
     return list(dict.fromkeys(names)), found, inbox_feed.read_end(tx)
 
 
-def _build_space_part(state: Office, id: str, start: int) -> StreamPart:
+def _build_space_part(state: GatewayState, id: str, start: int) -> StreamPart:
     async def read_page(after: StreamPosition) -> StreamPage:
         messages, audience = (await state.store.read(limit_page(_read_messages), id, after)).value
         entries = [StreamEntry(message.seq, "space.message", _encode(MessageView.of(message))) for message in messages]
@@ -120,7 +120,7 @@ def _build_space_part(state: Office, id: str, start: int) -> StreamPart:
     return StreamPart(StreamSource(f"space:{id}", read_page), start)
 
 
-def _build_inbox_part(state: Office, name: str, start: inbox_feed.Position) -> StreamPart:
+def _build_inbox_part(state: GatewayState, name: str, start: inbox_feed.Position) -> StreamPart:
     async def read_page(after: StreamPosition) -> StreamPage:
         page = (await state.store.read(limit_page(inbox_feed.read_page), name, after=after, limit=_PAGE_LENGTH)).value
         entries = [StreamEntry(position, "inbox.item", _encode(ItemView.of(item))) for item, position in page.entries]
@@ -129,7 +129,7 @@ def _build_inbox_part(state: Office, name: str, start: inbox_feed.Position) -> S
     return StreamPart(StreamSource(f"inbox:{name}", read_page), start)
 
 
-def _build_run_part(state: Office, id: str) -> StreamPart:
+def _build_run_part(state: GatewayState, id: str) -> StreamPart:
     """A run from its first step on. That it waits for a tool, and that it ended, have the next two positions."""
 
     async def read_page(after: StreamPosition) -> StreamPage:

@@ -23,7 +23,7 @@ from gatepost.core.event import PushResult
 from gatepost.core.webhook import Challenge, WebhookRefusal
 from gatepost.errors import TooLarge, Unauthorized
 from gatepost.gateway.http import Answer, HttpExchange
-from gatepost.gateway.office import Office
+from gatepost.gateway.state import GatewayState
 from gatepost.ports import Store
 
 #: bytes of a body whose signature is not verified yet
@@ -32,7 +32,7 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 
 @ReceiveWebhook.raw_handler
-async def receive_webhook(state: Office, request: ReceiveWebhook, exchange: HttpExchange) -> WebhookView | Answer:
+async def receive_webhook(state: GatewayState, request: ReceiveWebhook, exchange: HttpExchange) -> WebhookView | Answer:
     headers = exchange.list_headers()
     limit, is_verified = await check_head(request.trigger, headers, state.store)
     with state.unverified_bodies.reserve() as hold:

@@ -1,4 +1,4 @@
-"""What the routes share: the store, the signals, and the rules of the house."""
+"""What the operations of one gateway share."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterator
@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
-from fastapi import Request
-
 from gatepost.core.agent import ModelChoice
-from gatepost.core.limits import Limits
 from gatepost.errors import Unavailable
-from gatepost.gateway.auth import Doorkeeper
+from gatepost.gateway.auth import Authenticator
 from gatepost.ports import Model, Store
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
@@ -24,16 +21,16 @@ if TYPE_CHECKING:
 _MAX_UNVERIFIED: Final = 16 * 1024 * 1024
 
 
-class Turns:
-    """Gives each caller a lock: what takes long is done for one caller once at a time, and others come in between."""
+class CallerLocks:
+    """A lock for each caller: what takes long is done for one caller once at a time, and others come in between."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
-    def of(self, who: Hashable) -> asyncio.Lock:
-        lock = self._locks.get(who)
+    def get(self, caller: Hashable) -> asyncio.Lock:
+        lock = self._locks.get(caller)
         if lock is None:
-            lock = self._locks[who] = asyncio.Lock()
+            lock = self._locks[caller] = asyncio.Lock()
         return lock
 
 
@@ -62,20 +59,14 @@ class UnverifiedBodies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Office:
+class GatewayState:
     store: Store
-    exchange: SignalBus
-    hub: LiveStreams
-    doorkeeper: Doorkeeper
+    signal_bus: SignalBus
+    live_streams: LiveStreams
+    authenticator: Authenticator
     meters: "Meters"
-    limits: Limits
     version: str
-    #: the model that somebody names
-    models: Callable[[ModelChoice], Awaitable[Model]]
-    turns: Turns = field(default_factory=Turns)
+    #: opens the model of a choice
+    open_model: Callable[[ModelChoice], Awaitable[Model]]
+    caller_locks: CallerLocks = field(default_factory=CallerLocks)
     unverified_bodies: UnverifiedBodies = field(default_factory=UnverifiedBodies)
-
-
-def office(request: Request) -> Office:
-    found: Office = request.app.state.office
-    return found

@@ -1,0 +1,49 @@
+"""The health of a gateway, and its metrics."""
+
+from typing import Final, Literal
+
+from msgspec import UNSET, UnsetType
+
+from gatepost.api.access import Administrator, Open
+from gatepost.api.operation import Request, View, read
+
+_UNAVAILABLE: Final = {
+    "description": "The store cannot be reached",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Health"}}},
+}
+_METRICS: Final = {
+    "description": "Metrics in the text format of Prometheus",
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+}
+
+
+class TransportView(View):
+    name: str
+    degraded: bool
+    reason: str | None
+
+
+class AccountingView(View):
+    balanced: bool
+
+
+class HealthView(View, kw_only=True):
+    status: Literal["ok", "degraded", "unavailable"]
+    live: bool
+    ready: bool
+    reason: str | UnsetType = UNSET
+    version: str | UnsetType = UNSET
+    accounting: AccountingView | UnsetType = UNSET
+    lag_seconds: float | UnsetType = UNSET
+    clock_skew_seconds: float | UnsetType = UNSET
+    transport: TransportView
+
+
+@read("GET /health", access=Open(), needs_gateway=True, responses={503: _UNAVAILABLE})
+class ShowHealth(Request[HealthView]):
+    """Show whether the gateway is live and ready, whether the accounts balance, and the age of the oldest item."""
+
+
+@read("GET /metrics", access=Administrator(), needs_gateway=True, responses={200: _METRICS})
+class ReadMetrics(Request[str]):
+    """Read counts and times, in the text format of Prometheus."""
