@@ -82,6 +82,8 @@ class HttpExchange:
     async def read_body(self, limit: int, hold: Callable[[int], None] | None = None) -> bytes:
         """Return the whole body; `hold` is called with the size of each part before it is kept."""
         declared = self.headers.get("content-length", "")
+        if declared == "0" and self._is_body_read:
+            return b""  # the request is complete, also if its caller has left meanwhile
         if declared.isdecimal() and int(declared) > limit:
             raise TooLarge(f"the body is {declared} bytes, over the limit of {limit}")
         parts: list[bytes] = []
