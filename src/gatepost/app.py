@@ -246,7 +246,11 @@ async def open_cycle_deps(
 
     try:
         yield CycleDeps(
-            store=store, get_model=get_model, open_toolkit=toolbox.open, send=send, draw_random=random.random
+            store=store,
+            get_model=get_model,
+            open_toolkit=toolbox.open,
+            send=send,
+            draw_random=random.SystemRandom().random,
         )
     finally:
         for opened_model in models.values():

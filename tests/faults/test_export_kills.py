@@ -32,6 +32,11 @@ main()
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
+def restore_signals() -> None:
+    """Let signals end a process also if this test runs under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "here"
@@ -57,7 +62,7 @@ def start(folder: Path, environ: dict[str, str]) -> Iterator[Start]:
                 stderr=subprocess.PIPE,
                 cwd=folder,
                 env=environ,
-                **options,
+                **({"preexec_fn": restore_signals} | options),
             )
             stack.enter_context(process)
             stack.callback(process.kill)

@@ -1,6 +1,7 @@
 """Background duties: leases, jobs, the janitor, and the loop they share."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -22,6 +23,18 @@ from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import Kit
 
 TIMEOUT = 10.0
+
+
+async def test_a_duty_leaves_the_random_numbers_of_the_program_alone() -> None:
+    """A program that seeds the global generator gets its own numbers, whatever runs beside it."""
+    done, state = asyncio.Event(), random.getstate()
+
+    async def finish() -> None:
+        done.set()
+
+    async with run_duties([Duty("once", finish, interval=0.01)]), asyncio.timeout(TIMEOUT):
+        await done.wait()
+    assert random.getstate() == state
 
 
 @pytest.fixture

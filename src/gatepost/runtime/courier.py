@@ -38,6 +38,8 @@ from gatepost.retry import Backoff
 from gatepost.runtime.nudge import Nudger
 from gatepost.runtime.periodic import Duty, run_duties
 
+#: the numbers of a program that seeds the global generator stay its own
+_RANDOM: Final = random.SystemRandom()
 log = structlog.get_logger("gatepost.courier")
 
 #: pending items that are read at once; a later reconciliation reads more
@@ -244,4 +246,4 @@ def _get_key(event: Event) -> str:
 
 
 def _compute_backoff(attempts: int) -> float:
-    return _BACKOFF.delay(attempts, random.random())  # noqa: S311 (not for secrecy)
+    return _BACKOFF.delay(attempts, _RANDOM.random())

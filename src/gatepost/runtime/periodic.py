@@ -28,6 +28,8 @@ from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Store
 from gatepost.retry import Backoff, apply_jitter
 
+#: the numbers of a program that seeds the global generator stay its own
+_RANDOM: Final = random.SystemRandom()
 log = structlog.get_logger("gatepost.duty")
 
 #: seconds
@@ -115,7 +117,7 @@ class Duty:
     def _record_failure(self, reason: str, *, is_expected: bool) -> float:
         self._failures += 1
         (log.warning if is_expected else log.error)("round failed", duty=self.name, reason=reason, times=self._failures)
-        return self._backoff.delay(self._failures, random.random())  # noqa: S311 (not for secrecy)
+        return self._backoff.delay(self._failures, _RANDOM.random())
 
 
 @asynccontextmanager
@@ -145,4 +147,4 @@ async def open_task_group() -> AsyncIterator[asyncio.TaskGroup]:
 
 
 def _add_jitter(seconds: float) -> float:
-    return apply_jitter(seconds, _JITTER, random.random())  # noqa: S311 (not for secrecy)
+    return apply_jitter(seconds, _JITTER, _RANDOM.random())

@@ -203,7 +203,7 @@ class GroupWriter:
 
                 # A collision clears when the other transaction ends: wait a random time, longer after each attempt.
                 backoff = Backoff(0.002, cap=0.128, jitter=(0.0, 1.0))
-                time.sleep(backoff.delay(attempt, random.random()))  # noqa: S311 (no security purpose)
+                time.sleep(backoff.delay(attempt, random.SystemRandom().random()))
             except Unavailable as error:
                 self._connection.abandon()
                 self._report(error.message)

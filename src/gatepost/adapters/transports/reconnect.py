@@ -22,6 +22,8 @@ import structlog
 from gatepost.ports import TransportStatus
 from gatepost.retry import Backoff
 
+#: the numbers of a program that seeds the global generator stay its own
+_RANDOM: Final = random.SystemRandom()
 log = structlog.get_logger("gatepost.transport")
 
 #: seconds between two attempts to connect
@@ -78,7 +80,7 @@ class Reconnector:
             self._set_status(TransportStatus(is_degraded=True, reason=reason))
             first_attempt.set()
             loss_count = 0 if loop.time() - started_at > BACKOFF.cap else loss_count + 1
-            await asyncio.sleep(BACKOFF.delay(loss_count, random.random()))  # noqa: S311 (no security purpose)
+            await asyncio.sleep(BACKOFF.delay(loss_count, _RANDOM.random()))
 
     async def _connect_once(self, connect: ConnectionFactory, first_attempt: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
