@@ -8,7 +8,6 @@ import os
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 import jsonschema_rs
@@ -84,9 +83,9 @@ def test_every_body_has_an_example_that_is_one(operation: str) -> None:
 
 
 @pytest.fixture(params=["administrator", "agent"])
-def caller(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any, dict[str, str], Mapping[str, Any]]]:
+def caller(request: pytest.FixtureRequest, url: str) -> Iterator[tuple[Any, dict[str, str], Mapping[str, Any]]]:
     """An application, the credential of one who calls it, and what there is to be called about."""
-    store = open_store(f"sqlite:///{tmp_path}/office.db")
+    store = open_store(url)
     store.migrate()
     register_administrator(store)
     secret = generate_secret()

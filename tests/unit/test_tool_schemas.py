@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gatepost.actions.tools import BUILT_IN_TOOLS
 from gatepost.core import conform
-from gatepost.core.model import Caller
+from gatepost.core.model import ToolCaller
 from gatepost.errors import Invalid, Malformed, TooLarge
 from gatepost.runtime import tool_schema
 
@@ -45,7 +45,7 @@ def search(
     kind: Literal["web", "news"] | None = None,
     schema: list[str] = [],  # noqa: B006 (a user's function may be written like that)
     *,
-    who: Caller,
+    who: ToolCaller,
 ) -> list[str]:
     """Look something up."""
     return [query, str(most), str(kind), who.agent, *schema]

@@ -19,7 +19,7 @@ from gatepost.core.agent import AgentConfig, Execution, LoopRules, Phase, Reside
 from gatepost.core.agent import Tool as ConfiguredTool
 from gatepost.core.event import Json
 from gatepost.core.mind import CallResult, ToolCall
-from gatepost.core.model import Caller, ToolResult, ToolSpec
+from gatepost.core.model import ToolCaller, ToolResult, ToolSpec
 from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, Malformed, NotFound, Refused, Unavailable
 from gatepost.runtime import tool_schema
@@ -144,7 +144,7 @@ class TestResults:
 
 class TestFunctions:
     async def test_functions_of_this_process(self, toolbox: Toolbox) -> None:
-        def look_up(word: str, *, who: Caller) -> dict[str, Any]:
+        def look_up(word: str, *, who: ToolCaller) -> dict[str, Any]:
             """Look a word up."""
             return {"word": word, "agent": who.agent, "call": who.call, "set": {1}}
 

@@ -21,7 +21,7 @@ from gatepost.core.times import MINUTE
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError, Invalid, Malformed, NotFound, Refused, TooLarge, Unauthorized, UnknownAddress
 from gatepost.gateway import webhooks
-from gatepost.gateway.http import Answer, encode
+from gatepost.gateway.http import HttpAnswer, encode
 from gatepost.testing import Kit
 from tests.gateways import open_gateway
 from tests.webhook_senders import SENDERS, WebhookSender
@@ -60,7 +60,7 @@ class WebhookContext:
 
     async def post(self, to: str, headers: Iterable[tuple[str, str]], body: bytes) -> tuple[int, bytes]:
         answer = await webhooks.receive(to, headers, body, self.store)
-        return (answer.status, answer.body) if isinstance(answer, Answer) else (202, encode(answer))
+        return (answer.status, answer.body) if isinstance(answer, HttpAnswer) else (202, encode(answer))
 
     def list_inbox(self, name: str = "ana") -> list[Item]:
         return self.store.query(inbox.page, name)
@@ -274,7 +274,7 @@ async def test_slack_asks_whether_anybody_is_here(sqlite_ctx: WebhookContext) ->
 
     assert await sqlite_ctx.post("slack", headers.items(), body) == (200, json.loads(body)["challenge"].encode())
     answer = await webhooks.receive("slack", headers.items(), body, sqlite_ctx.store)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, HttpAnswer)
     assert answer.media_type == "text/plain; charset=utf-8"
     assert [*answer.headers] == [("x-content-type-options", "nosniff")]
     sqlite_ctx.assert_nothing_stored()

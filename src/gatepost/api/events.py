@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from msgspec import UNSET, Meta, UnsetType
 
 from gatepost.api.access import ActAs, Anybody
-from gatepost.api.fields import Count, Json, Priority, Time
+from gatepost.api.fields import Count, Json, Priority, RefView, Time
 from gatepost.api.operation import Page, Request, View, read, write
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, EventType, Item, ItemState, Receipt, Trust
@@ -15,11 +15,6 @@ from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Conflict, NotFound
 
 Recipient = Annotated[str | None, Meta(description="one recipient; all of them, if it is not given")]
-
-
-class RefView(View):
-    type: str
-    id: str
 
 
 class RouteView(View):
@@ -149,7 +144,7 @@ def _list_fields(event: Event) -> dict[str, Any]:
         "created_at": format_rfc3339(event.created_at),
         "occurred_at": occurred_at,
         "expires_at": _format_time(event.expires_at),
-        "ref": None if event.ref is None else RefView(type=event.ref.type, id=event.ref.id),
+        "ref": None if event.ref is None else RefView.of(event.ref),
         "route": None
         if event.route is None
         else RouteView(channel=event.route.channel, session_id=event.route.session),

@@ -70,7 +70,7 @@ class CallDelta(Struct, frozen=True):
 ModelOutput = TextDelta | CallDelta | ModelReply
 
 
-class Caller(Struct, frozen=True, kw_only=True):
+class ToolCaller(Struct, frozen=True, kw_only=True):
     """The caller of a tool. A Python function gets it as a parameter of this type."""
 
     agent: str

@@ -27,7 +27,7 @@ from gatepost.api.operation import Kind, Operation, Repetition, Request
 from gatepost.api.problems import NotJson, Unexpected
 from gatepost.errors import GatepostError, Invalid
 from gatepost.gateway.auth import CACHE_TIME
-from gatepost.gateway.http import JSON, Answer, HttpExchange, encode
+from gatepost.gateway.http import JSON, HttpAnswer, HttpExchange, encode
 from gatepost.gateway.state import GatewayState
 from gatepost.handlers.executor import execute, find_names, list_valid, merge_outcomes
 from gatepost.ports import Transaction
@@ -70,7 +70,7 @@ class Dispatcher:
             await self._answer(exchange, operation, answer)
 
     async def _answer(self, exchange: HttpExchange, operation: Operation, answer: Any) -> None:
-        if isinstance(answer, Answer):
+        if isinstance(answer, HttpAnswer):
             await exchange.answer(answer.status, answer.body, answer.media_type, answer.headers)
         elif operation.status == 204:
             await exchange.answer(204, b"")

@@ -22,7 +22,7 @@ from gatepost.api.access import Caller
 from gatepost.api.health import AccountingView, HealthView, ReadMetrics, ShowHealth, TransportView
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.gateway.http import Answer, encode
+from gatepost.gateway.http import HttpAnswer, encode
 from gatepost.gateway.state import GatewayState
 from gatepost.ports import Reader, Store
 
@@ -104,7 +104,7 @@ class Meters:
 
 
 @ShowHealth.gateway_handler
-async def show_health(state: GatewayState, request: ShowHealth, caller: Caller) -> HealthView | Answer:
+async def show_health(state: GatewayState, request: ShowHealth, caller: Caller) -> HealthView | HttpAnswer:
     is_degraded = state.signal_bus.status.is_degraded
     transport = TransportView(
         name=state.signal_bus.name, degraded=is_degraded, reason="not connected" if is_degraded else None
@@ -115,7 +115,7 @@ async def show_health(state: GatewayState, request: ShowHealth, caller: Caller) 
         inboxes = await state.meters.read_inbox_status(state)
     except GatepostError as error:
         health = HealthView(status="unavailable", live=True, ready=False, reason=error.message, transport=transport)
-        return Answer(encode(health), 503)
+        return HttpAnswer(encode(health), 503)
     is_skewed = abs(skew) > _MAX_CLOCK_SKEW
     is_well = inboxes.is_balanced and not is_degraded and not is_skewed
     return HealthView(
@@ -131,7 +131,7 @@ async def show_health(state: GatewayState, request: ShowHealth, caller: Caller) 
 
 
 @ReadMetrics.gateway_handler
-async def read_metrics(state: GatewayState, request: ReadMetrics, caller: Caller) -> Answer:
+async def read_metrics(state: GatewayState, request: ReadMetrics, caller: Caller) -> HttpAnswer:
     meters = state.meters
     inboxes = await meters.read_inbox_status(state)
     meters.readers.set(state.live_streams.readers)
@@ -139,7 +139,7 @@ async def read_metrics(state: GatewayState, request: ReadMetrics, caller: Caller
     meters.lag.set(inboxes.lag)
     meters.ring_failures.set(state.store.signal_failures + state.signal_bus.failures)
     meters.balanced.set(inboxes.is_balanced)
-    return Answer(generate_latest(meters.registry), media_type=CONTENT_TYPE_LATEST)
+    return HttpAnswer(generate_latest(meters.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _read_clock_skew(state: GatewayState) -> Duration:

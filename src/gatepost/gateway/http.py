@@ -34,7 +34,7 @@ encode: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """An answer that is not the JSON of a model, or has another status than usual."""
 
     body: bytes

@@ -22,7 +22,7 @@ from gatepost.core import webhook
 from gatepost.core.event import PushResult
 from gatepost.core.webhook import Challenge, WebhookRefusal
 from gatepost.errors import TooLarge, Unauthorized
-from gatepost.gateway.http import Answer, HttpExchange
+from gatepost.gateway.http import HttpAnswer, HttpExchange
 from gatepost.gateway.state import GatewayState
 from gatepost.ports import Store
 
@@ -32,7 +32,9 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 
 @ReceiveWebhook.raw_handler
-async def receive_webhook(state: GatewayState, request: ReceiveWebhook, exchange: HttpExchange) -> WebhookView | Answer:
+async def receive_webhook(
+    state: GatewayState, request: ReceiveWebhook, exchange: HttpExchange
+) -> WebhookView | HttpAnswer:
     headers = exchange.list_headers()
     limit, is_verified = await check_head(request.trigger, headers, state.store)
     with state.unverified_bodies.reserve() as hold:
@@ -54,7 +56,7 @@ async def check_head(name: str, headers: Iterable[tuple[str, str]], store: Store
     return (trigger.body_limit if is_verified else min(trigger.body_limit, _MAX_UNVERIFIED)), is_verified
 
 
-async def receive(name: str, headers: Iterable[tuple[str, str]], body: bytes, store: Store) -> WebhookView | Answer:
+async def receive(name: str, headers: Iterable[tuple[str, str]], body: bytes, store: Store) -> WebhookView | HttpAnswer:
     """Store the events of a request to a trigger, or answer its challenge; raise an error if it is refused."""
     merged_headers = webhook.merge_headers(headers)
     open_trigger = await store.read(triggers.find_open, name)
@@ -66,7 +68,7 @@ async def receive(name: str, headers: Iterable[tuple[str, str]], body: bytes, st
         raise Unauthorized(verification.reason)
     content = webhook.parse_request(trigger.scheme, verification, merged_headers, body)
     if isinstance(content, Challenge):
-        return Answer(content.text.encode(), media_type=_TEXT, headers=[("x-content-type-options", "nosniff")])
+        return HttpAnswer(content.text.encode(), media_type=_TEXT, headers=[("x-content-type-options", "nosniff")])
     results = await store.run(webhooks.receive, trigger, content, verification.signature, lane=trigger.target)
     return _build_view(results)
 

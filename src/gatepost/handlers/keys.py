@@ -22,11 +22,14 @@ def generate_secret(*, public: bool = False) -> str:
 def create_key(tx: Transaction, request: CreateKey, caller: Caller) -> NewKeyView:
     if sum((request.agent is not None, request.trigger is not None, request.public)) > 1:
         raise Invalid("a key is for one thing", hint="name an agent, or a trigger, or say public")
-    kind: KeyKind = (
-        "agent" if request.agent else "trigger" if request.trigger else "public" if request.public else "admin"
-    )
+    kind: KeyKind = "public" if request.public else "admin"
+    entity = None
+    if request.agent is not None:
+        kind, entity = "agent", request.agent
+    elif request.trigger is not None:
+        kind, entity = "trigger", request.trigger
     secret = generate_secret(public=request.public)
-    key = keys.create(tx, kind=kind, secret=secret, entity=request.agent or request.trigger or None, name=request.name)
+    key = keys.create(tx, kind=kind, secret=secret, entity=entity, name=request.name)
     return NewKeyView(**asdict(KeyView.of(key)), key=secret)
 
 

@@ -2,9 +2,9 @@
 Build the schema of a function for a model, and parse the arguments that the model writes.
 
 The schema comes from the signature: the types of the parameters, their defaults, and `Annotated[int, "what it means"]`
-for what a name cannot say; the docstring is the description. A parameter of type `ToolContext` or `Caller` is filled in
-by Gatepost, and is not in the schema. Built-in tools, which have a `ToolContext`, have names in camel case (`spaceId`);
-other functions keep the names of their parameters.
+for what a name cannot say; the docstring is the description. A parameter of type `ToolContext` or `ToolCaller` is
+filled in by Gatepost, and is not in the schema. Built-in tools, which have a `ToolContext`, have names in camel case
+(`spaceId`); other functions keep the names of their parameters.
 
 Parsing is strict about names and structure, and lenient about how a value is written: "5" is accepted as a number, and
 5 as a text. An integer has 64 bits at most, as in a database. An error is one sentence that lets the model correct its
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, g
 from gatepost.actions.tools import ToolContext
 from gatepost.core import strict
 from gatepost.core.event import Json
-from gatepost.core.model import Caller, ToolSpec
+from gatepost.core.model import ToolCaller, ToolSpec
 from gatepost.core.text import find_unstorable, quote_value
 from gatepost.errors import Invalid, Malformed, TooLarge
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_ARGUMENT_BYTES: Final = 256 * 1024
 
 _INT64_LIMIT: Final = 2**63
-_INJECTED_TYPES: Final = (ToolContext, Caller)
+_INJECTED_TYPES: Final = (ToolContext, ToolCaller)
 _OBJECT_HINT: Final = 'write them as one JSON object, {"name": value}'
 
 
@@ -89,8 +89,8 @@ def parse_document(text: str) -> dict[str, Any]:
 
 
 def find_caller_parameters(function: Callable[..., Any]) -> list[str]:
-    """Return the names of the parameters of type `Caller`."""
-    return [name for name, annotation in _get_hints(function).items() if _strip_annotated(annotation) is Caller]
+    """Return the names of the parameters of type `ToolCaller`."""
+    return [name for name, annotation in _get_hints(function).items() if _strip_annotated(annotation) is ToolCaller]
 
 
 @cache

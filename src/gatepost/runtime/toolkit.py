@@ -30,7 +30,7 @@ from gatepost.core.agent import Execution, LoopRules, Resident, ToolServer
 from gatepost.core.agent import Tool as ConfiguredTool
 from gatepost.core.event import Json
 from gatepost.core.mind import CallResult, ToolCall
-from gatepost.core.model import Caller, ToolResult, ToolSpec
+from gatepost.core.model import ToolCaller, ToolResult, ToolSpec
 from gatepost.core.times import SECOND, Duration, format_duration
 from gatepost.errors import Conflict, GatepostError, NotFound, Refused, Unavailable
 from gatepost.ports import HttpToolCaller, ToolServers, ToolServerSession
@@ -231,7 +231,7 @@ def _wrap_function(
     caller_names = tool_schema.find_caller_parameters(function)
 
     async def call(id: str, arguments: Mapping[str, Any]) -> ToolResult:
-        keywords = dict(arguments) | dict.fromkeys(caller_names, Caller(agent=agent, call=id))
+        keywords = dict(arguments) | dict.fromkeys(caller_names, ToolCaller(agent=agent, call=id))
         try:
             async with asyncio.timeout(timeout / SECOND):
                 if inspect.iscoroutinefunction(function):

@@ -1,0 +1,102 @@
+"""The local executor: operations on a store in this process, with the same checks as over HTTP."""
+
+import math
+from typing import Any
+
+import msgspec
+import pytest
+
+from gatepost.actions import directory
+from gatepost.actions.directory import EntitySpec
+from gatepost.api.access import Caller, CallerKind
+from gatepost.api.agents import WakeAgent
+from gatepost.api.inbox import ListInbox
+from gatepost.api.keys import CreateKey
+from gatepost.api.push import PushEvent, PushEvents, TriggerAgent
+from gatepost.api.spaces import CreateSpace, ListSpaces, PostMessage
+from gatepost.core.entity import EntityKind
+from gatepost.errors import Invalid, Refused, Unavailable, UnknownAddress
+from gatepost.handlers.executor import LocalExecutor
+from gatepost.testing import Kit
+
+
+@pytest.fixture
+def admin(kit: Kit) -> LocalExecutor:
+    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.call(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT, aliases=["bead-42"]))
+    kit.store.call(directory.register, EntitySpec(name="designer", kind=EntityKind.AGENT))
+    return LocalExecutor(kit.store)
+
+
+@pytest.fixture
+def analyst(kit: Kit, admin: LocalExecutor) -> LocalExecutor:
+    return LocalExecutor(kit.store, Caller(CallerKind.ENTITY, "analyst"))
+
+
+def test_a_request_is_answered_with_its_model(admin: LocalExecutor) -> None:
+    space = admin.send(CreateSpace(name="Q4 report", members=("analyst",)))
+    message = admin.send(PostMessage(id=space.id, content="hello", sender="analyst"))
+    assert (message.space, message.seq, message.sender) == ("q4-report", 1, "analyst")
+
+
+def test_an_entity_acts_as_itself(admin: LocalExecutor, analyst: LocalExecutor) -> None:
+    admin.send(CreateSpace(name="Q4 report", members=("analyst",)))
+    assert analyst.send(PostMessage(id="q4-report", content="hello")).sender == "analyst"
+    assert [space.id for space in analyst.send(ListSpaces()).items] == ["q4-report"]
+    with pytest.raises(Refused, match="this credential is 'analyst' and cannot act as 'designer'"):
+        analyst.send(PostMessage(id="q4-report", content="hello", sender="designer"))
+
+
+def test_a_name_in_the_path_may_be_an_alias(admin: LocalExecutor, analyst: LocalExecutor) -> None:
+    admin.send(PushEvent(to="analyst", content="hello"))
+    for executor in (admin, analyst):
+        [item] = executor.send(ListInbox(name="bead-42")).items
+        assert item.recipient == "analyst"
+
+
+@pytest.mark.parametrize("name", ["designer", "nobody-here"])
+def test_other_names_are_refused_alike(analyst: LocalExecutor, name: str) -> None:
+    with pytest.raises(Refused, match=f"this credential is 'analyst' and cannot act as '{name}'"):
+        analyst.send(ListInbox(name=name))
+
+
+def test_the_administrator_is_told_that_a_name_is_unknown(admin: LocalExecutor) -> None:
+    with pytest.raises(UnknownAddress):
+        admin.send(ListInbox(name="nobody-here"))
+
+
+def test_a_wrong_member_of_a_batch_does_not_spoil_the_others(admin: LocalExecutor) -> None:
+    pushes: list[Any] = [{"to": "analyst"}, {"to": 5}, {"to": "nobody-here"}]
+    outcomes = admin.send(PushEvents(pushes=tuple(msgspec.Raw(msgspec.json.encode(push)) for push in pushes))).items
+    assert [outcome.status for outcome in outcomes] == [201, 422, 404]
+
+
+def test_a_trigger_key_triggers_its_agent(kit: Kit, admin: LocalExecutor) -> None:
+    executor = LocalExecutor(kit.store, Caller(CallerKind.TRIGGER, "analyst"))
+    assert not executor.send(TriggerAgent(name="analyst", service_name="jira")).duplicate
+    with pytest.raises(Refused, match="this key can only trigger 'analyst'"):
+        executor.send(TriggerAgent(name="designer", service_name="jira"))
+    with pytest.raises(Refused, match="this key can only trigger 'analyst'"):
+        executor.send(ListSpaces())
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        PushEvent(to=5),  # type: ignore[arg-type]
+        PushEvent(to="analyst", data={"size": math.nan}),
+        PushEvent(to="analyst", data=[1, (math.inf,)]),
+        ListInbox(name="analyst", limit=0),
+        CreateKey(agent=""),
+        CreateKey(trigger=""),
+    ],
+)
+def test_a_struct_checks_nothing_so_the_executor_does(admin: LocalExecutor, request_: Any) -> None:
+    with pytest.raises(Invalid):
+        admin.send(request_)
+    assert admin.send(ListInbox(name="analyst")).items == []
+
+
+def test_some_operations_need_a_gateway(admin: LocalExecutor) -> None:
+    with pytest.raises(Unavailable, match="WakeAgent needs a gateway"):
+        admin.send(WakeAgent(name="analyst"))
