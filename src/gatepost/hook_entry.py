@@ -8,7 +8,6 @@ installed handlers are cached in a file of the home. As long as nothing has chan
 
 import json
 import os
-import re
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -250,38 +249,18 @@ class HookEntry:
 
 
 def parse_payload(text: str, notes: list[str]) -> object:
-    """Return the JSON of the host, as far as it can be parsed; if it cannot, return None and add a note."""
-    text = text.removeprefix("\ufeff")
-    with suppress(ValueError):
-        try:
-            return json.loads(text, parse_int=_parse_int)
-        except RecursionError:
-            document = json.loads(_strip_nested(text), parse_int=_parse_int)
-            notes.append("what the host has written to stdin is nested too deeply; only what is outermost is read")
-            return document
-    notes.append("what the host has written to stdin is not JSON")
+    """Return the JSON of the host; if it cannot be parsed, return None and add a note."""
+    try:
+        return json.loads(text.removeprefix("\ufeff"), parse_int=_parse_int)
+    except ValueError:
+        notes.append("what the host has written to stdin is not JSON")
+    except RecursionError:
+        notes.append("what the host has written to stdin is nested too deeply")
     return None
 
 
 def _parse_int(digits: str) -> int | str:
     return int(digits) if len(digits) < _MAX_DIGITS else digits
-
-
-def _strip_nested(text: str) -> str:
-    """Return a JSON object with null for its nested values; raise ValueError if its brackets do not match."""
-    result, depth, start = "", 0, 0
-    for token in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]', text, re.DOTALL):
-        if token[0] in "[{":
-            depth += 1
-            if depth == 2:
-                result += text[start : token.start()] + "null"
-        elif token[0] in "]}":
-            depth -= 1
-            if depth == 1:
-                start = token.end()
-    if depth:
-        raise ValueError("brackets do not match")
-    return result + text[start:]
 
 
 def _is_elsewhere(home: Path, environ: Mapping[str, str], cwd: str) -> bool:

@@ -235,7 +235,8 @@ class TestSomebodyElses:
 class TestPayloads:
     """A gate that is to hold in any case is not passed by telling what cannot be read."""
 
-    DEEP = "[" * 2_000 + "]" * 2_000
+    NOT_JSON = "what the host has written to stdin is not JSON"
+    TOO_DEEP = "what the host has written to stdin is nested too deeply"
 
     @pytest.fixture
     def gated_cli(self, cli: CommandLine) -> CommandLine:
@@ -252,19 +253,26 @@ class TestPayloads:
         [
             '\ufeff{"session_id": "s-1"}',
             '{"session_id": "s-1", "n": ' + "1" * 4_301 + "}",
-            '{"a": ' + DEEP + ', "b": "]}\\"", "session_id": "s-1", "tool_input": {"x": [1, {}]}}',
         ],
-        ids=["mark", "digits", "depth"],
+        ids=["mark", "digits"],
     )
     def test_what_is_unusual_is_read(self, gated_cli: CommandLine, stdin: str) -> None:
         assert self.run_denied(gated_cli, stdin) == "careful: it is not marked"
         Session(gated_cli.home, "s-1").mark("careful")
         assert self.run_denied(gated_cli, stdin) == ""
 
-    @pytest.mark.parametrize("stdin", ["", '{"session_id": "s-1"', DEEP[:-1], "\ufeff\ufeff{}"])
-    def test_what_cannot_be_read_does_not_pass(self, gated_cli: CommandLine, stdin: str) -> None:
-        reason = "careful: it cannot be looked at: what the host has written to stdin is not JSON"
-        assert self.run_denied(gated_cli, stdin) == reason
+    @pytest.mark.parametrize(
+        ("stdin", "problem"),
+        [
+            ("", NOT_JSON),
+            ('{"session_id": "s-1"', NOT_JSON),
+            ("\ufeff\ufeff{}", NOT_JSON),
+            ('{"session_id": "s-1", "a": ' + "[" * 100_000 + "]" * 100_000 + "}", TOO_DEEP),
+        ],
+        ids=["nothing", "torn", "marks", "depth"],
+    )
+    def test_what_cannot_be_read_does_not_pass(self, gated_cli: CommandLine, stdin: str, problem: str) -> None:
+        assert self.run_denied(gated_cli, stdin) == f"careful: it cannot be looked at: {problem}"
         assert self.run_denied(gated_cli, stdin, "PostToolUse") == ""
         (gated_cli.home / "gates.json").write_text('[{"name": "careful", "hook": "PreToolUse"}]')
         assert self.run_denied(gated_cli, stdin) == "", "that one fails open"
