@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates, inbox, inbox_items, jobs, maintenance
+from gatepost.actions import decisions, directory, gates, inbox, jobs
 from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, ItemState, Priority, Ref
 from gatepost.core.gate import Ending
 from gatepost.core.limits import Limits
 from gatepost.core.render import render_event
-from gatepost.core.times import DAY, HOUR, MINUTE
+from gatepost.core.times import HOUR, MINUTE
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.testing import Kit
 from tests.unit.conftest import StoreContext
@@ -256,31 +256,6 @@ class TestAnswering:
         assert (husam.state, admin.state, bob.state) == (ItemState.DELIVERED, ItemState.DELIVERED, ItemState.DISCARDED)
         assert (admin.receipt and admin.receipt.owner, cleo.state) == ("husam", ItemState.CLAIMED)
         assert (ctx.ack(claim), ctx.is_balanced()) == (1, True)
-
-    @pytest.mark.parametrize("delay", [0, 30 * DAY])
-    def test_a_question_that_was_replayed_is_put_away_too(self, ctx: StoreContext, delay: int) -> None:
-        decision, other = ask_decision(ctx, respondents=("husam", "bob")), ask_decision(ctx, "bob")
-        item, _ = list_decision_items(ctx, "husam")
-        ctx.store.call(inbox_items.mark_done, "husam", item.event.id)
-        assert ctx.ack(ctx.take_claim("bob")) == 1
-        ctx.store.call(inbox_items.replay, item.event.id)
-        for data in (None, [decision.id], {"decisionId": decision.id, "options": []}):
-            ctx.push(to="husam", sender="ann", data=data)
-        ctx.clock.advance(delay)
-        while ctx.store.call(maintenance.reap):
-            pass
-        pending_ids = [
-            item.event.data["decisionId"]
-            for item in list_decision_items(ctx, "husam")
-            if item.state is ItemState.PENDING
-        ]
-        assert pending_ids == [other.id, decision.id]
-        answer_decision(ctx, decision, option="yes")
-        [husam] = [item for item in list_decision_items(ctx, "husam") if item.state is ItemState.PENDING]
-        assert husam.event.data["decisionId"] == other.id
-        assert [item for item in list_decision_items(ctx, "bob") if item.state is ItemState.PENDING] == []
-        assert ctx.list_waiting("husam")[1:] == ["tea"] * 3
-        assert ctx.is_balanced()
 
     def test_a_waiter_hears_what_was_decided(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx)

@@ -308,9 +308,8 @@ def _push_question(
 
 
 def _close_question(tx: Transaction, decision: Decision, respondents: Sequence[Entity], actor: Entity | None) -> None:
-    """Close the question in the inboxes of the respondents, with its replayed copies and those of earlier rounds."""
-    key, data = rules.build_event_key(decision, decision.iteration), {"decisionId": decision.id, "outcome": "asked"}
-    inbox_items.close_items(tx, respondents, key, source=decision.asker, data=data, actor=actor)
+    """Close the question of the current round in the inboxes of the respondents."""
+    inbox_items.close_items(tx, respondents, rules.build_event_key(decision, decision.iteration), actor=actor)
 
 
 def _build_outcome_push(decision: Decision, answer: Answer, hops: int) -> Push:

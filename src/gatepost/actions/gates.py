@@ -306,14 +306,7 @@ def end(
         recipients = sorted(entities_by_name.values(), key=lambda entity: entity.number)
         push.fan_out(tx, _build_push(gate, ending, text, actor, hops), actor, recipients)
         if gate.kind is GateKind.HUMAN and gate.awaits is not None:
-            inbox_items.close_items(
-                tx,
-                [directory.find(tx, gate.awaits)],
-                _build_notice_key(gate),
-                source=gate.made_by or "gate",
-                data={"gateId": gate.id, "outcome": "opened"},
-                actor=actor,
-            )
+            inbox_items.close_items(tx, [directory.find(tx, gate.awaits)], _build_notice_key(gate), actor=actor)
     plans.handle_gate_end(tx, gate, ending, actor, hops=hops)
     tx.after_commit(Signal(f"gate:{gate.id}", "resolved", wakes=False))
     return _read(tx, gate)

@@ -9,7 +9,7 @@ The question of a decision is an item too, and may be discarded like any other; 
 wait for ever for its answer and never hear of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from gatepost.actions.inbox import ClaimTerms
 from gatepost.core import decision as decision_rules
 from gatepost.core import ids
 from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.event import Item, ItemState, Json, Push
+from gatepost.core.event import Item, ItemState, Push
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.errors import Conflict, NotFound, Refused
@@ -125,23 +125,14 @@ def replay(tx: Transaction, event: str, name: str | None = None, *, is_new_chain
     )
 
 
-def close_items(
-    tx: Transaction,
-    recipients: Sequence[Entity],
-    key: str,
-    *,
-    source: str,
-    data: Mapping[str, Json],
-    actor: Entity | None,
-) -> None:
+def close_items(tx: Transaction, recipients: Sequence[Entity], key: str, *, actor: Entity | None) -> None:
     """
     Close the pending items with this key, because their matter has ended: a person's item is done, by `actor`, any
-    other is discarded. Copies that were replayed have no key: they are found by their `source` and by what their `data`
-    contains. The inboxes are not locked, because there may be many of them: the state of each item decides.
+    other is discarded. Copies that were replayed have no key, and stay. The inboxes are not locked, because there may
+    be many of them: the state of each item decides.
     """
     for recipient in recipients:
-        first_events = items.find_by_key(tx, [recipient.number], key)
-        for event in [*first_events.values(), *gates.list_repeats(tx, recipient.number, source, data)]:
+        for event in items.find_by_key(tx, [recipient.number], key).values():
             for _, item in items.list_by_event(tx, event, recipient.number):
                 if item.state is ItemState.PENDING and recipient.kind is EntityKind.HUMAN:
                     _deliver_with_receipt(tx, recipient, 0, item, actor.name if actor is not None else "gatepost")

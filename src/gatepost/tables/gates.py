@@ -1,11 +1,9 @@
 """Gates, their waiters and their resolutions."""
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from gatepost.core.chain import CHAIN_PAUSE
-from gatepost.core.event import Json
 from gatepost.core.gate import Ending, Gate, GateKind, Resolution
 from gatepost.core.signals import Position
 from gatepost.core.times import Instant
@@ -160,13 +158,6 @@ def list_event_gates(tx: Reader) -> list[tuple[int, str, str]]:
 
 def list_orphaned(tx: Reader, entity: int) -> list[str]:
     return [row.id for row in tx.fetch_all("gates/list_orphaned", entity=entity)]
-
-
-def list_repeats(tx: Reader, recipient: int, source: str, facts: Mapping[str, Json]) -> list[str]:
-    """Return the pending events from a source without a key, whose data contains these facts."""
-    rows = tx.fetch_all("gates/list_repeats", recipient=recipient, source=source)
-    events = [(row.id, json.loads(row.data)) for row in rows if row.data is not None]
-    return [id for id, data in events if isinstance(data, dict) and facts.items() <= data.items()]
 
 
 def escalate(tx: Transaction, gate: int) -> None:

@@ -188,14 +188,6 @@ FROM gates
 WHERE ended_at IS NULL AND kind <> 'decision' AND (owner = :entity OR awaited_entity = :entity)
 ORDER BY number
 
--- name: list_repeats
--- Pending items from a source without a key: that is how replayed events look.
-SELECT e.id, e.data
-FROM items i
-JOIN events e ON e.arrival = i.arrival
-WHERE i.recipient = :recipient AND i.state = 'pending' AND i.source = :source AND i.dedup_key IS NULL
-ORDER BY i.arrival
-
 -- name: escalate
 UPDATE gates SET escalated_at = :now WHERE number = :number
 
