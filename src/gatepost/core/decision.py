@@ -210,7 +210,7 @@ def check_question(question: Question, *, current_deadline: Instant | None = Non
     if len(set(ids)) < len(ids):
         duplicate_id = next(id for id in ids if ids.count(id) > 1)
         raise Invalid(f"there are two options {duplicate_id!r}", hint="give each an id of its own")
-    labels = [text.fold_for_comparison(option.label) for option in question.options]
+    labels = [option.label for option in question.options]
     if len(set(labels)) < len(labels):
         duplicate_label = next(label for label in labels if labels.count(label) > 1)
         duplicate_ids = [id for id, label in zip(ids, labels, strict=True) if label == duplicate_label]

@@ -10,13 +10,6 @@ from gatepost.errors import Invalid
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})
 #: letters and a symbol without any ink: the fillers of Hangul, and Braille without dots
 _BLANK_CHARACTERS: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-#: invisible also beside visible text; marks are not
-_HIDDEN_CATEGORIES: Final = _INVISIBLE_CATEGORIES - {"Mn", "Me"}
-#: marks without any ink: the joiner of graphemes, and variation selectors
-_SELECTORS: Final = frozenset(
-    map(chr, (0x034F, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
-)
-_HIDDEN_CHARACTERS: Final = _BLANK_CHARACTERS | _SELECTORS
 _HAS_NUL: Final = "has a NUL character in it"
 #: an incomplete JSON escape, or pair of escapes, at the end of a cut text
 _HALF_ESCAPE: Final = re.compile(
@@ -30,16 +23,6 @@ def has_visible_text(text: str) -> bool:
         character not in _BLANK_CHARACTERS and unicodedata.category(character) not in _INVISIBLE_CATEGORIES
         for character in text
     )
-
-
-def fold_for_comparison(text: str) -> str:
-    """Return a form that is equal for texts that differ only in case, spaces and invisible characters."""
-    visible_characters = (
-        character
-        for character in text
-        if character not in _HIDDEN_CHARACTERS and unicodedata.category(character) not in _HIDDEN_CATEGORIES
-    )
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", "".join(visible_characters)).casefold())
 
 
 def find_unstorable(text: str) -> str | None:
