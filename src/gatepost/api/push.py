@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Final, Self
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from gatepost.api.access import ActAs, Anybody, Triggers
-from gatepost.api.fields import Json, describe
-from gatepost.api.operation import Repetition, Request, View, write
+from gatepost.api.fields import Json, RefSpec, describe
+from gatepost.api.operation import Repetition, Request, RequestPart, View, write
 from gatepost.api.problems import build_problem
 from gatepost.core import address, dedup
 from gatepost.core.event import Delivery, EventType, PushResult
@@ -81,14 +81,7 @@ def _list_fields(result: PushResult) -> dict[str, Any]:
     return fields
 
 
-class PushRef(Struct, frozen=True, forbid_unknown_fields=True):
-    """The subject of an event in another system."""
-
-    type: str
-    id: str
-
-
-class PushRoute(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class PushRoute(RequestPart):
     """Where a reply goes."""
 
     channel: str
@@ -127,7 +120,7 @@ class PushEvent(Request[PushResultView]):
         str | None, Meta(description="the source's own time, RFC 3339", examples=["2026-02-18T15:06:55Z"])
     ] = None
     ttl: str | None = None
-    ref: PushRef | None = None
+    ref: RefSpec | None = None
     route: PushRoute | None = None
     hops: Annotated[
         int,
