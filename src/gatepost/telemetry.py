@@ -17,21 +17,24 @@ _SENSITIVE_FIELDS: Final = (
     r"(?:password|passwd|passphrase|secret|token(?!s)|api[_-]?key|access[_-]?key|credential|signature)"
 )
 _SENSITIVE_TEXT: Final = r"""(?:"[^"]*"|'[^']*'|[^\s&'",;]+)"""
-#: each has three groups: two for the text before a secret, which stays, and one for the secret
+#: characters of a field of a log line
+_MAX_FIELD_LENGTH: Final = 20_000
+#: Each has three groups: two for the text before a secret, which stays, and one for the secret. A name is read once,
+#: from its first character (`(?<![\w-])`) to its last (`++`): the cost grows with the length of a text, not faster.
 _SECRETS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"([\w-]*{_SENSITIVE_FIELDS}[\w-]*=|\b(?:key|sig|pwd|pass|auth)=)()({_SENSITIVE_TEXT})",
-        rf"(--[\w-]*{_SENSITIVE_FIELDS}[\w-]*\s+)()({_SENSITIVE_TEXT})",
+        rf"((?<![\w-])(?=[\w-]*{_SENSITIVE_FIELDS})[\w-]++=|\b(?:key|sig|pwd|pass|auth)=)()({_SENSITIVE_TEXT})",
+        rf"((?<![\w-])--(?=[\w-]*{_SENSITIVE_FIELDS})[\w-]++\s+)()({_SENSITIVE_TEXT})",
         r"((?:^|\s)(?:-u\s*|--(?:proxy-)?user[\s=])[\"']?)([^\s:'\"]*:)([^\s'\"]+)",
-        r"((?:authorization|cookie|[\w-]+-(?:key|token|secret))[\"']?\s*:\s*[\"']?)"
+        r"((?<![\w-])[\w-]++(?:(?<=authorization)|(?<=cookie)|(?<=-key)|(?<=-token)|(?<=-secret))[\"']?\s*:\s*[\"']?)"
         r"((?:bearer|basic|token)\s+)?([^\s'\"]+)",
         r"(\bbearer\s+)()([\w.~+/=-]{8,})",
         r"(\b(?:[sp]k[_-]|gh[opsu]_|github_pat_|xox[abprs]-))()([\w-]{8,})",
-        r"(\beyJ)()([\w-]+\.[\w-]+\.[\w-]*)",
+        r"((?<![\w-])eyJ)()([\w-]++\.[\w-]++\.[\w-]*)",
     )
 )
-_URL_USER: Final = re.compile(r"(?<=://)(?:([^\s:/@]*:)\S*|[^\s:/@'\"]+)@")
+_URL_USER: Final = re.compile(r"(?<=://)(?:([^\s:/@]{0,200}:)\S{0,2000}|[^\s:/@'\"]{1,200})@")
 
 
 def hide_secrets(text: str) -> str:
@@ -48,7 +51,12 @@ def hide_secrets(text: str) -> str:
 def _hide_secrets_in_fields(
     _: structlog.typing.WrappedLogger, __: str, fields: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    return {name: hide_secrets(value) if isinstance(value, str) else value for name, value in fields.items()}
+    return {name: hide_secrets(_shorten(value)) if isinstance(value, str) else value for name, value in fields.items()}
+
+
+def _shorten(text: str) -> str:
+    """Return the beginning of a long text: a secret keeps the name before it, by which it is recognised."""
+    return text if len(text) <= _MAX_FIELD_LENGTH else f"{text[:_MAX_FIELD_LENGTH]}... ({len(text)} characters)"
 
 
 def configure_logging(log_format: Literal["console", "json"] | str, *, level: int = logging.INFO) -> None:

@@ -482,3 +482,13 @@ def test_all_signed_webhooks_together_have_a_limit(
     assert push_content(connect(connections, hooked_server), hooked_server.gateway.admin_key) == 201
     half_connection.close()
     wait_until(lambda: deliver() == 401, "it is let go")
+
+
+def test_pipelined_requests_are_answered_as_far_as_they_are_accepted(
+    server: GatewayThread, connections: ExitStack
+) -> None:
+    connection = connect(connections, server)
+    connection.send("GET /health HTTP/1.1\r\nhost: gateway\r\n\r\n" * 40)
+    accepted = 1 + ConnectionLimits().pipelined
+    assert [connection.read_status() for _ in range(accepted)] == [200] * accepted
+    assert connection.has_ended()

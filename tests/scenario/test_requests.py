@@ -385,3 +385,16 @@ async def test_what_a_guest_plans_goes_on_with_its_chain(gateway: Gateway) -> No
         assert (await caller.post("/api/plans", json=body)).json()["hops"] == 4
         assert_problem(await caller.post("/api/plans", json=body | {"by": "husam"}), 403)
         assert_problem(await caller.patch(plan_path, json={"by": "husam"}), 403)
+
+
+async def test_a_long_path_with_an_idempotency_key_is_refused_like_one_without(url: str) -> None:
+    """PostgreSQL cannot index what is longer than 2,704 bytes."""
+    async with open_gateway(url) as gateway, gateway.open_client() as admin:
+        for path in (f"/api/plans/{'5f' * 3_000}", f"/api/spaces/{'5f' * 3_000}/members/{'6e' * 3_000}"):
+            for headers in ({}, {"idempotency-key": "k-1"}):
+                assert_problem(await admin.delete(path, headers=headers), 422)
+
+
+async def test_a_nul_in_the_members_of_a_space_is_refused(url: str) -> None:
+    async with open_gateway(url) as gateway, gateway.open_client() as admin:
+        assert_problem(await admin.post("/api/spaces", json={"name": "n", "members": ["\x00"]}), 422)

@@ -15,7 +15,7 @@ from gatepost.core.agent import AgentConfig, Resident
 from gatepost.core.mind import ModelReply
 from gatepost.core.run import CallStatus, Run, RunStatus
 from gatepost.core.signals import Frame
-from gatepost.errors import Conflict, NotFound, Refused
+from gatepost.errors import Conflict, NotFound
 from gatepost.ports import Store
 from tests import resident_runs
 from tests.gateways import WAIT_TIMEOUT, Gateway, StreamFrame, StreamListener, open_gateway, serve_gateway
@@ -136,7 +136,11 @@ async def test_runs_and_their_steps(admin: httpx2.AsyncClient, thinker: httpx2.A
     assert steps[1]["reply"]["calls"] == [{"id": "c1", "tool": "ship", "arguments": '{"order": 7}'}]
     assert "of the adapter" not in str(steps)
     for path in ("", "/steps", "/stream"):
-        assert (await thinker.get(f"/api/runs/{other_run.run_id}{path}")).status_code == 404
+        answer_of_another = await thinker.get(f"/api/runs/{other_run.run_id}{path}")
+        answer_of_none = await thinker.get(f"/api/runs/run_{'0' * 32}{path}")
+        assert answer_of_another.status_code == 404
+        # the words are the same, so nobody learns which runs exist
+        assert answer_of_another.text == answer_of_none.text.replace(f"run_{'0' * 32}", other_run.run_id)
 
 
 async def test_a_tool_result_from_outside(
@@ -150,7 +154,7 @@ async def test_a_tool_result_from_outside(
         return (await caller.post(f"/api/runs/{run}/tool-results", json=body)).status_code
 
     assert await answer(thinker, waiting_run.run_id, "call_" + "0" * 32) == 404
-    assert await answer(thinker, waiting_run.run_id, other_run.call_id) == 403
+    assert await answer(thinker, waiting_run.run_id, other_run.call_id) == 404
     assert await answer(thinker, other_run.run_id, other_run.call_id) == 404
     assert gateway.store.query(inbox.peek, "thinker", limit=9) == []
     assert await answer(thinker, waiting_run.run_id, waiting_run.call_id) == 200
@@ -263,7 +267,7 @@ async def test_every_verb_of_the_client_about_runs(url: str) -> None:
                 assert [step async for step in client.watch_run(waiting_run.run_id)] == visible_steps
             with pytest.raises(Conflict):
                 await client.answer_call(waiting_run.run_id, waiting_run.call_id, {})
-            with pytest.raises(Refused):
+            with pytest.raises(NotFound):
                 await client.answer_call(resident_runs.begin_run(store).run_id, waiting_run.call_id, {})
             [running_run] = [run_row async for run_row in client.runs(status=RunStatus.RUNNING)]
             assert (await client.cancel(running_run.id)).status is RunStatus.CANCELLED

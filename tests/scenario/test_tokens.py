@@ -274,3 +274,14 @@ async def test_a_token_that_ends_ends_its_stream(tmp_path: Path) -> None:
         frames = [frame async for frame in stream]
         assert [frame.event for frame in frames] == ["connected", "ended"], "it was given no sign of life before that"
         assert frames[-1].data["resumeFrom"] == frames[0].id
+
+
+async def test_a_token_that_ends_in_a_distant_age_is_good_for_streams_too(tmp_path: Path) -> None:
+    async with open_server(tmp_path) as gateway:
+        headers = {
+            "x-public-key": gateway.create_key("public"),
+            "authorization": f"Bearer {create_token('analyst', exp=10**400)}",
+        }
+        async with await gateway.open_stream("/api/inbox/analyst/stream", **headers) as stream:
+            frame = await anext(aiter(stream))
+            assert (stream.status, frame.event) == (200, "connected")

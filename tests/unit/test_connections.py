@@ -260,3 +260,12 @@ def test_the_file_limit_is_raised_and_says_how_many_connections_there_may_be(
     monkeypatch.setattr(resource, "setrlimit", lambda _, limit_pair: limits.append(limit_pair))
     assert allow_connections(setting) == expected
     assert limits[-1] == (new_limit, hard)
+
+
+async def test_requests_beyond_the_pipeline_are_dropped_and_the_others_answered(kit: Kit) -> None:
+    connection, transport = kit.connect()
+    connection.data_received(b"GET / HTTP/1.1\r\nhost: gateway\r\n\r\n" * 40)
+    assert not transport.is_closed
+    assert len(connection.pipeline) == connection.pool.limits.pipelined
+    connection.data_received(b"GET / HTTP/1.1\r\nhost: gateway\r\n\r\n")
+    assert not transport.is_closed

@@ -128,6 +128,7 @@ def test_a_wrong_body_is_explained_in_one_sentence(document: Any, sentence: str)
         ("afterSeq=%D9%A5", "afterSeq: '\u0665' is not a whole number"),
         ("afterSeq=-1", "afterSeq: -1 is less than 0"),
         (f"afterSeq={2**63}", f"afterSeq: {2**63} is more than {2**62}"),
+        (f"afterSeq={'9' * 40}", f"afterSeq: {'9' * 40} is more than {2**62}"),
         ("pending=1", "pending: '1' is not true or false"),
         ("pending=True", "pending: 'True' is not true or false"),
         ("kind=Agent", "kind: 'Agent' is not one of agent, human, service"),
@@ -158,12 +159,40 @@ def test_a_query_of_a_request_with_a_body_is_refused() -> None:
         SET.decode({"id": "1"}, b"name=ann", b'{"name": "ann"}')
 
 
-@pytest.mark.parametrize(
-    "body", [b"{", b"\xff", b"NaN", b'{"name": 5, ', b'{"name": NaN}', b'{"data": ' + b"[" * 100_000]
-)
+@pytest.mark.parametrize("body", [b"{", b"\xff", b"NaN", b'{"name": 5, ', b'{"name": NaN}'])
 def test_a_body_that_is_not_json_is_malformed(body: bytes) -> None:
     with pytest.raises(Malformed, match="the body is not JSON"):
         SET.decode({"id": "1"}, b"", body)
+
+
+def test_a_body_that_is_nested_too_deep_is_malformed() -> None:
+    with pytest.raises(Malformed, match="the body is nested too deep"):
+        SET.decode({"id": "1"}, b"", b'{"data": ' + b"[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        ('{"name": 5, "data": %s}', "name: 5 is not text"),
+        ('{"nmae": "ann", "data": %s}', "'nmae' is not a field of it"),
+        ('{"data": %s}', "'name' is missing"),
+        ('{"name": "ann", "part": {"size": 1}, "data": %s}', "'part.size' is not a field of it"),
+        ('{"name": "ann", "part": %s}', "part: a list is not an object"),
+        ('{"name": "ann", "flags": {"a": %s}}', "flags: an object is not a list"),
+        ("%s", "the body: a list is not an object"),
+    ],
+)
+def test_a_long_body_is_explained_like_a_short_one(document: str, sentence: str) -> None:
+    """Only what is wrong is parsed, so that nobody waits for the rest."""
+    for filler in ("[1, 2]", "[" + "[]," * 100_000 + "1]"):
+        with pytest.raises(Invalid) as error:
+            SET.decode({"id": "1"}, b"", (document % filler).encode())
+        assert error.value.message == sentence
+
+
+def test_a_number_that_is_too_large_is_explained() -> None:
+    with pytest.raises(Invalid, match="the body: a number in it is out of range"):
+        SET.decode({"id": "1"}, b"", b'{"name": "ann", "data": 1e999}')
 
 
 def test_a_body_may_be_absent_only_if_nothing_is_required() -> None:

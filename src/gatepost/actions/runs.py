@@ -40,8 +40,13 @@ class AgentMind:
 def show(tx: Reader, id: str) -> Run:
     run = runs.read(tx, ids.check("run", id))
     if run is None:
-        raise NotFound(f"there is no run {id!r}", hint="`gatepost agent runs NAME` shows which there are")
+        raise build_missing_error(id)
     return run
+
+
+def build_missing_error(id: str) -> NotFound:
+    """Return the error for a run that does not exist, or that the caller may not see."""
+    return NotFound(f"there is no run {id!r}", hint="`gatepost agent runs NAME` shows which there are")
 
 
 def page(
@@ -99,10 +104,8 @@ def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> Ope
     """Write the result of a call, and push it to the agent."""
     stored_run = show(tx, run_id)
     row = runs.read_call(tx, call_id) if call_id.isprintable() else None
-    if row is None:
-        raise NotFound(f"there is no call {call_id!r}", hint="`GET /api/runs/{id}` shows what a run waits for")
-    if row[1] != stored_run.number:
-        raise Refused(f"the call {call_id!r} belongs to another run")
+    if row is None or row[1] != stored_run.number:
+        raise NotFound(f"there is no call {call_id!r} of this run", hint="`GET /api/runs/{id}` shows what it waits for")
     return _end_call(tx, row[0], stored_run, CallStatus.RESOLVED, result)
 
 

@@ -19,6 +19,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.actions import directory, push
+from gatepost.core import address
 from gatepost.core import space as rules
 from gatepost.core.address import EntityAddress
 from gatepost.core.entity import Entity
@@ -256,7 +257,7 @@ def _require_member(tx: Reader, space: Space, entity: Entity) -> Member:
 
 def _find_live_numbers(tx: Transaction, names: Iterable[str]) -> set[int]:
     """Return the numbers of live entities with these names; raise if one is unknown or retired."""
-    unique_names = list(dict.fromkeys(names))
+    unique_names = list(dict.fromkeys(address.check_entity_address(name) for name in names))
     entities_by_address = directory.resolve(tx, [EntityAddress(name) for name in unique_names])
     numbers: set[int] = set()
     for name in unique_names:

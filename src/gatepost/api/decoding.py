@@ -20,7 +20,9 @@ from gatepost.api.operation import Operation, Request
 from gatepost.api.validation import explain
 from gatepost.errors import Invalid, Malformed
 
-_WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,25}", re.ASCII)
+_WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,1000}", re.ASCII)
+#: bytes of a body that is parsed only to explain what is wrong with it
+_MAX_PARSED_LENGTH: Final = 64 * 1024
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
@@ -80,8 +82,8 @@ class RequestDecoder:
     def _convert(self, values: Mapping[str, Any]) -> Request[Any]:
         try:
             request: Request[Any] = msgspec.convert(values, self._request)
-        except msgspec.ValidationError as error:
-            raise explain(self._request, values, str(error)) from None
+        except msgspec.ValidationError:
+            raise explain(self._request, values) from None
         return request
 
     def _parse_query(self, query: bytes) -> dict[str, Any]:
@@ -106,15 +108,47 @@ class RequestDecoder:
 def _decode_json(body: bytes, kind: type, decode: Callable[[bytes], Any]) -> Any:
     try:
         return decode(body)
-    except msgspec.ValidationError as error:
-        reason = str(error)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except msgspec.ValidationError:
+        pass
+    except RecursionError:
+        raise Malformed("the body is nested too deep", hint="send it flatter") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise Malformed("the body is not JSON") from None
+    raise _explain_body(body, kind)
+
+
+def _explain_body(body: bytes, kind: Any) -> Invalid:
+    """
+    Return what is wrong with a body that msgspec has refused. msgspec splits a long one into its fields, and only the
+    wrong field is parsed, if it is short: a body may have 32 MiB, and everybody else waits meanwhile.
+    """
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):  # further on it is not JSON
-        raise Malformed("the body is not JSON") from None
-    raise explain(kind, value, reason)
+        if len(body) <= _MAX_PARSED_LENGTH:
+            return explain(kind, json.loads(body))
+        parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        return explain(kind, _abridge(body))
+    except (ValueError, RecursionError):  # further on it is not JSON; msgspec's errors are ValueErrors, too
+        return Malformed("the body is not JSON")
+    fields = msgspec.structs.fields(kind)
+    if unknown := parts.keys() - {field.encode_name for field in fields}:
+        return explain(kind, {min(unknown): None})
+    for field in fields:
+        raw = parts.get(field.encode_name)
+        if raw is None and field.required:
+            return explain(kind, {})
+        try:
+            _ = raw and msgspec.json.decode(raw, type=field.type)
+        except (ValueError, RecursionError):
+            return explain(field.type, _abridge(bytes(raw or b"")), (field.encode_name,))
+    return explain(kind, None)
+
+
+def _abridge(raw: bytes) -> Any:
+    """Return the value of JSON; of a long one, an empty value of the same kind."""
+    if len(raw) <= _MAX_PARSED_LENGTH:
+        return json.loads(raw)
+    return {b"[": [], b"{": {}}.get(raw.lstrip()[:1], "...")
 
 
 def _build_body(request: type[Request[Any]], fields: list[Any]) -> type[msgspec.Struct]:

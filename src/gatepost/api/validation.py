@@ -22,9 +22,11 @@ _MAX_INTEGER: Final = 2**64
 Path = tuple[str, ...]
 
 
-def explain(kind: Any, value: Any, reason: str) -> Invalid:
-    """Return the error for a value that is not of a type; `reason` is what msgspec says, in case nothing is found."""
-    return next(_find_faults(inspect.type_info(kind), value, ()), Invalid(reason))
+def explain(kind: Any, value: Any, path: Path = ()) -> Invalid:
+    """Return the error for a value that is not of a type; `path` leads to it."""
+    # A number that is too large for JSON is the one thing that is wrong in a value of any kind.
+    unexplained = Invalid(f"{_join(path) or 'the body'}: a number in it is out of range", hint="send it as text")
+    return next(_find_faults(inspect.type_info(kind), value, path), unexplained)
 
 
 def _find_faults(kind: inspect.Type, value: Any, path: Path) -> Iterator[Invalid]:

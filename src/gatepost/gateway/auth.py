@@ -11,7 +11,7 @@ revoked key clears the cache at once.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import jwt
@@ -28,6 +28,8 @@ from gatepost.ports import Store
 #: seconds for which a caller is known after its key was found
 CACHE_TIME: Final = 5.0
 _CACHE_LIMIT: Final = 10_000
+#: seconds since 1970; a token that ends later ends then
+_MAX_EXPIRY: Final = 2**40
 
 Headers = Mapping[str, str]
 
@@ -36,7 +38,7 @@ Headers = Mapping[str, str]
 class TokenRules:
     """What a JWT must be: signed with the secret (HS256) or by a key of the JWKS; the claim names the entity."""
 
-    secret: str | None = None
+    secret: str | None = field(default=None, repr=False)
     jwks_url: str | None = None
     claim: str = "sub"
     audience: str | None = None
@@ -99,7 +101,7 @@ class Authenticator:
             entity = await self._store.read(directory.find_live, name)
         except (Invalid, Refused):
             raise Refused("the token's entity is not known here, or is retired") from None
-        return Caller(CallerKind.ENTITY, entity.name, expires_at=int(claims["exp"]))
+        return Caller(CallerKind.ENTITY, entity.name, expires_at=min(int(claims["exp"]), _MAX_EXPIRY))
 
     async def _decode_token(self, token: str) -> dict[str, Any]:
         try:

@@ -30,6 +30,8 @@ last as long as they like. The rules, and why they hold:
   that has not read its response for longest. A caller that sends its request promptly is served, however many others
   hold their connections. uvicorn's `limit_concurrency` would do the opposite: it answers 503 to the caller that does
   send a request.
+- **Pipelines.** At most 16 requests wait on one connection. When more come, those that wait are answered, for some
+  seconds, no more are read, and the connection is closed.
 - **Stop.** A server that stops closes the connections without a whole request. Nothing of those was accepted.
 
 A response that is complete before its request is whole leaves the rest of the body to be discarded; over 64 KiB of that
@@ -79,6 +81,8 @@ class ConnectionLimits:
     body_time: float = 10.0
     #: requests that wait on one connection until the one before is answered
     pipelined: int = 16
+    #: seconds in which they are answered, if there are more than that; then the connection is closed
+    pipelined_time: float = 2.0
     #: connections that are open at the same time; None for any number
     connections: int | None = None
 
@@ -195,6 +199,8 @@ class Connection(HttpToolsProtocol):
         self._is_window_void = False
         #: bytes of body that came after the response
         self._discarded_size = 0
+        #: True when more requests came than may wait: those that wait are answered, and no more are read
+        self._is_overfull = False
         self._is_stopping = False
         self._is_gone = False
 
@@ -213,6 +219,8 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_overfull:
+            return
         limit = self.pool.limits.head_size
         room = limit - self._pending_size if self._in_head else len(data)
         for part in (data[:room], data[room:]):
@@ -233,7 +241,8 @@ class Connection(HttpToolsProtocol):
         except httptools.HttpParserUpgrade:
             pass  # we stay with HTTP/1.1, as a server may
         except httptools.HttpParserError:
-            self._refuse(400, "malformed", "this is not a request of HTTP/1.1")
+            if not self._is_overfull:
+                self._refuse(400, "malformed", "this is not a request of HTTP/1.1")
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -255,6 +264,8 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= self.pool.limits.pipelined:
+            self._is_overfull = True
+            self.loop.call_later(self.pool.limits.pipelined_time, self._close_overfull)
             raise _Refused
         super().on_headers_complete()
         self._in_head = False
@@ -279,9 +290,14 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._is_stopping and not self._is_whole():
+        is_last = self._is_overfull and not self.pipeline and not self._is_answering()
+        if is_last or (self._is_stopping and not self._is_whole()):
             self.transport.close()
         self._update_queue()
+
+    def _close_overfull(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
 
     def shutdown(self) -> None:
         self._is_stopping = True

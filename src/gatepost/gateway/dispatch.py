@@ -105,9 +105,10 @@ class Dispatcher:
         lane = operation.build_lane(request)
         if key is None or operation.repetition is not Repetition.KEYED:
             return await store.run(execute, request, caller, lane=lane)
-        scope = f"{exchange.method} {exchange.path} {caller.kind} {caller.name}"
+        scope = f"{exchange.method} {exchange.path} {caller.kind} {caller.name}".encode(errors="surrogatepass")
         digest = hashlib.sha256(exchange.query + b"\n" + body).hexdigest()
-        return await store.run(run_once, scope, key, digest, _execute_as_json, request, caller, lane=lane)
+        scope_digest = hashlib.sha256(scope).hexdigest()  # a path may be longer than what a database can index
+        return await store.run(run_once, scope_digest, key, digest, _execute_as_json, request, caller, lane=lane)
 
     async def _run_batched(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> Any:
         operation, store = request.operation, self._state.store
@@ -192,9 +193,9 @@ def parse_idempotency_key(header: str | None) -> str | None:
     key = header.strip()
     if len(key) >= 2 and key[0] == key[-1] == '"':
         key = _ESCAPED.sub(r"\1", key[1:-1])
-    if not key or len(key) > _MAX_KEY_LENGTH or not key.isprintable():
+    if not key or len(key) > _MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
         raise Invalid(
-            f"{header[:60]!r} is not an idempotency key", hint=f"use 1 to {_MAX_KEY_LENGTH} printable characters"
+            f"{header[:60]!r} is not an idempotency key", hint=f"use 1 to {_MAX_KEY_LENGTH} printable ASCII characters"
         )
     return key
 

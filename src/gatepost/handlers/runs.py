@@ -19,7 +19,6 @@ from gatepost.api.runs import (
     StepView,
 )
 from gatepost.core.run import Run
-from gatepost.errors import NotFound
 from gatepost.handlers.agents import find_agent
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
@@ -71,7 +70,7 @@ def find_run(tx: Reader, id: str, viewer: str | None) -> Run:
     """Return a run of the viewer; the administrator (None) sees all."""
     run = runs.show(tx, id)
     if viewer is not None and run.agent != viewer:
-        raise NotFound(f"there is no run {id!r} of {viewer!r}")
+        raise runs.build_missing_error(id)
     return run
 
 
