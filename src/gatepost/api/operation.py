@@ -34,8 +34,8 @@ from gatepost import api
 from gatepost.api.access import Access, Caller
 from gatepost.errors import GatepostError
 
-R = TypeVar("R")
-V = TypeVar("V")
+R_co = TypeVar("R_co", covariant=True)
+V_co = TypeVar("V_co", covariant=True)
 Q = TypeVar("Q", bound="Request[Any]")
 
 #: bytes of a body
@@ -60,10 +60,10 @@ class View(msgspec.Struct, metaclass=_ModelMeta):
     """A model of an answer. In OpenAPI `GateView` is called `Gate`."""
 
 
-class Page(View, Generic[V]):
+class Page(View, Generic[V_co]):
     """A page of a list."""
 
-    items: list[V]
+    items: list[V_co]
     next: str | None
 
 
@@ -75,13 +75,13 @@ class StreamedView(View):
     id: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Request(msgspec.Struct, Generic[R], metaclass=_ModelMeta, forbid_unknown_fields=True):
-    """What can be asked; `R` is the answer."""
+class Request(msgspec.Struct, Generic[R_co], metaclass=_ModelMeta, forbid_unknown_fields=True):
+    """What can be asked; `R_co` is the answer."""
 
     operation: ClassVar["Operation"]
 
     @classmethod
-    def handler(cls, function: Callable[[Any, Self, Caller], R]) -> Callable[[Any, Self, Caller], R]:
+    def handler(cls, function: Callable[[Any, Self, Caller], R_co]) -> Callable[[Any, Self, Caller], R_co]:
         """Register the function that answers in one transaction."""
         cls.operation.set_handler(function)
         return function
@@ -99,13 +99,13 @@ class Request(msgspec.Struct, Generic[R], metaclass=_ModelMeta, forbid_unknown_f
         return function
 
     @classmethod
-    def follow_up(cls, function: Callable[[Self, R, bool], "Request[Any] | None"]) -> Callable[..., Any]:
+    def follow_up(cls, function: Callable[[Self, R_co, bool], "Request[Any] | None"]) -> Callable[..., Any]:
         """Register the function that names the request to make after the answer was sent, or was lost (False)."""
         cls.operation.follow_up = function
         return function
 
 
-class Stream(Request[R], kw_only=True):
+class Stream(Request[R_co], kw_only=True):
     """A request whose answers come one after the other."""
 
     after: Annotated[str | None, msgspec.Meta(description="as Last-Event-ID, for callers that cannot send it")] = None

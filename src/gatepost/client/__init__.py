@@ -2,5 +2,7 @@
 
 from gatepost.client.client import Client
 from gatepost.client.doors import MadeKey
+from gatepost.client.local import LocalClient
+from gatepost.client.sync import SyncClient
 
-__all__ = ["Client", "MadeKey"]
+__all__ = ["Client", "LocalClient", "MadeKey", "SyncClient"]

@@ -9,6 +9,7 @@ import httpx2
 from gatepost.client.decisions import Decisions
 from gatepost.client.doors import Doors
 from gatepost.client.gates import Gates
+from gatepost.client.http import RequestSender
 from gatepost.client.inboxes import Inboxes
 from gatepost.client.line import Line
 from gatepost.client.people import People
@@ -21,13 +22,13 @@ from gatepost.errors import Invalid
 _HERE = ("127.0.0.1", "::1", "localhost")
 
 
-class Client(Inboxes, People, Residents, Spaces, Plans, Gates, Decisions, Doors):
+class Client(RequestSender, Inboxes, People, Residents, Spaces, Plans, Gates, Decisions, Doors):
     """
     Talks to a gateway: with a secret key as the administrator or one agent, with a public key and a token as one
     entity.
 
         async with Client("http://127.0.0.1:4283", key="sk_...") as post:
-            await post.push(Push(to="analyst", source="ci", content="The build is red"))
+            await post.send(PushEvent(to="analyst", content="The build is red"))
 
     What a gateway refuses is raised as the error that it was there. Requests are tried again for `patience` seconds,
     and are done once all the same. `is_there` is asked before every try; while it says no, nothing is sent.
@@ -53,7 +54,7 @@ class Client(Inboxes, People, Residents, Spaces, Plans, Gates, Decisions, Doors)
             headers |= {"x-public-key": public_key, "authorization": f"Bearer {token}"}
         try:
             base = httpx2.URL(url)
-            self._http = httpx2.AsyncClient(
+            client = httpx2.AsyncClient(
                 base_url=base,
                 headers=headers,
                 timeout=timeout,
@@ -65,7 +66,8 @@ class Client(Inboxes, People, Residents, Spaces, Plans, Gates, Decisions, Doors)
             )
         except (httpx2.InvalidURL, UnicodeEncodeError) as error:
             raise Invalid(f"this is not a gateway and a key for it: {error}") from None
-        self._line = Line(self._http, patience=patience)
+        super().__init__(client, patience)
+        self._line = Line(client, patience=patience)
 
     async def __aenter__(self) -> Self:
         return self

@@ -5,7 +5,6 @@ Access and handler share one transaction, so a name that the rule finds is the o
 runs operations in this process, without event loop or web framework; a gateway uses the same `execute` and `prepare`.
 """
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -17,8 +16,9 @@ from gatepost.actions import agents, directory
 from gatepost.api import access
 from gatepost.api.access import Caller, CallerKind
 from gatepost.api.decoding import get_decoder
+from gatepost.api.encoding import encode_json, refuse_nan
 from gatepost.api.operation import Kind, Operation, Request, import_modules, list_operations
-from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
+from gatepost.errors import GatepostError, Refused, Unavailable
 from gatepost.ports import Reader, Store
 
 R = TypeVar("R")
@@ -91,15 +91,17 @@ class LocalExecutor:
         if operation.needs_gateway:
             raise Unavailable(f"{operation.name} needs a gateway", hint="start one with `gatepost up`")
         operation.access.admit(self._caller)
-        if has_nan(request):
-            raise Invalid("a number is not finite, which JSON cannot say", hint="send it as text")
-        checked: Request[R] = get_decoder(operation).decode_json(msgspec.json.encode(request))
+        refuse_nan(request)
+        checked: Request[R] = get_decoder(operation).decode_json(encode_json(request))
         checked = operation.access.bind(checked, self._caller)
         if operation.batch is not None:
             return self._send_batched(checked)
         if operation.kind is Kind.READ:
             return self._store.query(execute, checked, self._caller)
-        return self._store.call(execute, checked, self._caller)
+        answer = self._store.call(execute, checked, self._caller)
+        if operation.follow_up is not None and (following := operation.follow_up(checked, answer, True)) is not None:
+            self._store.call(execute, following, self._caller)
+        return answer
 
     def _send_batched(self, request: Request[R]) -> R:
         batch = request.operation.batch
@@ -111,21 +113,6 @@ class LocalExecutor:
             self._store.query(batch.check, valid_elements)
         outcomes = self._store.call(batch.verb, valid_elements) if valid_elements else []
         return cast("R", batch.present(request, merge_outcomes(elements, outcomes)))
-
-
-def has_nan(value: Any) -> bool:
-    """Return True if a number within a request is not finite; it would be encoded as null."""
-    match value:
-        case float():
-            return not math.isfinite(value)
-        case dict():
-            return any(map(has_nan, value.values()))
-        case list() | tuple():
-            return any(map(has_nan, value))
-        case msgspec.Struct():
-            return any(has_nan(getattr(value, name)) for name in value.__struct_fields__)
-        case _:
-            return False
 
 
 def list_valid(elements: Sequence[Any]) -> Sequence[Any]:

@@ -1,0 +1,86 @@
+"""Encode a request as HTTP, the opposite of `decoding.py`, and decode its answer."""
+
+import math
+from typing import Any, NamedTuple, TypeVar, cast
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from gatepost.api.operation import Request
+from gatepost.errors import Invalid
+
+R = TypeVar("R")
+
+
+class EncodedRequest(NamedTuple):
+    method: str
+    #: path and query
+    target: str
+    body: bytes | None
+
+
+def encode_request(request: Request[Any]) -> EncodedRequest:
+    """Return the method, target and body of a request; raise Invalid if it cannot be written as JSON."""
+    operation = request.operation
+    refuse_nan(request)
+    path, values = operation.path, {}
+    for field in msgspec.structs.fields(request):
+        value = getattr(request, field.name)
+        if field.name in operation.path_fields:
+            path = path.replace(f"{{{field.name}}}", _quote_segment(field.encode_name, value))
+        elif value is not msgspec.UNSET and (field.required or value != field.default):
+            values[field.encode_name] = value
+    if not operation.has_body:
+        query = urlencode([pair for name, value in values.items() for pair in _list_pairs(name, value)])
+        return EncodedRequest(operation.method, f"{path}?{query}" if query else path, None)
+    return EncodedRequest(operation.method, path, encode_json(values))
+
+
+def decode_answer(request: Request[R], body: bytes) -> R:
+    """Return the answer of a request that succeeded."""
+    kind = request.operation.answer
+    return cast("R", None if kind is None else msgspec.json.decode(body, type=kind))
+
+
+def encode_json(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise Invalid(f"this is not JSON: {error}", hint="send text, numbers, lists and objects") from None
+
+
+def refuse_nan(value: Any) -> None:
+    """Refuse a number that is not finite: it would be encoded as null."""
+    match value:
+        case float() if not math.isfinite(value):
+            raise Invalid("a number is not finite, which JSON cannot say", hint="send it as text")
+        case dict():
+            for inner in value.values():
+                refuse_nan(inner)
+        case list() | tuple():
+            for inner in value:
+                refuse_nan(inner)
+        case msgspec.Struct():
+            for name in value.__struct_fields__:
+                refuse_nan(getattr(value, name))
+        case _:
+            pass
+
+
+def _quote_segment(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise Invalid(f"{name}: {value!r:.60} is not a name or an id")
+    # A path with a dot segment would be another path.
+    return quote(value, safe="") if value.strip(".") else value.replace(".", "%2E")
+
+
+def _list_pairs(name: str, value: Any) -> list[tuple[str, str]]:
+    match value:
+        case None:
+            return []
+        case bool():
+            return [(name, "true" if value else "false")]
+        case list() | tuple():
+            return [(name, str(inner)) for inner in value]
+        case _:
+            return [(name, str(getattr(value, "value", value)))]

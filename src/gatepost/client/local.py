@@ -1,0 +1,90 @@
+"""
+A client on the store itself, in this process: no event loop, no web framework, no gateway.
+
+A stream looks at the store again and again; there is nobody who would signal it.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from gatepost.actions import inbox_feed, spaces
+from gatepost.actions.inbox_feed import Position
+from gatepost.api.access import ADMINISTRATOR, Caller
+from gatepost.api.events import ItemView
+from gatepost.api.operation import Page, Request, Stream, StreamedView
+from gatepost.api.spaces import MessageView, WatchSpace
+from gatepost.api.streams import WatchInbox
+from gatepost.client.protocol import list_pages
+from gatepost.errors import Unavailable
+from gatepost.handlers.executor import LocalExecutor, find_names
+from gatepost.ports import Store
+
+R = TypeVar("R")
+V = TypeVar("V")
+
+#: seconds between two looks at the store
+_POLL_INTERVAL: Final = 1.0
+_PAGE_LENGTH: Final = 500
+
+
+class LocalClient:
+    """Sends requests to a store, as the administrator or as one entity."""
+
+    def __init__(self, store: Store, caller: Caller = ADMINISTRATOR) -> None:
+        self._store = store
+        self._caller = caller
+        self._executor = LocalExecutor(store, caller)
+
+    def send(self, request: Request[R], *, key: str | None = None) -> R:  # noqa: ARG002 (nothing is lost here)
+        """Return the answer to a request."""
+        return self._executor.send(request)
+
+    def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> Iterator[V]:
+        """Return the items of a list, or the first of them, page by page."""
+        return list_pages(self.send, request, limit)
+
+    def stream(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
+        """Return the events of a stream, for ever; `on_connect` is called before the first."""
+        request.operation.access.admit(self._caller)
+        bound = self._store.query(find_names, request.operation.access.bind(request, self._caller), self._caller)
+        match bound:
+            case WatchSpace():
+                yield from self._watch_space(bound, on_connect)
+            case WatchInbox():
+                yield from self._watch_inbox(bound, on_connect)
+            case _:
+                raise Unavailable(f"{request.operation.name} needs a gateway", hint="start one with `gatepost up`")
+
+    def _watch_space(self, request: WatchSpace, on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
+        last_seq = self._store.query(spaces.show, request.id, viewer=request.member).last_seq
+        last_seq = last_seq if request.after is None else int(request.after)
+        if on_connect is not None:
+            on_connect()
+        while True:
+            messages = self._store.query(
+                spaces.read, request.id, viewer=request.member, after_seq=last_seq, limit=_PAGE_LENGTH
+            )
+            for message in messages:
+                last_seq = message.seq
+                yield _build_event("space.message", MessageView.of(message), str(last_seq))
+            if len(messages) < _PAGE_LENGTH:
+                time.sleep(_POLL_INTERVAL)
+
+    def _watch_inbox(self, request: WatchInbox, on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
+        position = self._store.query(inbox_feed.read_end) if request.after is None else Position.parse(request.after)
+        if on_connect is not None:
+            on_connect()
+        while True:
+            page = self._store.query(inbox_feed.read_page, request.name, position, _PAGE_LENGTH)
+            for item, position_after in page.entries:
+                yield _build_event("inbox.item", ItemView.of(item), str(position_after))
+            position = page.position
+            if len(page.entries) < _PAGE_LENGTH:
+                time.sleep(_POLL_INTERVAL)
+
+
+def _build_event(name: str, model: Any, id: str) -> StreamedView:
+    return StreamedView(event=name, data=msgspec.json.encode(model).decode(), id=id)

@@ -1,0 +1,199 @@
+"""
+A client without an event loop, on `http.client`: for commands and scripts.
+
+It keeps one connection. A gateway closes a connection that is idle for some seconds, so a request that finds it closed
+is sent again on a new one; a request that must not be repeated is sent on a new connection in the first place.
+"""
+
+import http.client
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gatepost.api.operation import Page, Request, Stream, StreamedView
+from gatepost.client import problems
+from gatepost.client.protocol import (
+    RETRY_STATUSES,
+    SILENCE_TIMEOUT,
+    HttpCall,
+    build_call,
+    get_resume_position,
+    list_pages,
+    parse_retry_after,
+    read_answer,
+)
+from gatepost.errors import Invalid, Unavailable
+from gatepost.retry import Backoff
+
+R = TypeVar("R")
+V = TypeVar("V")
+
+_BACKOFF: Final = Backoff(0.05, cap=2.0)
+_MAX_LINE_LENGTH: Final = 32 * 1024 * 1024
+
+
+class SyncClient:
+    """
+    Sends requests to a gateway, one at a time.
+
+        with SyncClient("http://127.0.0.1:4283", key="sk_...") as client:
+            client.send(PushEvent(to="analyst", content="The build is red"))
+
+    An error of the gateway is raised as the same error here. Requests are tried again for `retry_time` seconds, and are
+    done once all the same. Before each connection, `check` may raise Unavailable: then nothing is sent.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        public_key: str | None = None,
+        token: str | None = None,
+        retry_time: float = 30.0,
+        timeout: float = 30.0,
+        check: Callable[[], None] | None = None,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Invalid(f"{url!r} is not the URL of a gateway", hint="write it as http://127.0.0.1:4283")
+        self._parts = parts
+        self._headers = {"x-secret-key": key} if key else {}
+        if public_key and token:
+            self._headers |= {"x-public-key": public_key, "authorization": f"Bearer {token}"}
+        self._retry_time = retry_time
+        self._timeout = timeout
+        self._check = check
+        self._connection: http.client.HTTPConnection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def send(self, request: Request[R], *, key: str | None = None) -> R:
+        """Return the answer to a request; `key` makes it the same as an earlier one."""
+        call = build_call(request, key)
+        end, attempt = time.monotonic() + self._retry_time, 0
+        while True:
+            pause = _BACKOFF.delay(attempt)
+            try:
+                status, headers, body = self._exchange(call)
+            except (_NotSent, OSError, http.client.HTTPException) as failure:
+                self.close()
+                is_unsent = isinstance(failure, _NotSent)
+                cause = failure.cause if isinstance(failure, _NotSent) else failure
+                if not (call.is_repeatable or is_unsent) or time.monotonic() + pause > end:
+                    raise problems.lost(cause) from cause
+            else:
+                pause = max(pause, parse_retry_after(headers.get("retry-after", "")))
+                is_final = not call.is_repeatable or status not in RETRY_STATUSES
+                if is_final or time.monotonic() + pause > end:
+                    return read_answer(request, status, body)
+            attempt += 1
+            time.sleep(pause)
+
+    def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> Iterator[V]:
+        """Return the items of a list, or the first of them, page by page."""
+        return list_pages(self.send, request, limit)
+
+    def stream(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
+        """
+        Return the events of a stream, for ever, each once: after a lost connection it goes on where it was.
+        `on_connect` is called when the stream begins, and whenever it goes on.
+        """
+        after = request.after
+        end, attempt = time.monotonic() + self._retry_time, 0
+        while True:
+            error: Exception | None = None
+            try:
+                for event in self._read_events(msgspec.structs.replace(request, after=after)):
+                    end, attempt = time.monotonic() + self._retry_time, 0
+                    after = event.id if isinstance(event.id, str) else after
+                    if event.event == "ended":
+                        after = get_resume_position(event)
+                        break
+                    if event.event == "connected":
+                        if on_connect is not None:
+                            on_connect()
+                        continue
+                    yield event
+            except (OSError, http.client.HTTPException, Unavailable) as failure:
+                error = failure
+            pause = _BACKOFF.delay(attempt)
+            if time.monotonic() + pause > end:
+                raise problems.lost(error) from error
+            attempt += 1
+            time.sleep(pause)
+
+    def _read_events(self, request: Stream[Any]) -> Iterator[StreamedView]:
+        call = build_call(request)
+        connection = self._connect(SILENCE_TIMEOUT)
+        try:
+            connection.request(call.method, call.target, headers={**self._headers, "accept": "text/event-stream"})
+            response = connection.getresponse()
+            if response.status != 200:
+                read_answer(request, response.status, response.read())
+            fields: dict[str, str] = {}
+            while line := response.readline(_MAX_LINE_LENGTH):
+                text = line.rstrip(b"\r\n").decode()
+                if not text and "event" in fields:
+                    yield StreamedView(
+                        event=fields["event"], data=fields.get("data", ""), id=fields.get("id", msgspec.UNSET)
+                    )
+                    fields = {}
+                elif text and not text.startswith(":"):
+                    name, _, value = text.partition(": ")
+                    fields[name] = value
+        finally:
+            connection.close()
+
+    def _exchange(self, call: HttpCall) -> tuple[int, http.client.HTTPMessage, bytes]:
+        if self._connection is None or not call.is_repeatable:
+            self.close()
+            try:
+                self._connection = self._connect(self._timeout)
+            except (OSError, Unavailable) as error:
+                raise _NotSent(error) from error
+        self._connection.request(call.method, call.target, call.body, {**self._headers, **call.headers})
+        response = self._connection.getresponse()
+        body = response.read()
+        if response.will_close:
+            self.close()
+        return response.status, response.headers, body
+
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+        if self._check is not None:
+            self._check()
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._parts.scheme == "https":
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                host, port, timeout=timeout, context=ssl.create_default_context()
+            )
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=timeout)
+        connection.connect()
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+
+class _NotSent(Exception):
+    """There was no connection, so the gateway has seen nothing of a request."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
