@@ -165,12 +165,12 @@ def opened(configuration: Configuration | None = None) -> Iterator[Here]:
         if (far := _reached(configuration, stack)) is not None:
             yield Here(configuration, far=far)
         else:
-            bell = _bell(configuration)
+            bell = build_signal_sink(configuration)
             store = stack.enter_context(app.prepare_store(configuration, signal_sink=bell, report=output.talk))
             yield Here(configuration, store=store, bell=bell)
 
 
-def _bell(configuration: Configuration) -> SignalSink:
+def build_signal_sink(configuration: Configuration) -> SignalSink:
     """
     Doorbells need no connection, so a command of a moment can ring them; whoever hears by other ways, looks. Guests of
     this machine find what is for them in their spools, but for the one in whose session this command was given.

@@ -2,15 +2,14 @@
 
 from typing import Annotated
 
-from gatepost.actions import keys as verbs
-from gatepost.cli import here, output, words
+import msgspec
+
+from gatepost.api.keys import CreateKey, KeyView, ListKeys, RevokeKey
+from gatepost.cli import output, words
+from gatepost.cli.connect import connect
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, flag, option
-from gatepost.core import wire
-from gatepost.core.key import Key, KeyKind
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import Invalid
-from gatepost.runtime import admin_key
 
 app = Noun(help="Keys: who may come in by HTTP, and as whom.")
 
@@ -32,18 +31,12 @@ def create(
       gatepost key create --agent analyst --name laptop
       gatepost key create --trigger analyst --name jira
     """
-    one, other = words.given(agent, "--agent"), words.given(trigger, "--trigger", "which")
-    if sum((one is not None, other is not None, public)) > 1:
+    agent, trigger = words.given(agent, "--agent"), words.given(trigger, "--trigger", "which")
+    if sum((agent is not None, trigger is not None, public)) > 1:
         raise Invalid("give only one of --agent, --trigger and --public")
-    with here.opened() as place:
-        if place.far is not None:
-            made = place.far.ask(lambda far: far.create_key(agent=one, trigger=other, public=public, name=name))
-            key, secret = made.key, made.secret
-        else:
-            kind: KeyKind = "agent" if one else "trigger" if other else "public" if public else "admin"
-            secret = admin_key.generate_secret(public=public)
-            key = place.near.call(verbs.create, kind=kind, secret=secret, entity=one or other, name=name)
-    output.done(wire.write_key(key) | {"key": secret}, secret, f"{_scope(key)}; it is not shown again", json=json)
+    with connect() as connection:
+        key = connection.send(CreateKey(agent=agent, trigger=trigger, public=public, name=name))
+    output.done(msgspec.to_builtins(key), key.key, f"{_describe_scope(key)}; it is not shown again", json=json)
 
 
 @app.verb("list")
@@ -54,11 +47,11 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     Example:
       gatepost key list
     """
-    most = words.number(limit, "--limit", most=100_000)
-    with here.opened() as place:
-        found = place.all(verbs.page, lambda far: far.keys, limit=most + 1)
+    count = words.number(limit, "--limit", most=100_000)
+    with connect() as connection:
+        keys = connection.list_all(ListKeys(), count + 1)
     headings = ["PREFIX", "ID", "MADE", "STATE", "FOR", "NAME"]
-    output.listing(found, most, headings, _row, wire.write_key, otherwise="there is no key", json=json)
+    output.listing(keys, count, headings, _build_row, msgspec.to_builtins, otherwise="there is no key", json=json)
 
 
 @app.verb("revoke")
@@ -72,12 +65,12 @@ def revoke(
     Example:
       gatepost key revoke sk_Zm9vYmFy
     """
-    with here.opened() as place:
-        gone = place.call(verbs.revoke, lambda far: far.revoke_key, key)
-    output.done(wire.write_key(gone), gone.prefix, "revoked", json=json)
+    with connect() as connection:
+        revoked_key = connection.send(RevokeKey(id=key))
+    output.done(msgspec.to_builtins(revoked_key), revoked_key.prefix, "revoked", json=json)
 
 
-def _scope(key: Key) -> str:
+def _describe_scope(key: KeyView) -> str:
     match key.kind:
         case "admin":
             return "the administrator's"
@@ -89,6 +82,6 @@ def _scope(key: Key) -> str:
             return "public"
 
 
-def _row(key: Key) -> list[str]:
-    state = "good" if key.revoked_at is None else f"revoked {format_rfc3339(key.revoked_at)[:10]}"
-    return [key.prefix, key.id, format_rfc3339(key.created_at)[:10], state, _scope(key), key.name]
+def _build_row(key: KeyView) -> list[str]:
+    state = "good" if key.revoked_at is None else f"revoked {key.revoked_at[:10]}"
+    return [key.prefix, key.id, key.created_at[:10], state, _describe_scope(key), key.name]

@@ -1,0 +1,86 @@
+"""
+How a command reaches Gatepost: one path, arguments -> request -> client -> output.
+
+With a gateway in this home the client sends requests to it over HTTP; without one it works on the store that is set.
+Both answer alike (`tests/scenario/test_clients_agree.py`), so a command does not know which it is.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from gatepost import app, settings
+from gatepost.api.operation import Page, Request, Stream, StreamedView
+from gatepost.cli import here, output
+from gatepost.client.local import LocalClient
+from gatepost.errors import Unauthorized, Unavailable
+from gatepost.runtime import admin_key
+from gatepost.settings import Configuration
+
+R = TypeVar("R")
+V = TypeVar("V")
+
+#: seconds in which a gateway that is just restarting is back
+_RETRY_TIME = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A client, and the settings under which the command runs."""
+
+    configuration: Configuration
+    client: Any
+
+    def send(self, request: Request[R]) -> R:
+        """Return the answer to a request."""
+        answer: R = self.client.send(request)
+        return answer
+
+    def list_all(self, request: Request[Page[V]], limit: int) -> list[V]:
+        """Return the first items of a list."""
+        return list(self.client.list_all(request, limit=limit))
+
+    def stream(self, request: Stream[Any], on_connect: Callable[[], None]) -> Iterator[StreamedView]:
+        """Return the events of a stream, for ever; `on_connect` is called once, when nothing is missed any more."""
+        callbacks = [on_connect]
+        events: Iterator[StreamedView] = self.client.stream(
+            request, on_connect=lambda: callbacks.pop()() if callbacks else None
+        )
+        return events
+
+
+@contextmanager
+def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
+    """Connect to the gateway that runs in this home, or open the store that is set, and create it if there is none."""
+    configuration = configuration or settings.load()
+    url = here.gateway(configuration)
+    if url is None:
+        sink = here.build_signal_sink(configuration)
+        with app.prepare_store(configuration, signal_sink=sink, report=output.talk) as store:
+            yield Connection(configuration, LocalClient(store))
+        return
+    from gatepost.client.sync import SyncClient  # a command without a gateway does without
+
+    home = configuration.home
+    client = SyncClient(
+        url,
+        key=admin_key.read_admin_key(home),
+        retry_time=_RETRY_TIME,
+        check=partial(_check_gateway, configuration, url),
+    )
+    try:
+        with client:
+            yield Connection(configuration, client)
+    except Unauthorized:
+        raise Unauthorized(
+            f"the gateway at {url} does not know the key in {str(home / admin_key.ADMIN_KEY)!r}",
+            hint=f"if the key was revoked, {admin_key.RENEW_HINT}; else `gatepost up` makes this one good",
+        ) from None
+
+
+def _check_gateway(configuration: Configuration, url: str) -> None:
+    """Send the key only to the gateway of this home."""
+    if here.gateway(configuration) != url:
+        raise Unavailable(f"no gateway is at {url} any more")
