@@ -18,6 +18,7 @@ An agent is a function, or a model with instructions; both run in this process w
 ordinary one: a gateway and the command line may use it at the same time.
 """
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -29,18 +30,21 @@ from gatepost import app
 from gatepost.actions import agents, directory, inbox, spaces
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
+from gatepost.api.operation import Request
 from gatepost.core import agent_config
 from gatepost.core.agent import CODE, DEMO, AgentConfig, ModelChoice
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Item, Push, PushResult, get_trust
 from gatepost.core.space import Message
 from gatepost.errors import Conflict, Invalid, UnknownAddress
+from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Store
 from gatepost.runtime.function_agent import AgentFunction
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 _SOURCE: Final = "python"
 
@@ -180,6 +184,10 @@ class Gatepost:
     async def inbox(self, name: str) -> list[Item]:
         """Return the first items of an inbox (100 at most), in order of arrival."""
         return await self._store.read(inbox.page, name)
+
+    async def send(self, request: Request[R]) -> R:
+        """Return the answer to any request, such as `AddGate(...)`, as the administrator."""
+        return await asyncio.to_thread(LocalExecutor(self._store).send, request)
 
     async def until_idle(self) -> None:
         """Wait until no agent of this process thinks, and none has anything to think about."""

@@ -7,9 +7,11 @@ import pytest
 
 from gatepost import Gatepost, Posted
 from gatepost.actions import spaces
+from gatepost.api.gates import AddGate, ResolveGate
+from gatepost.api.spaces import ShowSpace
 from gatepost.app import open_store
 from gatepost.core.event import EventType, ItemState
-from gatepost.errors import GatepostError
+from gatepost.errors import GatepostError, NotFound
 from tests.servers import wait_until
 
 
@@ -99,3 +101,13 @@ async def test_a_space_may_be_called_anything(tmp_path: object) -> None:
         await space.say("hello", by="husam")
         assert (await app.space("Project Alpha")).id == space.id == "project-alpha"
         assert await (await app.space("project-alpha")).transcript() == "husam: hello"
+
+
+async def test_every_request_can_be_sent_in_process(tmp_path: object) -> None:
+    app = Gatepost(f"sqlite:///{tmp_path}/office.db")
+    async with app:
+        await app.person("husam")
+        gate = await app.send(AddGate(name="Sign-off", owner="husam", within="2h"))
+        assert (await app.send(ResolveGate(id=gate.id, reason="CI is green"))).status == "resolved"
+        with pytest.raises(NotFound):
+            await app.send(ShowSpace(id="nowhere"))

@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-import msgspec
 import pytest
 
 from gatepost.actions import inbox, push
@@ -15,7 +14,7 @@ from gatepost.api.inbox import ClaimBatch, ListInbox
 from gatepost.api.keys import CreateKey, ListKeys
 from gatepost.api.operation import Request
 from gatepost.api.push import PushEvent
-from gatepost.api.spaces import MessageView, PostMessage, ReadMessages, ShowSpace, WatchSpace
+from gatepost.api.spaces import PostMessage, ReadMessages, ShowSpace, WatchSpace
 from gatepost.client import Client, SyncClient
 from gatepost.core.event import Push
 from gatepost.errors import Invalid, NotFound, Unauthorized, Unavailable
@@ -137,8 +136,7 @@ async def test_a_stream_goes_on_where_it_was(gateway_thread: GatewayThread, prox
 
         def watch() -> list[str]:
             contents = []
-            for event in client.stream(WatchSpace(id="q4-report"), on_connect=lambda: post(str(len(connections)))):
-                message = msgspec.json.decode(event.data, type=MessageView)
+            for message in client.stream(WatchSpace(id="q4-report"), on_connect=lambda: post(str(len(connections)))):
                 contents.append(message.content)
                 if len(contents) == 3:
                     return contents

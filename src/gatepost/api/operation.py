@@ -174,6 +174,8 @@ class Operation:
     requires_body: bool = False
     #: False if the body may have any media type
     checks_media: bool = True
+    #: of a stream: the events that carry its model; None if it has events of several kinds
+    event: str | None = None
     #: of an answer that is not JSON, or not always
     responses: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None

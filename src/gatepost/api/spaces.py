@@ -229,7 +229,7 @@ class MarkRead(Request[MemberView]):
     name: Annotated[str | None, describe("the member; the caller itself, where that can be nobody else")] = None
 
 
-@stream("GET /api/spaces/{id}/stream", access=ActAs("member"), errors=(NotFound,))
+@stream("GET /api/spaces/{id}/stream", access=ActAs("member"), errors=(NotFound,), event="space.message")
 class WatchSpace(Stream[MessageView]):
     """Watch messages as they are posted. Resumes from Last-Event-ID, which is a message's number."""
 

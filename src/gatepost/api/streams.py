@@ -5,14 +5,15 @@ from typing import Annotated
 from msgspec import Meta
 
 from gatepost.api.access import Anybody, Owner
+from gatepost.api.events import ItemView
 from gatepost.api.operation import Stream, StreamedView, stream
 from gatepost.errors import NotFound
 
 Names = Annotated[tuple[str, ...], Meta(max_length=100)]
 
 
-@stream("GET /api/inbox/{name}/stream", access=Owner("name"), errors=(NotFound,))
-class WatchInbox(Stream[StreamedView]):
+@stream("GET /api/inbox/{name}/stream", access=Owner("name"), errors=(NotFound,), event="inbox.item")
+class WatchInbox(Stream[ItemView]):
     """Watch new items as they come. Resumes from Last-Event-ID."""
 
     name: str

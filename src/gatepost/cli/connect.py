@@ -45,7 +45,7 @@ class Connection:
     def stream(self, request: Stream[Any], on_connect: Callable[[], None]) -> Iterator[StreamedView]:
         """Return the events of a stream, for ever; `on_connect` is called once, when nothing is missed any more."""
         callbacks = [on_connect]
-        events: Iterator[StreamedView] = self.client.stream(
+        events: Iterator[StreamedView] = self.client.events(
             request, on_connect=lambda: callbacks.pop()() if callbacks else None
         )
         return events

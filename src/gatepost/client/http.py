@@ -21,6 +21,7 @@ from gatepost.client.protocol import (
     SILENCE_TIMEOUT,
     build_call,
     convert_cursor,
+    decode_event,
     get_resume_position,
     parse_retry_after,
     read_answer,
@@ -72,7 +73,15 @@ class RequestSender:
                 return
             changes["after"] = convert_cursor(request, page.next)
 
-    async def stream(
+    async def stream(self, request: Stream[R], *, on_connect: Callable[[], None] | None = None) -> AsyncGenerator[R]:
+        """Return the models of a stream, for ever: messages of a space, items of an inbox, or else its events."""
+        async with aclosing(self.events(request, on_connect=on_connect)) as events:
+            async for event in events:
+                model = decode_event(request, event)
+                if model is not None:
+                    yield model
+
+    async def events(
         self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None
     ) -> AsyncGenerator[StreamedView]:
         """

@@ -17,7 +17,7 @@ from gatepost.api.events import ItemView
 from gatepost.api.operation import Page, Request, Stream, StreamedView
 from gatepost.api.spaces import MessageView, WatchSpace
 from gatepost.api.streams import WatchInbox
-from gatepost.client.protocol import list_pages
+from gatepost.client.protocol import decode_event, list_pages
 from gatepost.errors import Unavailable
 from gatepost.handlers.executor import LocalExecutor, find_names
 from gatepost.ports import Store
@@ -46,7 +46,14 @@ class LocalClient:
         """Return the items of a list, or the first of them, page by page."""
         return list_pages(self.send, request, limit)
 
-    def stream(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
+    def stream(self, request: Stream[R], *, on_connect: Callable[[], None] | None = None) -> Iterator[R]:
+        """Return the models of a stream, for ever: messages of a space, items of an inbox, or else its events."""
+        for event in self.events(request, on_connect=on_connect):
+            model = decode_event(request, event)
+            if model is not None:
+                yield model
+
+    def events(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
         """Return the events of a stream, for ever; `on_connect` is called before the first."""
         request.operation.access.admit(self._caller)
         bound = self._store.query(find_names, request.operation.access.bind(request, self._caller), self._caller)

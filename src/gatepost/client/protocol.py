@@ -8,12 +8,12 @@ only if it never reached the gateway.
 
 import secrets
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from gatepost.api.encoding import decode_answer, encode_request
-from gatepost.api.operation import Kind, Page, Repetition, Request, StreamedView
+from gatepost.api.operation import Kind, Page, Repetition, Request, Stream, StreamedView
 from gatepost.client import problems
 from gatepost.errors import Invalid, Refused, Unavailable
 
@@ -87,6 +87,14 @@ def list_pages(
 def convert_cursor(request: Request[Any], text: str) -> int | str:
     """Return the cursor of a page as the request wants it: some are numbers."""
     return text if isinstance(getattr(request, "after", None), str | None) else int(text)
+
+
+def decode_event(request: Stream[R], event: StreamedView) -> R | None:
+    """Return the model of an event, or None if this stream has models and the event is another one."""
+    operation = request.operation
+    if operation.event is None:
+        return cast("R", event)
+    return cast("R", msgspec.json.decode(event.data, type=operation.answer)) if event.event == operation.event else None
 
 
 def get_resume_position(event: StreamedView) -> str:

@@ -23,6 +23,7 @@ from gatepost.client.protocol import (
     SILENCE_TIMEOUT,
     HttpCall,
     build_call,
+    decode_event,
     get_resume_position,
     list_pages,
     parse_retry_after,
@@ -111,7 +112,14 @@ class SyncClient:
         """Return the items of a list, or the first of them, page by page."""
         return list_pages(self.send, request, limit)
 
-    def stream(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
+    def stream(self, request: Stream[R], *, on_connect: Callable[[], None] | None = None) -> Iterator[R]:
+        """Return the models of a stream, for ever: messages of a space, items of an inbox, or else its events."""
+        for event in self.events(request, on_connect=on_connect):
+            model = decode_event(request, event)
+            if model is not None:
+                yield model
+
+    def events(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
         """
         Return the events of a stream, for ever, each once: after a lost connection it goes on where it was.
         `on_connect` is called when the stream begins, and whenever it goes on.
