@@ -2,19 +2,18 @@
 
 import secrets
 from base64 import b64encode
-from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from gatepost.actions import triggers as verbs
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.cli import here, output, words
+from gatepost.api.triggers import AddTrigger, ChangeTrigger, DeleteTrigger, ListTriggers, ShowTrigger, TriggerView
+from gatepost.cli import output, words
+from gatepost.cli.connect import connect
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, option
-from gatepost.core import render, webhook, wire
-from gatepost.core.times import format_rfc3339
-from gatepost.core.trigger import Trigger
+from gatepost.core import render
+from gatepost.core.trigger import check_name
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Invalid
 
@@ -22,8 +21,7 @@ app = Noun(help="Triggers: webhooks, by which other services tell agents somethi
 
 Name = Annotated[str, argument("NAME", "The name of a trigger.")]
 
-#: bytes of a secret
-_STRENGTH = 24
+_SECRET_BYTES = 24
 
 
 @app.verb("add")
@@ -50,27 +48,26 @@ def add(
       gatepost trigger add jira --to analyst --prompt "Triage this"
       gatepost trigger add github-main --to team:web --scheme github --secret @secret.txt
     """
-    by = Scheme.parse(scheme)
-    made = _made(by) if secret is None else None
-    wish = TriggerSpec(
+    parsed_scheme = Scheme.parse(scheme)
+    new_secret = _generate_secret(parsed_scheme) if secret is None else None
+    request = AddTrigger(
         name=name,
-        scheme=by,
-        secret=made or words.secret(secret or ""),
+        scheme=parsed_scheme,
+        secret=new_secret or words.secret(secret or ""),
         target=to,
         prompt=prompt,
         owner=words.given(owner, "--owner"),
     )
-    webhook.prepare_secret(wish.scheme, wish.secret)
-    with here.opened() as place:
-        added = place.do(lambda near: near.call(verbs.add, wish), lambda far: far.add_trigger(**asdict(wish)))
+    with connect() as connection:
+        trigger = connection.send(request)
     if json:
-        output.document(wire.write_trigger(added) | {"path": _path(added)} | ({"secret": made} if made else {}))
+        output.document(_build_document(trigger) | ({"secret": new_secret} if new_secret else {}))
         return
-    output.line_out(_path(added))
-    if made:
-        output.line_out(made)
+    output.line_out(_build_path(trigger))
+    if new_secret:
+        output.line_out(new_secret)
         output.talk("the second line is the secret, which is not shown again")
-    output.talk(added.scheme.instructions)
+    output.talk(trigger.scheme.instructions)
 
 
 @app.verb("list")
@@ -81,11 +78,13 @@ def list_(limit: Limit = "100", json: Json = False) -> None:
     Example:
       gatepost trigger list
     """
-    most = words.number(limit, "--limit", most=100_000)
-    with here.opened() as place:
-        found = place.all(verbs.page, lambda far: far.triggers, limit=most + 1)
+    count = words.number(limit, "--limit", most=100_000)
+    with connect() as connection:
+        triggers = connection.list_all(ListTriggers(), count + 1)
     headings = ["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"]
-    output.listing(found, most, headings, _row, wire.write_trigger, otherwise="there is no trigger", json=json)
+    output.listing(
+        triggers, count, headings, _build_row, msgspec.to_builtins, otherwise="there is no trigger", json=json
+    )
 
 
 @app.verb("show")
@@ -96,21 +95,21 @@ def show(name: Name, json: Json = False) -> None:
     Example:
       gatepost trigger show github-main
     """
-    with here.opened() as place:
-        found = place.look(verbs.show, lambda far: far.show_trigger, name)
+    with connect() as connection:
+        trigger = connection.send(ShowTrigger(name=check_name(name)))
     if json:
-        output.document(wire.write_trigger(found) | {"path": _path(found)})
+        output.document(_build_document(trigger))
         return
     output.facts(
-        ("trigger", found.name),
-        ("state", _state(found)),
-        ("path", _path(found)),
-        ("scheme", found.scheme),
-        ("proof", found.scheme.instructions),
-        ("to", found.target),
-        ("prompt", found.prompt),
-        ("owner", found.owner),
-        ("since", format_rfc3339(found.created_at)),
+        ("trigger", trigger.name),
+        ("state", _get_state(trigger)),
+        ("path", _build_path(trigger)),
+        ("scheme", trigger.scheme),
+        ("proof", trigger.scheme.instructions),
+        ("to", trigger.target),
+        ("prompt", trigger.prompt),
+        ("owner", trigger.owner),
+        ("since", trigger.created_at),
     )
 
 
@@ -122,7 +121,7 @@ def enable(name: Name, json: Json = False) -> None:
     Example:
       gatepost trigger enable github-main
     """
-    _activate(name, active=True, json=json)
+    _set_active(name, active=True, json=json)
 
 
 @app.verb("disable")
@@ -133,7 +132,7 @@ def disable(name: Name, json: Json = False) -> None:
     Example:
       gatepost trigger disable github-main
     """
-    _activate(name, active=False, json=json)
+    _set_active(name, active=False, json=json)
 
 
 @app.verb("delete")
@@ -144,33 +143,37 @@ def delete(name: Name, json: Json = False) -> None:
     Example:
       gatepost trigger delete github-main
     """
-    with here.opened() as place:
-        place.call(verbs.delete, lambda far: far.delete_trigger, name)
+    with connect() as connection:
+        connection.send(DeleteTrigger(name=check_name(name)))
     output.done({"name": name, "deleted": True}, name, "deleted", json=json)
 
 
-def _activate(name: str, *, active: bool, json: bool) -> None:
-    with here.opened() as place:
-        changed = place.call(verbs.set_active, lambda far: far.activate_trigger, name, active)
-    output.done(wire.write_trigger(changed), changed.name, _state(changed), json=json)
+def _set_active(name: str, *, active: bool, json: bool) -> None:
+    with connect() as connection:
+        trigger = connection.send(ChangeTrigger(name=check_name(name), active=active))
+    output.done(msgspec.to_builtins(trigger), trigger.name, _get_state(trigger), json=json)
 
 
-def _made(scheme: Scheme) -> str:
+def _generate_secret(scheme: Scheme) -> str:
     if scheme in (Scheme.SLACK, Scheme.STRIPE):
         raise Invalid(f"{scheme.value} gives you the secret", hint="give it with --secret @FILE")
     if scheme is Scheme.STANDARD:
-        return "whsec_" + b64encode(secrets.token_bytes(_STRENGTH)).decode()
-    return secrets.token_urlsafe(_STRENGTH)
+        return "whsec_" + b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+    return secrets.token_urlsafe(_SECRET_BYTES)
 
 
-def _row(trigger: Trigger) -> list[str]:
+def _build_document(trigger: TriggerView) -> dict[str, Any]:
+    return {**msgspec.to_builtins(trigger), "path": _build_path(trigger)}
+
+
+def _build_row(trigger: TriggerView) -> list[str]:
     prompt = render.quote(trigger.prompt) if trigger.prompt else ""
-    return [trigger.name, _state(trigger), trigger.scheme.value, trigger.target, prompt]
+    return [trigger.name, _get_state(trigger), trigger.scheme.value, trigger.target, prompt]
 
 
-def _state(trigger: Trigger) -> str:
+def _get_state(trigger: TriggerView) -> str:
     return "open" if trigger.active else "closed"
 
 
-def _path(trigger: Trigger) -> str:
+def _build_path(trigger: TriggerView) -> str:
     return f"/hooks/{trigger.name}"
