@@ -6,8 +6,10 @@ from typing import Annotated, Any, Final, cast
 
 from gatepost import app as wiring
 from gatepost.actions import agents as verbs
-from gatepost.actions import directory
+from gatepost.actions import directory, maintenance
 from gatepost.actions.directory import EntityChanges, EntitySpec
+from gatepost.api.entities import EntityView
+from gatepost.api.inbox import AccountView
 from gatepost.cli import entities, here, output, residents, words
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
 from gatepost.cli.here import Json, Limit
@@ -75,7 +77,7 @@ def add(
                 lambda far: far.settle(config=configured, **told),
             )
         else:
-            entities.register(place, newcomer)
+            place.do(lambda near: near.call(directory.register, newcomer), lambda far: far.register(**asdict(newcomer)))
         entity, resident = _found(place, newcomer.name)
     said = f"; it lives here, and thinks with {resident.config.model.name}" if resident else ""
     _done(entity, resident, f"registered {entity.name!r}{said}", json=json)
@@ -106,12 +108,17 @@ def show(name: Name, json: Json = False) -> None:
     with here.opened() as place:
         entities.expect(place.entity(name), EntityKind.AGENT)
         entity, resident = _found(place, name)
-        account = entities.account_of(place, entity)
+        account = place.do(
+            lambda near: near.query(maintenance.list_accounts, entity.name)[0], lambda far: far.account(entity.name)
+        )
         now = place.now()
     if json:
         output.document(wire.write_agent(entity, resident) | {"inbox": wire.write_account(account)})
         return
-    output.facts(*entities.facts(entity, account), *(_facts(resident, now) if resident else ()))
+    output.facts(
+        *entities.list_facts(EntityView.of(entity), AccountView.of(account)),
+        *(_facts(resident, now) if resident else ()),
+    )
     if resident and resident.config.instructions:
         output.line_out("instructions")
         output.line_out(output.prose(resident.config.instructions))

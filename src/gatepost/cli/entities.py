@@ -1,19 +1,19 @@
 """What agents and people have in common on the command line."""
 
-from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from gatepost.actions import directory as verbs
-from gatepost.actions import maintenance
-from gatepost.actions.directory import EntitySpec
-from gatepost.cli import here, output, words
-from gatepost.cli.here import Here
+import msgspec
+
+from gatepost.api.entities import EntityView, ListEntities, RetireEntity, ShowEntity
+from gatepost.api.inbox import AccountView
+from gatepost.cli import output, words
+from gatepost.cli.connect import Connection, connect
 from gatepost.cli.plain import argument, flag, option
-from gatepost.core import wire
-from gatepost.core.account import Account
+from gatepost.core.address import check_entity_address
 from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import Refused
+
+E = TypeVar("E", Entity, EntityView)
 
 Name = Annotated[str, argument("NAME", "A name, or an alias.")]
 NewName = Annotated[str, argument("NAME", "Up to 63 lower-case letters, digits, dots, dashes and underscores.")]
@@ -27,36 +27,31 @@ Retired = Annotated[bool, flag("--retired", "Those who are retired, too.")]
 _WORDS = {EntityKind.AGENT: "an agent", EntityKind.HUMAN: "a person", EntityKind.SERVICE: "a service"}
 
 
-def register(place: Here, newcomer: EntitySpec) -> Entity:
-    return place.do(lambda near: near.call(verbs.register, newcomer), lambda far: far.register(**asdict(newcomer)))
-
-
-def account_of(place: Here, entity: Entity) -> Account:
-    return place.do(
-        lambda near: near.query(maintenance.list_accounts, entity.name)[0], lambda far: far.account(entity.name)
-    )
+def find_entity(connection: Connection, name: str, kind: EntityKind) -> EntityView:
+    """Return the entity with a name or an alias; raise Refused if it is of another kind."""
+    return expect(connection.send(ShowEntity(name=check_entity_address(name))), kind)
 
 
 def list_(kind: EntityKind, *, team: str | None, retired: bool, limit: str, json: bool) -> None:
-    most = words.number(limit, "--limit", most=1_000_000)
-    with here.opened() as place:
-        found = place.all(verbs.page, lambda far: far.entities, kind=kind, team=team, retired=retired, limit=most + 1)
+    count = words.number(limit, "--limit", most=1_000_000)
+    with connect() as connection:
+        entities = connection.list_all(ListEntities(kind=kind, team=team, retired=retired), count + 1)
     headings = ["NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES"]
-    nobody = "there is nobody" + (f" in the team {team!r}" if team else "")
-    output.listing(found, most, headings, _row, wire.write_entity, otherwise=nobody, json=json)
+    otherwise = "there is nobody" + (f" in the team {team!r}" if team else "")
+    output.listing(entities, count, headings, _build_row, msgspec.to_builtins, otherwise=otherwise, json=json)
 
 
-def facts(entity: Entity, account: Account) -> list[tuple[str, object]]:
-    """What there is to say of an entity and its inbox."""
+def list_facts(entity: EntityView, account: AccountView) -> list[tuple[str, object]]:
+    """Return the facts to show about an entity and its inbox."""
     return [
         ("name", entity.name),
-        ("display", entity.display),
+        ("display", entity.display_name),
         ("team", entity.team),
         ("role", entity.role),
         ("owner", entity.owner),
         ("aliases", ", ".join(entity.aliases)),
-        ("since", format_rfc3339(entity.created_at)),
-        ("retired", format_rfc3339(entity.retired_at) if entity.retired_at is not None else None),
+        ("since", entity.created_at),
+        ("retired", entity.retired_at),
         ("accepted", account.accepted),
         ("pending", account.pending),
         ("claimed", account.claimed),
@@ -68,30 +63,30 @@ def facts(entity: Entity, account: Account) -> list[tuple[str, object]]:
 
 
 def retire(name: str, kind: EntityKind, *, json: bool) -> None:
-    with here.opened() as place:
-        expect(place.entity(name), kind)
-        entity = place.call(verbs.retire, lambda far: far.retire, name)
+    with connect() as connection:
+        entity = connection.send(RetireEntity(name=find_entity(connection, name, kind).name))
     output.done(
-        wire.write_entity(entity),
+        msgspec.to_builtins(entity),
         entity.name,
         f"retired {entity.name!r}: what is there stays, and nothing more comes",
         json=json,
     )
 
 
-def expect(entity: Entity, kind: EntityKind) -> Entity:
+def expect(entity: E, kind: EntityKind) -> E:
+    """Return the entity; raise Refused if it is of another kind."""
     if entity.kind is not kind:
         raise Refused(f"{entity.name!r} is {_WORDS[entity.kind]}, not {_WORDS[kind]}")
     return entity
 
 
-def _row(entity: Entity) -> list[str]:
+def _build_row(entity: EntityView) -> list[str]:
     return [
         entity.name,
-        entity.display,
+        entity.display_name,
         entity.team or "",
         entity.role or "",
         entity.owner or "",
-        format_rfc3339(entity.created_at)[:10] + (" (retired)" if not entity.is_live else ""),
+        entity.created_at[:10] + (" (retired)" if entity.retired_at is not None else ""),
         ", ".join(entity.aliases),
     ]

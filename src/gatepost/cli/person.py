@@ -1,11 +1,14 @@
 """`gatepost person`."""
 
-from gatepost.actions.directory import EntitySpec
-from gatepost.cli import entities, here, output
+import msgspec
+
+from gatepost.api.entities import RegisterEntity
+from gatepost.api.inbox import ShowAccount
+from gatepost.cli import entities, output
+from gatepost.cli.connect import connect
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun
-from gatepost.core import wire
 from gatepost.core.entity import EntityKind
 
 app = Noun(help="People: what they get waits until they say it is done.")
@@ -27,12 +30,18 @@ def add(
     Example:
       gatepost person add husam --display "Husam"
     """
-    newcomer = EntitySpec(
-        name=name, kind=EntityKind.HUMAN, display=display, team=team, role=role, owner=owner, aliases=alias or ()
+    request = RegisterEntity(
+        name=name,
+        kind=EntityKind.HUMAN,
+        display_name=display,
+        team=team,
+        role=role,
+        owner=owner,
+        aliases=tuple(alias or ()),
     )
-    with here.opened() as place:
-        entity = entities.register(place, newcomer)
-    output.done(wire.write_entity(entity), entity.name, f"registered {entity.name!r}", json=json)
+    with connect() as connection:
+        person = connection.send(request)
+    output.done(msgspec.to_builtins(person), person.name, f"registered {person.name!r}", json=json)
 
 
 @app.verb("list")
@@ -54,13 +63,13 @@ def show(name: Name, json: Json = False) -> None:
     Example:
       gatepost person show husam
     """
-    with here.opened() as place:
-        entity = entities.expect(place.entity(name), EntityKind.HUMAN)
-        account = entities.account_of(place, entity)
+    with connect() as connection:
+        person = entities.find_entity(connection, name, EntityKind.HUMAN)
+        account = connection.send(ShowAccount(name=person.name))
     if json:
-        output.document(wire.write_entity(entity) | {"inbox": wire.write_account(account)})
+        output.document({**msgspec.to_builtins(person), "inbox": msgspec.to_builtins(account)})
         return
-    output.facts(*entities.facts(entity, account))
+    output.facts(*entities.list_facts(person, account))
 
 
 @app.verb("retire")
