@@ -1,32 +1,31 @@
 """`gatepost agent`."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Annotated, Any, Final, cast
+import time
+from typing import Annotated, Any, Final
+
+import msgspec
 
 from gatepost import app as wiring
-from gatepost.actions import agents as verbs
-from gatepost.actions import directory, maintenance
-from gatepost.actions.directory import EntityChanges, EntitySpec
-from gatepost.api.entities import EntityView
-from gatepost.api.inbox import AccountView
+from gatepost.api.agent_config import ConfigView, ModelView
+from gatepost.api.agents import AgentView, ChangeAgent, PauseAgent, RegisterAgent, ResumeAgent, ShowAgent
+from gatepost.api.inbox import ShowAccount
 from gatepost.cli import entities, here, output, residents, words
+from gatepost.cli.connect import connect
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, option
-from gatepost.core import agent_config as rules
-from gatepost.core import wire
-from gatepost.core.agent import ModelChoice, Resident
-from gatepost.core.entity import Entity, EntityKind
+from gatepost.core import agent_config
+from gatepost.core.agent import DEMO, ModelChoice
+from gatepost.core.budget import Budget
+from gatepost.core.entity import EntityKind
 from gatepost.core.signals import Signal
-from gatepost.core.times import format_rfc3339
+from gatepost.core.times import parse_instant
 from gatepost.errors import Invalid
-from gatepost.ports import Reader
 
 app = Noun(help="Agents: programs that have an inbox, and those that live here.")
 
-#: bytes of a configuration, or of instructions
-_LARGEST: Final = 512 * 1024
+#: of a configuration, or of instructions
+_MAX_BYTES: Final = 512 * 1024
 
 Model = Annotated[
     str | None, option("--model", "M", "openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key.")
@@ -65,24 +64,19 @@ def add(
       gatepost agent add support --config support.toml --instructions @support.md
       gatepost agent add quinn --display Quinn --team web --role reviewer --alias bead-42
     """
-    newcomer = EntitySpec(
-        name=name, kind=EntityKind.AGENT, display=display, team=team, role=role, owner=owner, aliases=alias or ()
+    fields = _read_config(model, description, instructions, config)
+    if fields:  # a field that is null gets its default, and makes a resident too
+        fields = {"model": DEMO} | {field: value for field, value in fields.items() if value is not None}
+    request = RegisterAgent(
+        name=name, display_name=display, team=team, role=role, owner=owner, aliases=tuple(alias or ()), **fields
     )
-    configured = _told(model, description, instructions, config)
-    with here.opened() as place:
-        if configured:
-            told = {field: value for field, value in asdict(newcomer).items() if field != "kind"}
-            place.do(
-                lambda near: near.call(verbs.make_resident, newcomer, rules.parse(dict(configured))),
-                lambda far: far.settle(config=configured, **told),
-            )
-        else:
-            place.do(lambda near: near.call(directory.register, newcomer), lambda far: far.register(**asdict(newcomer)))
-        entity, resident = _found(place, newcomer.name)
-    said = f"; it lives here, and thinks with {resident.config.model.name}" if resident else ""
-    _done(entity, resident, f"registered {entity.name!r}{said}", json=json)
-    if resident:
-        _look_for_key(resident.config.model)
+    with connect() as connection:
+        agent = connection.send(request)
+    choice = _parse_model(agent.config.model) if agent.config else None
+    suffix = f"; it lives here, and thinks with {choice.name}" if choice else ""
+    _print_agent(agent, f"registered {agent.name!r}{suffix}", json=json)
+    if choice:
+        _warn_of_missing_key(choice)
 
 
 @app.verb("list")
@@ -105,23 +99,18 @@ def show(name: Name, json: Json = False) -> None:
       gatepost agent show analyst
       gatepost agent show analyst --json
     """
-    with here.opened() as place:
-        entities.expect(place.entity(name), EntityKind.AGENT)
-        entity, resident = _found(place, name)
-        account = place.do(
-            lambda near: near.query(maintenance.list_accounts, entity.name)[0], lambda far: far.account(entity.name)
-        )
-        now = place.now()
+    with connect() as connection:
+        entities.find_entity(connection, name, EntityKind.AGENT)
+        agent = connection.send(ShowAgent(name=name))
+        account = connection.send(ShowAccount(name=agent.name))
     if json:
-        output.document(wire.write_agent(entity, resident) | {"inbox": wire.write_account(account)})
+        output.document({**msgspec.to_builtins(agent), "inbox": msgspec.to_builtins(account)})
         return
-    output.facts(
-        *entities.list_facts(EntityView.of(entity), AccountView.of(account)),
-        *(_facts(resident, now) if resident else ()),
-    )
-    if resident and resident.config.instructions:
+    resident_facts = _list_resident_facts(agent, agent.config) if agent.config else ()
+    output.facts(*entities.list_facts(agent, account), *resident_facts)
+    if agent.config and agent.config.instructions:
         output.line_out("instructions")
-        output.line_out(output.prose(resident.config.instructions))
+        output.line_out(output.prose(agent.config.instructions))
 
 
 @app.verb("set")
@@ -148,23 +137,20 @@ def set_(
       gatepost agent set analyst --instructions @analyst.md --team finance
       gatepost agent set analyst --config tools.toml
     """
-    entity_fields = {"displayName": display, "team": team, "role": role, "owner": owner}
-    given = {field: value for field, value in entity_fields.items() if value is not None}
-    fields = _told(model, description, instructions, config) | given
+    entity_fields = {"display_name": display, "team": team, "role": role, "owner": owner}
+    fields = _read_config(model, description, instructions, config)
+    fields |= {field: value for field, value in entity_fields.items() if value is not None}
     if not fields:
         raise Invalid(
             "nothing is to be changed", hint="give --model, --instructions, --config or --display, --team ..."
         )
-    with here.opened() as place:
-        entities.expect(place.entity(name), EntityKind.AGENT)
-        place.do(
-            lambda near: near.call(verbs.update, name, *_apart(fields)), lambda far: far.change_agent(name, fields)
-        )
-        entity, resident = _found(place, name)
-    said = f"; its configuration is number {resident.version}" if resident else ""
-    _done(entity, resident, f"changed {entity.name!r}{said}", json=json)
-    if resident and "model" in fields:
-        _look_for_key(resident.config.model)
+    with connect() as connection:
+        entities.find_entity(connection, name, EntityKind.AGENT)
+        agent = connection.send(ChangeAgent(name=name, **fields))
+    suffix = f"; its configuration is number {agent.version}" if agent.resident else ""
+    _print_agent(agent, f"changed {agent.name!r}{suffix}", json=json)
+    if agent.config and "model" in fields:
+        _warn_of_missing_key(_parse_model(agent.config.model))
 
 
 @app.verb("pause")
@@ -175,11 +161,10 @@ def pause(name: Name, json: Json = False) -> None:
     Example:
       gatepost agent pause analyst
     """
-    with here.opened() as place:
-        entities.expect(place.entity(name), EntityKind.AGENT)
-        place.call(verbs.pause, lambda far: far.pause, name)
-        entity, resident = _found(place, name)
-    _done(entity, resident, f"paused {entity.name!r}: its inbox fills, and it begins nothing", json=json)
+    with connect() as connection:
+        entities.find_entity(connection, name, EntityKind.AGENT)
+        agent = connection.send(PauseAgent(name=name))
+    _print_agent(agent, f"paused {agent.name!r}: its inbox fills, and it begins nothing", json=json)
 
 
 @app.verb("resume")
@@ -190,11 +175,10 @@ def resume(name: Name, json: Json = False) -> None:
     Example:
       gatepost agent resume analyst
     """
-    with here.opened() as place:
-        entities.expect(place.entity(name), EntityKind.AGENT)
-        place.call(verbs.resume, lambda far: far.resume, name)
-        entity, resident = _found(place, name)
-    _done(entity, resident, f"{entity.name!r} goes on", json=json)
+    with connect() as connection:
+        entities.find_entity(connection, name, EntityKind.AGENT)
+        agent = connection.send(ResumeAgent(name=name))
+    _print_agent(agent, f"{agent.name!r} goes on", json=json)
 
 
 app.verb("runs")(residents.list_runs)
@@ -232,70 +216,61 @@ def wake(name: Name, json: Json = False) -> None:
     )
 
 
-def _told(model: str | None, description: str | None, instructions: str | None, file: str | None) -> dict[str, Any]:
-    """What is said of a configuration: by the file, and over it by the options."""
+def _read_config(
+    model: str | None, description: str | None, instructions: str | None, file: str | None
+) -> dict[str, Any]:
+    """Return the fields of a configuration: those of the file, replaced by those of the options."""
     if file == instructions == "-":
         raise Invalid("stdin can be read only once", hint="name a file for --config or --instructions")
-    document = words.document(file, _LARGEST) if file is not None else {}
+    document = words.document(file, _MAX_BYTES) if file is not None else {}
     if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
         document = document["config"]
-    given = {
+    options = {
         "model": words.given(model, "--model", "which"),
         "description": description,
-        "instructions": words.told(instructions, _LARGEST) if instructions is not None else None,
+        "instructions": words.told(instructions, _MAX_BYTES) if instructions is not None else None,
     }
-    config = document | {field: value for field, value in given.items() if value is not None}
-    rules.parse(config, is_masked=True)  # the same words for what is wrong with it, whoever would find it
+    config = document | {field: value for field, value in options.items() if value is not None}
+    agent_config.parse(config, is_masked=True)  # a request has no place for unknown fields
     return config
 
 
-def _found(place: here.Here, name: str) -> tuple[Entity, Resident | None]:
-    """An agent and, if it lives here, what it is told to be."""
-    return place.look(_agent, lambda far: far.agent, name)
+def _print_agent(agent: AgentView, message: str, *, json: bool) -> None:
+    output.done(msgspec.to_builtins(agent), agent.name, message, json=json)
 
 
-def _agent(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
-    found = verbs.require_agent(directory.show(tx, name))
-    return found, verbs.show(tx, found.name)
+def _parse_model(model: ModelView) -> ModelChoice:
+    return agent_config.parse({"model": msgspec.to_builtins(model)}).model
 
 
-def _apart(fields: Mapping[str, Any]) -> tuple[EntityChanges, dict[str, Any]]:
-    """What is to be changed of an agent and of its configuration, from the fields of HTTP."""
-    known = {"displayName": "display", "team": "team", "role": "role", "owner": "owner"}
-    changes = cast("EntityChanges", {known[field]: value for field, value in fields.items() if field in known})
-    return changes, {field: value for field, value in fields.items() if field not in known}
-
-
-def _done(entity: Entity, resident: Resident | None, said: str, *, json: bool) -> None:
-    output.done(wire.write_agent(entity, resident), entity.name, said, json=json)
-
-
-def _look_for_key(model: ModelChoice) -> None:
-    """Say at once what would else be seen when the agent thinks; a gateway may have an environment of its own."""
+def _warn_of_missing_key(model: ModelChoice) -> None:
+    """Say now what would show only when the agent thinks. A gateway may have an environment of its own."""
     if (variable := wiring.find_missing_key(model)) is not None:
         output.talk(f"{variable} is not set: set it where the gateway runs, or the demo stands in for {model.name}")
 
 
-def _facts(resident: Resident, now: int) -> list[tuple[str, object]]:
-    config = resident.config
-    paused = f"paused since {format_rfc3339(resident.paused_at)}" if resident.paused_at is not None else None
-    resting = resident.rest_until is not None and resident.rest_until > now
-    rests = (
-        f"rests until {format_rfc3339(resident.rest_until)}" if resident.rest_until is not None and resting else None
-    )
+def _list_resident_facts(agent: AgentView, config: ConfigView) -> list[tuple[str, object]]:
     return [
-        ("lives here", paused or rests or "and thinks when there is something to think about"),
-        ("model", config.model.name),
+        ("lives here", _describe_activity(agent)),
+        ("model", _parse_model(config.model).name),
         ("fallback", config.model.fallback),
         ("about", config.description),
-        ("tools", ", ".join(f"{tool.name} ({tool.execution})" for tool in config.tools)),
-        ("servers", ", ".join(server.name for server in config.servers)),
+        ("tools", ", ".join(f"{tool.name} ({tool.execution_type})" for tool in config.tools)),
+        ("servers", ", ".join(server.name for server in config.mcp.servers)),
         ("skills", ", ".join(config.skills)),
         ("steps", f"at most {config.loop.max_steps} a cycle, {config.loop.max_calls} calls in a reply"),
         ("tokens", f"at most {config.loop.max_tokens} that a cycle adds"),
-        ("budget", str(config.budget) if config.budget is not None else None),
-        ("mind", f"{resident.tokens} of {config.mind.max_tokens} tokens"),
-        ("cycles", resident.cycles),
-        ("failures", resident.failures or None),
-        ("version", resident.version),
+        ("budget", Budget(**msgspec.structs.asdict(config.budget)) if config.budget is not None else None),
+        ("mind", f"{agent.mind_tokens} of {config.mind.max_tokens} tokens"),
+        ("cycles", agent.cycles),
+        ("failures", agent.failures or None),
+        ("version", agent.version),
     ]
+
+
+def _describe_activity(agent: AgentView) -> str:
+    if agent.paused_at is not None:
+        return f"paused since {agent.paused_at}"
+    if agent.rest_until is not None and parse_instant(agent.rest_until) > time.time_ns() // 1_000:
+        return f"rests until {agent.rest_until}"
+    return "and thinks when there is something to think about"
