@@ -4,7 +4,8 @@ import pytest
 
 from gatepost.actions import directory, inbox, maintenance, spaces
 from gatepost.actions.directory import EntitySpec
-from gatepost.cli.space import _line
+from gatepost.api.spaces import MessageView
+from gatepost.cli.space import _build_line
 from gatepost.core import space as rules
 from gatepost.core import wire
 from gatepost.core.entity import EntityKind
@@ -343,5 +344,5 @@ class TestChanging:
 def test_a_message_on_one_line_has_nothing_that_is_for_programs(store: Store) -> None:
     for data in ({"streamId": "c1", "runId": "run_1"}, {"streamId": "c1", "file": "q4.csv"}, None, [1]):
         store.call(spaces.post, "alpha", sender="analyst", content="4.2M", data=data)
-    texts = [_line(message).partition(": ")[2] for message in store.query(spaces.read, "alpha")]
+    texts = [_build_line(MessageView.of(row)).partition(": ")[2] for row in store.query(spaces.read, "alpha")]
     assert texts == ['"4.2M"', '"4.2M" {"file":"q4.csv"}', '"4.2M"', '"4.2M" [1]']

@@ -12,8 +12,8 @@ from gatepost.core.space import Member, Message, Space
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound, TooLarge
 
-Title = Annotated[str, Meta(min_length=1, max_length=200)]
-Reader = Annotated[str, Meta(max_length=200, description="as whom to read; the caller, if it is not given")] | None
+Title = Annotated[str, describe(minLength=1, maxLength=200)]
+Reader = Annotated[str, describe("as whom to read; the caller, if it is not given", maxLength=200)] | None
 
 
 class SpaceView(View):

@@ -149,6 +149,11 @@ def age(since: Instant, now: Instant) -> str:
     return f"{passed // SECOND}s"
 
 
+def format_seconds(time: str) -> str:
+    """Return a time of a view without the fraction of its second."""
+    return f"{time[: len('2026-02-18T15:07:00')]}Z"
+
+
 def _ascii_only() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
 

@@ -1,29 +1,41 @@
 """`gatepost space`."""
 
-import time
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
+import msgspec
+
 from gatepost import settings
-from gatepost.actions import spaces as verbs
+from gatepost.api.spaces import (
+    AddMember,
+    CreateSpace,
+    ListMembers,
+    ListSpaces,
+    MarkRead,
+    MessageView,
+    PostMessage,
+    ReadMessages,
+    RemoveMember,
+    ShowSpace,
+    SpaceView,
+    WatchSpace,
+)
 from gatepost.cli import here, output, words
+from gatepost.cli.connect import Connection, connect
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, option
-from gatepost.core import render, wire
-from gatepost.core import space as rules
-from gatepost.core.space import Message
-from gatepost.core.times import SECOND, format_rfc3339
-from gatepost.ports import Reader
+from gatepost.core import render
+from gatepost.core.address import check_entity_address
+from gatepost.core.space import check_id
 
 app = Noun(help="Spaces: where people and agents talk.")
 
+#: every command checks it: in the path of a request, `a/b` would be another path
 Space = Annotated[str, argument("SPACE", "The id of a space.")]
 Name = Annotated[str, argument("NAME", "A name, or an alias.")]
 Member = Annotated[str | None, option("--as", "NAME", "Read as this member, and note how far they have read.")]
 
-_PAGE = 200
 #: what an agent's message has for those who watched it being written
-_STREAMED = ("streamId", "runId")
+_STREAM_FIELDS = ("streamId", "runId")
 
 
 @app.verb("create")
@@ -39,16 +51,11 @@ def create(
     Example:
       gatepost space create "Q4 report" --member husam --member analyst
     """
-    with here.opened() as place:
-        own = words.given(id, "--id", "which")
-        made = place.call(verbs.create, lambda far: far.create_space, name=name, id=own, members=member or ())
-        members = _members(place, made.id)
-    output.done(
-        wire.write_space(made) | {"members": [wire.write_member(each) for each in members]},
-        made.id,
-        f"made {made.name!r} with {output.count(len(members), 'member')}",
-        json=json,
-    )
+    request = CreateSpace(name=name, id=words.given(id, "--id", "which"), members=tuple(member or ()))
+    with connect() as connection:
+        space = connection.send(request)
+    summary = f"made {space.name!r} with {output.count(len(space.members), 'member')}"
+    output.done(msgspec.to_builtins(space), space.id, summary, json=json)
 
 
 @app.verb("list")
@@ -63,14 +70,13 @@ def list_(
     Example:
       gatepost space list --member analyst
     """
-    most = words.number(limit, "--limit", most=100_000)
-    with here.opened() as place:
-        whose = words.given(member, "--member")
-        found = place.all(_page, lambda far: far.spaces, member=whose, limit=most + 1)
+    count = words.number(limit, "--limit", most=100_000)
+    request = ListSpaces(member=words.given(member, "--member"))
+    with connect() as connection:
+        spaces = connection.list_all(request, count + 1)
+    headings = ["SPACE", "MESSAGES", "SINCE", "NAME"]
     none = "there is no space" + (f" with {member!r} in it" if member else "")
-    output.listing(
-        found, most, ["SPACE", "MESSAGES", "SINCE", "NAME"], _row, wire.write_space, otherwise=none, json=json
-    )
+    output.listing(spaces, count, headings, _build_row, msgspec.to_builtins, otherwise=none, json=json)
 
 
 @app.verb("show")
@@ -81,26 +87,26 @@ def show(space: Space, json: Json = False) -> None:
     Example:
       gatepost space show q4-report
     """
-    with here.opened() as place:
-        found = place.look(verbs.show, lambda far: far.space, space)
-        members = _members(place, space)
+    with connect() as connection:
+        view = connection.send(ShowSpace(id=check_id(space)))
+        members = connection.send(ListMembers(id=view.id)).items
     if json:
-        output.document(wire.write_space(found) | {"members": [wire.write_member(each) for each in members]})
+        output.document(msgspec.to_builtins(view) | {"members": msgspec.to_builtins(members)})
         return
     output.facts(
-        ("space", found.id),
-        ("name", found.name),
-        ("messages", found.last_seq),
-        ("since", format_rfc3339(found.created_at)),
-        ("archived", format_rfc3339(found.archived_at) if found.archived_at is not None else None),
+        ("space", view.id),
+        ("name", view.name),
+        ("messages", view.last_seq),
+        ("since", view.created_at),
+        ("archived", view.archived_at),
     )
     if members:
         output.line_out("")
         output.table(
             ["MEMBER", "KIND", "SINCE", "READ", "DISPLAY"],
             [
-                [each.name, each.kind.value, format_rfc3339(each.joined_at)[:10], str(each.read_seq), each.display]
-                for each in members
+                [member.name, member.kind.value, member.joined_at[:10], str(member.read_seq), member.display_name]
+                for member in members
             ],
         )
 
@@ -113,9 +119,9 @@ def join(space: Space, name: Name, json: Json = False) -> None:
     Example:
       gatepost space join q4-report designer
     """
-    with here.opened() as place:
-        member = place.call(verbs.join, lambda far: far.join, space, name)
-    output.done(wire.write_member(member), member.name, f"{member.name!r} is in {space!r}", json=json)
+    with connect() as connection:
+        member = connection.send(AddMember(id=check_id(space), name=name))
+    output.done(msgspec.to_builtins(member), member.name, f"{member.name!r} is in {space!r}", json=json)
 
 
 @app.verb("leave")
@@ -126,8 +132,8 @@ def leave(space: Space, name: Name, json: Json = False) -> None:
     Example:
       gatepost space leave q4-report designer
     """
-    with here.opened() as place:
-        place.call(verbs.leave, lambda far: far.leave, space, name)
+    with connect() as connection:
+        connection.send(RemoveMember(id=check_id(space), name=check_entity_address(name)))
     output.done({"space": space, "name": name}, name, f"{name!r} is not in {space!r} any more", json=json)
 
 
@@ -148,12 +154,12 @@ def post(
       date | gatepost space post q4-report --as analyst -
     """
     configuration = settings.load()
-    who = here.named(sender, "--as", configuration, otherwise="who says it?")
+    sender = here.named(sender, "--as", configuration, otherwise="who says it?")
     content = words.content(text, configuration.settings.limits.content)
-    with here.opened(configuration) as place:
-        message = place.call(verbs.post, lambda far: far.post, space, sender=who, content=content)
+    with connect(configuration) as connection:
+        message = connection.send(PostMessage(id=check_id(space), content=content, sender=sender))
     if json:
-        output.document(wire.write_message(message))
+        output.document(msgspec.to_builtins(message))
     else:
         output.line_out(str(message.seq))
 
@@ -173,23 +179,22 @@ def read(
       gatepost space read q4-report -n 10
       gatepost space read q4-report --as husam --after 41
     """
-    most = words.number(limit, "--limit", most=1_000)
-    first = words.number(after, "--after", least=0, most=999_999_999) if after is not None else None
-    me = words.given(member, "--as")
-    with here.opened() as place:
-        found = place.do(
-            lambda near: near.query(verbs.read, space, viewer=me, after_seq=first, limit=most),
-            lambda far: far.read(space, member=me, after_seq=first, limit=most),
+    count = words.number(limit, "--limit", most=1_000)
+    after_seq = words.number(after, "--after", least=0, most=999_999_999) if after is not None else None
+    reader = words.given(member, "--as")
+    with connect() as connection:
+        messages = _read_messages(
+            connection, ReadMessages(id=check_id(space), member=reader, after_seq=after_seq, limit=count)
         )
         if json:
-            output.document([wire.write_message(each) for each in found])
-        elif found:
-            for each in found:
-                output.line_out(_line(each))
+            output.document(msgspec.to_builtins(messages))
+        elif messages:
+            for message in messages:
+                output.line_out(_build_line(message))
         else:
             output.talk(f"nothing there in {space!r}")
-        if me is not None and found:
-            _mark_read(place, space, me, found[-1].seq)
+        if messages:
+            _mark_read(connection, messages[-1], reader)
 
 
 @app.verb("watch")
@@ -202,56 +207,48 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
     Example:
       gatepost space watch q4-report --as husam
     """
-    me = words.given(member, "--as")
-    ready = f"watching {space!r}; Ctrl-C stops it"
-    with here.opened() as place:
-        for message in _posted(place, space, me, lambda: output.talk(ready)):
-            output.live(wire.write_message(message) if json else _line(message))
-            if me is not None:
-                _mark_read(place, space, me, message.seq)
+    reader = words.given(member, "--as")
+    with connect() as connection:
+        stream = connection.stream(
+            WatchSpace(id=check_id(space), member=reader), lambda: output.talk(f"watching {space!r}; Ctrl-C stops it")
+        )
+        for event in stream:
+            if event.event == "space.message":
+                message = msgspec.json.decode(event.data, type=MessageView)
+                output.live(msgspec.to_builtins(message) if json else _build_line(message))
+                _mark_read(connection, message, reader)
 
 
-def _page(tx: Reader, *, member: str | None, limit: int) -> list[rules.Space]:
-    return verbs.page(tx, viewer=member, limit=limit)
-
-
-def _members(place: here.Here, space: str) -> list[rules.Member]:
-    return place.look(verbs.list_members, lambda far: far.members, space)
-
-
-def _mark_read(place: here.Here, space: str, member: str, seq: int) -> None:
-    place.do(
-        lambda near: near.call(verbs.mark_read, space, member, seq),
-        lambda far: far.mark_read(space, seq, member=member),
-    )
-
-
-def _posted(place: here.Here, space: str, member: str | None, ready: Callable[[], None]) -> Iterator[Message]:
-    """Messages as they are posted, for ever, and as long as the member is one; `ready` is called before the first."""
-    if place.far is not None:
-        yield from place.far.each(lambda far, once: far.watch_space(space, member=member, ready=once), ready)
-        return
-    last = place.near.query(verbs.show, space, viewer=member).last_seq
-    ready()
+def _read_messages(connection: Connection, request: ReadMessages) -> list[MessageView]:
+    """Return as many messages as the request asks for: a page has fewer if they are long."""
+    messages: list[MessageView] = []
+    limit = request.limit
     while True:
-        found = place.near.query(verbs.read, space, viewer=member, after_seq=last, limit=_PAGE)
-        yield from found
-        if len(found) < _PAGE:
-            time.sleep(here.PAUSE)
-        last = found[-1].seq if found else last
+        page = connection.send(request)
+        messages = page.items + messages if request.after_seq is None else messages + page.items
+        if page.next is None or len(messages) >= limit:
+            return messages
+        cursor = "before_seq" if request.after_seq is None else "after_seq"
+        request = msgspec.structs.replace(request, **{cursor: int(page.next)}, limit=limit - len(messages))
 
 
-def _row(space: rules.Space) -> list[str]:
+def _mark_read(connection: Connection, message: MessageView, reader: str | None) -> None:
+    """Record that the reader, if there is one, has read up to a message."""
+    if reader is not None:
+        connection.send(MarkRead(id=message.space, seq=message.seq, name=reader))
+
+
+def _build_row(space: SpaceView) -> list[str]:
     archived = " (archived)" if space.archived_at is not None else ""
-    return [space.id, str(space.last_seq), format_rfc3339(space.created_at)[:10], space.name + archived]
+    return [space.id, str(space.last_seq), space.created_at[:10], space.name + archived]
 
 
-def _line(message: Message) -> str:
-    """A message on one line, which no other one can pretend to be."""
-    when = format_rfc3339(message.created_at - message.created_at % SECOND)
-    said = message.data
-    if isinstance(said, dict):  # where an agent's words were streamed is for programs
-        said = {name: value for name, value in said.items() if name not in _STREAMED} or None
-    data = f" {render.render_json(said)}" if said is not None else ""
-    who = f"{render.render_name(message.sender_display)} ({message.sender_kind})"
-    return f"{message.seq}  {when}  {who}: {render.quote(message.content)}{data}"
+def _build_line(message: MessageView) -> str:
+    """Return a message as one line, which no other message can pretend to be."""
+    data = message.data
+    if isinstance(data, dict):  # where an agent's words were streamed is for programs
+        data = {name: value for name, value in data.items() if name not in _STREAM_FIELDS} or None
+    data_text = f" {render.render_json(data)}" if data is not None else ""
+    sender = f"{render.render_name(message.sender_name)} ({message.sender_type})"
+    time = output.format_seconds(message.created_at)
+    return f"{message.seq}  {time}  {sender}: {render.quote(message.content)}{data_text}"
