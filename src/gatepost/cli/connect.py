@@ -12,10 +12,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from gatepost import app, settings
+from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.api.operation import Page, Request, Stream, StreamedView
-from gatepost.cli import here, output
+from gatepost.cli import here, output, words
 from gatepost.client.local import LocalClient
 from gatepost.errors import Unauthorized, Unavailable
+from gatepost.ports import Store
 from gatepost.runtime import admin_key
 from gatepost.settings import Configuration
 
@@ -32,6 +34,8 @@ class Connection:
 
     configuration: Configuration
     client: Any
+    #: None if a gateway runs; else a command that waits ends what is due, as a gateway would
+    store: Store | None = None
 
     def send(self, request: Request[R]) -> R:
         """Return the answer to a request."""
@@ -50,6 +54,10 @@ class Connection:
         )
         return events
 
+    def choose_actor(self, name: str | None) -> str:
+        """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
+        return words.given(name, "--as") or here.current(self.configuration) or ADMINISTRATOR
+
 
 @contextmanager
 def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
@@ -59,7 +67,7 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
     if url is None:
         sink = here.build_signal_sink(configuration)
         with app.prepare_store(configuration, signal_sink=sink, report=output.talk) as store:
-            yield Connection(configuration, LocalClient(store))
+            yield Connection(configuration, LocalClient(store), store)
         return
     from gatepost.client.sync import SyncClient  # a command without a gateway does without
 

@@ -33,7 +33,7 @@ def awaited(place: Here, id: str, most: Duration | None, *, json: bool) -> None:
         # What has a default is answered with it in a moment; nothing else can be answered any more.
         return found.status is not DecisionStatus.PENDING or (found.default is None and found.is_overdue(place.now()))
 
-    seen = waiting.until(place, lambda: shown(place, id), over, most)
+    seen = waiting.poll(place.store, lambda: shown(place, id), over, most)
     now = place.now()
     if json:
         output.document(wire.write_decision(seen, now))

@@ -2,16 +2,17 @@
 
 from typing import Annotated, Any, Final
 
+import msgspec
 import typer
 
 from gatepost import settings
-from gatepost.actions import gates as verbs
+from gatepost.api.gates import AddGate, AddWaiter, GateStatus, GateView, ListGates, ResolveGate, ShowGate
 from gatepost.cli import gates, here, output, waiting, words
+from gatepost.cli.connect import connect
 from gatepost.cli.here import As, Json, Limit
 from gatepost.cli.plain import Noun, argument, flag, option
-from gatepost.core import render, times, wire
-from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, GateSpec
-from gatepost.core.times import Instant
+from gatepost.core import render, times
+from gatepost.core.gate import AtDeadline, FailMode, GateKind
 from gatepost.hooks import gates as session_gates
 from gatepost.hooks.gates import SessionGate
 
@@ -44,7 +45,7 @@ def add(
     fail: Annotated[
         str, option("--fail", "open|closed", "Whether it holds when it cannot be looked at: closed.")
     ] = FailMode.OPEN,
-    who: As = None,
+    actor: As = None,
     json: Json = False,
 ) -> None:
     """
@@ -64,22 +65,21 @@ def add(
       gatepost gate add "The build" --owner analyst --kind ci --awaits run:4711@acme/shop --waiter reviewer
     """
     configuration = settings.load()
-    wish = GateSpec(
+    request = AddGate(
         name=name,
         kind=GateKind.parse(kind),
         owner=here.named(owner, "--owner", configuration, otherwise="whom does it keep from stopping?"),
         awaits=words.given(awaits, "--awaits", "what"),
         instruction=words.content(instruction, configuration.settings.limits.content),
         waiters=tuple(waiter or ()),
-        deadline=times.parse_instant(until) if until is not None else None,
-        within=times.parse_duration(within) if within is not None else None,
+        deadline=until,
+        within=within,
         at_deadline=AtDeadline.parse(at_deadline),
         fail=FailMode.parse(fail),
     )
-    with here.opened(configuration) as place:
-        made = place.call(verbs.add, lambda far: far.add_gate, wish, by=place.myself(who))
-        now = place.now()
-    output.done(wire.write_gate(made, now), made.id, f"{made.owner} may not stop until it has ended", json=json)
+    with connect(configuration) as connection:
+        gate = connection.send(msgspec.structs.replace(request, made_by=connection.choose_actor(actor)))
+    output.done(msgspec.to_builtins(gate), gate.id, f"{gate.owner} may not stop until it has ended", json=json)
 
 
 @app.verb("list")
@@ -88,7 +88,7 @@ def list_(
     waiter: Annotated[str | None, option("--waiter", "NAME", "Only those that this one waits for.")] = None,
     kind: Annotated[str | None, option("--kind", "KIND", f"One of {', '.join(GateKind)}; or session.")] = None,
     durable: Annotated[bool, flag("--durable", "Without the gates of sessions.")] = False,
-    every: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
+    include_ended: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
@@ -102,37 +102,32 @@ def list_(
       gatepost gate list --owner analyst
       gatepost gate list --all --kind ci --json
     """
-    most = words.number(limit, "--limit", most=100_000)
-    wanted = GateKind.parse(kind) if kind not in (None, _SESSION) else None
+    count = words.number(limit, "--limit", most=100_000)
+    durable_kind = GateKind.parse(kind) if kind not in (None, _SESSION) else None
     configuration = settings.load()
-    ours = () if durable or owner or waiter or wanted else session_gates.list_gates(configuration.home)
+    own_gates = () if durable or owner or waiter or durable_kind else session_gates.list_gates(configuration.home)
     asks = configuration.settings.stop_decision.enabled
-    found: list[Gate] = []
-    now: Instant = 0
+    durable_gates: list[GateView] = []
     if kind != _SESSION:
-        with here.opened(configuration) as place:
-            found = place.all(
-                verbs.page,
-                lambda far: far.gates,
+        with connect(configuration) as connection:
+            request = ListGates(
                 owner=words.given(owner, "--owner"),
                 waiter=words.given(waiter, "--waiter"),
-                kind=wanted,
-                pending=None if every else True,
-                limit=most + 1,
+                kind=durable_kind,
+                pending=None if include_ended else True,
             )
-            now = place.now()
-    shown = found[:most]
+            durable_gates = connection.list_all(request, count + 1)
+    shown_gates = durable_gates[:count]
     if json:
-        output.document(
-            [*(wire.write_gate(each, now) for each in shown), *(_session_document(each, asks) for each in ours)]
-        )
-    elif shown or ours:
-        rows = [*(_row(each, now) for each in shown), *(_session_row(each, asks) for each in ours)]
+        documents = [msgspec.to_builtins(gate) for gate in shown_gates]
+        output.document([*documents, *(_build_session_document(gate, asks) for gate in own_gates)])
+    elif shown_gates or own_gates:
+        rows = [*map(_build_row, shown_gates), *(_build_session_row(gate, asks) for gate in own_gates)]
         output.table(["GATE", "KIND", "OWNER", "STATE", "DEADLINE", "NAME"], rows)
     else:
-        output.talk(f"there is no {'' if every else 'pending '}gate" + (f" of {owner!r}" if owner else ""))
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit")
+        output.talk(f"there is no {'' if include_ended else 'pending '}gate" + (f" of {owner!r}" if owner else ""))
+    if len(durable_gates) > count:
+        output.talk(f"there are more than {count}: raise --limit")
 
 
 @app.verb("show")
@@ -143,67 +138,60 @@ def show(gate: GateId, json: Json = False) -> None:
     Example:
       gatepost gate show gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    with here.opened() as place:
-        found = _shown(place, gate)
-        now = place.now()
+    with connect() as connection:
+        view = connection.send(ShowGate(id=gate))
     if json:
-        output.document(wire.write_gate(found, now))
+        output.document(msgspec.to_builtins(view))
         return
-    ended = found.resolution
+    resolution = view.resolution
     output.facts(
-        ("gate", found.id),
-        ("name", found.name),
-        ("kind", found.kind.value),
-        ("state", _state(found, now)),
-        ("owner", found.owner),
-        ("awaits", found.awaits),
-        ("instruction", found.instruction),
-        ("waiters", ", ".join(found.waiters)),
-        ("made by", found.made_by),
-        ("since", times.format_rfc3339(found.created_at)),
-        ("deadline", times.format_rfc3339(found.deadline) if found.deadline is not None else None),
-        ("then", found.at_deadline.value if found.deadline is not None else None),
-        ("escalated", times.format_rfc3339(found.escalated_at) if found.escalated_at is not None else None),
-        ("fail", found.fail.value),
-        ("trouble", found.trouble),
-        ("ended", times.format_rfc3339(ended.at) if ended else None),
-        ("by", ended.by if ended else None),
-        ("reason", ended.reason if ended else None),
+        ("gate", view.id),
+        ("name", view.name),
+        ("kind", view.kind.value),
+        ("state", _describe_state(view)),
+        ("owner", view.owner),
+        ("awaits", view.awaits),
+        ("instruction", view.instruction),
+        ("waiters", ", ".join(view.waiters)),
+        ("made by", view.made_by),
+        ("since", view.created_at),
+        ("deadline", view.deadline),
+        ("then", view.at_deadline.value if view.deadline is not None else None),
+        ("escalated", view.escalated_at),
+        ("fail", view.fail.value),
+        ("trouble", view.trouble),
+        ("ended", resolution.at if resolution else None),
+        ("by", resolution.by if resolution else None),
+        ("reason", resolution.reason if resolution else None),
     )
 
 
 @app.verb("resolve")
-def resolve(gate: GateId, reason: Reason = "", who: As = None, json: Json = False) -> None:
+def resolve(gate: GateId, reason: Reason = "", actor: As = None, json: Json = False) -> None:
     """
     Say that what a gate waits for has come: it holds its owner no more, and everybody concerned is told.
 
     Example:
       gatepost gate resolve gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Signed" --as husam
     """
-    with here.opened() as place:
-        by, said = place.myself(who), _said(reason, place)
-        ended = place.call(verbs.resolve, lambda far: far.resolve_gate, gate, by=by, reason=said)
-        _tell(ended, place.now(), json=json)
+    _end_gate(gate, reason, actor, withdraw=False, json=json)
 
 
 @app.verb("withdraw")
-def withdraw(gate: GateId, reason: Reason = "", who: As = None, json: Json = False) -> None:
+def withdraw(gate: GateId, reason: Reason = "", actor: As = None, json: Json = False) -> None:
     """
     Say that a gate is not needed any more.
 
     Example:
       gatepost gate withdraw gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "The release is off"
     """
-    with here.opened() as place:
-        by, said = place.myself(who), _said(reason, place)
-        ended = place.call(verbs.withdraw, lambda far: far.withdraw_gate, gate, by=by, reason=said)
-        _tell(ended, place.now(), json=json)
+    _end_gate(gate, reason, actor, withdraw=True, json=json)
 
 
 @app.verb("wait")
 def wait(
     gate: GateId,
-    most: Annotated[str | None, option("--for", "10m", "How long at most; else until it ends.")] = None,
+    timeout: Annotated[str | None, option("--for", "10m", "How long at most; else until it ends.")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -212,11 +200,11 @@ def wait(
     Example:
       gatepost gate wait gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m && ./deploy.sh
     """
-    length = times.parse_duration(most) if most is not None else None
-    with here.opened() as place:
-        seen = waiting.until(place, lambda: _shown(place, gate), lambda found: _over(found, place), length)
-        _tell(seen, place.now(), json=json)
-    if seen.resolution is None or seen.resolution.ending is not Ending.RESOLVED:
+    duration = times.parse_duration(timeout) if timeout is not None else None
+    with connect() as connection:
+        view = waiting.poll(connection.store, lambda: connection.send(ShowGate(id=gate)), _is_over, duration)
+    _print_end(view, json=json)
+    if view.status is not GateStatus.RESOLVED:
         raise typer.Exit(1)
 
 
@@ -224,7 +212,7 @@ def wait(
 def waiter(
     gate: GateId,
     name: Annotated[str, argument("NAME", "Who is told when it ends.")],
-    who: As = None,
+    actor: As = None,
     json: Json = False,
 ) -> None:
     """
@@ -233,13 +221,12 @@ def waiter(
     Example:
       gatepost gate waiter gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 reviewer
     """
-    with here.opened() as place:
-        found = place.call(verbs.add_waiter, lambda far: far.add_waiter, gate, name, by=place.myself(who))
-        now = place.now()
+    with connect() as connection:
+        view = connection.send(AddWaiter(id=gate, name=name, by=connection.choose_actor(actor)))
     output.done(
-        wire.write_gate(found, now),
-        found.id,
-        f"{', '.join(found.waiters)} {'is' if len(found.waiters) == 1 else 'are'} told when it ends",
+        msgspec.to_builtins(view),
+        view.id,
+        f"{', '.join(view.waiters)} {'is' if len(view.waiters) == 1 else 'are'} told when it ends",
         json=json,
     )
 
@@ -252,53 +239,50 @@ app.verb("register")(gates.register)
 app.verb("unregister")(gates.unregister)
 
 
-def _shown(place: here.Here, id: str) -> Gate:
-    return place.look(verbs.show, lambda far: far.gate, id)
+def _end_gate(id: str, reason: str, actor: str | None, *, withdraw: bool, json: bool) -> None:
+    with connect() as connection:
+        request = ResolveGate(
+            id=id,
+            by=connection.choose_actor(actor),
+            reason=words.content(reason, connection.configuration.settings.limits.content),
+            withdraw=withdraw,
+        )
+        gate = connection.send(request)
+    _print_end(gate, json=json)
 
 
-def _over(gate: Gate, place: here.Here) -> bool:
-    """Whether it has ended, or can only expire any more; a timer is resolved in a moment."""
+def _is_over(gate: GateView) -> bool:
+    """Return True if it has ended, or can only expire any more; a timer is resolved in a moment."""
     expires = gate.at_deadline is AtDeadline.OPEN and gate.kind is not GateKind.TIMER
-    return not gate.is_pending or (expires and gate.is_overdue(place.now()))
+    return gate.resolution is not None or (expires and gate.overdue)
 
 
-def _said(reason: str, place: here.Here) -> str:
-    return words.content(reason, place.configuration.settings.limits.content)
+def _print_end(gate: GateView, *, json: bool) -> None:
+    resolution = gate.resolution
+    by = f" by {resolution.by}" if resolution and resolution.by else ""
+    reason = f": {render.quote(resolution.reason)}" if resolution and resolution.reason else ""
+    output.done(msgspec.to_builtins(gate), gate.id, f"{_describe_state(gate)}{by}{reason}", json=json)
 
 
-def _tell(gate: Gate, now: Instant, *, json: bool) -> None:
-    if json:
-        output.document(wire.write_gate(gate, now))
-        return
-    output.line_out(gate.id)
-    ended = gate.resolution
-    by = f" by {ended.by}" if ended and ended.by else ""
-    reason = f": {render.quote(ended.reason)}" if ended and ended.reason else ""
-    output.talk(f"{_state(gate, now)}{by}{reason}")
+def _describe_state(gate: GateView) -> str:
+    return "overdue" if gate.overdue else gate.status.value
 
 
-def _state(gate: Gate, now: Instant) -> str:
-    if gate.resolution is not None:
-        return gate.resolution.ending.value
-    return "overdue" if gate.is_overdue(now) else "pending"
-
-
-def _row(gate: Gate, now: Instant) -> list[str]:
-    deadline = gate.deadline
+def _build_row(gate: GateView) -> list[str]:
     return [
         gate.id,
         gate.kind.value,
         gate.owner,
-        _state(gate, now),
-        times.format_rfc3339(deadline - deadline % times.SECOND) if deadline is not None else "",
+        _describe_state(gate),
+        output.format_seconds(gate.deadline) if gate.deadline is not None else "",
         render.render_name(gate.name),
     ]
 
 
-def _session_row(gate: SessionGate, asks: bool) -> list[str]:
+def _build_session_row(gate: SessionGate, asks: bool) -> list[str]:
     mode = "off" if gate.name == "decision" and not asks else "soft" if gate.soft else "strict"
     return [gate.name, _SESSION, "", mode, "", f"at {gate.hook}" + (f": {gate.hint}" if gate.hint else "")]
 
 
-def _session_document(gate: SessionGate, asks: bool) -> dict[str, Any]:
+def _build_session_document(gate: SessionGate, asks: bool) -> dict[str, Any]:
     return gates.document(gate) | {"active": gate.name != "decision" or asks}

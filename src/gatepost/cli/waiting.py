@@ -1,4 +1,4 @@
-"""How a command waits for something to end: it looks again and again, here or through a gateway."""
+"""How a command waits for something to end: it reads it again and again, from the store or through a gateway."""
 
 import time
 from collections.abc import Callable
@@ -7,46 +7,48 @@ from typing import Final, TypeVar
 
 from gatepost.actions import deadlines
 from gatepost.actions.deadlines import EventScan
-from gatepost.cli.here import Here
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError
 from gatepost.ports import Reader, Store
 
 T = TypeVar("T")
 
-#: seconds between two looks: soon at first, since some are answered at once
-_FIRST: Final = 0.1
-_LONGEST: Final = 1.0
+#: seconds between two reads: few at first, since some are answered at once
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 1.0
 
 
-def until(place: Here, look: Callable[[], T], over: Callable[[T], bool], most: Duration | None) -> T:
-    """Look until it is over, or for so long, and return what was seen last."""
-    end = time.monotonic() + most / SECOND if most is not None else None
-    pause, looked = _FIRST, None
-    while True:
-        if place.store is not None:
-            looked = _end_due(place.store, looked)
-        seen = look()
-        left = end - time.monotonic() if end is not None else pause
-        if over(seen) or left <= 0:
-            return seen
-        time.sleep(min(pause, left))
-        pause = min(_LONGEST, pause * 1.5)
-
-
-def _end_due(store: Store, looked: EventScan | None) -> EventScan | None:
+def poll(store: Store | None, read: Callable[[], T], is_over: Callable[[T], bool], timeout: Duration | None) -> T:
     """
-    Let end what is over by now, as a gateway would, and return how far it was looked for events. What cannot be ended
-    keeps nobody from waiting for something else.
+    Read until it is over, or until the timeout, and return what was read last. Without a gateway nobody else ends what
+    is due, so it is ended here, in the `store`.
+    """
+    end = time.monotonic() + timeout / SECOND if timeout is not None else None
+    pause, last_scan = _FIRST_PAUSE, None
+    while True:
+        if store is not None:
+            last_scan = _end_due(store, last_scan)
+        value = read()
+        remaining = end - time.monotonic() if end is not None else pause
+        if is_over(value) or remaining <= 0:
+            return value
+        time.sleep(min(pause, remaining))
+        pause = min(_LONGEST_PAUSE, pause * 1.5)
+
+
+def _end_due(store: Store, last_scan: EventScan | None) -> EventScan | None:
+    """
+    End what is due, as a gateway would, and return how far events were scanned. What cannot be ended keeps nobody from
+    waiting for something else.
     """
     with suppress(GatepostError):
         while True:
-            over, looked = store.query(_over, looked)
-            if not over or not store.call(deadlines.end_due, last_scan=looked):
+            is_due, last_scan = store.query(_find_due, last_scan)
+            if not is_due or not store.call(deadlines.end_due, last_scan=last_scan):
                 break
-    return looked
+    return last_scan
 
 
-def _over(tx: Reader, last: EventScan | None) -> tuple[bool, EventScan]:
-    due, looked = deadlines.find_next_due(tx), deadlines.scan_events(tx, last)
-    return bool(looked.matches) or (due is not None and due <= tx.now), looked
+def _find_due(tx: Reader, last_scan: EventScan | None) -> tuple[bool, EventScan]:
+    next_due, scan = deadlines.find_next_due(tx), deadlines.scan_events(tx, last_scan)
+    return bool(scan.matches) or (next_due is not None and next_due <= tx.now), scan
