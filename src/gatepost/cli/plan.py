@@ -1,21 +1,22 @@
 """`gatepost plan`."""
 
-from typing import Annotated
+from typing import Annotated, Any
+
+import msgspec
 
 from gatepost import settings
-from gatepost.actions import plans as plan_actions
+from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView
 from gatepost.cli import here, output, words
+from gatepost.cli.connect import connect
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, option
-from gatepost.core import ids, render, wire
-from gatepost.core import plan as rules
-from gatepost.core.plan import CatchUp, Plan, PlanStatus
-from gatepost.core.times import format_rfc3339
+from gatepost.core import ids, render
+from gatepost.core.plan import CatchUp, PlanStatus
 from gatepost.errors import Invalid
 
 app = Noun(help="Plans: what an agent is told later, once or again and again.")
 
-_WHEN = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9 * * 1-5' or --on-gate GATE"
+_SCHEDULE_HINT = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9 * * 1-5' or --on-gate GATE"
 
 
 @app.verb("set")
@@ -45,36 +46,35 @@ def set_(
       gatepost plan set --id plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --cron @weekly
     """
     configuration = settings.load()
-    fields = {
+    fields: dict[str, Any] = {
         "name": name,
-        "runAfter": after,
-        "scheduledAt": at,
+        "run_after": after,
+        "scheduled_at": at,
         "cron": cron,
-        "timeZone": zone,
-        "onGate": ids.check("gate", on_gate) if on_gate is not None else None,
-        "catchUp": CatchUp.parse(catch_up).value if catch_up is not None else None,
+        "time_zone": zone,
+        "on_gate": on_gate,
+        "catch_up": CatchUp.parse(catch_up) if catch_up is not None else None,
         "instruction": words.content(text, configuration.settings.limits.content) if text is not None else None,
     }
-    given = {field: value for field, value in fields.items() if value is not None}
-    if sum(each is not None for each in (after, at, cron, on_gate)) > 1:
+    if sum(schedule is not None for schedule in (after, at, cron, on_gate)) > 1:
         raise Invalid("give only one of --after, --at, --cron and --on-gate")
     if zone is not None and cron is None:
         raise Invalid("--zone goes with --cron", hint="a time says its offset itself: 2026-02-20T10:00:00+01:00")
-    whose = None
+    by = here.pusher(configuration)
+    request: CreatePlan | ChangePlan
     if id is None:
-        _check_new(given)
-        whose = here.named(owner, "--owner", configuration, otherwise="whose plan is it?")
-    elif not given and owner is None:
-        raise Invalid("there is nothing to change", hint="say what, such as --after 5h or another TEXT")
-    if id is not None and owner is not None:
+        _check_new(fields)
+        owner = here.named(owner, "--owner", configuration, otherwise="whose plan is it?")
+        request = CreatePlan(owner=owner, by=by, **fields)
+    elif owner is not None:
         raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")
-    with here.opened(configuration) as place:
-        plan, by = ids.check("plan", id) if id is not None else None, here.pusher(configuration)
-        made = place.do(
-            lambda near: near.call(plan_actions.set_plan, whose, rules.parse_spec({**given, "id": plan}), by=by),
-            lambda far: far.set_plan(id=plan, owner=whose, by=by, **given),
-        )
-    output.done(wire.write_plan(made), made.id, f"{made.owner} is told {_when(made)}", json=json)
+    elif all(value is None for value in fields.values()):
+        raise Invalid("there is nothing to change", hint="say what, such as --after 5h or another TEXT")
+    else:
+        request = ChangePlan(id=_check_id(id), by=by, **fields)
+    with connect(configuration) as connection:
+        plan = connection.send(request)
+    output.done(msgspec.to_builtins(plan), plan.id, f"{plan.owner} is told {_describe_schedule(plan)}", json=json)
 
 
 @app.verb("list")
@@ -90,14 +90,15 @@ def list_(
     Example:
       gatepost plan list --owner analyst --status pending
     """
-    most = words.number(limit, "--limit", most=100_000)
-    wanted = PlanStatus.parse(status) if status is not None else None
-    with here.opened() as place:
-        whose = words.given(owner, "--owner")
-        found = place.all(plan_actions.page, lambda far: far.plans, owner=whose, status=wanted, limit=most + 1)
+    count = words.number(limit, "--limit", most=100_000)
+    request = ListPlans(
+        owner=words.given(owner, "--owner"), status=PlanStatus.parse(status) if status is not None else None
+    )
+    with connect() as connection:
+        plans = connection.list_all(request, count + 1)
     headings = ["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"]
     none = "there is no plan" + (f" of {owner!r}" if owner else "")
-    output.listing(found, most, headings, _row, wire.write_plan, otherwise=none, json=json)
+    output.listing(plans, count, headings, _build_row, msgspec.to_builtins, otherwise=none, json=json)
 
 
 @app.verb("delete")
@@ -111,30 +112,35 @@ def delete(
     Example:
       gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    with here.opened() as place:
-        place.call(plan_actions.delete, lambda far: far.delete_plan, plan)
+    with connect() as connection:
+        connection.send(DeletePlan(id=_check_id(plan)))
     output.done({"id": plan, "deleted": True}, plan, "deleted", json=json)
 
 
-def _check_new(given: dict[str, str]) -> None:
-    if "name" not in given:
+def _check_id(text: str) -> str:
+    """Return the id of a plan; in the path of a request, `a/b` would be another path."""
+    return ids.check("plan", text)
+
+
+def _check_new(fields: dict[str, Any]) -> None:
+    if fields["name"] is None:
         raise Invalid("a plan needs a name", hint="give --name NAME")
-    if not given.keys() & {"runAfter", "scheduledAt", "cron", "onGate"}:
-        raise Invalid("a plan must say when it is due", hint=_WHEN)
+    if all(fields[name] is None for name in ("run_after", "scheduled_at", "cron", "on_gate")):
+        raise Invalid("a plan must say when it is due", hint=_SCHEDULE_HINT)
 
 
-def _when(plan: Plan) -> str:
-    waiting = f"when {plan.gate} is resolved" if plan.status is PlanStatus.PENDING else "never"
-    next_at = format_rfc3339(plan.next_at) if plan.next_at is not None else waiting
-    return next_at if plan.cron is None else f"{next_at}, and again by {plan.cron!r} in {plan.zone}"
+def _describe_schedule(plan: PlanView) -> str:
+    without_slot = f"when {plan.on_gate} is resolved" if plan.status is PlanStatus.PENDING else "never"
+    next_slot = plan.next_run_at or without_slot
+    return next_slot if plan.cron is None else f"{next_slot}, and again by {plan.cron!r} in {plan.time_zone}"
 
 
-def _row(plan: Plan) -> list[str]:
+def _build_row(plan: PlanView) -> list[str]:
     return [
         plan.id,
         plan.owner,
-        format_rfc3339(plan.next_at - plan.next_at % 1_000_000) if plan.next_at is not None else plan.status.value,
-        f"{plan.cron} {plan.zone}" if plan.cron is not None else "",
+        output.format_seconds(plan.next_run_at) if plan.next_run_at is not None else plan.status.value,
+        f"{plan.cron} {plan.time_zone}" if plan.cron is not None else "",
         str(plan.fired),
         f"{render.render_name(plan.name)}: {render.quote(plan.instruction)}",
     ]
