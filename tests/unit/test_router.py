@@ -34,6 +34,8 @@ def router() -> Router[str]:
         ("POST", "/api/inbox/batch/drain", "POST /api/inbox/{name}/drain", {"name": "batch"}),
         ("GET", "/api/inbox/batch/all", "GET /api/inbox/batch/all", {}),
         ("GET", "/api/inbox/{name}", "GET /api/inbox/{name}", {"name": "{name}"}),
+        ("GET", "/api/inbox/a%2Fdrain", "GET /api/inbox/{name}", {"name": "a/drain"}),
+        ("GET", "/%61pi/inbox/b%C3%BC", "GET /api/inbox/{name}", {"name": "b\u00fc"}),
         (
             "DELETE",
             "/api/spaces/q4/members/ann",

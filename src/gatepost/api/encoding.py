@@ -68,7 +68,7 @@ def refuse_nan(value: Any) -> None:
 
 
 def _quote_segment(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or "/" in value:
         raise Invalid(f"{name}: {value!r:.60} is not a name or an id")
     # A path with a dot segment would be another path.
     return quote(value, safe="") if value.strip(".") else value.replace(".", "%2E")

@@ -49,7 +49,8 @@ class HttpExchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.method: str = scope["method"]
-        self.path: str = scope["path"]
+        #: as it came, with its quotes
+        self.path: str = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
         self.query: bytes = scope["query_string"]
         #: the first of each name
         self.headers: Mapping[str, str] = {

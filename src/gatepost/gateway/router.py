@@ -1,12 +1,15 @@
 """
 A tree of routes: a path is found segment by segment, however many routes there are.
 
+Segments are split before they are unquoted: a `%2F` is part of a name, not the end of a segment.
+
 A segment that is written out is tried before one that is a parameter, and the method decides among all that fit: `POST
 /api/inbox/batch` and `GET /api/inbox/{name}` are two routes, and an inbox may be called `batch`.
 """
 
 from collections.abc import Iterator
 from typing import Generic, TypeVar
+from urllib.parse import unquote
 
 from gatepost.api.problems import MethodNotAllowed
 from gatepost.errors import NotFound
@@ -40,9 +43,9 @@ class Router(Generic[T]):
         node.targets[method] = (tuple(names), target)
 
     def find(self, method: str, path: str) -> tuple[T, dict[str, str]]:
-        """Return what was added for a path and its parameters; raise NotFound or MethodNotAllowed."""
+        """Return what was added for a quoted path, and its parameters; raise NotFound or MethodNotAllowed."""
         methods: list[str] = []
-        for node, values in _walk(self._root, path.split("/")[1:], 0, ()):
+        for node, values in _walk(self._root, [unquote(segment) for segment in path.split("/")[1:]], 0, ()):
             found = node.targets.get(method)
             if found is not None:
                 names, target = found
