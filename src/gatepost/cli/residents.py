@@ -1,31 +1,33 @@
 """`gatepost agent runs`, `mind` and `replay`: what residents did, and what they have in mind."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
+
 from gatepost import app
-from gatepost.actions import runs
+from gatepost.api.agents import ShowMind
+from gatepost.api.runs import ListAgentRuns, ReplayView, RunView, StepView
+from gatepost.api.turns import TurnView
 from gatepost.cli import entities, here, output, words
+from gatepost.cli.connect import connect
 from gatepost.cli.entities import Name
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import argument, option
-from gatepost.core import agent_config as rules
-from gatepost.core import ids, render, unwire, wire
+from gatepost.core import agent_config, ids, render
 from gatepost.core.entity import EntityKind
-from gatepost.core.mind import CallResult, MindSummaries, ModelReply, Prompt, Turn
-from gatepost.core.run import Run, RunStatus
-from gatepost.core.times import SECOND, format_rfc3339
-from gatepost.core.wire import Document
+from gatepost.core.run import RunStatus
+from gatepost.core.times import SECOND, format_rfc3339, parse_instant
 from gatepost.errors import Invalid
-from gatepost.ports import Reader, Store
+from gatepost.ports import Store
 
 if TYPE_CHECKING:
     from gatepost.client import Client
 
-#: characters of what was said then that stand beside what is said now
-_BESIDE: Final = 60
+#: characters of an original action that stand beside the replayed one
+_ORIGINAL_WIDTH: Final = 60
 
 
 def list_runs(
@@ -40,14 +42,14 @@ def list_runs(
     Example:
       gatepost agent runs analyst --status failed
     """
-    most = words.number(limit, "--limit", most=100_000)
-    wanted = _status(status) if status is not None else None
-    with here.opened() as place:
-        agent = entities.expect(place.entity(name), EntityKind.AGENT).name
-        found = place.all(runs.page, lambda far: far.runs, agent=agent, status=wanted, limit=most + 1)
+    count = words.number(limit, "--limit", most=100_000)
+    parsed_status = _parse_status(status) if status is not None else None
+    with connect() as connection:
+        agent = entities.find_entity(connection, name, EntityKind.AGENT).name
+        runs = connection.list_all(ListAgentRuns(name=agent, status=parsed_status), count + 1)
     headings = ["RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "LIMIT", "SUMMARY"]
-    none = f"{agent!r} has no run" + (f" that is {wanted}" if wanted else "")
-    output.listing(found, most, headings, _row, wire.write_run, otherwise=none, json=json)
+    otherwise = f"{agent!r} has no run" + (f" that is {parsed_status}" if parsed_status else "")
+    output.listing(runs, count, headings, _build_row, msgspec.to_builtins, otherwise=otherwise, json=json)
 
 
 def mind(name: Name, json: Json = False) -> None:
@@ -57,20 +59,20 @@ def mind(name: Name, json: Json = False) -> None:
     Example:
       gatepost agent mind analyst
     """
-    with here.opened() as place:
-        agent = entities.expect(place.entity(name), EntityKind.AGENT).name
-        carried, turns, tokens = place.do(lambda near: near.query(_mind, agent), lambda far: _mind_far(far, agent))
+    with connect() as connection:
+        agent = entities.find_entity(connection, name, EntityKind.AGENT).name
+        mind = connection.send(ShowMind(name=agent))
     if json:
-        output.document(wire.write_mind(agent, carried, turns, tokens))
+        output.document(msgspec.to_builtins(mind))
         return
-    if carried.dropped_count:
-        output.line_out(f"({output.count(carried.dropped_count, 'older summary')} only in the runs)")
-    for summary in carried.summaries:
+    if mind.dropped:
+        output.line_out(f"({output.count(mind.dropped, 'older summary')} only in the runs)")
+    for summary in mind.summaries:
         output.line_out(f"- {render.escape_unsafe(summary)}")
-    for turn in turns:
-        for said in _told(turn):
-            output.line_out(said)
-    output.talk(f"{output.count(len(turns), 'turn')}, about {output.count(tokens, 'token')}")
+    for turn in mind.turns:
+        for line in _format_turn(turn):
+            output.line_out(line)
+    output.talk(f"{output.count(len(mind.turns), 'turn')}, about {output.count(mind.tokens, 'token')}")
 
 
 def replay(
@@ -86,87 +88,76 @@ def replay(
     """
     with here.opened() as place:
         id = ids.check("run", run)
-        found = place.do(
-            lambda near: asyncio.run(_replayed(near, id, model)), lambda far: _replayed_far(far, id, model)
+        result = place.do(
+            lambda store: asyncio.run(_replay_on_store(store, id, model)),
+            lambda client: _replay_by_gateway(client, id, model),
         )
     if json:
-        output.document(found)
+        output.document(msgspec.to_builtins(result))
         return
-    then = _deeds(unwire.read_turn(each) for each in found["original"])
-    now = _deeds(unwire.read_turn(each) for each in found["replayed"])
-    output.table(["", "THEN", "NOW"], [_beside(*pair) for pair in zip_longest(then, now, fillvalue="")])
-    output.line_out("same" if found["same"] else "different")
-    output.talk(f"{found['model']} was shown the run again; nothing was done")
+    pairs = zip_longest(_list_actions(result.original), _list_actions(result.replayed), fillvalue="")
+    output.table(["", "THEN", "NOW"], [_build_comparison(*pair) for pair in pairs])
+    output.line_out("same" if result.same else "different")
+    output.talk(f"{result.model} was shown the run again; nothing was done")
 
 
-def _mind(tx: Reader, name: str) -> tuple[MindSummaries, Sequence[Turn], int]:
-    found = runs.read_mind(tx, name)
-    return found.past_cycles, found.turns, found.tokens
-
-
-async def _mind_far(far: "Client", name: str) -> tuple[MindSummaries, Sequence[Turn], int]:
-    found = await far.mind(name)
-    return found.carried, found.turns, found.tokens
-
-
-async def _replayed(store: Store, id: str, name: str) -> Document:
+async def _replay_on_store(store: Store, id: str, model_name: str) -> ReplayView:
     from gatepost.runtime.replay import replay
 
-    choice = rules.parse({"model": name}).model
-    async with app.open_cycle_deps(store, lambda _: None) as means:
-        model = await means.get_model(choice)
-        told = await replay(store, id, model)
-    return wire.write_replay(id, model.name, steps=told.original, turns=told.turns, is_same=told.is_same)
+    choice = agent_config.parse({"model": model_name}).model
+    async with app.open_cycle_deps(store, lambda _: None) as deps:
+        model = await deps.get_model(choice)
+        result = await replay(store, id, model)
+    return ReplayView.of(id, model.name, steps=result.original, turns=result.turns, is_same=result.is_same)
 
 
-async def _replayed_far(far: "Client", id: str, model: str) -> Document:
-    told = await far.replay_run(id, model)
-    return wire.write_replay(id, told.model, steps=told.original, turns=told.replayed, is_same=told.same)
+async def _replay_by_gateway(client: "Client", id: str, model_name: str) -> ReplayView:
+    result = await client.replay_run(id, model_name)
+    return ReplayView.of(id, result.model, steps=result.original, turns=result.replayed, is_same=result.same)
 
 
-def _row(run: Run) -> list[str]:
+def _build_row(run: RunView) -> list[str]:
+    started_at = parse_instant(run.started_at)
     return [
         run.id,
-        str(run.cycle),
+        str(run.cycle_number),
         run.status.value,
         run.cause,
         str(run.events),
         str(run.steps),
         str(run.prompt_tokens + run.completion_tokens),
-        format_rfc3339(run.started_at - run.started_at % SECOND),
+        format_rfc3339(started_at - started_at % SECOND),
         run.limit.value if run.limit is not None else "",
         render.quote(run.error or run.summary),
     ]
 
 
-def _told(turn: Turn) -> list[str]:
-    """A turn of a mind: who, and what."""
-    match turn:
-        case Prompt(text=text):
-            return ["shown", output.prose(text)]
-        case ModelReply():
-            return ["said", *(output.prose(deed) for deed in _deeds([turn]))]
-        case CallResult(tool=tool, content=content):
-            return [f"{render.escape_unsafe(tool)} returned", output.prose(content)]
+def _format_turn(turn: TurnView) -> list[str]:
+    """Return the lines of a turn: who, and what."""
+    if turn.prompt is not None:
+        return ["shown", output.prose(turn.prompt.text)]
+    if turn.result is not None:
+        return [f"{render.escape_unsafe(turn.result.tool)} returned", output.prose(turn.result.content)]
+    return ["said", *(output.prose(action) for action in _list_actions([turn]))]
 
 
-def _deeds(turns: Iterable[Turn]) -> list[str]:
-    """What was said and done, one thing each."""
-    deeds: list[str] = []
+def _list_actions(turns: Iterable[TurnView | StepView]) -> list[str]:
+    """Return what the model said and did: each text and each call."""
+    actions: list[str] = []
     for turn in turns:
-        if isinstance(turn, ModelReply):
-            deeds += [turn.text] if turn.text else []
-            deeds += [f"{call.tool} {call.arguments}" for call in turn.calls]
-    return deeds
+        if turn.reply is not None:
+            actions += [turn.reply.text] if turn.reply.text else []
+            actions += [f"{call.tool} {call.arguments}" for call in turn.reply.calls]
+    return actions
 
 
-def _beside(then: str, now: str) -> list[str]:
-    shown = [render.escape_unsafe(" ".join(each.split())) for each in (then, now)]
-    cut = shown[0] if len(shown[0]) <= _BESIDE else f"{shown[0][: _BESIDE - 3]}..."
-    return ["=" if then == now else "!", cut, shown[1]]
+def _build_comparison(original: str, replayed: str) -> list[str]:
+    cells = [render.escape_unsafe(" ".join(action.split())) for action in (original, replayed)]
+    cut = cells[0] if len(cells[0]) <= _ORIGINAL_WIDTH else f"{cells[0][: _ORIGINAL_WIDTH - 3]}..."
+    return ["=" if original == replayed else "!", cut, cells[1]]
 
 
-def _status(text: str) -> RunStatus:
+def _parse_status(text: str) -> RunStatus:
     try:
         return RunStatus(text)
     except ValueError:
