@@ -8,12 +8,11 @@ for such events expect; other data of the event is in `extra`. `timestamp`, whic
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
-from gatepost.core import agent_config
 from gatepost.core import decision as decisions
 from gatepost.core.account import Account
-from gatepost.core.agent import AgentConfig, Resident
+from gatepost.core.agent import Resident
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.decision import Answer, Decision, Option, Question
 from gatepost.core.entity import Entity
@@ -33,9 +32,9 @@ from gatepost.core.gate import Gate, GateKind, GateSpec, Resolution
 from gatepost.core.goal import Goal
 from gatepost.core.key import Key
 from gatepost.core.memory import Memory
-from gatepost.core.mind import CallResult, MindSummaries, ModelReply, Prompt, ToolCall, Turn, Usage
+from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Usage
 from gatepost.core.plan import Plan
-from gatepost.core.run import OpenCall, Run, Step
+from gatepost.core.run import OpenCall, Run
 from gatepost.core.session import GuestSession
 from gatepost.core.shape import Shape
 from gatepost.core.space import Member, Message, Space
@@ -60,7 +59,6 @@ ITEM_STATE: Final = Shape(Item, "state attempts seenAt endedAt receipt", RECEIPT
 DELIVERY: Final = Shape(Delivery, "name eventId=event duplicate")
 ENTITY: Final = Shape(Entity, "name kind displayName=display team role owner aliases createdAt retiredAt", number=0)
 RESIDENT: Final = Shape(Resident, "version pausedAt cycles mindTokens=tokens failures restUntil", number=0)
-_EMPTY_RESIDENT: Final = Resident(number=0, name="", display="", config=AgentConfig(), version=0)
 SESSION: Final = Shape(GuestSession, "id=session agent host state startedAt seenAt")
 RUN: Final = Shape(
     Run,
@@ -160,64 +158,6 @@ def write_push_result(result: PushResult) -> Document:
         "recipients": [DELIVERY.write(delivery) for delivery in result.deliveries],
     }
     return document | ({"broadcast": result.broadcast, "duplicate": result.duplicate} if result.broadcast else {})
-
-
-def write_agent(entity: Entity, resident: Resident | None, *, include_private: bool = True) -> Document:
-    """Return an agent. Only itself and the administrator see the configuration of a resident (`include_private`)."""
-    shown_resident = resident or _EMPTY_RESIDENT
-    agent_fields: Document = {
-        "resident": resident is not None,
-        "paused": shown_resident.paused_at is not None,
-        "config": agent_config.build_document(shown_resident.config, mask_secrets=True)
-        if resident and include_private
-        else None,
-    }
-    return ENTITY.write(entity) | RESIDENT.write(shown_resident) | agent_fields
-
-
-def write_run(run: Run) -> Document:
-    duration_ms = (run.ended_at - run.started_at) // 1_000 if run.ended_at is not None else None
-    return RUN.write(run) | {"durationMs": duration_ms}
-
-
-def write_step(step: Step) -> Document:
-    return {"number": step.number, "at": format_rfc3339(step.at)} | write_turn(step.turn)
-
-
-def write_turn(turn: Turn) -> Document:
-    """Return a turn: its kind, and the turn under the name of its kind."""
-    empty_document: Document = {"kind": None, "prompt": None, "reply": None, "result": None}
-    match turn:
-        case Prompt():
-            return empty_document | {"kind": "prompt", "prompt": PROMPT.write(turn)}
-        case ModelReply():
-            return empty_document | {"kind": "reply", "reply": REPLY.write(turn)}
-        case CallResult():
-            return empty_document | {"kind": "result", "result": RESULT.write(turn)}
-        case other:
-            assert_never(other)
-
-
-def write_replay(run: str, model: str, *, steps: Sequence[Step], turns: Sequence[Turn], is_same: bool) -> Document:
-    """Return a past run, and what another model replied to the same prompts."""
-    return {
-        "run": run,
-        "model": model,
-        "same": is_same,
-        "original": [write_step(item) for item in steps],
-        "replayed": [write_turn(item) for item in turns],
-    }
-
-
-def write_mind(name: str, mind_summaries: MindSummaries, turns: Sequence[Turn], tokens: int) -> Document:
-    """Return the mind of an agent: the summaries of old cycles, and the turns of later ones."""
-    return {
-        "agent": name,
-        "tokens": tokens,
-        "summaries": list(mind_summaries.summaries),
-        "dropped": mind_summaries.dropped_count,
-        "turns": [write_turn(turn_item) for turn_item in turns],
-    }
 
 
 def write_goal(goal: Goal) -> Document:
