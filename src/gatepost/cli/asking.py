@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from typing import Annotated
 
+import msgspec
+
 from gatepost import settings
-from gatepost.actions import decisions as verbs
+from gatepost.api.decisions import AnswerDecision, AskDecision, DecisionView, OptionSpec, ReviseDecision
+from gatepost.api.fields import RefSpec
+from gatepost.api.sessions import ShowSession
 from gatepost.cli import here, output, words
-from gatepost.cli.decided import LARGEST, DecisionId, For, Session, awaited, outcome
+from gatepost.cli.connect import Connection, connect
+from gatepost.cli.decided import MAX_TEXT_SIZE, DecisionId, For, Session, describe_outcome, wait_for_answer
 from gatepost.cli.here import As, Json
 from gatepost.cli.plain import argument, flag, option
-from gatepost.core import times, wire
-from gatepost.core.decision import AnswerSpec, Decision, Option, Question
-from gatepost.core.event import Priority, Ref
+from gatepost.core import times
+from gatepost.core.event import Ref
 from gatepost.core.times import Duration
 from gatepost.errors import Invalid
 
@@ -43,11 +47,11 @@ def ask(
     ref: About = None,
     urgency: Urgency = "normal",
     session: Session = None,
-    who: Annotated[
+    actor: Annotated[
         str | None, option("--as", "NAME", "Who asks; else whose session it is, or the current agent.")
     ] = None,
     wait: Wait = False,
-    most: For = None,
+    timeout: For = None,
     json: Json = False,
 ) -> None:
     """
@@ -61,27 +65,27 @@ def ask(
       gatepost decision ask "What is it called?" --text --within 2h --as analyst --wait
     """
     configuration = settings.load()
-    asker = words.given(who, "--as") or (None if session else here.current(configuration))
+    asker = words.given(actor, "--as") or (None if session else here.current(configuration))
     if asker is None and words.given(session, "--session", "which") is None:
         raise Invalid("who asks?", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
-    length = _length(most, wait=wait)
-    question = Question(
-        question=words.content(text, LARGEST),
-        options=tuple(map(_option, option or ())),
+    duration = _parse_timeout(timeout, wait=wait)
+    request = AskDecision(
+        question=words.content(text, MAX_TEXT_SIZE),
+        options=tuple(map(_parse_option, option or ())),
         free_text=free_text,
-        respondents=tuple(of or ()),
-        urgency=Priority.parse(urgency),
+        of=tuple(of or ()),
+        urgency=urgency,
         default=words.given(default, "--default", "which"),
-        deadline=times.parse_instant(until) if until is not None else None,
-        within=times.parse_duration(within) if within is not None else None,
-        context=words.told(context, LARGEST) if context is not None else None,
-        ref=Ref.parse(ref) if ref is not None else None,
-        session=session or (here.session(configuration) if who is None else None),
+        deadline=until,
+        within=within,
+        context=words.told(context, MAX_TEXT_SIZE) if context is not None else None,
+        ref=_parse_ref(ref) if ref is not None else None,
+        session=session or (here.session(configuration) if actor is None else None),
     )
-    with here.opened(configuration) as place:
-        by = asker or place.session(session or "").agent
-        made = place.call(verbs.ask, lambda far: far.ask, question, by=by)
-        _asked(place, made, wait=wait, most=length, json=json)
+    with connect(configuration) as connection:
+        asker = asker or connection.send(ShowSession(id=session or "")).agent
+        decision = connection.send(msgspec.structs.replace(request, asker=asker))
+        _print_question(connection, decision, wait=wait, timeout=duration, json=json)
 
 
 def revise(
@@ -95,9 +99,9 @@ def revise(
     context: Context = None,
     ref: About = None,
     urgency: Urgency = "normal",
-    who: As = None,
+    actor: As = None,
     wait: Wait = False,
-    most: For = None,
+    timeout: For = None,
     json: Json = False,
 ) -> None:
     """
@@ -106,21 +110,22 @@ def revise(
     Example:
       gatepost decision revise dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Ship it on Monday?" --option yes --option no
     """
-    length = _length(most, wait=wait)
-    question = Question(
-        question=words.content(text, LARGEST),
-        options=tuple(map(_option, option or ())),
+    duration = _parse_timeout(timeout, wait=wait)
+    request = ReviseDecision(
+        id=decision,
+        question=words.content(text, MAX_TEXT_SIZE),
+        options=tuple(map(_parse_option, option or ())),
         free_text=free_text,
-        urgency=Priority.parse(urgency),
+        urgency=urgency,
         default=words.given(default, "--default", "which"),
-        deadline=times.parse_instant(until) if until is not None else None,
-        within=times.parse_duration(within) if within is not None else None,
-        context=words.told(context, LARGEST) if context is not None else None,
-        ref=Ref.parse(ref) if ref is not None else None,
+        deadline=until,
+        within=within,
+        context=words.told(context, MAX_TEXT_SIZE) if context is not None else None,
+        ref=_parse_ref(ref) if ref is not None else None,
     )
-    with here.opened() as place:
-        made = place.call(verbs.revise, lambda far: far.revise, decision, question, by=place.myself(who))
-        _asked(place, made, wait=wait, most=length, json=json)
+    with connect() as connection:
+        view = connection.send(msgspec.structs.replace(request, asker=connection.choose_actor(actor)))
+        _print_question(connection, view, wait=wait, timeout=duration, json=json)
 
 
 def answer(
@@ -132,7 +137,7 @@ def answer(
     hash: Annotated[
         str | None, option("--context-hash", "HASH", "Answer only if the question is still this one.")
     ] = None,
-    who: As = None,
+    actor: As = None,
     json: Json = False,
 ) -> None:
     """
@@ -142,41 +147,46 @@ def answer(
       gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 ship --as husam
       gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --text "On which day?" --again
     """
-    reply = AnswerSpec(
+    request = AnswerDecision(
+        id=decision,
         option=words.given(option, "OPTION", "which"),
-        text=words.content(text, LARGEST) if text is not None else None,
+        text=words.content(text, MAX_TEXT_SIZE) if text is not None else None,
         again=again,
         reject=reject,
         context_hash=words.given(hash, "--context-hash", "which"),
     )
-    with here.opened() as place:
-        answered = place.call(verbs.answer, lambda far: far.answer, decision, reply, by=place.myself(who))
-        now = place.now()
-    output.done(
-        wire.write_decision(answered, now), answered.id, f"{outcome(answered)}; {answered.asker} is told", json=json
-    )
+    with connect() as connection:
+        view = connection.send(msgspec.structs.replace(request, by=connection.choose_actor(actor)))
+    output.done(msgspec.to_builtins(view), view.id, f"{describe_outcome(view)}; {view.asker} is told", json=json)
 
 
-def _option(text: str) -> Option:
-    """`ship=Ship it`, or the id alone."""
+def _parse_option(text: str) -> OptionSpec:
+    """Return the option of `ship=Ship it`, or of an id alone."""
     id, equals, label = text.partition("=")
-    return Option(id=id.strip(), label=label.strip() if equals else id.strip())
+    return OptionSpec(id=id.strip(), label=label.strip() if equals else id.strip())
 
 
-def _length(most: str | None, *, wait: bool) -> Duration | None:
-    if most is not None and not wait:
+def _parse_ref(text: str) -> RefSpec:
+    ref = Ref.parse(text)
+    return RefSpec(type=ref.type, id=ref.id)
+
+
+def _parse_timeout(timeout: str | None, *, wait: bool) -> Duration | None:
+    if timeout is not None and not wait:
         raise Invalid("--for goes with --wait")
-    return times.parse_duration(most) if most is not None else None
+    return times.parse_duration(timeout) if timeout is not None else None
 
 
-def _asked(place: here.Here, made: Decision, *, wait: bool, most: Duration | None, json: bool) -> None:
-    """Say that a question was asked or, if somebody waits for it, what became of it."""
+def _print_question(
+    connection: Connection, decision: DecisionView, *, wait: bool, timeout: Duration | None, json: bool
+) -> None:
+    """Print that a question was asked or, with `wait`, what became of it."""
     if wait:
-        output.talk(f"{made.id}: {_names(made.respondents)} asked, waiting")
-        awaited(place, made.id, most, json=json)
+        output.talk(f"{decision.id}: {_join_names(decision.asked)} asked, waiting")
+        wait_for_answer(connection, decision.id, timeout, json=json)
     else:
-        output.done(wire.write_decision(made, place.now()), made.id, f"{_names(made.respondents)} asked", json=json)
+        output.done(msgspec.to_builtins(decision), decision.id, f"{_join_names(decision.asked)} asked", json=json)
 
 
-def _names(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"

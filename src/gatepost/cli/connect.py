@@ -5,6 +5,7 @@ With a gateway in this home the client sends requests to it over HTTP; without o
 Both answer alike (`tests/scenario/test_clients_agree.py`), so a command does not know which it is.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.api.operation import Page, Request, Stream, StreamedView
 from gatepost.cli import here, output, words
 from gatepost.client.local import LocalClient
+from gatepost.core.times import Instant
 from gatepost.errors import Unauthorized, Unavailable
 from gatepost.ports import Store
 from gatepost.runtime import admin_key
@@ -57,6 +59,10 @@ class Connection:
     def choose_actor(self, name: str | None) -> str:
         """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
         return words.given(name, "--as") or here.current(self.configuration) or ADMINISTRATOR
+
+    def read_clock(self) -> Instant:
+        """Return the time of the store; with a gateway, that of this machine."""
+        return time.time_ns() // 1_000 if self.store is None else self.store.query(lambda tx: tx.now)
 
 
 @contextmanager

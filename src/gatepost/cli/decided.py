@@ -1,95 +1,94 @@
-"""What became of a decision: waiting for it, and telling it."""
+"""What became of a decision: waiting for it, and printing it."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Final
 
+import msgspec
 import typer
 
-from gatepost.actions import decisions as verbs
+from gatepost.api.decisions import DecisionAnswerView, DecisionView, ShowDecision
 from gatepost.cli import output, waiting
-from gatepost.cli.here import Here
+from gatepost.cli.connect import Connection
 from gatepost.cli.plain import argument, option
-from gatepost.core import render, wire
-from gatepost.core.decision import Answer, Decision, DecisionStatus
-from gatepost.core.times import SECOND, Duration, Instant, format_rfc3339
+from gatepost.core import render
+from gatepost.core.decision import DecisionStatus
+from gatepost.core.times import Duration
 
 DecisionId = Annotated[str, argument("DECISION", "The id of a decision.")]
 For = Annotated[str | None, option("--for", "10m", "How long to wait at most.")]
 Session = Annotated[str | None, option("--session", "ID", "The guest session that asks.")]
 
 #: bytes of what is read from stdin or a file
-LARGEST: Final = 256 * 1024
+MAX_TEXT_SIZE: Final = 256 * 1024
 
 
-def shown(place: Here, id: str) -> Decision:
-    return place.look(verbs.show, lambda far: far.decision, id)
-
-
-def awaited(place: Here, id: str, most: Duration | None, *, json: bool) -> None:
-    """Wait until a round has ended, print what was answered, and end with 1 if nothing was."""
-
-    def over(found: Decision) -> bool:
-        # What has a default is answered with it in a moment; nothing else can be answered any more.
-        return found.status is not DecisionStatus.PENDING or (found.default is None and found.is_overdue(place.now()))
-
-    seen = waiting.poll(place.store, lambda: shown(place, id), over, most)
-    now = place.now()
+def wait_for_answer(connection: Connection, id: str, timeout: Duration | None, *, json: bool) -> None:
+    """Wait until a round has ended, print what was answered, and exit with 1 if nothing was."""
+    decision = waiting.poll(connection.store, lambda: connection.send(ShowDecision(id=id)), _is_over, timeout)
+    last_answer = find_last_answer(decision)
     if json:
-        output.document(wire.write_decision(seen, now))
-    elif seen.status is DecisionStatus.ANSWERED and seen.last_answer is not None:
-        _print(seen.last_answer)
-    if seen.status is not DecisionStatus.ANSWERED:
-        output.talk(outcome(seen) if seen.last_answer else f"not answered: it is {state(seen, now)}")
+        output.document(msgspec.to_builtins(decision))
+    elif decision.status is DecisionStatus.ANSWERED and last_answer is not None:
+        _print_answer(last_answer)
+    if decision.status is not DecisionStatus.ANSWERED:
+        output.talk(describe_outcome(decision) if last_answer else f"not answered: it is {describe_state(decision)}")
         raise typer.Exit(1)
 
 
-def _print(given: Answer) -> None:
-    if given.option is not None:
-        output.line_out(given.option)
-    if given.text is not None:
-        output.line_out("\n".join(render.escape_unsafe(each) for each in given.text.splitlines()))
+def _is_over(decision: DecisionView) -> bool:
+    # What has a default is answered with it in a moment; nothing else can be answered any more.
+    return decision.status is not DecisionStatus.PENDING or (decision.default is None and decision.overdue)
 
 
-def listing(found: Sequence[Decision], most: int, now: Instant, *, otherwise: str, json: bool) -> None:
+def _print_answer(answer: DecisionAnswerView) -> None:
+    if answer.option is not None:
+        output.line_out(answer.option)
+    if answer.text is not None:
+        output.line_out("\n".join(render.escape_unsafe(line) for line in answer.text.splitlines()))
+
+
+def print_list(decisions: Sequence[DecisionView], count: int, *, otherwise: str, json: bool) -> None:
     headings = ["DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION"]
-    row, written = partial(_row, now=now), partial(wire.write_decision, now=now)
-    output.listing(found, most, headings, row, written, otherwise=otherwise, json=json)
+    output.listing(decisions, count, headings, _build_row, msgspec.to_builtins, otherwise=otherwise, json=json)
 
 
-def _row(decision: Decision, now: Instant) -> list[str]:
-    deadline = decision.deadline
-    said = f" -> {outcome(decision)}" if decision.last_answer else ""
+def _build_row(decision: DecisionView) -> list[str]:
+    outcome = f" -> {describe_outcome(decision)}" if find_last_answer(decision) else ""
     return [
         decision.id,
-        state(decision, now),
+        describe_state(decision),
         decision.asker,
-        ", ".join(decision.respondents),
-        format_rfc3339(deadline - deadline % SECOND) if deadline is not None else "",
-        f"{render.quote(decision.question)}{said}",
+        ", ".join(decision.asked),
+        output.format_seconds(decision.deadline) if decision.deadline is not None else "",
+        f"{render.quote(decision.question)}{outcome}",
     ]
 
 
-def row(given: Answer) -> list[str]:
+def build_answer_row(answer: DecisionAnswerView) -> list[str]:
     return [
-        str(given.iteration),
-        given.outcome.value,
-        given.by or "",
-        format_rfc3339(given.at),
-        given.option or "",
-        render.quote(given.text) if given.text is not None else "",
+        str(answer.iteration),
+        answer.outcome.value,
+        answer.by or "",
+        answer.at,
+        answer.option or "",
+        render.quote(answer.text) if answer.text is not None else "",
     ]
 
 
-def state(decision: Decision, now: Instant) -> str:
-    return "overdue" if decision.is_overdue(now) else decision.status.value
+def find_last_answer(decision: DecisionView) -> DecisionAnswerView | None:
+    """Return the end of the present round, also if it was sent back; None while it can be answered."""
+    return None if decision.status is DecisionStatus.PENDING else decision.answers[-1]
 
 
-def outcome(decision: Decision) -> str:
-    """How the last round ended, in a few words."""
-    given = decision.last_answer
-    assert given is not None
-    by = f" by {given.by}" if given.by else ""
-    parts = [part for part in (given.option, render.quote(given.text) if given.text is not None else None) if part]
-    verb = "sent back" if decision.status is DecisionStatus.REVISING else given.outcome.value
+def describe_state(decision: DecisionView) -> str:
+    return "overdue" if decision.overdue else decision.status.value
+
+
+def describe_outcome(decision: DecisionView) -> str:
+    """Return how the last round ended, in a few words."""
+    answer = find_last_answer(decision)
+    assert answer is not None
+    by = f" by {answer.by}" if answer.by else ""
+    parts = [part for part in (answer.option, render.quote(answer.text) if answer.text is not None else None) if part]
+    verb = "sent back" if decision.status is DecisionStatus.REVISING else answer.outcome.value
     return f"{verb}{by}" + (f": {' '.join(parts)}" if parts else "")

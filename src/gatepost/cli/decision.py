@@ -2,17 +2,19 @@
 
 from typing import Annotated
 
+import msgspec
 import typer
 
 from gatepost import settings
-from gatepost.actions import decisions as verbs
+from gatepost.api.decisions import ListDecisions, ShowDecision, WithdrawDecision
 from gatepost.cli import decided, here, output, words
 from gatepost.cli.asking import answer, ask, revise
-from gatepost.cli.decided import LARGEST, DecisionId, For, Session
+from gatepost.cli.connect import connect
+from gatepost.cli.decided import MAX_TEXT_SIZE, DecisionId, For, Session
 from gatepost.cli.here import As, Json, Limit
 from gatepost.cli.plain import Noun, flag, option
-from gatepost.core import render, times, wire
-from gatepost.core.times import format_rfc3339
+from gatepost.core import render, times
+from gatepost.core.event import Priority
 
 app = Noun(help="Decisions: questions that keep whoever asks from stopping until they are answered.")
 app.verb("ask")(ask)
@@ -23,9 +25,9 @@ app.verb("revise")(revise)
 @app.verb("list")
 def list_(
     of: Annotated[str | None, option("--of", "NAME", "Only those that this one may answer.")] = None,
-    who: Annotated[str | None, option("--by", "NAME", "Only those that this one asked.")] = None,
+    asker: Annotated[str | None, option("--by", "NAME", "Only those that this one asked.")] = None,
     session: Session = None,
-    every: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
+    include_ended: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
     limit: Limit = "100",
     json: Json = False,
 ) -> None:
@@ -36,20 +38,17 @@ def list_(
       gatepost decision list --of husam
       gatepost decision list --by analyst --all --json
     """
-    most = words.number(limit, "--limit", most=100_000)
-    with here.opened() as place:
-        found = place.all(
-            verbs.page,
-            lambda far: far.decisions,
-            asker=words.given(who, "--by"),
+    count = words.number(limit, "--limit", most=100_000)
+    with connect() as connection:
+        request = ListDecisions(
+            asker=words.given(asker, "--by"),
             asked=words.given(of, "--of"),
             session=words.given(session, "--session", "which"),
-            pending=None if every else True,
-            limit=most + 1,
+            pending=None if include_ended else True,
         )
-        now = place.now()
-    none = "there is no decision" if every else "there is no decision that has not ended"
-    decided.listing(found, most, now, otherwise=none, json=json)
+        decisions = connection.list_all(request, count + 1)
+    none = "there is no decision" if include_ended else "there is no decision that has not ended"
+    decided.print_list(decisions, count, otherwise=none, json=json)
 
 
 @app.verb("show")
@@ -60,48 +59,48 @@ def show(decision: DecisionId, json: Json = False) -> None:
     Example:
       gatepost decision show dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    with here.opened() as place:
-        found = decided.shown(place, decision)
-        now = place.now()
+    with connect() as connection:
+        view = connection.send(ShowDecision(id=decision))
     if json:
-        output.document(wire.write_decision(found, now))
+        output.document(msgspec.to_builtins(view))
         return
     output.facts(
-        ("decision", found.id),
-        ("gate", found.gate),
-        ("state", decided.state(found, now)),
-        ("asked by", found.asker),
-        ("asked", ", ".join(found.respondents)),
-        ("since", format_rfc3339(found.created_at)),
-        ("urgency", found.urgency.name.lower()),
-        ("deadline", format_rfc3339(found.deadline) if found.deadline is not None else None),
-        ("default", found.default),
-        ("round", found.iteration),
-        ("guidance", found.guidance),
-        ("about", str(found.ref) if found.ref else None),
-        ("session", found.session),
-        ("hash", found.context_hash),
+        ("decision", view.id),
+        ("gate", view.gate),
+        ("state", decided.describe_state(view)),
+        ("asked by", view.asker),
+        ("asked", ", ".join(view.asked)),
+        ("since", view.created_at),
+        ("urgency", Priority(view.urgency).name.lower()),
+        ("deadline", view.deadline),
+        ("default", view.default),
+        ("round", view.iteration),
+        ("guidance", view.guidance),
+        ("about", f"{view.ref.type}:{view.ref.id}" if view.ref else None),
+        ("session", view.session),
+        ("hash", view.context_hash),
     )
     output.line_out("")
-    output.line_out(output.prose(found.question))
-    if found.context is not None:
-        output.line_out("\n" + output.prose(found.context))
-    if found.options:
+    output.line_out(output.prose(view.question))
+    if view.context is not None:
+        output.line_out("\n" + output.prose(view.context))
+    if view.options:
         output.line_out("")
         rows = [
-            [each.id, render.render_name(each.label), render.escape_unsafe(each.description)] for each in found.options
+            [option.id, render.render_name(option.label), render.escape_unsafe(option.description)]
+            for option in view.options
         ]
         output.table(["OPTION", "LABEL", "DESCRIPTION"], rows)
-    if found.answers:
+    if view.answers:
         output.line_out("")
-        output.table(["ROUND", "OUTCOME", "BY", "AT", "OPTION", "TEXT"], [decided.row(each) for each in found.answers])
+        output.table(["ROUND", "OUTCOME", "BY", "AT", "OPTION", "TEXT"], map(decided.build_answer_row, view.answers))
 
 
 @app.verb("withdraw")
 def withdraw(
     decision: DecisionId,
     reason: Annotated[str, option("--reason", "TEXT", "Why.")] = "",
-    who: As = None,
+    actor: As = None,
     json: Json = False,
 ) -> None:
     """
@@ -110,15 +109,14 @@ def withdraw(
     Example:
       gatepost decision withdraw dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Found it out"
     """
-    with here.opened() as place:
-        by, said = place.myself(who), words.content(reason, LARGEST)
-        ended = place.call(verbs.withdraw, lambda far: far.withdraw_decision, decision, by=by, reason=said)
-        now = place.now()
-    output.done(wire.write_decision(ended, now), ended.id, "withdrawn", json=json)
+    with connect() as connection:
+        by = connection.choose_actor(actor)
+        view = connection.send(WithdrawDecision(id=decision, by=by, reason=words.content(reason, MAX_TEXT_SIZE)))
+    output.done(msgspec.to_builtins(view), view.id, "withdrawn", json=json)
 
 
 @app.verb("wait")
-def wait(decision: DecisionId, most: For = None, json: Json = False) -> None:
+def wait(decision: DecisionId, timeout: For = None, json: Json = False) -> None:
     """
     Wait for the answer to a decision, and print it: the option, and then what was said.
 
@@ -127,15 +125,15 @@ def wait(decision: DecisionId, most: For = None, json: Json = False) -> None:
     Example:
       gatepost decision wait dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m
     """
-    length = times.parse_duration(most) if most is not None else None
-    with here.opened() as place:
-        decided.awaited(place, decision, length, json=json)
+    duration = times.parse_duration(timeout) if timeout is not None else None
+    with connect() as connection:
+        decided.wait_for_answer(connection, decision, duration, json=json)
 
 
 @app.verb("check")
 def check(
     since: Annotated[str, option("--since", "5m", "What was answered since: how long ago, or a time.")] = "5m",
-    who: Annotated[str | None, option("--as", "NAME", "Who asked; else the current agent.")] = None,
+    asker: Annotated[str | None, option("--as", "NAME", "Who asked; else the current agent.")] = None,
     session: Session = None,
     json: Json = False,
 ) -> None:
@@ -146,17 +144,15 @@ def check(
       gatepost decision check --since 5m --as analyst
     """
     configuration = settings.load()
-    with here.opened(configuration) as place:
-        now = place.now()
-        found = place.all(
-            verbs.page,
-            lambda far: far.decisions,
-            asker=words.given(who, "--as") or (None if session else here.current(configuration)),
+    with connect(configuration) as connection:
+        start = words.moment(since, "--since", connection.read_clock())
+        request = ListDecisions(
+            asker=words.given(asker, "--as") or (None if session else here.current(configuration)),
             session=words.given(session, "--session", "which"),
-            since=words.moment(since, "--since", now),
-            limit=1_000,
+            since=times.format_rfc3339(max(0, start)),  # a request has no times before 1970
         )
-    none = f"nothing was answered since {format_rfc3339(words.moment(since, '--since', now))}"
-    decided.listing(found, len(found), now, otherwise=none, json=json)
-    if not found:
+        decisions = connection.list_all(request, 1_000)
+    none = f"nothing was answered since {times.format_rfc3339(start)}"
+    decided.print_list(decisions, len(decisions), otherwise=none, json=json)
+    if not decisions:
         raise typer.Exit(1)
