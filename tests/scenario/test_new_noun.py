@@ -97,13 +97,25 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of the test's own, because its schema is migrated further than that of others."""
+    url: str = request.getfixturevalue("postgres_url") if request.param == "postgres" else f"sqlite:///{tmp_path}/n.db"
+    return url
+
+
 @pytest.fixture
-def answers(package: Path, url: str) -> dict[str, Any]:
+def answers(package: Path, own_url: str) -> dict[str, Any]:
     """What every door answers about the new noun."""
     repository = Path(__file__).parent.parent.parent
     environment = os.environ | {"PYTHONPATH": f"{package}{os.pathsep}{repository}"}
     result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, url], env=environment, cwd=package, capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, own_url],
+        env=environment,
+        cwd=package,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert result.returncode == 0, result.stderr
     document: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
