@@ -34,9 +34,10 @@ from gatepost.core.event import Event, Item, Push
 from gatepost.core.session import Guest
 from gatepost.core.signals import Signal
 from gatepost.core.spool_line import SpoolLine
+from gatepost.core.transport import SubscribedEvent
 from gatepost.errors import Unavailable
 from gatepost.hooks import drain
-from gatepost.ports import EventHandler, ResyncHandler, Store, SubscribedEvent, Subscription, Transport
+from gatepost.ports import EventHandler, ResyncHandler, Store, Subscription, Transport
 from gatepost.runtime.courier import Courier
 from gatepost.runtime.subscriptions import StoreSubscription
 from gatepost.testing.transports import RecordingListener

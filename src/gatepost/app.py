@@ -24,6 +24,7 @@ from gatepost.core.agent import ModelChoice
 from gatepost.core.entity import EntityKind
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
+from gatepost.core.transport import TransportStatus
 from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
 from gatepost.ports import (
     Clock,
@@ -35,7 +36,6 @@ from gatepost.ports import (
     Store,
     Subscription,
     Transport,
-    TransportStatus,
     ignore_signals,
 )
 from gatepost.settings import Configuration, Settings, mask_passwords

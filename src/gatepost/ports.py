@@ -24,7 +24,6 @@ more than others counts as several (`@weigh_by`).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
 TYPE_CHECKING = False
@@ -34,7 +33,7 @@ if TYPE_CHECKING:  # hooks import this module, and have to start fast
 
     from gatepost.core.agent import Tool, ToolServer
     from gatepost.core.command import CommandResult
-    from gatepost.core.event import Event, Json
+    from gatepost.core.event import Json
     from gatepost.core.limits import Limits
     from gatepost.core.model import ChatRequest, ModelOutput, ToolResult, ToolSpec
     from gatepost.core.printed_batch import PrintedBatch
@@ -42,6 +41,7 @@ if TYPE_CHECKING:  # hooks import this module, and have to start fast
     from gatepost.core.signals import Signal, TransportMessage
     from gatepost.core.spool_line import SpoolLine
     from gatepost.core.times import Instant
+    from gatepost.core.transport import QueuedEntry, SubscribedEvent, TransportStatus
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -208,14 +208,6 @@ def ignore_signals(signals: Sequence[Signal]) -> None:
     """Drop the signals: a `SignalSink` for a store without subscribers."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransportStatus:
-    """The status of a transport: up, or degraded and why."""
-
-    is_degraded: bool = False
-    reason: str | None = None
-
-
 MessageHandler = Callable[["TransportMessage"], None]
 
 
@@ -247,22 +239,7 @@ class Transport(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubscribedEvent:
-    """An event on its way to one agent, as its courier receives it."""
-
-    #: None if it cannot be parsed, now and later
-    event: Event | None
-    #: why it cannot be parsed
-    error: str = ""
-    #: whether it is for every agent
-    broadcast: bool = False
-    ack: Callable[[], Awaitable[None]]
-    #: takes the seconds after which the event may come again
-    refuse: Callable[[float], Awaitable[None]]
-
-
-EventHandler = Callable[[SubscribedEvent], Awaitable[None]]
+EventHandler = Callable[["SubscribedEvent"], Awaitable[None]]
 ResyncHandler = Callable[[], None]
 
 
@@ -287,29 +264,6 @@ class Subscription(Protocol):
 
         Cancelling `follow` while `handle` runs cancels `handle` too.
         """
-
-
-def build_unkept_event(
-    event: Event | None, resync: ResyncHandler, *, error: str = "", broadcast: bool = False
-) -> SubscribedEvent:
-    """Return an event of a source that keeps no events: `ack` does nothing, and `refuse` calls `resync`."""
-
-    async def ack() -> None:
-        pass
-
-    async def refuse(_: float) -> None:
-        resync()
-
-    return SubscribedEvent(event=event, error=error, broadcast=broadcast, ack=ack, refuse=refuse)
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedEntry:
-    #: the agent that it is for, as the other program wrote it
-    agent: str
-    raw: bytes
-    #: its position, if the queue has one order of all entries
-    position: str | None = None
 
 
 class IntakeQueue(Protocol):

@@ -16,7 +16,7 @@ from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.core.event import EventType, Priority, Ref, Route
 from gatepost.core.signals import JANITOR, Signal
 from gatepost.core.times import HOUR
-from gatepost.ports import SubscribedEvent
+from gatepost.core.transport import SubscribedEvent
 from tests.brokers import Nats, Redis
 from tests.courier_fixtures import (
     SOURCE_KINDS,

@@ -17,7 +17,7 @@ import pytest
 from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.core.event import Event, EventType
 from gatepost.core.signals import Frame, Signal
-from gatepost.ports import TransportStatus
+from gatepost.core.transport import TransportStatus
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
 
 LISTENER_SCRIPT: Final = """

@@ -20,7 +20,7 @@ from gatepost.adapters.transports.postgres import PostgresTransport
 from gatepost.adapters.transports.reconnect import cancel_tasks
 from gatepost.adapters.transports.redis import RedisTransport
 from gatepost.core.signals import Frame, Signal
-from gatepost.ports import TransportStatus
+from gatepost.core.transport import TransportStatus
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres

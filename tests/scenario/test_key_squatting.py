@@ -19,8 +19,8 @@ from gatepost.actions import push as push_actions
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.core import dedup, foreign
 from gatepost.core.event import EventType, Push
+from gatepost.core.transport import QueuedEntry
 from gatepost.core.webhook import Scheme
-from gatepost.ports import QueuedEntry
 from gatepost.runtime.queue_reader import QueueReader
 from tests.gateways import Gateway, create_entities, create_token, open_gateway
 from tests.webhook_senders import SENDERS

@@ -16,9 +16,10 @@ from gatepost.adapters.transports.jetstream import REJECTED_SUBJECT, JetStreamIn
 from gatepost.adapters.transports.nats import INTAKE_CONSUMER, STREAM, NatsTransport
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, Push, Trust
+from gatepost.core.transport import QueuedEntry
 from gatepost.errors import Unavailable
 from gatepost.gateway import serve
-from gatepost.ports import QueuedEntry, Store
+from gatepost.ports import Store
 from gatepost.runtime.queue_reader import QueueReader
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.settings import load

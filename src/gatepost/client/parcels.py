@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from gatepost.client.client import Client
 from gatepost.core.event import ItemState
-from gatepost.ports import EventHandler, ResyncHandler, build_unkept_event
+from gatepost.core.transport import build_unkept_event
+from gatepost.ports import EventHandler, ResyncHandler
 
 
 class GatewayParcels:

@@ -24,6 +24,7 @@ import uvicorn
 from gatepost import app, hook_entry, paths
 from gatepost.actions import keys
 from gatepost.core.times import SECOND
+from gatepost.core.transport import TransportStatus
 from gatepost.errors import Refused, Unavailable
 from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.auth import Authenticator, TokenRules
@@ -33,7 +34,7 @@ from gatepost.gateway.hook_socket import HookSocket
 from gatepost.gateway.spool_relay import SpoolRelay
 from gatepost.gateway.state import GatewayState
 from gatepost.hooks import plugins
-from gatepost.ports import Store, TransportStatus
+from gatepost.ports import Store
 from gatepost.runtime import gateway_file
 from gatepost.runtime.admin_key import ADMIN_KEY, ensure_admin_key
 from gatepost.runtime.live import LiveStreams

@@ -32,8 +32,9 @@ import structlog
 from gatepost.core import spool_line
 from gatepost.core.event import Event, Item
 from gatepost.core.session import Guest
+from gatepost.core.transport import SubscribedEvent
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports import ListGuests, Nudge, Spool, SubscribedEvent, Subscription
+from gatepost.ports import ListGuests, Nudge, Spool, Subscription
 from gatepost.retry import Backoff
 from gatepost.runtime.nudge import Nudger
 from gatepost.runtime.periodic import Duty, run_duties

@@ -24,8 +24,9 @@ from gatepost.core import address, foreign
 from gatepost.core.address import EntityAddress
 from gatepost.core.event import Push
 from gatepost.core.signals import WAKEUP, Signal, TransportMessage
+from gatepost.core.transport import QueuedEntry
 from gatepost.errors import GatepostError, Invalid, Unavailable
-from gatepost.ports import IntakeQueue, QueuedEntry, Store
+from gatepost.ports import IntakeQueue, Store
 from gatepost.runtime.periodic import Duty
 
 log = structlog.get_logger("gatepost.collector")

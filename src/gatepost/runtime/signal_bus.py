@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from gatepost.core.signals import Signal, TransportMessage
-from gatepost.ports import MessageHandler, Transport, TransportStatus
+from gatepost.core.transport import TransportStatus
+from gatepost.ports import MessageHandler, Transport
 
 
 class SignalBus:

@@ -5,7 +5,8 @@ from typing import ClassVar, Final
 
 from gatepost.actions import inbox_feed
 from gatepost.core.event import ItemState
-from gatepost.ports import EventHandler, ResyncHandler, Store, build_unkept_event
+from gatepost.core.transport import build_unkept_event
+from gatepost.ports import EventHandler, ResyncHandler, Store
 
 #: seconds between two polls
 _POLL_INTERVAL: Final = 1.0

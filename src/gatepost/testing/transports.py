@@ -24,7 +24,8 @@ import pytest
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, EventType, Priority, Ref, Route, Sender, Trust
 from gatepost.core.signals import Frame, Signal, TransportMessage
-from gatepost.ports import MessageHandler, Transport, TransportStatus
+from gatepost.core.transport import TransportStatus
+from gatepost.ports import MessageHandler, Transport
 
 #: seconds after which a test stops to wait for a message
 WAIT_TIMEOUT: Final = 20.0

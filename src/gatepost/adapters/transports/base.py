@@ -26,7 +26,8 @@ from typing import ClassVar, Final, TypeVar
 
 from gatepost.adapters.transports.reconnect import Reconnector, StatusHandler, cancel_tasks
 from gatepost.core.signals import Signal, TransportMessage
-from gatepost.ports import MessageHandler, TransportStatus
+from gatepost.core.transport import TransportStatus
+from gatepost.ports import MessageHandler
 
 #: messages that are sent together
 _BATCH_SIZE: Final = 500

@@ -48,8 +48,9 @@ from gatepost.adapters.transports.nats import (
     parse_recipient,
 )
 from gatepost.adapters.transports.reconnect import cancel_tasks, describe_error
+from gatepost.core.transport import QueuedEntry, SubscribedEvent
 from gatepost.errors import Unavailable
-from gatepost.ports import EventHandler, QueuedEntry, ResyncHandler, SubscribedEvent
+from gatepost.ports import EventHandler, ResyncHandler
 
 REJECTED_SUBJECT: Final = "gatepost.rejected"
 

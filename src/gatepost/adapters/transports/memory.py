@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from gatepost.core.signals import TransportMessage
-from gatepost.ports import MessageHandler, TransportStatus
+from gatepost.core.transport import TransportStatus
+from gatepost.ports import MessageHandler
 
 
 @dataclass(slots=True, eq=False)

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from gatepost.ports import TransportStatus
+from gatepost.core.transport import TransportStatus
 from gatepost.retry import Backoff
 
 #: the numbers of a program that seeds the global generator stay its own

@@ -35,7 +35,8 @@ from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
 from gatepost.core.event import Event
 from gatepost.core.signals import JANITOR, WAKEUP, Frame, Signal, TransportMessage
-from gatepost.ports import EventHandler, MessageHandler, ResyncHandler, build_unkept_event
+from gatepost.core.transport import build_unkept_event
+from gatepost.ports import EventHandler, MessageHandler, ResyncHandler
 
 _SIGNAL_PREFIX: Final = "wakeup:"
 _BROADCAST_CHANNEL: Final = f"{_SIGNAL_PREFIX}*"

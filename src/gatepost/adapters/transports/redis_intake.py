@@ -25,8 +25,8 @@ from redis.exceptions import RedisError, ResponseError
 from gatepost.adapters.transports import codec
 from gatepost.adapters.transports.reconnect import describe_error
 from gatepost.adapters.transports.redis import open_client
+from gatepost.core.transport import QueuedEntry
 from gatepost.errors import Unavailable
-from gatepost.ports import QueuedEntry
 
 log = structlog.get_logger("gatepost.letterbox")
 

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from gatepost.adapters.transports import codec
 from gatepost.core.signals import TransportMessage
-from gatepost.ports import MessageHandler, TransportStatus
+from gatepost.core.transport import TransportStatus
+from gatepost.ports import MessageHandler
 
 if TYPE_CHECKING:
     from gatepost.adapters.transports.reconnect import Reconnector, StatusHandler
