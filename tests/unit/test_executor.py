@@ -15,7 +15,7 @@ from gatepost.api.keys import CreateKey
 from gatepost.api.push import PushEvent, PushEvents, TriggerAgent
 from gatepost.api.spaces import CreateSpace, ListSpaces, PostMessage
 from gatepost.core.entity import EntityKind
-from gatepost.errors import Invalid, Refused, Unavailable, UnknownAddress
+from gatepost.errors import Invalid, Refused, Reused, Unavailable, UnknownAddress
 from gatepost.handlers.executor import LocalExecutor
 from gatepost.testing import Kit
 
@@ -95,6 +95,42 @@ def test_a_struct_checks_nothing_so_the_executor_does(admin: LocalExecutor, requ
     with pytest.raises(Invalid):
         admin.send(request_)
     assert admin.send(ListInbox(name="analyst")).items == []
+
+
+def test_a_repeat_with_the_same_key_gets_the_first_answer(kit: Kit, admin: LocalExecutor) -> None:
+    admin.send(CreateSpace(name="Q4 report", members=("analyst",)))
+    post = PostMessage(id="q4-report", content="hello", sender="analyst")
+    first = admin.send(post, key="k-1")
+    kit.clock.advance("1s")
+    assert admin.send(post, key="k-1") == first
+    assert admin.send(post, key="k-2").seq == 2
+    with pytest.raises(Reused, match="the idempotency key 'k-1' was used for another request"):
+        admin.send(PostMessage(id="q4-report", content="goodbye", sender="analyst"), key="k-1")
+
+
+def test_keys_belong_to_their_caller_and_operation(admin: LocalExecutor, analyst: LocalExecutor) -> None:
+    for space in ("one", "two"):
+        admin.send(CreateSpace(name=space, members=("analyst",)))
+    for executor in (admin, analyst):
+        for space in ("one", "two"):
+            executor.send(PostMessage(id=space, content="hello", sender="analyst"), key="k-1")
+    assert [space.last_seq for space in admin.send(ListSpaces()).items] == [2, 2]
+
+
+def test_the_key_of_a_push_is_its_dedup_key(admin: LocalExecutor) -> None:
+    results = [admin.send(PushEvent(to="analyst", content="hello"), key="k-1") for _ in range(2)]
+    assert [delivery.duplicate for result in results for delivery in result.recipients] == [False, True]
+
+
+@pytest.mark.parametrize("key", ["", " k", "k" * 256, "é", "a\nb"])
+def test_a_wrong_key_is_refused(admin: LocalExecutor, key: str) -> None:
+    with pytest.raises(Invalid, match="is not an idempotency key"):
+        admin.send(PushEvent(to="analyst"), key=key)
+
+
+def test_a_request_that_takes_no_key_refuses_one(admin: LocalExecutor) -> None:
+    with pytest.raises(Invalid, match="ListSpaces takes no idempotency key"):
+        admin.send(ListSpaces(), key="k-1")
 
 
 def test_some_operations_need_a_gateway(admin: LocalExecutor) -> None:

@@ -14,16 +14,14 @@ once, and every repeat gets the answer of the first request:
 
 import json
 from collections.abc import Callable
-from typing import Any, Concatenate, Final, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from gatepost.core.event import Json
-from gatepost.errors import Invalid, Reused
+from gatepost.errors import Reused
 from gatepost.ports import RetryTransaction, Transaction
 from gatepost.tables import idempotency
 
 P = ParamSpec("P")
-
-_MAX_KEY_LENGTH: Final = 255
 
 
 def run_once(
@@ -37,10 +35,9 @@ def run_once(
 ) -> Json:
     """
     Run a verb that returns JSON, or return what it returned the first time. The `scope` separates the keys of different
-    callers; the `digest` covers everything that must be equal in two requests with the same key.
+    callers; the `digest` covers everything that must be equal in two requests with the same key. The key was checked
+    (`Operation.check_key`).
     """
-    if not key or len(key) > _MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
-        raise Invalid("this is not an idempotency key", hint=f"use up to {_MAX_KEY_LENGTH} printable ASCII characters")
     if not idempotency.insert_key(tx, scope, key, digest):
         return _read_answer(tx, scope, key, digest)
     value = verb(tx, *args, **kwargs)

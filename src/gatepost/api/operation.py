@@ -32,12 +32,14 @@ import msgspec
 
 from gatepost import api
 from gatepost.api.access import Access, Caller
-from gatepost.errors import GatepostError
+from gatepost.errors import GatepostError, Invalid
 
 R_co = TypeVar("R_co", covariant=True)
 V_co = TypeVar("V_co", covariant=True)
 Q = TypeVar("Q", bound="Request[Any]")
 
+#: characters of an idempotency key
+MAX_KEY_LENGTH: Final = 255
 #: bytes of a body
 MAX_BODY: Final = 4 * 1024 * 1024
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
@@ -221,6 +223,16 @@ class Operation:
         if self._handler is not None:
             raise ValueError(f"{self.name} has a handler: {self._handler!r}")
         self._handler = function
+
+    def check_key(self, key: str) -> str:
+        """Return an idempotency key, or refuse it: the operation takes none, or it is not written as one."""
+        if self.repetition not in (Repetition.KEYED, Repetition.DEDUP):
+            raise Invalid(f"{self.name} takes no idempotency key")
+        if not key or len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or key != key.strip():
+            raise Invalid(
+                f"{key[:60]!r} is not an idempotency key", hint=f"use 1 to {MAX_KEY_LENGTH} printable ASCII characters"
+            )
+        return key
 
     def build_lane(self, request: Request[Any]) -> str:
         """Return the lane of a request: those of one lane are done in the order of their calls."""

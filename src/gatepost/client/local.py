@@ -38,9 +38,9 @@ class LocalClient:
         self._caller = caller
         self._executor = LocalExecutor(store, caller)
 
-    def send(self, request: Request[R], *, key: str | None = None) -> R:  # noqa: ARG002 (nothing is lost here)
-        """Return the answer to a request."""
-        return self._executor.send(request)
+    def send(self, request: Request[R], *, key: str | None = None) -> R:
+        """Return the answer to a request; `key` makes it the same as an earlier one."""
+        return self._executor.send(request, key=key)
 
     def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> Iterator[V]:
         """Return the items of a list, or the first of them, page by page."""

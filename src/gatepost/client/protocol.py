@@ -26,7 +26,6 @@ SILENCE_TIMEOUT: Final = 45.0
 PAGE_LENGTH: Final = 500
 #: statuses of a gateway, or of a proxy, that asks to try again
 RETRY_STATUSES: Final = (429, 503)
-_MAX_KEY_LENGTH: Final = 255
 
 
 class HttpCall(NamedTuple):
@@ -48,12 +47,12 @@ def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
     if operation.repetition is Repetition.KEYED or (
         operation.repetition is Repetition.DEDUP and getattr(request, "dedup_key", None) is None
     ):
-        headers["idempotency-key"] = secrets.token_urlsafe(16) if key is None else _check_key(key)
+        headers["idempotency-key"] = secrets.token_urlsafe(16) if key is None else operation.check_key(key)
         is_repeatable = True
     elif operation.repetition is Repetition.DEDUP:
         is_repeatable = True
     elif key is not None:
-        raise Invalid(f"{operation.name} takes no idempotency key")
+        operation.check_key(key)
     return HttpCall(encoded.method, encoded.target, headers, encoded.body, is_repeatable)
 
 
@@ -116,11 +115,3 @@ def _parse_problem(body: bytes) -> dict[str, Any]:
     except msgspec.DecodeError:
         return {}
     return document if isinstance(document, dict) else {}
-
-
-def _check_key(key: str) -> str:
-    if not key or len(key) > _MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or key != key.strip():
-        raise Invalid(
-            f"{key[:60]!r} is not an idempotency key", hint=f"use 1 to {_MAX_KEY_LENGTH} printable ASCII characters"
-        )
-    return key

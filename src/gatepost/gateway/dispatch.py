@@ -9,7 +9,6 @@ knows enough of the caller. The answer is encoded after the commit, except with 
 stored in the transaction.
 """
 
-import hashlib
 import re
 import time
 from typing import Any, Final
@@ -19,23 +18,19 @@ import structlog
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 
-from gatepost.actions.idempotency import run_once
 from gatepost.api import access
 from gatepost.api.access import Caller
 from gatepost.api.decoding import get_decoder
 from gatepost.api.operation import Kind, Operation, Repetition, Request
 from gatepost.api.problems import NotJson, Unexpected
-from gatepost.errors import GatepostError, Invalid
+from gatepost.errors import GatepostError
 from gatepost.gateway.auth import CACHE_TIME
 from gatepost.gateway.http import JSON, HttpAnswer, HttpExchange, encode
 from gatepost.gateway.state import GatewayState
-from gatepost.handlers.executor import execute, find_names, list_valid, merge_outcomes
-from gatepost.ports import Transaction
+from gatepost.handlers.executor import execute, execute_once, find_names, list_valid, merge_outcomes
 
 log = structlog.get_logger("gatepost.gateway")
 
-#: characters of an Idempotency-Key
-_MAX_KEY_LENGTH: Final = 255
 _ESCAPED: Final = re.compile(r"\\([\"\\])")
 _NOBODY: Final = Caller(access.CallerKind.ENTITY, "")
 
@@ -63,7 +58,7 @@ class Dispatcher:
         if operation.kind is Kind.STREAM:
             await self._stream(exchange, request, caller)
             return
-        answer = await self._run(exchange, request, caller, body or b"")
+        answer = await self._run(exchange, request, caller)
         if operation.follow_up is not None:
             await self._answer_and_follow_up(exchange, request, answer, caller)
         else:
@@ -93,7 +88,7 @@ class Dispatcher:
                 raise NotJson(f"{media_type!r} is not JSON", hint="send Content-Type: application/json")
         return body
 
-    async def _run(self, exchange: HttpExchange, request: Request[Any], caller: Caller, body: bytes) -> Any:
+    async def _run(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> Any:
         operation, store = request.operation, self._state.store
         if operation.batch is not None:
             return await self._run_batched(exchange, request, caller)
@@ -101,24 +96,17 @@ class Dispatcher:
             return await operation.handler(self._state, await self._find_names(request, caller), caller)
         if operation.kind is Kind.READ:
             return await store.read(execute, request, caller)
-        key = parse_idempotency_key(exchange.headers.get("idempotency-key"))
-        lane = operation.build_lane(request)
-        if key is None or operation.repetition is not Repetition.KEYED:
+        key, lane = _find_key(exchange, operation), operation.build_lane(request)
+        if key is None:
             return await store.run(execute, request, caller, lane=lane)
-        scope = f"{exchange.method} {exchange.path} {caller.kind} {caller.name}".encode(errors="surrogatepass")
-        digest = hashlib.sha256(exchange.query + b"\n" + body).hexdigest()
-        scope_digest = hashlib.sha256(scope).hexdigest()  # a path may be longer than what a database can index
-        return await store.run(run_once, scope_digest, key, digest, _execute_as_json, request, caller, lane=lane)
+        return await store.run(execute_once, request, caller, key, lane=lane)
 
     async def _run_batched(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> Any:
         operation, store = request.operation, self._state.store
         batch = operation.batch
         assert batch is not None
-        key = None
-        if operation.repetition is Repetition.DEDUP:
-            key = parse_idempotency_key(exchange.headers.get("idempotency-key"))
         request = await self._find_names(request, caller)
-        elements = batch.prepare(request, caller, key)
+        elements = batch.prepare(request, caller, _find_key(exchange, operation))
         valid_elements = list_valid(elements)
         lane = operation.build_lane(request)
         if not valid_elements:
@@ -182,22 +170,15 @@ class Dispatcher:
         await response.run(exchange, caller, authenticate)
 
 
-def _execute_as_json(tx: Transaction, request: Request[Any], caller: Caller) -> Any:
-    return msgspec.to_builtins(execute(tx, request, caller))
-
-
-def parse_idempotency_key(header: str | None) -> str | None:
-    """Return the key, which may be quoted as a structured field or not."""
-    if header is None:
+def _find_key(exchange: HttpExchange, operation: Operation) -> str | None:
+    """Return the Idempotency-Key of a request, quoted as a structured field or not, if its operation takes one."""
+    header = exchange.headers.get("idempotency-key")
+    if header is None or operation.repetition not in (Repetition.KEYED, Repetition.DEDUP):
         return None
     key = header.strip()
     if len(key) >= 2 and key[0] == key[-1] == '"':
         key = _ESCAPED.sub(r"\1", key[1:-1])
-    if not key or len(key) > _MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
-        raise Invalid(
-            f"{header[:60]!r} is not an idempotency key", hint=f"use 1 to {_MAX_KEY_LENGTH} printable ASCII characters"
-        )
-    return key
+    return operation.check_key(key)
 
 
 async def answer_errors(exchange: HttpExchange, answering: Any) -> None:

@@ -2,24 +2,27 @@
 Run an operation on a store: check who asks, call the handler, return the answer.
 
 Access and handler share one transaction, so a name that the rule finds is the one that the verb uses. `LocalExecutor`
-runs operations in this process, without event loop or web framework; a gateway uses the same `execute` and `prepare`.
+runs operations in this process, without event loop or web framework; a gateway uses the same `execute`, `execute_once`
+and `find_names`.
 """
 
 from collections.abc import Sequence
 from functools import cache
+from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from gatepost import handlers
 from gatepost.actions import agents, directory
+from gatepost.actions.idempotency import run_once
 from gatepost.api import access
 from gatepost.api.access import Caller, CallerKind
 from gatepost.api.decoding import get_decoder
 from gatepost.api.encoding import encode_json, refuse_nan
 from gatepost.api.operation import Kind, Operation, Request, import_modules, list_operations
 from gatepost.errors import GatepostError, Refused, Unavailable
-from gatepost.ports import Reader, Store
+from gatepost.ports import Reader, Store, Transaction
 
 R = TypeVar("R")
 Q = TypeVar("Q", bound=Request[Any])
@@ -37,6 +40,22 @@ def execute(tx: Any, request: Request[R], caller: Caller) -> R:
     """Answer a request in this transaction; raise an error if the caller may not ask."""
     operation = request.operation
     return cast("R", operation.handler(tx, find_names(tx, request, caller), caller))
+
+
+def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: str) -> Any:
+    """Return the answer as JSON. A repeat with the same key gets the first answer, through whichever door it comes."""
+    operation = request.operation
+    path = [getattr(request, name) for name in operation.path_fields]
+    scope = _hash([operation.route, path, caller.kind, caller.name])  # a database cannot index a path of any length
+    return run_once(tx, scope, key, _hash(request), _execute_as_json, request, caller)
+
+
+def _execute_as_json(tx: Transaction, request: Request[Any], caller: Caller) -> Any:
+    return msgspec.to_builtins(execute(tx, request, caller))
+
+
+def _hash(value: Any) -> str:
+    return sha256(msgspec.json.encode(value)).hexdigest()
 
 
 def find_names(tx: Reader, request: Q, caller: Caller) -> Q:
@@ -85,9 +104,14 @@ class LocalExecutor:
         self._caller = caller
         load_operations()
 
-    def send(self, request: Request[R]) -> R:
-        """Return the answer. A Struct checks nothing when it is made, so the request is encoded and decoded once."""
+    def send(self, request: Request[R], *, key: str | None = None) -> R:
+        """
+        Return the answer; `key` makes a request the same as an earlier one. A Struct checks nothing when it is made, so
+        the request is encoded and decoded once.
+        """
         operation = request.operation
+        if key is not None:
+            operation.check_key(key)
         if operation.needs_gateway:
             raise Unavailable(f"{operation.name} needs a gateway", hint="start one with `gatepost up`")
         operation.access.admit(self._caller)
@@ -95,19 +119,22 @@ class LocalExecutor:
         checked: Request[R] = get_decoder(operation).decode_json(encode_json(request))
         checked = operation.access.bind(checked, self._caller)
         if operation.batch is not None:
-            return self._send_batched(checked)
+            return self._send_batched(checked, key)
         if operation.kind is Kind.READ:
             return self._store.query(execute, checked, self._caller)
+        if key is not None:
+            document = self._store.call(execute_once, checked, self._caller, key)
+            return cast("R", None if operation.answer is None else msgspec.convert(document, operation.answer))
         answer = self._store.call(execute, checked, self._caller)
         if operation.follow_up is not None and (following := operation.follow_up(checked, answer, True)) is not None:
             self._store.call(execute, following, self._caller)
         return answer
 
-    def _send_batched(self, request: Request[R]) -> R:
+    def _send_batched(self, request: Request[R], key: str | None) -> R:
         batch = request.operation.batch
         assert batch is not None
         request = self._store.query(find_names, request, self._caller)
-        elements = batch.prepare(request, self._caller, None)
+        elements = batch.prepare(request, self._caller, key)
         valid_elements = list_valid(elements)
         if batch.check is not None and batch.is_large(valid_elements):
             self._store.query(batch.check, valid_elements)
