@@ -235,3 +235,57 @@ def test_whatever_a_query_is_there_is_a_request_or_one_sentence(query: str) -> N
 @given(st.builds(SetThing, id=st.text(), name=st.text(max_size=5), count=st.integers(1, 9), data=_VALUES))
 def test_what_is_encoded_is_decoded(request: SetThing) -> None:
     assert SET.decode_json(msgspec.json.encode(request)) == request
+
+
+LABELS = {"name": "--name", "count": "--count", "entity_kind": "--kind", "flags": "--flag", "secret": "--secret"}
+
+
+def test_values_of_a_command_line_are_parsed_by_the_type_of_their_field() -> None:
+    values = {"id": "1", "after_seq": "7", "pending": "true", "kind": "agent", "space": ["a", "b"]}
+    expected = FindThings(id="1", after_seq=7, pending=True, kind=EntityKind.AGENT, space=("a", "b"))
+    assert FIND.decode_text(values, {}) == expected
+    typed = {"id": "1", "after_seq": 7, "pending": True, "kind": EntityKind.AGENT, "space": ("a", "b")}
+    assert FIND.decode_text(typed, {}) == expected
+    assert FIND.decode_text({"id": "1", "space": "a"}, {}) == FindThings(id="1", space=("a",))
+
+
+def test_fields_of_a_body_are_parsed_from_text() -> None:
+    values = {"id": "1", "name": "ann", "priority": "3", "part": Part("p", 3), "data": {"a": [1]}}
+    assert SET.decode_text(values, LABELS) == SetThing(
+        id="1", name="ann", priority=3, part=Part("p", 3), data={"a": [1]}
+    )
+    assert SET.decode_text({"id": "1", "name": "7", "priority": "high"}, LABELS) == SetThing(
+        id="1", name="7", priority="high"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({}, "'--name' is missing"),
+        ({"name": "ann", "count": "0"}, "--count: 0 is less than 1"),
+        ({"name": "ann", "count": "5.0"}, "--count: '5.0' is not a whole number"),
+        ({"name": "ann", "entity_kind": "humna"}, "--kind: 'humna' is not one of agent, human, service"),
+        ({"name": "ann", "flags": [True] * 3}, "--flag: a list has more than 2 members"),
+        ({"name": "ann", "flags": ["x"]}, "--flag.0: 'x' is not true or false"),
+        ({"name": "ann", "secret": "sk_1"}, "--secret: what was sent is not a whole number"),
+        ({"name": "ann", "kind": "c"}, "kind: 'c' is not one of a, b"),
+        ({"name": None}, "--name: null is not text"),
+        ({"name": "a\x00b"}, "'--name' has a NUL character in it"),
+        ({"name": "ann", "flags": ["a\x00b"]}, "'--flag' has a NUL character in it"),
+    ],
+)
+def test_an_error_names_the_label_of_a_field(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Invalid) as error:
+        SET.decode_text({"id": "1"} | values, LABELS)
+    assert error.value.message == sentence
+
+
+def test_a_label_does_not_show_a_secret() -> None:
+    with pytest.raises(Invalid, match="--code: what was sent is not a whole number"):
+        SET.decode_text({"id": "1", "name": "ann", "secret": "sk_1"}, {"secret": "--code"})
+
+
+def test_a_value_of_no_field_is_an_error_of_the_program() -> None:
+    with pytest.raises(KeyError):
+        SET.decode_text({"id": "1", "name": "ann", "colour": "red"}, LABELS)

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import inspect
 
 from gatepost.api.operation import Operation, Request
-from gatepost.api.validation import explain
+from gatepost.api.validation import NO_LABELS, explain
 from gatepost.errors import Invalid, Malformed
 
 _WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,1000}", re.ASCII)
@@ -72,6 +72,23 @@ class RequestDecoder:
         request: Request[Any] = _decode_json(body, self._request, self._decode_request)
         return request
 
+    def decode_text(self, values: Mapping[str, Any], labels: Mapping[str, str]) -> Request[Any]:
+        """
+        Return the request of values by the names of their fields (in snake case); a field that is left out has its
+        default. Text, and a list of text, is read as in a query; any other value must be of the type of its field. An
+        error names a field by its label.
+        """
+        fields = {field.name: field for field in msgspec.structs.fields(self._request)}
+        labels = {fields[name].encode_name: label for name, label in labels.items()}
+        parsed: dict[str, Any] = {}
+        for name, value in values.items():
+            field = fields[name]
+            for text in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
+                if isinstance(text, str):
+                    _refuse_nul(labels.get(field.encode_name, field.encode_name), text)
+            parsed[field.encode_name] = _parse_text(field, value) if isinstance(value, str) else value
+        return self._convert(msgspec.to_builtins(parsed), labels)
+
     def _decode_body(self, body: bytes) -> Any:
         if self.is_body_optional and body.strip() in (b"", b"null"):
             body = b"{}"
@@ -79,11 +96,11 @@ class RequestDecoder:
             raise Invalid("the body is missing", hint="send a JSON object")
         return _decode_json(body, self.body, self._decode)
 
-    def _convert(self, values: Mapping[str, Any]) -> Request[Any]:
+    def _convert(self, values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> Request[Any]:
         try:
             request: Request[Any] = msgspec.convert(values, self._request)
         except msgspec.ValidationError:
-            raise explain(self._request, values) from None
+            raise explain(self._request, values, labels=labels) from None
         return request
 
     def _parse_query(self, query: bytes) -> dict[str, Any]:
@@ -182,6 +199,11 @@ def _choose_parser(field: Any) -> Callable[[str], Any]:
     if any(isinstance(kind, inspect.BoolType) for kind in kinds):
         return _parse_boolean
     return str
+
+
+def _parse_text(field: Any, text: str) -> Any:
+    parse = _choose_parser(field)
+    return [text] if parse is _parse_list else parse(text)
 
 
 def _list_kinds(kind: inspect.Type) -> list[inspect.Type]:

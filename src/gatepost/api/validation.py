@@ -2,12 +2,14 @@
 Say what is wrong with a value, in one sentence: which field, what was sent, what is expected.
 
 msgspec decides whether a value fits its type. Only when it refuses does this module walk through the value to find the
-first thing that is wrong, and words it the same way for every door. A value is quoted unless it may be a secret.
+first thing that is wrong, and words it the same way for every door. A value is quoted unless it may be a secret. A
+caller may give labels for the fields, so that the command line says `--limit` where HTTP says `limit`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from msgspec import inspect
 
@@ -19,24 +21,43 @@ _MAX_QUOTED_LENGTH: Final = 60
 _MAX_PATH_LENGTH: Final = 100
 _MAX_INTEGER: Final = 2**64
 
+NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_VALUE: Final = object()
+
 Path = tuple[str, ...]
 
 
-def explain(kind: Any, value: Any, path: Path = ()) -> Invalid:
-    """Return the error for a value that is not of a type; `path` leads to it."""
+class _Fault(NamedTuple):
+    """The field at the end of a path is wrong: its value, or without one the field itself."""
+
+    path: Path
+    value: Any
+    what: str
+    hint: str | None = None
+
+    def build_error(self, labels: Mapping[str, str]) -> Invalid:
+        label = _join(self.path, labels)
+        if self.value is _NO_VALUE:
+            return Invalid(f"{label!r} {self.what}", hint=self.hint)
+        return Invalid(f"{label}: {_quote(self.value, self.path)} {self.what}", hint=self.hint)
+
+
+def explain(kind: Any, value: Any, path: Path = (), *, labels: Mapping[str, str] = NO_LABELS) -> Invalid:
+    """Return the error for a value that is not of a type; `path` leads to it, `labels` are by the name of a field."""
+    for fault in _find_faults(inspect.type_info(kind), value, path):
+        return fault.build_error(labels)
     # A number that is too large for JSON is the one thing that is wrong in a value of any kind.
-    unexplained = Invalid(f"{_join(path) or 'the body'}: a number in it is out of range", hint="send it as text")
-    return next(_find_faults(inspect.type_info(kind), value, path), unexplained)
+    return Invalid(f"{_join(path, labels)}: a number in it is out of range", hint="send it as text")
 
 
-def _find_faults(kind: inspect.Type, value: Any, path: Path) -> Iterator[Invalid]:
+def _find_faults(kind: inspect.Type, value: Any, path: Path) -> Iterator[_Fault]:
     match kind:
         case inspect.Metadata():
             yield from _find_faults(kind.type, value, path)
         case inspect.UnionType():
             yield from _find_faults_of_union(kind, value, path)
         case inspect.StructType() | inspect.DictType() if not isinstance(value, dict):
-            yield _refuse(path, value, "is not an object")
+            yield _Fault(path, value, "is not an object")
         case inspect.StructType():
             yield from _find_faults_of_fields(kind, value, path)
         case inspect.ListType() | inspect.VarTupleType():
@@ -47,12 +68,12 @@ def _find_faults(kind: inspect.Type, value: Any, path: Path) -> Iterator[Invalid
         case inspect.EnumType() | inspect.LiteralType():
             words = _list_words(kind)
             if value not in words or isinstance(value, bool):
-                yield _refuse(path, value, f"is not one of {', '.join(map(str, words))}", _suggest(value, words))
+                yield _Fault(path, value, f"is not one of {', '.join(map(str, words))}", _suggest(value, words))
         case _:
             yield from _find_faults_of_scalar(kind, value, path)
 
 
-def _find_faults_of_union(kind: inspect.UnionType, value: Any, path: Path) -> Iterator[Invalid]:
+def _find_faults_of_union(kind: inspect.UnionType, value: Any, path: Path) -> Iterator[_Fault]:
     """A value of a union is wrong if it is wrong for each type; the best explanation is that of the fitting kind."""
     faults = [next(_find_faults(inner, value, path), None) for inner in kind.types]
     if any(fault is None for fault in faults):
@@ -62,32 +83,32 @@ def _find_faults_of_union(kind: inspect.UnionType, value: Any, path: Path) -> It
         inner = next(inner for inner in kind.types if _name_type(inner) != "null")
         yield from _find_faults(inner, value, path)
     else:
-        yield _refuse(path, value, f"is not {' or '.join(names)}")
+        yield _Fault(path, value, f"is not {' or '.join(names)}")
 
 
-def _find_faults_of_fields(kind: inspect.StructType, value: Mapping[str, Any], path: Path) -> Iterator[Invalid]:
+def _find_faults_of_fields(kind: inspect.StructType, value: Mapping[str, Any], path: Path) -> Iterator[_Fault]:
     names = [field.encode_name for field in kind.fields]
     if kind.forbid_unknown_fields:
         for name in value:
             if name not in names:
-                yield Invalid(f"{_join((*path, name))!r} is not a field of it", hint=_suggest(name, names))
+                yield _Fault((*path, name), _NO_VALUE, "is not a field of it", _suggest(name, names))
     for field in kind.fields:
         if field.encode_name in value:
             yield from _find_faults(field.type, value[field.encode_name], (*path, field.encode_name))
         elif field.required:
-            yield Invalid(f"{_join((*path, field.encode_name))!r} is missing")
+            yield _Fault((*path, field.encode_name), _NO_VALUE, "is missing")
 
 
-def _find_faults_of_list(kind: inspect.ListType | inspect.VarTupleType, value: Any, path: Path) -> Iterator[Invalid]:
+def _find_faults_of_list(kind: inspect.ListType | inspect.VarTupleType, value: Any, path: Path) -> Iterator[_Fault]:
     if not isinstance(value, list):
-        yield _refuse(path, value, "is not a list")
+        yield _Fault(path, value, "is not a list")
         return
     yield from _check_length(kind, value, path, "has fewer than {} member{s}", "has more than {} member{s}")
     for number, inner in enumerate(value):
         yield from _find_faults(kind.item_type, inner, (*path, str(number)))
 
 
-def _find_faults_of_scalar(kind: inspect.Type, value: Any, path: Path) -> Iterator[Invalid]:
+def _find_faults_of_scalar(kind: inspect.Type, value: Any, path: Path) -> Iterator[_Fault]:
     match kind, value:
         case inspect.StrType(), str():
             yield from _check_length(
@@ -95,11 +116,11 @@ def _find_faults_of_scalar(kind: inspect.Type, value: Any, path: Path) -> Iterat
             )
         case inspect.IntType(), int() if not isinstance(value, bool):
             if kind.ge is not None and value < kind.ge:
-                yield _refuse(path, value, f"is less than {kind.ge}")
+                yield _Fault(path, value, f"is less than {kind.ge}")
             elif kind.le is not None and value > kind.le:
-                yield _refuse(path, value, f"is more than {kind.le}")
+                yield _Fault(path, value, f"is more than {kind.le}")
             elif abs(value) >= _MAX_INTEGER:
-                yield _refuse(path, value, "is too large a number")
+                yield _Fault(path, value, "is too large a number")
         case (inspect.FloatType(), int() | float()) if not isinstance(value, bool):
             pass
         case (
@@ -107,13 +128,13 @@ def _find_faults_of_scalar(kind: inspect.Type, value: Any, path: Path) -> Iterat
         ):
             pass
         case _:
-            yield _refuse(path, value, f"is not {_name_type(kind)}")
+            yield _Fault(path, value, f"is not {_name_type(kind)}")
 
 
-def _check_length(kind: Any, value: Sequence[Any], path: Path, too_short: str, too_long: str) -> Iterator[Invalid]:
+def _check_length(kind: Any, value: Sequence[Any], path: Path, too_short: str, too_long: str) -> Iterator[_Fault]:
     for bound, sign, words in ((kind.min_length, -1, too_short), (kind.max_length, 1, too_long)):
         if bound is not None and (len(value) - bound) * sign > 0:
-            yield _refuse(path, value, words.format(bound, s="" if bound == 1 else "s"))
+            yield _Fault(path, value, words.format(bound, s="" if bound == 1 else "s"))
 
 
 def _name_type(kind: inspect.Type) -> str:
@@ -142,12 +163,10 @@ def _list_words(kind: inspect.EnumType | inspect.LiteralType) -> list[Any]:
     return [word.value for word in kind.cls] if isinstance(kind, inspect.EnumType) else list(kind.values)
 
 
-def _refuse(path: Path, value: Any, what: str, hint: str | None = None) -> Invalid:
-    return Invalid(f"{_join(path) or 'the body'}: {_quote(value, path)} {what}", hint=hint)
-
-
-def _join(path: Path) -> str:
-    return ".".join(path)[:_MAX_PATH_LENGTH]
+def _join(path: Path, labels: Mapping[str, str]) -> str:
+    if not path:
+        return "the body"
+    return ".".join((labels.get(path[0], path[0]), *path[1:]))[:_MAX_PATH_LENGTH]
 
 
 def _suggest(word: Any, names: Sequence[str]) -> str | None:
