@@ -9,7 +9,7 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.core import agent_config
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
-from gatepost.core.goal import GoalSpec
+from gatepost.core.memory import GoalSpec
 from gatepost.core.mind import CallResult, ModelReply, ToolCall, Usage
 from gatepost.ports import Store
 

@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gatepost import paths
 from gatepost.adapters.clock import SystemClock
-from gatepost.core import printed_batch
-from gatepost.core.printed_batch import PrintedBatch
-from gatepost.core.session import encode_filename
+from gatepost.core.session import PrintedBatch, decode_batches, encode_filename
 from gatepost.core.times import Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks import chain, wire
@@ -308,7 +306,7 @@ def _has_spooled_lines(spool: str, session: str) -> bool:
 def _read_unproved(spool: str, session: str, home: Path) -> Sequence[PrintedBatch]:
     """Return the printed and unsettled batches of a session; mostly there is no such file."""
     try:
-        return printed_batch.decode_batches(
+        return decode_batches(
             paths.read_trusted_file(
                 f"{spool.replace('<session>', encode_filename(session))}.unproved", reference=str(home)
             )

@@ -32,12 +32,11 @@ if TYPE_CHECKING:  # hooks import this module, and have to start fast
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from gatepost.core.agent import Tool, ToolServer
-    from gatepost.core.command import CommandResult
     from gatepost.core.event import Json
+    from gatepost.core.gate import CommandResult
     from gatepost.core.limits import Limits
     from gatepost.core.model import ChatRequest, ModelOutput, ToolResult, ToolSpec
-    from gatepost.core.printed_batch import PrintedBatch
-    from gatepost.core.session import Guest
+    from gatepost.core.session import Guest, PrintedBatch
     from gatepost.core.signals import Signal, TransportMessage
     from gatepost.core.spool_line import SpoolLine
     from gatepost.core.times import Instant

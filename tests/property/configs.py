@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from gatepost.core import agent_config
 from gatepost.core.agent import (
     AgentConfig,
+    Budget,
     Execution,
     LoopRules,
     MindRules,
@@ -14,7 +15,6 @@ from gatepost.core.agent import (
     ToolRequest,
     ToolServer,
 )
-from gatepost.core.budget import Budget
 from tests.property import texts
 
 _letters = st.sampled_from("abcXYZ019_-")

@@ -6,10 +6,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gatepost.actions import directory, inbox, inbox_items, push
+from gatepost.actions.chains import build_alert_topic
 from gatepost.actions.directory import EntitySpec
-from gatepost.core.chain import MAX_HOPS, build_alert_topic, compute_next_hops
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
+from gatepost.core.event import MAX_HOPS, Push, compute_next_hops
 from gatepost.core.times import HOUR, MINUTE
 from gatepost.testing import Kit
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatepost.actions import agents, budgets, inbox, run_journal, runs
-from gatepost.core.budget import Budget, Spending
+from gatepost.core.agent import Budget, Spending
 from gatepost.core.event import EventType, ItemState
 from gatepost.core.mind import ModelReply, Usage
 from gatepost.core.model import ChatRequest

@@ -14,12 +14,11 @@ from gatepost.actions import decisions, directory, gates, inbox, runs
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.agent import AgentConfig, LoopRules
-from gatepost.core.command import CommandResult
 from gatepost.core.decision import AnswerSpec as Answered
 from gatepost.core.decision import Option, Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Push
-from gatepost.core.gate import Ending, Gate, GateKind, GateSpec
+from gatepost.core.gate import CommandResult, Ending, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
 from gatepost.core.mind import CallResult, ModelReply, Prompt
 from gatepost.core.model import ChatRequest, ModelFailed, Trouble

@@ -19,9 +19,8 @@ from gatepost.actions import (
 )
 from gatepost.core import plan as rules
 from gatepost.core.agent import AgentConfig
-from gatepost.core.chain import MAX_HOPS
 from gatepost.core.decision import AnswerSpec, Option, Question
-from gatepost.core.event import EventType, Item
+from gatepost.core.event import MAX_HOPS, EventType, Item
 from gatepost.core.gate import CheckFailed, ConditionMet, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
 from gatepost.core.mind import ModelReply as Said

@@ -8,7 +8,7 @@ import pytest
 import uvloop
 
 from gatepost.adapters.command import ShellCommands
-from gatepost.core.command import COMMAND_NOT_FOUND, CommandResult
+from gatepost.core.gate import COMMAND_NOT_FOUND, CommandResult
 
 
 async def run(

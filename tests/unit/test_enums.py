@@ -2,8 +2,8 @@
 
 import pytest
 
-from gatepost.core import event, gate, goal, plan, webhook  # noqa: F401 # their words are subclasses
-from gatepost.core.enums import ParsedEnum
+from gatepost.core import event, gate, memory, plan, webhook  # noqa: F401 # their words are subclasses
+from gatepost.core.text import ParsedEnum
 from gatepost.errors import Invalid
 
 

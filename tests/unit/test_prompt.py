@@ -10,8 +10,7 @@ from gatepost.actions import directory, goals, memories, plans, run_context, spa
 from gatepost.core import prompt as prompt_rules
 from gatepost.core.agent import AgentConfig
 from gatepost.core.entity import EntityKind
-from gatepost.core.goal import Goal, GoalSpec, GoalStatus
-from gatepost.core.memory import Memory
+from gatepost.core.memory import Goal, GoalSpec, GoalStatus, Memory
 from gatepost.core.plan import AfterDelay, CatchUp, Plan, PlanSpec, PlanStatus
 from gatepost.core.prompt import AgentFacts, MemberFacts, SpaceFacts
 from tests.unit.conftest import StoreContext

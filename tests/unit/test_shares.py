@@ -16,11 +16,10 @@ from gatepost.adapters.stores.group import CallOutcome, PendingCall
 from gatepost.adapters.stores.write_queue import WriteQueue
 from gatepost.api.access import Caller, CallerKind
 from gatepost.api.push import PushEvents
-from gatepost.core.command import CommandResult
 from gatepost.core.decision import Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push, PushResult
-from gatepost.core.gate import GateKind, GateSpec
+from gatepost.core.gate import CommandResult, GateKind, GateSpec
 from gatepost.core.limits import Limits
 from gatepost.core.plan import parse_spec
 from gatepost.core.times import DAY, HOUR, MINUTE

@@ -11,9 +11,8 @@ from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from gatepost.actions.tools.context import MAX_RESULT_SIZE, measure_json
 from gatepost.core import agent_config, memory
 from gatepost.core import plan as plan_rules
-from gatepost.core.chain import MAX_HOPS
-from gatepost.core.event import EventType, Priority
-from gatepost.core.goal import GoalSpec
+from gatepost.core.event import MAX_HOPS, EventType, Priority
+from gatepost.core.memory import GoalSpec
 from gatepost.core.plan import AfterDelay, PlanSpec
 from gatepost.core.run import Run, RunStatus
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress

@@ -13,8 +13,7 @@ from gatepost.api.triggers import AddTrigger
 from gatepost.core import render
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, PushResult, Trust
-from gatepost.core.trigger import Provider
-from gatepost.core.webhook import Scheme
+from gatepost.core.webhook import Provider, Scheme
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Store

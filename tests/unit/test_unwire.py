@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from gatepost.core import unwire, wire
-from gatepost.core.account import Account
 from gatepost.core.claim import Claim
 from gatepost.core.decision import Answer, Decision, DecisionOutcome, Option
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import (
+    Account,
     Delivery,
     Event,
     EventType,
@@ -29,8 +29,7 @@ from gatepost.core.key import Key
 from gatepost.core.plan import CatchUp, Plan, PlanStatus
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.times import parse_instant
-from gatepost.core.trigger import Provider, Trigger
-from gatepost.core.webhook import Scheme
+from gatepost.core.webhook import Provider, Scheme, Trigger
 
 NOW = parse_instant("2026-02-18T15:06:55.000001Z")
 EVENT = Event(id="evt_" + "0" * 32, type=EventType.EVENT, source="test", created_at=NOW)

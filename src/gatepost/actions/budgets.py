@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from gatepost.actions import directory, push
-from gatepost.core.agent import Resident
-from gatepost.core.budget import Spending
+from gatepost.core.agent import Resident, Spending
 from gatepost.core.mind import ModelReply
 from gatepost.core.times import SECOND, Instant, format_rfc3339
 from gatepost.ports import Reader, Transaction

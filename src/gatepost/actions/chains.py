@@ -1,15 +1,26 @@
-"""Find the chain of events behind what a sender sends next, and count its hops (see `core/chain.py`)."""
+"""
+Chains of events (I13): the `hops` of an event count the events that led to it. A chain that is too long wakes nobody.
+
+What an agent sends has one hop more than the longest chain behind it: in the batch of its run, and in the items that
+reached its inbox in the last five minutes, back to the last item from a person. It does not matter how the agent read
+them, or whether it did. An item is from a person if its sender is human and it has no hops: if a program reports in a
+person's name what an agent did, the item has hops.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.core import chain
 from gatepost.core.address import Address, EntityAddress
 from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.event import Push
+from gatepost.core.event import CHAIN_PAUSE, Push, compute_next_hops
+from gatepost.core.times import HOUR, Instant
 from gatepost.ports import Reader
 from gatepost.tables import items
+
+#: items of an inbox that are checked; in a loop with more items of others in between, those cost more than the loop
+MAX_CHAIN_ITEMS: Final = 50
 
 
 def count_next_hops(tx: Reader, sender: Entity | None) -> int:
@@ -22,9 +33,9 @@ def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
     agents = [sender.number for sender in senders if sender.kind is EntityKind.AGENT]
     if not agents:
         return {}
-    since, until = tx.now - chain.CHAIN_PAUSE, tx.now + chain.CHAIN_PAUSE
-    longest = items.find_longest_chains(tx, agents, since=since, until=until, limit=chain.MAX_ITEMS)
-    return {agent: chain.compute_next_hops(hops) for agent, hops in longest.items()}
+    since, until = tx.now - CHAIN_PAUSE, tx.now + CHAIN_PAUSE
+    longest = items.find_longest_chains(tx, agents, since=since, until=until, limit=MAX_CHAIN_ITEMS)
+    return {agent: compute_next_hops(hops) for agent, hops in longest.items()}
 
 
 def apply_hops(
@@ -41,3 +52,8 @@ def apply_hops(
         replace(push, hops=min_hops[push.sender]) if 0 <= push.hops < min_hops.get(push.sender, 0) else push
         for push in pushes
     ]
+
+
+def build_alert_topic(sender: str | None, recipient: str, now: Instant) -> str:
+    """Return the topic of an alert. All events from one sender to one recipient within an hour share one alert."""
+    return f"hops:{sender or '-'}:{recipient}:{now // HOUR}"

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from gatepost.actions import directory
-from gatepost.core import goal as rules
 from gatepost.core import ids
+from gatepost.core import memory as rules
 from gatepost.core.entity import Entity
-from gatepost.core.goal import Goal, GoalSpec, GoalStatus
+from gatepost.core.memory import Goal, GoalSpec, GoalStatus
 from gatepost.errors import Invalid, NotFound
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import agents
@@ -49,9 +49,9 @@ def delete(tx: Transaction, name: str, goal_ids: Iterable[str]) -> int:
 def _create(tx: Transaction, spec: GoalSpec) -> Goal:
     return Goal(
         id=tx.new_id("goal"),
-        description=rules.check_description(spec.description),
+        description=rules.check_goal(spec.description),
         status=spec.status or GoalStatus.ACTIVE,
-        priority=rules.check_priority(spec.priority or 0),
+        priority=rules.check_goal_priority(spec.priority or 0),
         created_at=tx.now,
         updated_at=tx.now,
     )
@@ -60,9 +60,9 @@ def _create(tx: Transaction, spec: GoalSpec) -> Goal:
 def _update(tx: Transaction, goal: Goal, spec: GoalSpec) -> Goal:
     return replace(
         goal,
-        description=goal.description if spec.description is None else rules.check_description(spec.description),
+        description=goal.description if spec.description is None else rules.check_goal(spec.description),
         status=spec.status or goal.status,
-        priority=goal.priority if spec.priority is None else rules.check_priority(spec.priority),
+        priority=goal.priority if spec.priority is None else rules.check_goal_priority(spec.priority),
         updated_at=tx.now,
     )
 

@@ -1,7 +1,7 @@
 """Check the store for `gatepost doctor`: accounts that do not balance, and rows without an owner."""
 
 from gatepost.actions import maintenance
-from gatepost.core.account import Account
+from gatepost.core.event import Account
 from gatepost.ports import Reader
 from gatepost.tables import integrity
 

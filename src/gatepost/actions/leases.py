@@ -6,7 +6,7 @@ changed. Two processes can believe at once that they hold it (the old one was as
 alone protects nothing: a holder must name the fence in the transaction in which it acts, where the row decides.
 """
 
-from gatepost.core.lease import Lease
+from gatepost.core.claim import Lease
 from gatepost.core.times import Duration
 from gatepost.errors import Lost
 from gatepost.ports import Transaction

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Final
 
 from gatepost.actions import directory
-from gatepost.core.account import Account
+from gatepost.core.event import Account
 from gatepost.core.signals import Signal
 from gatepost.core.times import CLOCK_TOLERANCE, DAY, MINUTE, Duration
 from gatepost.errors import Invalid

@@ -30,10 +30,9 @@ from msgspec.structs import replace
 from gatepost.actions import chains, directory, push
 from gatepost.core import ids
 from gatepost.core import plan as rules
-from gatepost.core.chain import CHAIN_PAUSE
 from gatepost.core.cron import Cron
 from gatepost.core.entity import Entity
-from gatepost.core.event import EventType, Push, Ref
+from gatepost.core.event import CHAIN_PAUSE, EventType, Push, Ref
 from gatepost.core.gate import Ending, Gate
 from gatepost.core.plan import AfterDelay, AtTime, CatchUp, Firing, OnGate, Plan, PlanSpec, PlanStatus, Schedule
 from gatepost.core.signals import Signal

@@ -17,10 +17,20 @@ from msgspec.structs import replace
 
 from gatepost.actions import chains, directory, event_drafts
 from gatepost.actions.event_drafts import EventDraft
-from gatepost.core import address, chain, dedup, render, strict
+from gatepost.core import address, dedup, render, strict
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.entity import Entity
-from gatepost.core.event import MAX_REF_LENGTH, Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
+from gatepost.core.event import (
+    MAX_REF_LENGTH,
+    Event,
+    EventType,
+    Priority,
+    Push,
+    PushResult,
+    Ref,
+    Sender,
+    Trust,
+)
 from gatepost.core.limits import Limits
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT
@@ -357,4 +367,4 @@ def _build_chain_alert(event: Event, to: str, recipient: str) -> Push:
         f"a chain of {event.hops} events{origin} reached {audience}:"
         f" the last one was stored and woke nobody (event {event.id})"
     )
-    return build_alert(to, content, chain.build_alert_topic(sender, recipient, event.created_at))
+    return build_alert(to, content, chains.build_alert_topic(sender, recipient, event.created_at))

@@ -15,10 +15,9 @@ import msgspec
 
 from gatepost.actions import keys
 from gatepost.actions.directory import ADMINISTRATOR
-from gatepost.core import address, agent_config, cron, gate, goal, strict, trigger
-from gatepost.core.chain import MAX_HOPS
+from gatepost.core import address, agent_config, cron, gate, memory, strict, webhook
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Priority, Trust
+from gatepost.core.event import MAX_HOPS, EventType, Priority, Trust
 from gatepost.core.run import RunLimit
 from gatepost.core.times import MAX_INSTANT
 from gatepost.core.webhook import Scheme
@@ -126,15 +125,15 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("jobs", "payload"): _parse_json,
     ("idempotency_keys", "body"): _parse_json,
     ("agents", "config"): _check_config,
-    ("goals", "priority"): goal.check_priority,
+    ("goals", "priority"): memory.check_goal_priority,
     ("minds", "summaries"): msgspec.json.Decoder(list[str]).decode,
     ("runs", "limit_reached"): RunLimit,
     ("calls", "result"): _parse_json,
     ("gates", "event_type"): EventType,
     ("decisions", "options"): msgspec.json.Decoder(list[tuple[str, str, str]]).decode,
     ("decisions", "urgency"): Priority,
-    ("triggers", "name"): trigger.check_name,
-    ("triggers", "provider"): trigger.Provider,
+    ("triggers", "name"): webhook.check_trigger_name,
+    ("triggers", "provider"): webhook.Provider,
     ("triggers", "scheme"): Scheme,
     ("triggers", "secret"): _check_filled,
     ("triggers", "target"): address.parse,

@@ -9,7 +9,7 @@ from gatepost.actions.runs import AgentMind
 from gatepost.core import prompt as prompt_rules
 from gatepost.core.agent import AgentConfig
 from gatepost.core.entity import Entity
-from gatepost.core.goal import GoalStatus
+from gatepost.core.memory import GoalStatus
 from gatepost.core.plan import PlanStatus
 from gatepost.core.prompt import AgentFacts, SpaceFacts
 from gatepost.core.run import Run

@@ -36,10 +36,9 @@ from gatepost.actions.tools.context import MAX_RESULT_SIZE
 from gatepost.core import address, batch
 from gatepost.core import mind as rules
 from gatepost.core.agent import CODE, Resident
-from gatepost.core.claim import Batch
+from gatepost.core.claim import Batch, Lease, name_agent_lease
 from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Priority
-from gatepost.core.lease import Lease, name_agent_lease
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn
 from gatepost.core.run import Run, Step
 from gatepost.core.signals import Signal

@@ -12,8 +12,8 @@ from typing import Final
 from gatepost.actions import directory, inbox, leases, maintenance, push
 from gatepost.core import ids
 from gatepost.core import mind as rules
+from gatepost.core.claim import name_agent_lease
 from gatepost.core.event import EventType, Json, Push
-from gatepost.core.lease import name_agent_lease
 from gatepost.core.mind import MindSummaries, Turn
 from gatepost.core.run import CallStatus, OpenCall, Run, RunStatus, Step
 from gatepost.core.signals import Signal

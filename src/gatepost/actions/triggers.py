@@ -8,12 +8,11 @@ never shown again: `find_open` returns what is stored of it to verify a request,
 from dataclasses import dataclass, field
 
 from gatepost.actions import directory
-from gatepost.core import address, trigger, webhook
+from gatepost.core import address, webhook
 from gatepost.core.address import AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.text import find_unstorable
 from gatepost.core.times import Instant
-from gatepost.core.trigger import MAX_PROMPT_LENGTH, Trigger
-from gatepost.core.webhook import Scheme
+from gatepost.core.webhook import MAX_PROMPT_LENGTH, Scheme, Trigger
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import triggers
@@ -43,7 +42,7 @@ class OpenTrigger:
 
 def add(tx: Transaction, spec: TriggerSpec) -> Trigger:
     """Add a trigger, and return it; its name must be free, and its target must be the address of a live entity."""
-    name = trigger.check_name(spec.name)
+    name = webhook.check_trigger_name(spec.name)
     stored_secret = webhook.prepare_secret(spec.scheme, spec.secret)
     prompt = validate_prompt(spec.prompt)
     target = _resolve_target(tx, spec.target)
@@ -57,7 +56,7 @@ def add(tx: Transaction, spec: TriggerSpec) -> Trigger:
 
 
 def show(tx: Reader, name: str, *, owner: str | None = None) -> Trigger:
-    stored_trigger = triggers.find(tx, trigger.check_name(name))
+    stored_trigger = triggers.find(tx, webhook.check_trigger_name(name))
     if stored_trigger is None or owner not in (None, stored_trigger.owner):
         raise NotFound(f"there is no trigger {name!r}")
     return stored_trigger
@@ -99,7 +98,7 @@ def find_open(tx: Reader, name: str) -> OpenTrigger:
 def _find_or_none(tx: Reader, name: str) -> Trigger | None:
     """Return the trigger, None for an unknown or invalid name: a database cannot take every text of a URL."""
     try:
-        return triggers.find(tx, trigger.check_name(name))
+        return triggers.find(tx, webhook.check_trigger_name(name))
     except Invalid:
         return None
 

@@ -17,8 +17,7 @@ from gatepost.actions import push
 from gatepost.actions.push import PushOutcome
 from gatepost.core import dedup
 from gatepost.core.event import EventType, Json, Push, PushResult, Trust
-from gatepost.core.trigger import Trigger
-from gatepost.core.webhook import Occurrence
+from gatepost.core.webhook import Occurrence, Trigger
 from gatepost.errors import GatepostError
 from gatepost.ports import RetryTransaction, Transaction, batched
 from gatepost.tables import idempotency

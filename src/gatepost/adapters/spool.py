@@ -49,10 +49,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from json import dumps, loads
 from typing import Final
 
-from gatepost.core import printed_batch
 from gatepost.core import spool_line as spool_lines
-from gatepost.core.printed_batch import PrintedBatch
-from gatepost.core.session import encode_filename
+from gatepost.core.session import PrintedBatch, decode_batches, encode_batch, encode_filename
 from gatepost.core.spool_line import SpoolLine
 from gatepost.core.times import Instant
 from gatepost.errors import Conflict, GatepostError, Unavailable
@@ -206,17 +204,17 @@ class _UnprovedFile:
     @property
     def batches(self) -> list[PrintedBatch]:
         with _translate_errors(self._path):
-            return printed_batch.decode_batches(_read_file(f"{self._path}.unproved"))
+            return decode_batches(_read_file(f"{self._path}.unproved"))
 
     def add(self, batch: PrintedBatch) -> None:
         with _translate_errors(path := f"{self._path}.unproved"), self._lock_file(path) as file:
-            _append(file, [printed_batch.encode_batch(batch)])
+            _append(file, [encode_batch(batch)])
             os.fsync(file)
 
     def replace(self, batches: Sequence[PrintedBatch]) -> None:
         with _translate_errors(path := f"{self._path}.unproved"):
             if batches:
-                _replace(path, b"".join(map(printed_batch.encode_batch, batches)))
+                _replace(path, b"".join(map(encode_batch, batches)))
             else:
                 with suppress(FileNotFoundError):
                     os.unlink(path)

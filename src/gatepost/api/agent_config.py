@@ -14,6 +14,7 @@ from gatepost.api.fields import Count, Json
 from gatepost.api.operation import Request, View
 from gatepost.core.agent import (
     AgentConfig,
+    Budget,
     Execution,
     LoopRules,
     MindRules,
@@ -24,7 +25,6 @@ from gatepost.core.agent import (
     ToolServer,
 )
 from gatepost.core.agent_config import mask
-from gatepost.core.budget import Budget
 from gatepost.core.times import format_duration
 
 R = TypeVar("R")

@@ -5,7 +5,7 @@ from typing import Self
 from gatepost.api.access import Owner
 from gatepost.api.fields import Time
 from gatepost.api.operation import Page, Request, View, read
-from gatepost.core.goal import Goal, GoalStatus
+from gatepost.core.memory import Goal, GoalStatus
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import NotFound
 

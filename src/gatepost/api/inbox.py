@@ -8,9 +8,8 @@ from gatepost.api.access import Administrator, Owner
 from gatepost.api.events import ItemPage, ItemView
 from gatepost.api.fields import CLAIM_ID, EVENT_ID, After, Count, Limit, Seq, Time, describe
 from gatepost.api.operation import Repetition, Request, View, read, write
-from gatepost.core.account import Account
 from gatepost.core.claim import Batch, Claim
-from gatepost.core.event import MAX_REF_LENGTH, EventType, ItemState
+from gatepost.core.event import MAX_REF_LENGTH, Account, EventType, ItemState
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound, TooLarge
 

@@ -9,8 +9,7 @@ from gatepost.api.fields import After, Limit, NewName, Time, describe
 from gatepost.api.operation import Page, Request, View, read, write
 from gatepost.core import webhook
 from gatepost.core.times import format_rfc3339
-from gatepost.core.trigger import MAX_PROMPT_LENGTH, Provider, Trigger
-from gatepost.core.webhook import Scheme
+from gatepost.core.webhook import MAX_PROMPT_LENGTH, Provider, Scheme, Trigger
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 

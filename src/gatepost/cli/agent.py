@@ -15,8 +15,7 @@ from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired,
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, option
 from gatepost.core import agent_config
-from gatepost.core.agent import DEMO, ModelChoice
-from gatepost.core.budget import Budget
+from gatepost.core.agent import DEMO, Budget, ModelChoice
 from gatepost.core.entity import EntityKind
 from gatepost.core.signals import Signal
 from gatepost.core.times import parse_instant

@@ -13,8 +13,7 @@ from gatepost.cli.connect import connect
 from gatepost.cli.here import Json, Limit
 from gatepost.cli.plain import Noun, argument, option
 from gatepost.core import render
-from gatepost.core.trigger import check_name
-from gatepost.core.webhook import Scheme
+from gatepost.core.webhook import Scheme, check_trigger_name
 from gatepost.errors import Invalid
 
 app = Noun(help="Triggers: webhooks, by which other services tell agents something.")
@@ -96,7 +95,7 @@ def show(name: Name, json: Json = False) -> None:
       gatepost trigger show github-main
     """
     with connect() as connection:
-        trigger = connection.send(ShowTrigger(name=check_name(name)))
+        trigger = connection.send(ShowTrigger(name=check_trigger_name(name)))
     if json:
         output.document(_build_document(trigger))
         return
@@ -144,13 +143,13 @@ def delete(name: Name, json: Json = False) -> None:
       gatepost trigger delete github-main
     """
     with connect() as connection:
-        connection.send(DeleteTrigger(name=check_name(name)))
+        connection.send(DeleteTrigger(name=check_trigger_name(name)))
     output.done({"name": name, "deleted": True}, name, "deleted", json=json)
 
 
 def _set_active(name: str, *, active: bool, json: bool) -> None:
     with connect() as connection:
-        trigger = connection.send(ChangeTrigger(name=check_name(name), active=active))
+        trigger = connection.send(ChangeTrigger(name=check_trigger_name(name), active=active))
     output.done(msgspec.to_builtins(trigger), trigger.name, _get_state(trigger), json=json)
 
 

@@ -9,8 +9,7 @@ from gatepost.core import address, unwire
 from gatepost.core import key as key_rules
 from gatepost.core.event import Json
 from gatepost.core.key import Key
-from gatepost.core.trigger import Trigger, check_name
-from gatepost.core.webhook import Scheme
+from gatepost.core.webhook import Scheme, Trigger, check_trigger_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +85,4 @@ class Doors:
 
 
 def _trigger(name: str) -> str:
-    return f"/api/triggers/{check_name(name)}"
+    return f"/api/triggers/{check_trigger_name(name)}"

@@ -10,10 +10,9 @@ from gatepost.client import problems
 from gatepost.client.line import Line, Ready
 from gatepost.core import address, ids, unwire, wire
 from gatepost.core import claim as rules
-from gatepost.core.account import Account
 from gatepost.core.batch import GUEST_BUDGET, GUEST_LIMIT
 from gatepost.core.claim import Claim, RenderedBatch
-from gatepost.core.event import EventType, Item, ItemState, Push, PushResult, Ref
+from gatepost.core.event import Account, EventType, Item, ItemState, Push, PushResult, Ref
 from gatepost.core.times import Duration, Instant, format_duration, format_rfc3339
 from gatepost.core.wire import Document
 from gatepost.errors import GatepostError

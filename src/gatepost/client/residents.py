@@ -10,8 +10,7 @@ from gatepost.core import address, ids, unwire
 from gatepost.core.agent import Resident
 from gatepost.core.entity import Entity
 from gatepost.core.event import Json
-from gatepost.core.goal import Goal
-from gatepost.core.memory import Memory
+from gatepost.core.memory import Goal, Memory
 from gatepost.core.mind import MindSummaries, Turn
 from gatepost.core.run import OpenCall, Run, RunStatus, Step
 

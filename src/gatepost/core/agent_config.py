@@ -19,6 +19,7 @@ from gatepost.core.agent import (
     CODE,
     DEMO,
     AgentConfig,
+    Budget,
     Execution,
     LoopRules,
     MindRules,
@@ -28,7 +29,6 @@ from gatepost.core.agent import (
     ToolRequest,
     ToolServer,
 )
-from gatepost.core.budget import Budget
 from gatepost.core.event import Json
 from gatepost.core.given import Given
 from gatepost.core.shape import Shape

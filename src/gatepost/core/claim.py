@@ -1,4 +1,9 @@
-"""A claim: the right to read some items for some time. A batch: the items of a claim."""
+"""
+Claims and leases: rights that last for some time, each with a fence that is higher than that of every earlier holder.
+
+A claim is the right to read some items, and a batch is the items of a claim. A lease has one holder at a time, as long
+as the holder renews it.
+"""
 
 from typing import Final
 
@@ -73,3 +78,16 @@ class RenderedBatch(Struct, frozen=True, kw_only=True):
             deferred_count=batch.deferred_count,
             text=str(batch) if batch.items else "",
         )
+
+
+class Lease(Struct, frozen=True, kw_only=True):
+    name: str
+    holder: str
+    #: higher than that of every earlier holder; every write under the lease gives it
+    fence: int
+    deadline: Instant
+
+
+def name_agent_lease(agent: str) -> str:
+    """Return the name of the lease under which a process runs the cycles of an agent."""
+    return f"agent:{agent}"

@@ -13,14 +13,18 @@ from typing import Any, Final
 from msgspec import Struct
 
 from gatepost.core.entity import EntityKind
-from gatepost.core.enums import ParsedEnum
-from gatepost.core.times import MAX_INSTANT, Duration, Instant
+from gatepost.core.text import ParsedEnum
+from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant
 from gatepost.errors import Invalid
 
 Json = Any
 
 #: characters of the type and of the id of a reference
 MAX_REF_LENGTH: Final = 256
+#: the largest number of hops that is counted
+MAX_HOPS: Final = 10_000
+#: after a pause of this length a new chain begins: an agent that looks again every ten minutes is no runaway
+CHAIN_PAUSE: Final[Duration] = 5 * MINUTE
 
 
 class Priority(IntEnum):
@@ -151,6 +155,11 @@ class Event(Struct, frozen=True, kw_only=True):
         return self.created_at if self.source_time is None else self.source_time
 
 
+def compute_next_hops(hops: int) -> int:
+    """Return the hops of the next event of a chain."""
+    return min(hops + 1, MAX_HOPS)
+
+
 class Receipt(Struct, frozen=True, kw_only=True):
     """Who received an item, and when."""
 
@@ -171,6 +180,29 @@ class Item(Struct, frozen=True, kw_only=True):
     seen_at: Instant | None = None
     ended_at: Instant | None = None
     receipt: Receipt | None = None
+
+
+class Account(Struct, frozen=True, kw_only=True):
+    """The account of an inbox. No event vanishes: the number of accepted events is the sum over all states."""
+
+    name: str
+    #: its own counter, which accepting transactions increase
+    accepted: int
+    #: counted from the items; items that were removed after their time count in the state they had
+    pending: int
+    claimed: int
+    delivered: int
+    expired: int
+    dead: int
+    discarded: int
+
+    @property
+    def total(self) -> int:
+        return self.pending + self.claimed + self.delivered + self.expired + self.dead + self.discarded
+
+    @property
+    def is_balanced(self) -> bool:
+        return self.accepted == self.total
 
 
 class Push(Struct, frozen=True, kw_only=True):

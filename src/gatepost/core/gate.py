@@ -29,13 +29,15 @@ from typing import Final
 from msgspec import Struct
 
 from gatepost.core import render, text
-from gatepost.core.enums import ParsedEnum
 from gatepost.core.event import EventType
+from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT, Duration, Instant, format_rfc3339
 from gatepost.errors import Invalid
 
 #: the beginning of the text for an agent that wants to stop and may not
 BLOCKED_HEADING: Final = "You cannot stop yet:"
+#: the exit code of the shell if there is no such command
+COMMAND_NOT_FOUND: Final = 127
 
 _MAX_NAME_LENGTH: Final = 200
 _MAX_TEXT_LENGTH: Final = 4_000
@@ -318,3 +320,20 @@ def _render_gate(gate: Gate) -> str:
 
 def _format_time(at: Instant) -> str:
     return format_rfc3339(at - at % 1_000_000) if 0 <= at <= MAX_INSTANT else str(at)
+
+
+class CommandResult(Struct, frozen=True, kw_only=True):
+    """The result of a command that a user has configured, such as the command of a gate."""
+
+    #: the exit code, or the negative number of the signal that ended it; None if it ran out of time
+    code: int | None
+    #: the beginning of the output
+    stdout: str = ""
+    stderr: str = ""
+
+    @property
+    def first_line(self) -> str:
+        """The first line of the output that is not empty, without characters that cannot be printed."""
+        lines = (*self.stdout.splitlines(), *self.stderr.splitlines())
+        plain = ("".join(filter(str.isprintable, line)).strip() for line in lines)
+        return next((line for line in plain if line), "")

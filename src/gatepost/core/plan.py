@@ -22,8 +22,8 @@ from msgspec import Struct
 from gatepost.core import cron as crons
 from gatepost.core import ids
 from gatepost.core.cron import Cron
-from gatepost.core.enums import ParsedEnum
 from gatepost.core.event import Json
+from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant, parse_duration, parse_instant
 from gatepost.errors import Invalid
 

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from gatepost.core import text
 from gatepost.core.entity import EntityKind
-from gatepost.core.goal import Goal
-from gatepost.core.memory import Memory
+from gatepost.core.memory import Goal, Memory
 from gatepost.core.plan import Plan
 from gatepost.core.render import quote, render_name
 from gatepost.core.times import Instant, format_rfc3339

@@ -14,8 +14,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from gatepost.core.agent import LoopRules
-from gatepost.core.chain import compute_next_hops
-from gatepost.core.event import Json
+from gatepost.core.event import Json, compute_next_hops
 from gatepost.core.mind import ModelReply, Turn, weigh
 from gatepost.core.times import Instant
 

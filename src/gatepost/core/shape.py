@@ -23,9 +23,9 @@ from operator import attrgetter
 from types import UnionType
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
-from gatepost.core.enums import ParsedEnum
 from gatepost.core.event import Priority
 from gatepost.core.fields import Fields
+from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Duration, Instant, format_duration, format_rfc3339, parse_duration
 
 N = TypeVar("N")

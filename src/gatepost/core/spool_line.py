@@ -25,9 +25,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from gatepost.core.chain import MAX_HOPS
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Json, Priority, Ref, Route, Sender, Trust, parse_body
+from gatepost.core.event import MAX_HOPS, Event, EventType, Json, Priority, Ref, Route, Sender, Trust, parse_body
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT, SECOND, Instant, parse_instant
 from gatepost.errors import GatepostError
 

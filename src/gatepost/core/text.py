@@ -1,8 +1,9 @@
-"""Checks and cuts of text from outside."""
+"""Checks and cuts of text from outside, and enums that people write."""
 
 import re
 import unicodedata
-from typing import Final
+from enum import StrEnum
+from typing import Any, ClassVar, Final, Self
 
 from gatepost.errors import Invalid
 
@@ -73,3 +74,20 @@ def truncate(text: str, limit: int, note: str) -> str:
     """Return the beginning of a text and the note, in at most `limit` bytes; no character and no escape is split."""
     beginning = text.encode(errors="replace")[: max(0, limit - count_bytes(note))].decode(errors="ignore")
     return _HALF_ESCAPE.sub(r"\1", beginning) + note
+
+
+class ParsedEnum(StrEnum):
+    """A string enum with `parse`. `description` is the noun of the error message: "'x' is not a kind of gate"."""
+
+    _description: ClassVar[str]
+
+    def __init_subclass__(cls, *, description: str, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        type.__setattr__(cls, "_description", description)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        try:
+            return cls(text)
+        except ValueError:
+            raise Invalid(f"{text!r:.60} is not {cls._description}", hint=f"use one of {', '.join(cls)}") from None

@@ -8,7 +8,7 @@ from typing import Final
 from gatepost.core import agent_config, wire
 from gatepost.core.agent import Resident
 from gatepost.core.event import Event, EventType, Item, Json, PushResult
-from gatepost.core.goal import Goal
+from gatepost.core.memory import Goal
 from gatepost.core.mind import MindSummaries, Turn
 from gatepost.core.run import Step
 from gatepost.core.times import parse_instant

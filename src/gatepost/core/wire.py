@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from gatepost.core import decision as decisions
-from gatepost.core.account import Account
 from gatepost.core.agent import Resident
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.decision import Answer, Decision, Option, Question
 from gatepost.core.entity import Entity
 from gatepost.core.event import (
+    Account,
     Delivery,
     Event,
     Item,
@@ -29,9 +29,8 @@ from gatepost.core.event import (
 )
 from gatepost.core.event_data import split_data
 from gatepost.core.gate import Gate, GateKind, GateSpec, Resolution
-from gatepost.core.goal import Goal
 from gatepost.core.key import Key
-from gatepost.core.memory import Memory
+from gatepost.core.memory import Goal, Memory
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Usage
 from gatepost.core.plan import Plan
 from gatepost.core.run import OpenCall, Run
@@ -39,7 +38,7 @@ from gatepost.core.session import GuestSession
 from gatepost.core.shape import Shape
 from gatepost.core.space import Member, Message, Space
 from gatepost.core.times import Instant, format_rfc3339
-from gatepost.core.trigger import Trigger
+from gatepost.core.webhook import Trigger
 
 Document = dict[str, Any]
 

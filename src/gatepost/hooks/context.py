@@ -18,7 +18,7 @@ from gatepost.hooks.session import Session, SessionState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a hook that has nothing to do imports neither at run time
-    from gatepost.core.printed_batch import PrintedBatch
+    from gatepost.core.session import PrintedBatch
     from gatepost.ports import Clock, Reader, Spool, Store, Transaction
 
 P = ParamSpec("P")

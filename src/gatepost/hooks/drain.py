@@ -48,9 +48,8 @@ from gatepost.core import batch as batch_rules
 from gatepost.core import reconcile as reconcile_rules
 from gatepost.core import render
 from gatepost.core.event import Event
-from gatepost.core.printed_batch import PrintedBatch
 from gatepost.core.reconcile import BatchLine, ReconciledBatch
-from gatepost.core.session import encode_filename
+from gatepost.core.session import PrintedBatch, encode_filename
 from gatepost.core.spool_line import SpoolLine
 from gatepost.core.times import DAY, Duration, Instant
 from gatepost.errors import Conflict, GatepostError, Unavailable

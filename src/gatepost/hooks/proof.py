@@ -3,7 +3,7 @@ Proof of delivery: a reply of the model shows that it has read what a hook print
 
 After a hook has printed a batch, its host decides what happens to it. The request may fail, a person may interrupt it
 or leave, a veto of another hook may drop the text. So a printed batch is not delivered yet: its items stay under a
-claim of kind `session`, its lines stay in a file beside the spool, the note (`core/printed_batch.py`), and the hooks
+claim of kind `session`, its lines stay in a file beside the spool, the note (`core/session.py`), and the hooks
 that follow decide:
 
     printed by                       proved by                                   released by
@@ -37,7 +37,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from gatepost.core.printed_batch import PROVED, RELEASED, PrintedBatch
+from gatepost.core.session import PROVED, RELEASED, PrintedBatch
 from gatepost.core.times import Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks.context import HookContext

@@ -24,11 +24,12 @@ import structlog
 
 from gatepost.actions import gates
 from gatepost.core import gate as gate_rules
-from gatepost.core.command import COMMAND_NOT_FOUND, CommandResult
 from gatepost.core.gate import (
+    COMMAND_NOT_FOUND,
     CheckFailed,
     CheckResult,
     CiTarget,
+    CommandResult,
     ConditionGone,
     ConditionMet,
     ConditionPending,

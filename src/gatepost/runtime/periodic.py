@@ -21,7 +21,7 @@ from typing import Final
 import structlog
 
 from gatepost.actions import leases
-from gatepost.core.lease import Lease
+from gatepost.core.claim import Lease
 from gatepost.core.signals import TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Unavailable

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gatepost.core.account import Account
+from gatepost.core.event import Account
 from gatepost.ports import Reader
 from gatepost.tables.rows import Mapper
 

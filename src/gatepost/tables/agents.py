@@ -6,8 +6,7 @@ from typing import Final
 from gatepost.core import agent_config
 from gatepost.core.agent import AgentConfig, Resident
 from gatepost.core.entity import Entity
-from gatepost.core.goal import Goal, GoalStatus
-from gatepost.core.memory import Memory
+from gatepost.core.memory import Goal, GoalStatus, Memory
 from gatepost.core.times import MAX_INSTANT, Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables import entities

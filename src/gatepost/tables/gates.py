@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from gatepost.core.chain import CHAIN_PAUSE
+from gatepost.core.event import CHAIN_PAUSE
 from gatepost.core.gate import Ending, Gate, GateKind, Resolution
 from gatepost.core.signals import Position
 from gatepost.core.times import Instant

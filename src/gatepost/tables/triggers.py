@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from gatepost.core.trigger import Provider, Trigger
-from gatepost.core.webhook import Scheme
+from gatepost.core.webhook import Provider, Scheme, Trigger
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper
 

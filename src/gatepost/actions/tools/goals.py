@@ -6,7 +6,7 @@ from typing import Annotated
 from gatepost.actions import goals as goal_actions
 from gatepost.actions.tools.context import ToolContext, optional
 from gatepost.core.event import Json
-from gatepost.core.goal import MAX_GOALS, GoalSpec, GoalStatus
+from gatepost.core.memory import MAX_GOALS, GoalSpec, GoalStatus
 from gatepost.errors import Invalid
 
 
