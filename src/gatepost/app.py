@@ -145,7 +145,7 @@ def build_intake_queue(configuration: Configuration) -> IntakeQueue | None:
 
             return JetStreamIntakeQueue(url)
         if url.startswith(("redis", "unix")):
-            from gatepost.adapters.transports.redis_intake import RedisIntakeQueue
+            from gatepost.adapters.transports.redis import RedisIntakeQueue
 
             return RedisIntakeQueue(url)
     except ImportError:

@@ -15,8 +15,7 @@ from typing import Any
 
 from gatepost.adapters.stores import threaded
 from gatepost.adapters.stores.group import CallOutcome, GroupWriter, PendingCall, StoreConnection
-from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.adapters.stores.write_queue import WriteQueue
+from gatepost.adapters.stores.threaded import ThreadedStore, WriteQueue
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.ports import Row

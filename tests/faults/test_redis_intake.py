@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis as Client
 
 from gatepost.actions import inbox
-from gatepost.adapters.transports.redis_intake import RedisIntakeQueue
+from gatepost.adapters.transports.redis import RedisIntakeQueue
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
 from gatepost.ports import Store
@@ -23,7 +23,7 @@ from tests.brokers import Redis
 #: Collects, and dies by its own hand: as soon as entries were taken, or once they were committed.
 KILLED_READER: Final = """
 import asyncio, os, signal, sys
-from gatepost.adapters.transports.redis_intake import RedisIntakeQueue
+from gatepost.adapters.transports.redis import RedisIntakeQueue
 from gatepost.app import open_store
 from gatepost.runtime.queue_reader import QueueReader
 

@@ -18,7 +18,7 @@ from gatepost.actions import directory, inbox, inbox_feed
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.adapters.transports.jetstream import JetStreamIntakeQueue
-from gatepost.adapters.transports.redis_intake import RedisIntakeQueue
+from gatepost.adapters.transports.redis import RedisIntakeQueue
 from gatepost.core import foreign, render, wire
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event

@@ -10,8 +10,7 @@ from redis.asyncio import Redis as Client
 
 from gatepost.actions import directory, inbox, maintenance
 from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.adapters.transports.redis_intake import RedisIntakeQueue
+from gatepost.adapters.transports.redis import RedisIntakeQueue, RedisTransport
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, EventType, Priority, Trust
 from gatepost.errors import Unavailable

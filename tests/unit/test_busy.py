@@ -11,7 +11,7 @@ import pytest
 
 from gatepost.adapters.stores.group import CallOutcome, PendingCall
 from gatepost.adapters.stores.sqlite import FileIdentity, SqliteConnection
-from gatepost.adapters.stores.write_queue import WriteQueue
+from gatepost.adapters.stores.threaded import WriteQueue
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
 

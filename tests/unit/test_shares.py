@@ -13,7 +13,7 @@ from gatepost.actions import decisions, directory, gates, plans
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.group import CallOutcome, PendingCall
-from gatepost.adapters.stores.write_queue import WriteQueue
+from gatepost.adapters.stores.threaded import WriteQueue
 from gatepost.api.access import Caller, CallerKind
 from gatepost.api.push import PushEvents
 from gatepost.core.decision import Question

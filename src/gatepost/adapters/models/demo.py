@@ -20,16 +20,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
-from gatepost.adapters.models.demo_parser import (
-    DemoContext,
-    InboxDecision,
-    InboxLine,
-    InboxMessage,
-    InboxPlan,
-    InboxWebhook,
-    parse_inbox,
-    parse_system_prompt,
-)
 from gatepost.core.agent import DEMO
 from gatepost.core.event import Json
 from gatepost.core.gate import REMINDER_HEADING
@@ -57,6 +47,73 @@ _OUTCOME_TEXTS: Final = {"defaulted": "left to its default", "again": "sent back
 _MENTION: Final = re.compile(r"(?<!\w)@([\w.-]*\w)")
 _ADDRESSEE: Final = re.compile(r"(?:(?:hi|hello|hey|ok|dear) )?(?P<name>\w[\w .-]*?)[,:]", re.IGNORECASE)
 _SPACE_SUFFIX: Final = re.compile(r"\(in space (?P<space>[^\s)]+)\)$")
+
+#: inbox lines as `core/render.py` writes them; lines in another form are skipped
+_STRING: Final = r'"(?:[^"\\]|\\.)*"'
+_TITLE: Final = rf'(?:{_STRING}|[^"\[\]():,]+)'
+_NOTES: Final = rf"(?: \(context {_STRING}\))?(?: \((?P<notes>.*)\))?"
+
+_MESSAGE_LINE: Final = re.compile(
+    rf"\[{_TITLE}\] (?P<who>{_TITLE}) \((?P<kind>human|agent|service)\): (?P<text>{_STRING}){_NOTES}"
+)
+_PLAN_LINE: Final = re.compile(rf"\[Plan: (?P<name>{_TITLE})\] (?P<text>{_STRING}){_NOTES}")
+_WEBHOOK_LINE: Final = re.compile(rf"\[Service: (?P<name>{_TITLE})\] (?P<payload>.*)")
+_DECISION_LINE: Final = re.compile(
+    rf"\[Decision {_TITLE}\] (?P<outcome>answered|defaulted|rejected|expired|withdrawn|orphaned|again)"
+    rf"(?: by (?P<who>{_TITLE}))?(?:: (?P<text>{_STRING}))?{_NOTES}"
+)
+_SPACE_NOTE: Final = re.compile(rf"space (?P<space>{_STRING}|[^,]+)(?:,|$)")
+
+_SELF_LINE: Final = re.compile(
+    rf"^You are (?P<display>{_TITLE}), an agent\. Your name here is (?P<name>\S+)\.$", re.MULTILINE
+)
+_SPACES_SECTION: Final = re.compile(r"^YOUR SPACES\n(?P<lines>(?:[-(].*\n?)+)", re.MULTILINE)
+_SPACE_LINE: Final = re.compile(rf"- {_STRING} \(id: (?P<id>[^)]+)\) -- (?P<members>.*)")
+_AGENT: Final = re.compile(rf"({_TITLE}) \(agent\)")
+
+
+@dataclass(frozen=True, slots=True)
+class _InboxMessage:
+    """A message in a space."""
+
+    sender: str
+    is_person: bool
+    text: str
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class _InboxPlan:
+    name: str
+    instruction: str
+
+
+@dataclass(frozen=True, slots=True)
+class _InboxWebhook:
+    service: str
+    payload: str
+
+
+@dataclass(frozen=True, slots=True)
+class _InboxDecision:
+    """A decision that was answered, ended in another way, or was sent back."""
+
+    outcome: str
+    author: str
+    text: str
+
+
+_InboxLine = _InboxMessage | _InboxPlan | _InboxWebhook | _InboxDecision
+
+
+@dataclass(frozen=True, slots=True)
+class _DemoContext:
+    """The names of the demo, the spaces it can post to, and the other agents in them."""
+
+    name: str
+    display_name: str
+    spaces: tuple[str, ...]
+    other_agents: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +153,9 @@ class DemoModel:
 def _build_answer(request: ChatRequest) -> tuple[str, tuple[ToolCall, ...]]:
     """Return the text and the calls of the reply; one of both is empty."""
     tool_schemas = {spec.name: spec.schema for spec in request.tools}
-    context = parse_system_prompt(request.system)
+    context = _parse_system_prompt(request.system)
     new_turns = request.turns[_index_after_last_reply(request.turns, only_final=False) :]
-    reactions = list(_plan_reactions(parse_inbox(new_turns), context, tool_schemas))
+    reactions = list(_plan_reactions(_parse_inbox(new_turns), context, tool_schemas))
     if reactions:
         return "", _assign_ids(request, _list_tool_calls(reactions, tool_schemas))
     if any(isinstance(turn, Prompt) and turn.text.startswith(REMINDER_HEADING) for turn in new_turns):
@@ -106,7 +163,7 @@ def _build_answer(request: ChatRequest) -> tuple[str, tuple[ToolCall, ...]]:
     cycle_turns = request.turns[_index_after_last_reply(request.turns, only_final=True) :]
     if len(cycle_turns) == len(new_turns) and "skip" in tool_schemas:
         return "", _assign_ids(request, [("skip", {"reason": "nothing here is for me"})])
-    return _summarize(list(_plan_reactions(parse_inbox(cycle_turns), context, tool_schemas)), cycle_turns), ()
+    return _summarize(list(_plan_reactions(_parse_inbox(cycle_turns), context, tool_schemas)), cycle_turns), ()
 
 
 def _index_after_last_reply(turns: Sequence[Turn], *, only_final: bool) -> int:
@@ -119,26 +176,26 @@ def _index_after_last_reply(turns: Sequence[Turn], *, only_final: bool) -> int:
 
 
 def _plan_reactions(
-    lines: Iterator[InboxLine], context: DemoContext, tool_schemas: dict[str, Json]
+    lines: Iterator[_InboxLine], context: _DemoContext, tool_schemas: dict[str, Json]
 ) -> Iterator[_Reaction]:
     for line in lines:
         match line:
-            case InboxMessage() if line.is_person and not _is_for_another(line.text, context):
+            case _InboxMessage() if line.is_person and not _is_for_another(line.text, context):
                 yield _answer_message(line, context, tool_schemas)
-            case InboxMessage():
+            case _InboxMessage():
                 pass
-            case InboxPlan(name=name, instruction=instruction):
+            case _InboxPlan(name=name, instruction=instruction):
                 space_match = _SPACE_SUFFIX.search(instruction)
                 message = _SPACE_SUFFIX.sub("", instruction).strip()
                 space = space_match["space"] if space_match and space_match["space"] in context.spaces else None
                 yield from _announce(context, message or name, f"Acted on the plan {_quote(name)}.", space)
-            case InboxWebhook(service=service, payload=payload):
+            case _InboxWebhook(service=service, payload=payload):
                 message = f"{service} reports: {_shorten(payload)}"
                 yield from _announce(context, message, f"Responded to {service} about its report.")
-            case InboxDecision(outcome="answered", author=who, text=text):
+            case _InboxDecision(outcome="answered", author=who, text=text):
                 message = f"{who} has decided: {_shorten(text)}"
                 yield from _announce(context, message, f"Responded to {who} about the decision.")
-            case InboxDecision(outcome=outcome, text=text):
+            case _InboxDecision(outcome=outcome, text=text):
                 message = f"the decision was {_OUTCOME_TEXTS.get(outcome, outcome)}" + (
                     f": {_shorten(text)}" if text else ""
                 )
@@ -147,13 +204,13 @@ def _plan_reactions(
                 )
 
 
-def _announce(context: DemoContext, text: str, summary: str, space: str | None = None) -> Iterator[_Reaction]:
+def _announce(context: _DemoContext, text: str, summary: str, space: str | None = None) -> Iterator[_Reaction]:
     target_space = space or next(iter(context.spaces), None)
     if target_space is not None:
         yield _Reaction(target_space, f"{_LABEL} {text}", (), summary)
 
 
-def _answer_message(message: InboxMessage, context: DemoContext, tool_schemas: dict[str, Json]) -> _Reaction:
+def _answer_message(message: _InboxMessage, context: _DemoContext, tool_schemas: dict[str, Json]) -> _Reaction:
     sentences = (
         [f"{_LABEL} Hello {message.sender}!"] if _GREETING.match(message.text) else [f"{_LABEL} {message.sender},"]
     )
@@ -182,7 +239,7 @@ def _answer_message(message: InboxMessage, context: DemoContext, tool_schemas: d
     return _Reaction(message.space, " ".join(sentences), tuple(tool_calls), summary)
 
 
-def _is_for_another(text: str, context: DemoContext) -> bool:
+def _is_for_another(text: str, context: _DemoContext) -> bool:
     """Return True if the message names another agent, and not this one."""
     own_names = {context.name.lower(), context.display_name.lower()}
     mentions = {name.lower() for name in _MENTION.findall(text)}
@@ -266,3 +323,56 @@ def _shorten(text: str, limit: int = _MAX_QUOTE) -> str:
 
 def _split_chunks(text: str) -> Iterator[str]:
     return (text[start : start + _CHUNK_SIZE] for start in range(0, len(text), _CHUNK_SIZE))
+
+
+def _parse_inbox(turns: Sequence[Turn]) -> Iterator[_InboxLine]:
+    """Yield the inbox lines of these turns that the demo understands, in order."""
+    for turn in turns:
+        if isinstance(turn, Prompt) and turn.text.startswith("INBOX ("):
+            for line in turn.text.split("\n")[1:]:
+                yield from _parse_line(line)
+
+
+def _parse_system_prompt(system: str) -> _DemoContext:
+    """Return what the system prompt says about the agent; fields that it does not have are empty."""
+    self_match, section = _SELF_LINE.search(system), _SPACES_SECTION.search(system)
+    space_matches = (
+        [space_match for line in section["lines"].splitlines() if (space_match := _SPACE_LINE.match(line))]
+        if section
+        else []
+    )
+    return _DemoContext(
+        name=self_match["name"] if self_match else "",
+        display_name=_unquote(self_match["display"]) if self_match else "",
+        spaces=tuple(space_match["id"] for space_match in space_matches if "(archived:" not in space_match["members"]),
+        other_agents=frozenset(
+            _unquote(name.strip()) for space_match in space_matches for name in _AGENT.findall(space_match["members"])
+        ),
+    )
+
+
+def _parse_line(line: str) -> Iterator[_InboxLine]:
+    if match := _MESSAGE_LINE.fullmatch(line):
+        space_match = _SPACE_NOTE.match(match["notes"] or "")
+        if space_match:
+            yield _InboxMessage(
+                _unquote(match["who"]),
+                match["kind"] == "human",
+                _unquote(match["text"]),
+                _unquote(space_match["space"]),
+            )
+    elif match := _PLAN_LINE.fullmatch(line):
+        yield _InboxPlan(_unquote(match["name"]), _unquote(match["text"]))
+    elif match := _WEBHOOK_LINE.fullmatch(line):
+        yield _InboxWebhook(_unquote(match["name"]), match["payload"])
+    elif match := _DECISION_LINE.fullmatch(line):
+        yield _InboxDecision(match["outcome"], _unquote(match["who"] or "somebody"), _unquote(match["text"] or ""))
+
+
+def _unquote(text: str) -> str:
+    """Return the value of a quoted name or text; text without quotes is returned unchanged."""
+    if not text.startswith('"'):
+        return text
+    value = json.loads(text, strict=False)
+    assert isinstance(value, str)
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

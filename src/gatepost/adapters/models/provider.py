@@ -5,11 +5,26 @@ Calls get ids of ours. Some servers send no ids, or `call_0` in every reply; but
 and its effect is recognised by it.
 """
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 from uuid import uuid4
 
 from pydantic_ai.direct import model_request_stream
+from pydantic_ai.exceptions import (
+    ContentFilterError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestTimeout,
+    ModelTimeoutError,
+    UnexpectedModelBehavior,
+)
 from pydantic_ai.messages import (
     ModelResponse,
     PartDeltaEvent,
@@ -23,12 +38,25 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from gatepost.adapters.models import messages
-from gatepost.adapters.models.errors import classify_error
 from gatepost.core.mind import ModelReply
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, ModelOutput, TextDelta, Trouble
 
 #: seconds for a whole answer
 ANSWER_TIMEOUT: Final = 600.0
+_CODE_PATTERN: Final = re.compile(r"[a-z]+(?:_[a-z]+){0,6}")
+#: seconds; a server that asks for a longer pause is asked again after this one
+_MAX_RETRY_AFTER: Final = 3600.0
+#: codes of refusals that do not depend on the conversation
+_SETTING_ERROR_CODES: Final = frozenset(
+    {
+        "unsupported_parameter",
+        "unsupported_value",
+        "unknown_parameter",
+        "invalid_function_parameters",
+        "model_not_found",
+        "unsupported_model",
+    }
+)
 
 
 class PydanticModel:
@@ -85,7 +113,7 @@ class PydanticModel:
                 response = stream.get()
             reply = self._build_reply(response, [ids[index] for index in sorted(ids)])
         except Exception as error:  # noqa: BLE001 (callers know only ModelFailed)
-            raise classify_error(error, self._name) from None
+            raise _classify_error(error, self._name) from None
         yield reply
 
     async def close(self) -> None:
@@ -118,3 +146,80 @@ def _build_call_delta(call: str, part: ToolCallPart) -> CallDelta:
 
 def _new_id() -> str:
     return f"call_{uuid4().hex}"
+
+
+def _classify_error(error: BaseException, model: str) -> ModelFailed:
+    """
+    Return the failure that an error means. This is the one place where errors of libraries become ours:
+
+        429, an exhausted quota                                        rate limit
+        401, 403                                                       auth
+        408, 409, 5xx, no connection, silence, a stream that breaks    overload
+        413, a context that is too long                                length
+        400, 422, a filter, a refusal                                  content, or other if the code names a setting
+        anything else, such as 404                                     other
+
+    The reason is a sentence of ours. It names the model, and contains nothing that the server wrote except a short
+    code, because servers quote what they received: keys, and the conversation.
+    """
+    match error:
+        case ModelFailed():
+            return error
+        case ContentFilterError():
+            return ModelFailed(Trouble.CONTENT, f"{model} refused to answer this")
+        case ModelContextWindowExceededError() | ModelHTTPError(status_code=413):
+            return ModelFailed(Trouble.LENGTH, f"{model} was shown more than it can read")
+        case ModelRequestTimeout() | ModelTimeoutError() | TimeoutError():
+            return ModelFailed(Trouble.OVERLOAD, f"{model} was silent for too long")
+        case ModelHTTPError():
+            reason = f"{model} answered {error.status_code}{_format_code(error)}"
+            return ModelFailed(_classify_status(error), reason, retry_after=_get_retry_after(error))
+        case ModelAPIError():
+            return _classify_without_status(error, model)
+        case UnexpectedModelBehavior():
+            return ModelFailed(Trouble.OVERLOAD, f"{model} answered what cannot be read")
+        case OSError():
+            return ModelFailed(Trouble.OVERLOAD, f"{model} cannot be reached")
+        case _:
+            return ModelFailed(Trouble.OTHER, f"{model} failed: {type(error).__name__}")
+
+
+def _classify_status(error: ModelHTTPError) -> Trouble:
+    match error.status_code:
+        case _ if isinstance(error, ModelRateLimitError | ModelQuotaExceededError):
+            return Trouble.RATE_LIMIT
+        case _ if isinstance(error, ModelAuthenticationError):
+            return Trouble.AUTH
+        case _ if isinstance(error, ModelNotFoundError):
+            return Trouble.OTHER
+        case 408 | 409 | 425:
+            return Trouble.OVERLOAD
+        case 400 | 403 | 422:
+            return Trouble.OTHER if error.provider_error_code in _SETTING_ERROR_CODES else Trouble.CONTENT
+        case status if status >= 500:
+            return Trouble.OVERLOAD
+        case _:
+            return Trouble.OTHER
+
+
+def _classify_without_status(error: ModelAPIError, model: str) -> ModelFailed:
+    match error:
+        case ModelRateLimitError() | ModelQuotaExceededError():
+            return ModelFailed(
+                Trouble.RATE_LIMIT, f"{model} has a limit{_format_code(error)}", retry_after=_get_retry_after(error)
+            )
+        case ModelAuthenticationError():
+            return ModelFailed(Trouble.AUTH, f"{model} does not accept the key{_format_code(error)}")
+        case ModelConnectionError(phase="connect" | "pool"):
+            return ModelFailed(Trouble.OVERLOAD, f"{model} cannot be reached")
+        case _:
+            return ModelFailed(Trouble.OVERLOAD, f"{model} broke off its answer{_format_code(error)}")
+
+
+def _get_retry_after(error: ModelAPIError) -> float | None:
+    return None if error.retry_after is None else min(error.retry_after, _MAX_RETRY_AFTER)
+
+
+def _format_code(error: ModelAPIError) -> str:
+    code = error.provider_error_code or error.provider_error_type
+    return f" ({code})" if code and len(code) <= 50 and _CODE_PATTERN.fullmatch(code) else ""

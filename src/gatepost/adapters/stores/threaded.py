@@ -9,23 +9,26 @@ size.
 Modules that only asynchronous callers need are imported at the first such call: a hook of a guest has to start fast.
 """
 
+import queue
 import threading
+import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gatepost.adapters.stores.group import (
+    MAX_ELEMENTS,
+    MAX_SAVEPOINTS,
     CallOutcome,
     GroupWriter,
     PendingCall,
     StoreConnection,
     StoreTransaction,
     unwrap_outcome,
+    weigh_call,
 )
-from gatepost.adapters.stores.read_pool import ReadPool
-from gatepost.adapters.stores.write_queue import WriteQueue
 from gatepost.core.limits import Limits
 from gatepost.core.signals import Signal
 from gatepost.errors import Unavailable
@@ -35,6 +38,107 @@ if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
+OutcomeHandler = Callable[[Sequence[tuple[PendingCall, CallOutcome]]], None]
+
+_READ_THREADS: Final = 2
+
+
+class WriteQueue:
+    """
+    A queue of calls, and a thread that writes them, one group at a time.
+
+    The thread takes the first call and all that came with it, up to the limits of a group. While it waits for the disk,
+    more calls gather, so groups grow with the load by themselves and no call waits for others to come.
+
+    The calls of a group run lane by lane, in the order of the lanes' names. A lane names what its verbs lock (a space,
+    an inbox). So groups that run at the same time, in other processes too, lock in the same order: they wait for each
+    other and do not deadlock.
+    """
+
+    def __init__(self, writer: GroupWriter, on_outcomes: OutcomeHandler, name: str) -> None:
+        """`on_outcomes` is called on the writing thread with the outcomes of each group."""
+        self._writer = writer
+        self._on_outcomes = on_outcomes
+        self._calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, call: PendingCall) -> None:
+        self._calls.put(call)
+
+    def close(self) -> None:
+        """Write the calls in the queue, then stop."""
+        self._calls.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        overflow: PendingCall | None = None
+        while True:
+            first_call = overflow or self._calls.get()
+            if first_call is None:
+                break
+            calls, overflow, is_closing = self._collect_group(first_call)
+            calls.sort(key=lambda call: call.lane)
+            waited_seconds = time.monotonic() - min(call.waiting_since for call in calls)
+            try:
+                outcomes = self._writer.write(calls, waited_seconds=waited_seconds)
+            except BaseException as error:  # noqa: BLE001 (all callers get every error)
+                outcomes = [CallOutcome(error=Unavailable(f"the writer failed: {error}")) for _ in calls]
+            self._on_outcomes(list(zip(calls, outcomes, strict=True)))
+            if is_closing and overflow is None:
+                break
+            if is_closing:
+                self._calls.put(None)
+        self._writer.close()
+
+    def _collect_group(self, first_call: PendingCall) -> tuple[list[PendingCall], PendingCall | None, bool]:
+        """Return the waiting calls up to the limits of a group, the first one beyond, and True if the queue closes."""
+        calls = [first_call]
+        savepoints, elements = weigh_call(first_call)
+        while savepoints < MAX_SAVEPOINTS and elements < MAX_ELEMENTS:
+            try:
+                call = self._calls.get_nowait()
+            except queue.Empty:
+                break
+            if call is None:
+                return calls, None, True
+            call_weight = weigh_call(call)
+            if elements + call_weight[1] > MAX_ELEMENTS:
+                return calls, call, False
+            savepoints, elements = savepoints + call_weight[0], elements + call_weight[1]
+            calls.append(call)
+        return calls, None, False
+
+
+class ReadPool:
+    """A queue of queries, and a few threads that run them; each has its own connection, and takes any query."""
+
+    def __init__(self, run_query: Callable[..., Any], on_outcomes: OutcomeHandler) -> None:
+        self._run_query = run_query
+        self._on_outcomes = on_outcomes
+        self._calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
+        names = [f"gatepost-read-{number}" for number in range(_READ_THREADS)]
+        self._threads = [threading.Thread(target=self._run, name=name, daemon=True) for name in names]
+        for thread in self._threads:
+            thread.start()
+
+    def put(self, call: PendingCall) -> None:
+        self._calls.put(call)
+
+    def close(self) -> None:
+        """Run the queries in the queue, then stop."""
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            try:
+                outcome = CallOutcome(self._run_query(call.verb, *call.args, **call.kwargs))
+            except BaseException as error:  # noqa: BLE001 (the caller gets every error)
+                outcome = CallOutcome(error=error)
+            self._on_outcomes([(call, outcome)])
 
 
 class ThreadedStore(ABC):
