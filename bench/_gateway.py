@@ -20,7 +20,7 @@ from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.serve import freeze_loaded_objects, open_gateway
 from gatepost.ports import Store
-from gatepost.runtime.admin_key import ensure_admin_key, read_admin_key
+from gatepost.runtime.gateway_files import ensure_admin_key, read_admin_key
 from gatepost.settings import load
 
 

@@ -38,8 +38,7 @@ from gatepost.core.transport import SubscribedEvent
 from gatepost.errors import Unavailable
 from gatepost.hooks import drain
 from gatepost.ports import EventHandler, ResyncHandler, Store, Subscription, Transport
-from gatepost.runtime.courier import Courier
-from gatepost.runtime.subscriptions import StoreSubscription
+from gatepost.runtime.courier import Courier, StoreSubscription
 from gatepost.testing.transports import RecordingListener
 from tests.fork_server import ForkedProcess
 from tests.gateway_process import GATEPOST_COMMAND

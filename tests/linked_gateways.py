@@ -17,7 +17,7 @@ from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.state import GatewayState
 from gatepost.paths import make_home
 from gatepost.ports import Transport
-from gatepost.runtime.admin_key import ensure_admin_key, read_admin_key
+from gatepost.runtime.gateway_files import ensure_admin_key, read_admin_key
 from gatepost.runtime.periodic import Duty
 from tests.gateways import StreamListener
 

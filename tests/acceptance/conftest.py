@@ -16,7 +16,7 @@ from gatepost.actions import directory
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.gateway.hook_socket import HookSocket
-from gatepost.runtime import admin_key, gateway_file
+from gatepost.runtime import gateway_files
 from tests.acceptance.command_line import ACCESS_MODES, CommandLine
 from tests.gateways import WAIT_TIMEOUT, GatewayThread, serve_gateway
 
@@ -85,9 +85,9 @@ def start_local_gateway(cli: CommandLine) -> Iterator[GatewayThread]:
     with (
         serve_gateway(url) as gateway,
         open_hook_socket(cli, gateway) as path,
-        gateway_file.publish(cli.home, gateway.base_url, url, path),
+        gateway_files.publish(cli.home, gateway.base_url, url, path),
     ):
-        (cli.home / admin_key.ADMIN_KEY).write_text(gateway.gateway.admin_key + "\n")
+        (cli.home / gateway_files.ADMIN_KEY).write_text(gateway.gateway.admin_key + "\n")
         try:
             yield gateway
         finally:

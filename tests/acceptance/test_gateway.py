@@ -13,7 +13,7 @@ import pytest
 
 from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.core.signals import Signal, TransportMessage
-from gatepost.runtime import admin_key, gateway_file
+from gatepost.runtime import gateway_files
 from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine, CommandResult
 from tests.acceptance.conftest import start_local_gateway
 from tests.acceptance.test_bad_input import BAD_PUSHES, OTHER_BAD_COMMANDS
@@ -245,7 +245,7 @@ class TestTheNotice:
     def test_of_somebody_who_does_not_answer_is_not_believed(self, cli: CommandLine) -> None:
         self.write_gateway_file(cli)
         assert "analyst" in cli.run_ok("agent", "list").out
-        (cli.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
+        (cli.home / gateway_files.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
         assert "analyst" in cli.run_ok("agent", "list").out
 
     def test_of_a_gateway_on_another_store_is_not_believed(self, cli: CommandLine) -> None:
@@ -255,18 +255,18 @@ class TestTheNotice:
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"url": 1}', "\udcff", '{"url":"x","pid":"y","store":"z"}'])
     def test_that_cannot_be_read_is_none(self, cli: CommandLine, text: str) -> None:
-        (cli.home / gateway_file.FILE_NAME).write_text(text, errors="surrogateescape")
+        (cli.home / gateway_files.FILE_NAME).write_text(text, errors="surrogateescape")
         assert "analyst" in cli.run_ok("agent", "list").out
 
     def write_gateway_file(self, cli: CommandLine) -> None:
         url, store = "http://127.0.0.1:9", f"sqlite:///{cli.database}"
-        (cli.home / gateway_file.FILE_NAME).write_text(json.dumps({"url": url, "pid": os.getpid(), "store": store}))
+        (cli.home / gateway_files.FILE_NAME).write_text(json.dumps({"url": url, "pid": os.getpid(), "store": store}))
 
 
 class TestTheKey:
     def test_that_is_not_there(self, cli: CommandLine) -> None:
         with start_local_gateway(cli):
-            (cli.home / admin_key.ADMIN_KEY).unlink()
+            (cli.home / gateway_files.ADMIN_KEY).unlink()
             result = cli("agent", "list")
         assert (result.code, result.out) == (3, "")
         assert result.error.startswith("the administrator's key cannot be read: ")
@@ -274,17 +274,17 @@ class TestTheKey:
 
     @pytest.mark.parametrize("content", [b"", b"hello", b"\xff\xfe", b"sk_a\nb", "sk_\u00e9".encode()])
     def test_that_is_no_key_is_named_with_its_file(self, cli: CommandLine, content: bytes) -> None:
-        file = cli.home / admin_key.ADMIN_KEY
+        file = cli.home / gateway_files.ADMIN_KEY
         with start_local_gateway(cli):
             file.write_bytes(content)
             for result in (cli("agent", "list"), cli("init")):
                 assert (result.code, result.out) == (3, "")
                 assert result.error == f"the administrator's key cannot be read: '{file}': that is not a key"
-                assert admin_key.RENEW_HINT in result.err
+                assert gateway_files.RENEW_HINT in result.err
 
     def test_that_is_not_known(self, cli: CommandLine) -> None:
         with start_local_gateway(cli) as gateway:
-            (cli.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43)
+            (cli.home / gateway_files.ADMIN_KEY).write_text("sk_" + "x" * 43)
             result = cli("agent", "list")
         assert (result.code, result.out) == (1, "")
         assert result.error == f"the gateway at {gateway.base_url} does not know the key in '{cli.home}/admin.key'"
@@ -292,22 +292,22 @@ class TestTheKey:
 
     def test_that_was_revoked_is_said_to_be(self, cli: CommandLine) -> None:
         cli.run_ok("init")
-        key = (cli.home / admin_key.ADMIN_KEY).read_text().strip()
+        key = (cli.home / gateway_files.ADMIN_KEY).read_text().strip()
         cli.run_ok("key", "revoke", key)
         result = cli("init")
         assert (result.code, result.error) == (1, f"the key in '{cli.home}/admin.key' was revoked")
-        assert admin_key.RENEW_HINT in result.err
-        (cli.home / admin_key.ADMIN_KEY).unlink()
+        assert gateway_files.RENEW_HINT in result.err
+        (cli.home / gateway_files.ADMIN_KEY).unlink()
         assert [step["made"] for step in cli.run_ok("init", "--json").json] == [False, False, False, True]
 
     def test_that_was_revoked_while_the_gateway_runs(self, cli: CommandLine) -> None:
         """The hint gets one in again."""
-        file = cli.home / admin_key.ADMIN_KEY
+        file = cli.home / gateway_files.ADMIN_KEY
         with run_gateway_process(cli.home):
             cli.run_ok("key", "revoke", file.read_text().strip())
             result = cli("key", "list")
         assert result.code == 1
-        assert f"hint: if the key was revoked, {admin_key.RENEW_HINT}" in result.err
+        assert f"hint: if the key was revoked, {gateway_files.RENEW_HINT}" in result.err
         file.unlink()
         with run_gateway_process(cli.home):
             assert [key["revokedAt"] is None for key in cli.run_ok("key", "list", "--json").json] == [False, True]
@@ -329,24 +329,24 @@ def test_up_and_down(cli: CommandLine) -> None:
     """The gateway as a process: commands find it while it runs, and do without it when it is gone."""
     cli.cwd.joinpath("gatepost.toml").touch()
     with run_gateway_process(cli.home) as gateway:
-        gateway_info = gateway_file.read_gateway_file(cli.home)
+        gateway_info = gateway_files.read_gateway_file(cli.home)
         assert gateway_info is not None
         assert (gateway_info.url, gateway_info.pid) == (gateway.url, gateway.process.pid)
-        assert (cli.home / gateway_file.FILE_NAME).stat().st_mode & 0o777 == 0o600
+        assert (cli.home / gateway_files.FILE_NAME).stat().st_mode & 0o777 == 0o600
         event = cli.push("--to", "analyst", "hello")
         assert cli.run_ok("inbox", "show", event, "--json").json["dedupKey"].startswith("client:")
 
         gateway.kill()
-        assert (cli.home / gateway_file.FILE_NAME).exists()
+        assert (cli.home / gateway_files.FILE_NAME).exists()
         event = cli.push("--to", "analyst", "hello")
         assert cli.run_ok("inbox", "show", event, "--json").json["dedupKey"] is None
-        assert not (cli.home / gateway_file.FILE_NAME).exists()
+        assert not (cli.home / gateway_files.FILE_NAME).exists()
 
         gateway.start()
         cli.push("--to", "analyst", "hello")
         gateway.stop()
         assert gateway.process.returncode == 0
-        assert not (cli.home / gateway_file.FILE_NAME).exists()
+        assert not (cli.home / gateway_files.FILE_NAME).exists()
     assert len(cli.run_ok("inbox", "drain", "--to", "analyst", "--json").json) == 3
 
 
@@ -355,15 +355,15 @@ def test_two_in_one_home(cli: CommandLine, leave: Callable[[GatewayProcess], Non
     """Commands and hooks find the first while it is there, whoever else comes and goes, and then the other one."""
     environ = {"GATEPOST_JANITOR__INTERVAL": "1s"}
     with run_gateway_process(cli.home, **environ) as first:
-        first_info = gateway_file.read_gateway_file(cli.home)
+        first_info = gateway_files.read_gateway_file(cli.home)
         with run_gateway_process(cli.home, **environ) as third:
-            assert gateway_file.read_gateway_file(cli.home) == first_info
+            assert gateway_files.read_gateway_file(cli.home) == first_info
             leave(third)
-        assert gateway_file.read_gateway_file(cli.home) == first_info
+        assert gateway_files.read_gateway_file(cli.home) == first_info
         with run_gateway_process(cli.home, **environ) as second:
             leave(first)
-            wait_until(lambda: gateway_file.find_gateway(cli.home) is not None, "the second has put up its notice")
-            second_info = gateway_file.read_gateway_file(cli.home)
+            wait_until(lambda: gateway_files.find_gateway(cli.home) is not None, "the second has put up its notice")
+            second_info = gateway_files.read_gateway_file(cli.home)
             assert second_info is not None
             assert (second_info.url, second_info.pid) == (second.url, second.process.pid)
             assert second_info.socket is not None

@@ -13,7 +13,7 @@ from gatepost import settings
 from gatepost.cli.courier import _House
 from gatepost.client import Client
 from gatepost.errors import Unavailable
-from gatepost.runtime import admin_key, gateway_file
+from gatepost.runtime import gateway_files
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.conftest import start_local_gateway
 
@@ -47,7 +47,7 @@ class ForeignServer(threading.Thread):
 @pytest.fixture
 def foreign_server(cli: CommandLine) -> Iterator[ForeignServer]:
     """In a home whose gateway was killed: its notice is there, with a process number that is in use again."""
-    (cli.home / admin_key.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
+    (cli.home / gateway_files.ADMIN_KEY).write_text("sk_" + "x" * 43 + "\n")
     with socket.socket(socket.AF_UNIX) as dead_socket:
         dead_socket.bind(str(cli.home / "gateway.sock"))
     (cli.home / "gateway.sock").chmod(0o600)
@@ -58,7 +58,7 @@ def foreign_server(cli: CommandLine) -> Iterator[ForeignServer]:
         "store": f"sqlite:///{cli.database}",
         "socket": str(cli.home / "gateway.sock"),
     }
-    (cli.home / gateway_file.FILE_NAME).write_text(json.dumps(document))
+    (cli.home / gateway_files.FILE_NAME).write_text(json.dumps(document))
     yield foreign_server
     foreign_server.close()
 
@@ -66,13 +66,13 @@ def foreign_server(cli: CommandLine) -> Iterator[ForeignServer]:
 def test_a_command_does_without_it(cli: CommandLine, foreign_server: ForeignServer) -> None:
     assert "analyst" in cli.run_ok("agent", "list").out
     assert foreign_server.requests == []
-    assert not (cli.home / gateway_file.FILE_NAME).exists(), "it is taken down"
+    assert not (cli.home / gateway_files.FILE_NAME).exists(), "it is taken down"
 
 
 def test_without_a_socket_it_counts_as_gone(cli: CommandLine, foreign_server: ForeignServer) -> None:
-    document = json.loads((cli.home / gateway_file.FILE_NAME).read_text())
+    document = json.loads((cli.home / gateway_files.FILE_NAME).read_text())
     for path in (None, 1, str(cli.home / "nowhere.sock"), str(cli.database)):
-        (cli.home / gateway_file.FILE_NAME).write_text(json.dumps(document | {"socket": path}))
+        (cli.home / gateway_files.FILE_NAME).write_text(json.dumps(document | {"socket": path}))
         assert "analyst" in cli.run_ok("agent", "list").out
     assert foreign_server.requests == []
 
@@ -106,18 +106,18 @@ async def test_a_request_is_tried_again_only_at_a_gateway_that_is_still_there(fo
 
 def test_a_socket_that_others_can_reach_is_not_asked(cli: CommandLine) -> None:
     with start_local_gateway(cli):
-        assert gateway_file.find_gateway(cli.home) is not None
+        assert gateway_files.find_gateway(cli.home) is not None
         (cli.home / "gateway.sock").chmod(0o666)
-        assert gateway_file.find_gateway(cli.home) is None
-        assert (cli.home / gateway_file.FILE_NAME).exists(), "somebody listens there"
+        assert gateway_files.find_gateway(cli.home) is None
+        assert (cli.home / gateway_files.FILE_NAME).exists(), "somebody listens there"
 
 
 def test_its_word_counts_and_not_that_of_the_file(cli: CommandLine, foreign_server: ForeignServer) -> None:
     (cli.home / "gateway.sock").unlink()
     with start_local_gateway(cli) as gateway:
-        document = json.loads((cli.home / gateway_file.FILE_NAME).read_text())
-        (cli.home / gateway_file.FILE_NAME).write_text(json.dumps(document | {"url": foreign_server.url, "pid": 1}))
-        gateway_info = gateway_file.find_gateway(cli.home)
+        document = json.loads((cli.home / gateway_files.FILE_NAME).read_text())
+        (cli.home / gateway_files.FILE_NAME).write_text(json.dumps(document | {"url": foreign_server.url, "pid": 1}))
+        gateway_info = gateway_files.find_gateway(cli.home)
         assert gateway_info is not None
         assert (gateway_info.url, gateway_info.pid) == (gateway.base_url, os.getpid())
         cli.run_ok("agent", "list")

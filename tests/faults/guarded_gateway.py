@@ -16,7 +16,7 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store, register_administrator
 from gatepost.core.entity import EntityKind
 from gatepost.handlers.keys import generate_secret
-from gatepost.runtime.admin_key import read_admin_key
+from gatepost.runtime.gateway_files import read_admin_key
 from tests.faults.crew_store import CREW
 from tests.fork_server import ForkedProcess
 from tests.servers import find_free_port

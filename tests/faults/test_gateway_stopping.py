@@ -16,8 +16,8 @@ import pytest
 
 from gatepost.actions import maintenance
 from gatepost.app import open_store
-from gatepost.runtime import gateway_file
-from gatepost.runtime.admin_key import ADMIN_KEY
+from gatepost.runtime import gateway_files
+from gatepost.runtime.gateway_files import ADMIN_KEY
 from tests.faults.callers import Caller, ConnectionLost, Watcher
 from tests.faults.crew_store import open_database
 from tests.faults.guarded_gateway import SPACE, START_TIMEOUT, GuardedGateway, create_crew_and_space, run_gateways
@@ -115,7 +115,7 @@ async def test_stopping_under_load_finishes_what_was_accepted(tmp_path: Path) ->
                 await asyncio.wait(watch_tasks.values())
             assert await slow_caller.send_body() == b""
         assert await asyncio.to_thread(gateway.wait_for_exit) == 0, gateway.stderr
-        assert not (gateway.home / gateway_file.FILE_NAME).exists()
+        assert not (gateway.home / gateway_files.FILE_NAME).exists()
         assert crowd.unanswered_count == CALLER_COUNT
         assert read_stored_ids(url) == crowd.answered_ids
 
@@ -131,7 +131,7 @@ async def test_stopping_under_load_finishes_what_was_accepted(tmp_path: Path) ->
             assert set(seen_ids) == crowd.answered_ids
         gateway.send_signal(signal.SIGINT)
         assert await asyncio.to_thread(gateway.wait_for_exit) == 0, gateway.stderr
-        assert not (gateway.home / gateway_file.FILE_NAME).exists()
+        assert not (gateway.home / gateway_files.FILE_NAME).exists()
 
 
 def read_stored_ids(url: str) -> set[str]:
@@ -163,7 +163,7 @@ def test_others_are_not_let_in_without_keys_for_them(host: str, tmp_path: Path) 
         f"error: listening on {host!r} lets others in, and no key was made for them",
         "hint: make one first with `gatepost key create`, or listen on 127.0.0.1",
     ]
-    assert not (gateway.home / gateway_file.FILE_NAME).exists()
+    assert not (gateway.home / gateway_files.FILE_NAME).exists()
     assert (gateway.home / ADMIN_KEY).exists()
 
 
@@ -211,5 +211,5 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
             f"error: cannot listen on 127.0.0.1:{first_gateway.port}: Address already in use",
             "hint: another program may be there: use --port",
         ]
-        assert not (second_gateway.home / gateway_file.FILE_NAME).exists()
-        assert gateway_file.read_gateway_file(first_gateway.home) is not None
+        assert not (second_gateway.home / gateway_files.FILE_NAME).exists()
+        assert gateway_files.read_gateway_file(first_gateway.home) is not None

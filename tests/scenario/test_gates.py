@@ -27,9 +27,9 @@ from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import HOUR, MINUTE, SECOND
 from gatepost.errors import Invalid
 from gatepost.ports import Store, Transaction
-from gatepost.runtime import evaluator, gate_deadlines
+from gatepost.runtime import duties, evaluator
+from gatepost.runtime.duties import GateDeadlines
 from gatepost.runtime.evaluator import CommandOptions
-from gatepost.runtime.gate_deadlines import GateDeadlines
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
 from gatepost.testing import Kit
@@ -346,14 +346,14 @@ class TestKeeping:
     async def test_it_looks_when_something_is_due_and_writes_only_then(self, kit: Kit) -> None:
         store = prepare_store(kit)
         look = GateDeadlines(store).check
-        assert await look() == gate_deadlines.MAX_WAIT
+        assert await look() == duties.MAX_WAIT
         store.call(gates.add, GateSpec(name="rest", kind=GateKind.TIMER, within=MINUTE), by="ana")
-        assert await look() == gate_deadlines.MAX_WAIT
+        assert await look() == duties.MAX_WAIT
         kit.clock.advance(MINUTE - 2 * SECOND)
         assert await look() == 2.0
         kit.signal_sink.clear()
         kit.clock.advance("2s")
-        assert await look() == gate_deadlines.MAX_WAIT
+        assert await look() == duties.MAX_WAIT
         assert {(signal.recipient.partition("_")[0], signal.cause) for signal in kit.signal_sink.signals} == {
             ("gate:gate", "resolved"),
             ("ana", "gate"),
@@ -394,14 +394,14 @@ class TestKeeping:
 
         monkeypatch.setattr(gates, "end", end)
         kit.clock.advance(MINUTE)
-        assert await GateDeadlines(store).check() == gate_deadlines.MAX_WAIT, "not again and again"
+        assert await GateDeadlines(store).check() == duties.MAX_WAIT, "not again and again"
         assert [store.query(gates.show, gate.id).is_pending for gate in new_gates] == [False, True, False]
 
     async def test_a_worker_ends_what_is_over_and_tells_of_answers(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It would sleep for an hour; the signals of what comes are all there is to wake it."""
-        monkeypatch.setattr(gate_deadlines, "MAX_WAIT", 3_600.0)
+        monkeypatch.setattr(duties, "MAX_WAIT", 3_600.0)
         prepare_store(kit)
         bus = SignalBus()
         store = kit.open(limits=Limits(commands=True, on_answer=True, ci=["me/repo"]), signal_sink=bus.on_commit)

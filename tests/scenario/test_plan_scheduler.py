@@ -26,7 +26,7 @@ from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration, Instant, format_rfc3339, parse_instant
 from gatepost.errors import NotFound
 from gatepost.ports import Store, Transaction
-from gatepost.runtime import plan_scheduler
+from gatepost.runtime import duties
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import FakeClock, Kit
@@ -78,10 +78,7 @@ class AppCluster:
 
     async def tick(self) -> None:
         """Let all tick side by side until nothing is due."""
-        while (
-            min(await asyncio.gather(*(plan_scheduler.fire_due_plans(app) for app in self.apps)))
-            < plan_scheduler.MAX_WAIT
-        ):
+        while min(await asyncio.gather(*(duties.fire_due_plans(app) for app in self.apps))) < duties.MAX_WAIT:
             due = self.kit.store.query(plans.find_next_due)
             if due is None or due > self.kit.clock.now():
                 return
@@ -181,10 +178,10 @@ async def test_the_apps_share_what_is_due(on_postgres: Kit) -> None:
     on_postgres.clock.advance("1 hour")
     with psycopg.connect(on_postgres.url) as connection:
         connection.execute("SELECT 1 FROM plans WHERE id = %s FOR UPDATE", (locked_plan.id,))
-        waits = await asyncio.gather(*(plan_scheduler.fire_due_plans(app) for app in cluster.apps))
+        waits = await asyncio.gather(*(duties.fire_due_plans(app) for app in cluster.apps))
         assert all(0 < wait < 1 for wait in waits)
         assert (cluster.list_fired(locked_plan), cluster.list_fired(free_plan)) == ([], [free_plan.next_at])
-    assert await plan_scheduler.fire_due_plans(cluster.apps[0]) == plan_scheduler.MAX_WAIT
+    assert await duties.fire_due_plans(cluster.apps[0]) == duties.MAX_WAIT
     assert cluster.list_fired(locked_plan) == [locked_plan.next_at]
 
 
@@ -202,7 +199,7 @@ async def test_a_plan_changed_or_deleted_while_it_fires_is_the_old_one_or_the_ne
         actions = [
             cluster.apps[turn % APP_COUNT].run(plans.set_plan, "ana", spec),
             cluster.apps[turn % APP_COUNT].run(plans.delete, deleted_plan.id),
-            *(plan_scheduler.fire_due_plans(app) for app in cluster.apps),
+            *(duties.fire_due_plans(app) for app in cluster.apps),
         ]
         random.Random(turn).shuffle(actions)
         await asyncio.gather(*actions)
@@ -249,20 +246,20 @@ def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -
 async def test_it_says_when_to_look_again_and_writes_only_when_something_is_due(kit: Kit) -> None:
     cluster = AppCluster(kit)
     app = kit.open()
-    assert await plan_scheduler.fire_due_plans(app) == plan_scheduler.MAX_WAIT
+    assert await duties.fire_due_plans(app) == duties.MAX_WAIT
     cluster.set_plan("ana", runAfter="1 hour")
-    assert await plan_scheduler.fire_due_plans(app) == plan_scheduler.MAX_WAIT
+    assert await duties.fire_due_plans(app) == duties.MAX_WAIT
     kit.clock.advance(HOUR - 2 * SECOND)
-    assert await plan_scheduler.fire_due_plans(app) == 2.0
+    assert await duties.fire_due_plans(app) == 2.0
     assert kit.signal_sink.clear()[-1].recipient.startswith("plan:")
     kit.clock.advance("2s")
-    assert await plan_scheduler.fire_due_plans(app) == plan_scheduler.MAX_WAIT
+    assert await duties.fire_due_plans(app) == duties.MAX_WAIT
     assert [(signal.recipient, signal.cause) for signal in kit.signal_sink.signals] == [("ana", "plan")]
 
 
 async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would sleep for an hour; the signals of what is set, and of what fires, are all there is to wait for."""
-    monkeypatch.setattr(plan_scheduler, "MAX_WAIT", 3_600.0)
+    monkeypatch.setattr(duties, "MAX_WAIT", 3_600.0)
     AppCluster(kit)
     bus = SignalBus()
     app = kit.open(signal_sink=bus.on_commit)
@@ -270,14 +267,14 @@ async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest
     rounds: asyncio.Queue[float] = asyncio.Queue()
 
     async def run_round() -> float:
-        wait = await plan_scheduler.fire_due_plans(app)
+        wait = await duties.fire_due_plans(app)
         rounds.put_nowait(wait)
         return wait
 
     duty = Duty("ticker", run_round, interval=3_600.0)
 
     def on_signal(signal: TransportMessage) -> None:
-        if plan_scheduler.is_wake_signal(signal):
+        if duties.is_plan_signal(signal):
             duty.wake()
         elif isinstance(signal, Signal) and signal.cause == "plan":
             fired_owners.put_nowait(signal.recipient)

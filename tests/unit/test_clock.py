@@ -14,7 +14,7 @@ from gatepost.core.event import Push
 from gatepost.core.plan import PlanSpec
 from gatepost.core.times import CLOCK_TOLERANCE, HOUR, MINUTE, SECOND, Duration, Instant
 from gatepost.ports import Store
-from gatepost.runtime import janitor
+from gatepost.runtime import duties
 from gatepost.testing import Kit
 
 #: 2026-02-18T09:00:00Z
@@ -126,7 +126,7 @@ def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: 
 
 
 async def follow_clock(kit: Kit) -> None:
-    await janitor.follow_clock(kit.store)
+    await duties.follow_clock(kit.store)
 
 
 async def test_a_plan_that_recurs_is_due_at_its_time_again(kit: Kit, store: Store) -> None:

@@ -16,7 +16,7 @@ from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import Conflict, Unavailable
 from gatepost.ports import Reader, Store, Transaction
-from gatepost.runtime import janitor
+from gatepost.runtime import duties
 from gatepost.runtime import jobs as runner
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus
@@ -150,7 +150,7 @@ class TestJanitor:
         bus = SignalBus()
         async with bus.open():
             with bus.subscribe(signals.append):
-                await janitor.tidy(store, bus)
+                await duties.tidy(store, bus)
                 await asyncio.sleep(0)
         return sorted(signal.recipient for signal in signals if isinstance(signal, Signal))
 

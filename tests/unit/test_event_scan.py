@@ -18,8 +18,8 @@ from gatepost.core.gate import Gate, GateKind, GateSpec
 from gatepost.core.signals import Position
 from gatepost.errors import Invalid
 from gatepost.ports import Store, Transaction
-from gatepost.runtime import gate_deadlines
-from gatepost.runtime.gate_deadlines import GateDeadlines
+from gatepost.runtime import duties
+from gatepost.runtime.duties import GateDeadlines
 from gatepost.tables import gates as gate_rows
 from gatepost.tables.statements import Sql
 from gatepost.testing import Kit
@@ -247,8 +247,8 @@ async def test_the_duty_of_deadlines_comes_back_to_one_that_it_could_not_end(
 
     monkeypatch.setattr(gates, "end", end)
     for _ in range(2):
-        assert await deadline_loop.check() == gate_deadlines.MAX_WAIT
+        assert await deadline_loop.check() == duties.MAX_WAIT
         push_event(store, "other")
     monkeypatch.setattr(gates, "end", real_end)
-    assert await deadline_loop.check() == gate_deadlines.MAX_WAIT
+    assert await deadline_loop.check() == duties.MAX_WAIT
     assert not store.query(gates.show, gate.id).is_pending

@@ -14,7 +14,7 @@ from gatepost.app import open_store
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Unavailable
 from gatepost.ports import Store
-from gatepost.runtime import janitor
+from gatepost.runtime import duties
 from gatepost.runtime.signal_bus import SignalBus
 
 MIB = 1024 * 1024
@@ -88,7 +88,7 @@ def test_nobody_who_reads_or_writes_is_waited_for(store: Store, tmp_path: Path) 
 async def test_the_janitor_sees_to_it(store: Store, tmp_path: Path) -> None:
     fill_wal(tmp_path)
     for _ in range(3):
-        await janitor.tidy(store, SignalBus())
+        await duties.tidy(store, SignalBus())
     assert get_wal_size(tmp_path) <= MIB
 
 

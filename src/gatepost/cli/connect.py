@@ -20,7 +20,7 @@ from gatepost.client.local import LocalClient
 from gatepost.core.times import Instant
 from gatepost.errors import Unauthorized, Unavailable
 from gatepost.ports import Store
-from gatepost.runtime import admin_key
+from gatepost.runtime import gateway_files
 from gatepost.settings import Configuration
 
 R = TypeVar("R")
@@ -80,7 +80,7 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
     home = configuration.home
     client = SyncClient(
         url,
-        key=admin_key.read_admin_key(home),
+        key=gateway_files.read_admin_key(home),
         retry_time=_RETRY_TIME,
         check=partial(_check_gateway, configuration, url),
     )
@@ -89,8 +89,8 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
             yield Connection(configuration, client)
     except Unauthorized:
         raise Unauthorized(
-            f"the gateway at {url} does not know the key in {str(home / admin_key.ADMIN_KEY)!r}",
-            hint=f"if the key was revoked, {admin_key.RENEW_HINT}; else `gatepost up` makes this one good",
+            f"the gateway at {url} does not know the key in {str(home / gateway_files.ADMIN_KEY)!r}",
+            hint=f"if the key was revoked, {gateway_files.RENEW_HINT}; else `gatepost up` makes this one good",
         ) from None
 
 

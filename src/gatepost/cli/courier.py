@@ -27,10 +27,9 @@ from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
 from gatepost.hooks.session import SESSIONS_FOLDER, find_guest, has_ended, list_guests
 from gatepost.ports import Store, Subscription
-from gatepost.runtime import admin_key
-from gatepost.runtime.courier import PENDING_LIMIT, Courier
+from gatepost.runtime import gateway_files
+from gatepost.runtime.courier import PENDING_LIMIT, Courier, StoreSubscription
 from gatepost.runtime.nudge import wait_for_nudge, watch_process
-from gatepost.runtime.subscriptions import StoreSubscription
 from gatepost.settings import Configuration
 
 #: seconds in which a gateway that is just restarting is back; after that the store is asked
@@ -159,7 +158,7 @@ class _House:
         url = here.gateway(self._configuration)
         if url is None:
             raise Unavailable("no gateway runs here any more")
-        key = admin_key.read_admin_key(self._configuration.home)
+        key = gateway_files.read_admin_key(self._configuration.home)
         return Client(url, key=key, patience=_PATIENCE, is_there=partial(here.is_at, self._configuration, url))
 
 

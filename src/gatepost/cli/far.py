@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from gatepost.client import Client
 from gatepost.errors import Unauthorized
-from gatepost.runtime import admin_key
+from gatepost.runtime import gateway_files
 
 #: seconds in which one that is just restarting is back
 _PATIENCE: Final = 15.0
@@ -24,15 +24,15 @@ def reached(url: str, home: Path, is_there: Callable[[], Awaitable[bool]]) -> It
     """The gateway at a URL, with the key of its home, which is sent only while the gateway `is_there`."""
     try:
         with asyncio.Runner() as runner:
-            client = Client(url, key=admin_key.read_admin_key(home), patience=_PATIENCE, is_there=is_there)
+            client = Client(url, key=gateway_files.read_admin_key(home), patience=_PATIENCE, is_there=is_there)
             try:
                 yield Far(client, runner)
             finally:
                 runner.run(client.__aexit__(None, None, None))
     except Unauthorized:
         raise Unauthorized(
-            f"the gateway at {url} does not know the key in {str(home / admin_key.ADMIN_KEY)!r}",
-            hint=f"if the key was revoked, {admin_key.RENEW_HINT}; else `gatepost up` makes this one good",
+            f"the gateway at {url} does not know the key in {str(home / gateway_files.ADMIN_KEY)!r}",
+            hint=f"if the key was revoked, {gateway_files.RENEW_HINT}; else `gatepost up` makes this one good",
         ) from None
 
 

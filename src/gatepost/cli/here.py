@@ -29,7 +29,7 @@ from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks.session import Session, find_guest
 from gatepost.ports import Query, SignalSink, Store, Verb, ignore_signals
-from gatepost.runtime import gateway_file
+from gatepost.runtime import gateway_files
 from gatepost.settings import Configuration, mask_passwords
 
 if TYPE_CHECKING:  # most commands do without
@@ -199,7 +199,7 @@ def _reached(configuration: Configuration, stack: ExitStack) -> "Far | None":
 
 def gateway(configuration: Configuration) -> str | None:
     """Where the gateway of this home says on its socket that it is, if it is on the store that is set."""
-    found = gateway_file.find_gateway(configuration.home)
+    found = gateway_files.find_gateway(configuration.home)
     return found.url if found and found.store == mask_passwords(configuration.settings.store) else None
 
 

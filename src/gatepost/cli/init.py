@@ -9,7 +9,7 @@ from gatepost import app, paths, settings
 from gatepost.cli import here, output
 from gatepost.cli.here import Json
 from gatepost.errors import Unavailable
-from gatepost.runtime import admin_key
+from gatepost.runtime import gateway_files
 from gatepost.settings import FILE, HOME, Converter, list_settings, variable_name
 
 
@@ -29,8 +29,8 @@ def init(json: Json = False) -> None:
     made: list[str] = []
     with app.prepare_store(configuration, report=made.append) as store:
         steps.append(("store", str(configuration.values["store"]), bool(made)))
-        new = admin_key.ensure_admin_key(store, home)
-        steps.append(("key", str(home / admin_key.ADMIN_KEY), new))
+        new = gateway_files.ensure_admin_key(store, home)
+        steps.append(("key", str(home / gateway_files.ADMIN_KEY), new))
     if json:
         output.document([{"what": what, "where": where, "made": new} for what, where, new in steps])
         return

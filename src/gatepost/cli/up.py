@@ -6,7 +6,7 @@ from gatepost import settings
 from gatepost.cli import output, words
 from gatepost.cli.here import Json
 from gatepost.cli.plain import option
-from gatepost.runtime.admin_key import ADMIN_KEY
+from gatepost.runtime.gateway_files import ADMIN_KEY
 
 
 def up(

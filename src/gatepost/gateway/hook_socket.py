@@ -1,7 +1,7 @@
 """
 The socket in the home on which hooks of this machine's guests hand over the input of their host and get what to print
 (`cli/hook.py` has the other end). Commands ask here where the gateway is before they send it a key
-(`runtime/gateway_file.py`):
+(`runtime/gateway_files.py`):
 
     command  -> {"v": 1, "op": "where"}
     gateway  <- {"url": "http://127.0.0.1:4283", "pid": 4711, "store": "sqlite:///office.db"}

@@ -35,8 +35,8 @@ from gatepost.gateway.spool_relay import SpoolRelay
 from gatepost.gateway.state import GatewayState
 from gatepost.hooks import plugins
 from gatepost.ports import Store
-from gatepost.runtime import gateway_file
-from gatepost.runtime.admin_key import ADMIN_KEY, ensure_admin_key
+from gatepost.runtime import gateway_files
+from gatepost.runtime.gateway_files import ADMIN_KEY, ensure_admin_key
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.queue_reader import QueueReader
@@ -161,7 +161,7 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
         with _open_listener(host, port) as listener:
             url = _build_url(host, listener)
             async with _open_hook_socket(configuration, gateway.state.signal_bus, store_name, url) as socket_path:
-                with gateway_file.publish(configuration.home, url, store_name, socket_path) as check_file:
+                with gateway_files.publish(configuration.home, url, store_name, socket_path) as check_file:
                     watch = Duty("gateway file", partial(asyncio.to_thread, check_file), interval=interval)
                     server.on_start = partial(ready, url)
                     async with run_duties([watch]):

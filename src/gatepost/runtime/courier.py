@@ -25,16 +25,17 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 import structlog
 
+from gatepost.actions import inbox_feed
 from gatepost.core import spool_line
-from gatepost.core.event import Event, Item
+from gatepost.core.event import Event, Item, ItemState
 from gatepost.core.session import Guest
-from gatepost.core.transport import SubscribedEvent
+from gatepost.core.transport import SubscribedEvent, build_unkept_event
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports import ListGuests, Nudge, Spool, Subscription
+from gatepost.ports import EventHandler, ListGuests, Nudge, ResyncHandler, Spool, Store, Subscription
 from gatepost.retry import Backoff
 from gatepost.runtime.nudge import Nudger
 from gatepost.runtime.periodic import Duty, run_duties
@@ -51,6 +52,9 @@ SESSION_CHECK_INTERVAL: Final = 2.0
 _BACKOFF: Final = Backoff(0.1, cap=30.0, jitter=(0.5, 1.0))
 #: seconds that a written key is remembered: as long as JetStream itself recognises a repeat
 _DEDUP_SECONDS: Final = 120.0
+#: seconds between two polls of the store, and the events that one of them reads
+_POLL_INTERVAL: Final = 1.0
+_FEED_PAGE_SIZE: Final = 200
 
 #: returns the pending items of the agent's inbox, and changes nothing
 ReadPending = Callable[[], Awaitable[Sequence[Item]]]
@@ -248,3 +252,26 @@ def _get_key(event: Event) -> str:
 
 def _compute_backoff(attempts: int) -> float:
     return _BACKOFF.delay(attempts, _RANDOM.random())
+
+
+class StoreSubscription:
+    """The subscription of a courier where no gateway runs: it polls the store for new events."""
+
+    name: ClassVar[str] = "store"
+
+    def __init__(self, store: Store, agent: str, *, poll_interval: float = _POLL_INTERVAL) -> None:
+        self._store = store
+        self._agent = agent
+        self._poll_interval = poll_interval
+
+    async def follow(self, handle: EventHandler, resync: ResyncHandler) -> None:
+        position = await self._store.read(inbox_feed.read_end)
+        resync()
+        while True:
+            page = await self._store.read(inbox_feed.read_page, self._agent, after=position, limit=_FEED_PAGE_SIZE)
+            for item, _ in page.entries:
+                if item.state is ItemState.PENDING:
+                    await handle(build_unkept_event(item.event, resync))
+            position = page.position
+            if len(page.entries) < _FEED_PAGE_SIZE:
+                await asyncio.sleep(self._poll_interval)

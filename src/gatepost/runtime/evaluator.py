@@ -5,9 +5,9 @@ The evaluator: checks the conditions outside the store that gates wait for.
     ci        by `gh`: success or merged: resolved    failed, closed, not found: orphaned    running: not yet
 
 A process takes the row of a gate for as long as a check may take, so that two processes do not check it at once; if the
-process is stopped, another one checks the gate after that time. Deadlines do not wait for a check
-(`gate_deadlines.py`). A check that could not be made is trouble: the gate says so, its owner is alerted once, and
-`fail` decides whether the gate holds meanwhile.
+process is stopped, another one checks the gate after that time. Deadlines do not wait for a check (`duties.py`). A
+check that could not be made is trouble: the gate says so, its owner is alerted once, and `fail` decides whether the
+gate holds meanwhile.
 
 `gh` has the login of the user who runs the gateway, so it is asked only about the repositories in `gates.ci`. A few
 gates are checked at the same time, and owners take turns: however many gates one owner has, the first gate of another

@@ -16,11 +16,11 @@ from gatepost.actions import decisions
 from gatepost.actions.run_journal import LEASE_LENGTH, TOOL_JOB, RunState
 from gatepost.core.signals import TransportMessage
 from gatepost.core.times import Duration
-from gatepost.runtime import cycle, evaluator, function_agent, gate_deadlines, janitor, jobs, plan_scheduler
+from gatepost.runtime import cycle, evaluator, function_agent, jobs
 from gatepost.runtime.cycle import CycleDeps, CycleOutcome
+from gatepost.runtime.duties import MAX_WAIT, GateDeadlines, fire_due_plans, is_plan_signal, resend_signals, tidy
 from gatepost.runtime.evaluator import CommandOptions
 from gatepost.runtime.function_agent import AgentFunction
-from gatepost.runtime.gate_deadlines import GateDeadlines
 from gatepost.runtime.jobs import JobHandler
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus
@@ -92,20 +92,15 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
 
     async def send_reminders() -> None:
         options.remind()
-        await janitor.resend_signals(store, bus.dispatch)
+        await resend_signals(store, bus.dispatch)
 
     deadlines = GateDeadlines(store)
-    run_janitor = partial(janitor.tidy, store, bus)
+    run_janitor = partial(tidy, store, bus)
     yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
-    yield Duty(
-        "ticker",
-        partial(plan_scheduler.fire_due_plans, store),
-        interval=plan_scheduler.MAX_WAIT,
-        should_wake=plan_scheduler.is_wake_signal,
-    )
+    yield Duty("ticker", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=is_plan_signal)
     run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
     yield Duty("errands", run_jobs, interval=options.janitor_interval, should_wake=jobs.is_wake_signal)
-    yield Duty("keeper", deadlines.check, interval=gate_deadlines.MAX_WAIT, should_wake=deadlines.is_wake_signal)
+    yield Duty("keeper", deadlines.check, interval=MAX_WAIT, should_wake=deadlines.is_wake_signal)
     if options.command_options is not None:
         check_gates = partial(evaluator.check_gates, store, options.command_options)
         yield Duty("evaluator", check_gates, interval=options.janitor_interval, should_wake=evaluator.is_wake_signal)

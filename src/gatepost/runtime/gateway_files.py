@@ -1,14 +1,17 @@
 """
-The gateway file: `gateway.json` in the home says where the gateway listens, its process id, its store, and the local
-socket on which it answers.
+The files of a gateway in the home: `gateway.json`, by which commands find it, and `admin.key`, which lets them in.
 
-The file alone proves nothing. A gateway that was killed leaves it there, the system gives its process id to another
+`gateway.json` says where the gateway listens, its process id, its store, and the local socket on which it answers. The
+file alone proves nothing. A gateway that was killed leaves it there, the system gives its process id to another
 program, and any program may listen on its port; a command that trusted the file would send the administrator's key to a
 stranger. So commands ask on the socket (`find_gateway`). Only this user can listen there, and a socket whose process is
 gone refuses every connection; without an answer the gateway is gone.
 
 There is one file, and there may be several gateways. The second gateway leaves the file to the first as long as the
 first listens on its socket, and writes its own when it refreshes and the first is gone.
+
+The administrator's key is created at the first start, kept in the home for this user alone, and valid in the store that
+is set there.
 """
 
 import json
@@ -23,10 +26,18 @@ from typing import Final
 import structlog
 
 from gatepost import paths
+from gatepost.actions import keys
+from gatepost.core import key as key_rules
+from gatepost.errors import Conflict, Invalid, Unavailable
+from gatepost.handlers.keys import generate_secret as generate_secret  # noqa: PLC0414 (`cli` uses it from here)
+from gatepost.ports import Store
 
-log = structlog.get_logger("gatepost.notice")
+log = structlog.get_logger("gatepost.gateway_files")
 
 FILE_NAME: Final = "gateway.json"
+ADMIN_KEY: Final = "admin.key"
+#: how to get access again if the key is not valid
+RENEW_HINT: Final = "remove the file and start the gateway again: `gatepost up` makes a new one"
 #: seconds in which a running gateway answers
 _TIMEOUT: Final = 5.0
 _MAX_ANSWER: Final = 64 * 1024
@@ -151,3 +162,48 @@ def _receive_line(connection: socket.socket) -> bytes:
             raise ConnectionError("it hung up")
         data += chunk
     return data
+
+
+def read_admin_key(home: Path) -> str:
+    """Return the key in a home; raise Unavailable if it cannot be read."""
+    path = home / ADMIN_KEY
+    try:
+        return key_rules.check("admin", path.read_text(encoding="utf-8").strip())
+    except FileNotFoundError as error:
+        reason, hint = error.strerror, "start the gateway again: `gatepost up` makes one"
+    except OSError as error:
+        reason, hint = error.strerror, RENEW_HINT
+    except (UnicodeDecodeError, Invalid):
+        reason, hint = "that is not a key", RENEW_HINT
+    raise Unavailable(f"the administrator's key cannot be read: {str(path)!r}: {reason}", hint=hint)
+
+
+def ensure_admin_key(store: Store, home: Path) -> bool:
+    """
+    Make the key in the home valid in this store, and create the key if there is none; return True if it was created.
+    Raise Conflict if the key was revoked.
+    """
+    path = home / ADMIN_KEY
+    is_new = _create_key_file(path)
+    secret = read_admin_key(home)
+    if store.query(keys.find, secret) is None:
+        try:
+            store.call(keys.create, kind="admin", secret=secret, name=ADMIN_KEY)
+        except Conflict:
+            if store.query(keys.find, secret) is None:
+                raise Conflict(f"the key in {str(path)!r} was revoked", hint=RENEW_HINT) from None
+    return is_new
+
+
+def _create_key_file(path: Path) -> bool:
+    """Write a new key unless there is one; return True if it was written. Readers never see half of it."""
+    if path.exists():
+        return False
+    try:
+        with paths.AtomicFile(str(path), must_be_new=True) as file:
+            file.write(f"{generate_secret()}\n".encode())
+    except FileExistsError:  # another process was first
+        return False
+    except OSError as error:
+        raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    return True

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.runtime import gateway_file
-from gatepost.runtime.gateway_file import GatewayFile
+from gatepost.runtime import gateway_files
+from gatepost.runtime.gateway_files import GatewayFile
 
 STORE_URL = "sqlite:///office.db"
 OUR_URL = "http://127.0.0.1:1"
@@ -29,47 +29,47 @@ def listener(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.socket
 def write_other(home: Path, listener: socket.socket, pid: int) -> GatewayFile:
     """Another gateway has put up its notice."""
     record = GatewayFile("http://127.0.0.1:2", pid, STORE_URL, listener.getsockname())
-    (home / gateway_file.FILE_NAME).write_text(json.dumps(asdict(record)))
+    (home / gateway_files.FILE_NAME).write_text(json.dumps(asdict(record)))
     return record
 
 
 def test_the_first_keeps_it_and_the_second_has_it_afterwards(tmp_path: Path, listener: socket.socket) -> None:
     first = write_other(tmp_path, listener, os.getppid())
-    with gateway_file.publish(tmp_path, OUR_URL, STORE_URL, "mine.sock") as check:
-        assert gateway_file.read_gateway_file(tmp_path) == first
+    with gateway_files.publish(tmp_path, OUR_URL, STORE_URL, "mine.sock") as check:
+        assert gateway_files.read_gateway_file(tmp_path) == first
         check()
-        assert gateway_file.read_gateway_file(tmp_path) == first
-        (tmp_path / gateway_file.FILE_NAME).unlink()
+        assert gateway_files.read_gateway_file(tmp_path) == first
+        (tmp_path / gateway_files.FILE_NAME).unlink()
         check()
-        assert gateway_file.read_gateway_file(tmp_path) == GatewayFile(OUR_URL, os.getpid(), STORE_URL, "mine.sock")
+        assert gateway_files.read_gateway_file(tmp_path) == GatewayFile(OUR_URL, os.getpid(), STORE_URL, "mine.sock")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_second_goes_and_leaves_it(tmp_path: Path, listener: socket.socket) -> None:
     first = write_other(tmp_path, listener, os.getppid())
-    with gateway_file.publish(tmp_path, OUR_URL, STORE_URL, "mine.sock"):
+    with gateway_files.publish(tmp_path, OUR_URL, STORE_URL, "mine.sock"):
         pass
-    assert gateway_file.read_gateway_file(tmp_path) == first
+    assert gateway_files.read_gateway_file(tmp_path) == first
 
 
 def test_a_process_that_lives_but_does_not_listen_is_another_program(tmp_path: Path, listener: socket.socket) -> None:
     """The gateway was killed, and its number was given away."""
     write_other(tmp_path, listener, os.getppid())
     listener.close()
-    with gateway_file.publish(tmp_path, OUR_URL, STORE_URL, "mine.sock"):
-        assert gateway_file.read_gateway_file(tmp_path) == GatewayFile(OUR_URL, os.getpid(), STORE_URL, "mine.sock")
+    with gateway_files.publish(tmp_path, OUR_URL, STORE_URL, "mine.sock"):
+        assert gateway_files.read_gateway_file(tmp_path) == GatewayFile(OUR_URL, os.getpid(), STORE_URL, "mine.sock")
 
 
 def test_one_at_the_same_place_was_before_us(tmp_path: Path, listener: socket.socket) -> None:
     first = write_other(tmp_path, listener, os.getppid())
-    with gateway_file.publish(tmp_path, first.url, STORE_URL):
-        assert gateway_file.read_gateway_file(tmp_path) == GatewayFile(first.url, os.getpid(), STORE_URL)
+    with gateway_files.publish(tmp_path, first.url, STORE_URL):
+        assert gateway_files.read_gateway_file(tmp_path) == GatewayFile(first.url, os.getpid(), STORE_URL)
 
 
 def test_one_that_could_not_listen_leaves_it_to_whoever_was_first(tmp_path: Path, listener: socket.socket) -> None:
     """Commands would find neither of the two, and the file would change hands for ever."""
     first = write_other(tmp_path, listener, os.getppid())
     listener.close()
-    with gateway_file.publish(tmp_path, OUR_URL, STORE_URL) as check:
+    with gateway_files.publish(tmp_path, OUR_URL, STORE_URL) as check:
         check()
-        assert gateway_file.read_gateway_file(tmp_path) == first
+        assert gateway_files.read_gateway_file(tmp_path) == first
