@@ -233,13 +233,13 @@ class HookEntry:
             raise Unavailable(f"the store {hook_config.store!r} is not there")
         from gatepost.adapters.stores.sqlite import SqliteStore
         from gatepost.core.limits import Limits
-        from gatepost.tables import integrity, statements
+        from gatepost.tables import statements
 
         store = SqliteStore(
             Path(hook_config.file), busy_timeout=BUSY_TIMEOUT, clock=SystemClock(), limits=Limits(**hook_config.limits)
         )
         self._opened_store = store
-        version, oldest = store.query(integrity.read_schema_version)
+        version, oldest = store.query(statements.read_schema_version)
         newest = statements.find_newest_version("sqlite")
         if not oldest <= newest <= version:
             raise Unavailable(f"the store has schema {version}, and this code is for {newest}")

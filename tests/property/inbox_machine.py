@@ -18,7 +18,7 @@ from gatepost.core.event import EventType, ItemState, Priority, Push, PushResult
 from gatepost.core.limits import Limits
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.errors import Conflict, NotFound, Refused, UnknownAddress
-from gatepost.tables import integrity
+from gatepost.tables import inboxes
 from gatepost.testing import FakeClock, Kit
 from tests.property.inbox_model import ClaimModel, EventModel, InboxModel, ItemModel
 
@@ -446,5 +446,5 @@ class InboxMachine(RuleBasedStateMachine):
             assert accounts[name].is_balanced
             assert accounts[name].accepted == member.accepted_count
             assert {state: getattr(accounts[name], state) for state in ItemState} == self.model.count_states(name)
-        assert self.store.query(integrity.count_stuck_items)[0] == 0
-        assert self.store.query(integrity.count_lost_events)[0] == 0
+        assert self.store.query(inboxes.count_stuck_items)[0] == 0
+        assert self.store.query(inboxes.count_lost_events)[0] == 0

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from gatepost.ports import Store, Transaction
-from gatepost.tables import integrity
+from gatepost.tables import inboxes
 from gatepost.testing import Kit
 from tests.unit.conftest import StoreContext
 
@@ -84,6 +84,6 @@ class Race(StoreContext):
         """Whether nothing is stuck, lost or unaccounted for."""
         return (
             self.is_balanced()
-            and self.store.query(integrity.count_stuck_items)[0] == 0
-            and self.store.query(integrity.count_lost_events)[0] == 0
+            and self.store.query(inboxes.count_stuck_items)[0] == 0
+            and self.store.query(inboxes.count_lost_events)[0] == 0
         )

@@ -19,7 +19,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.text import count_bytes
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import broadcasts, claims, entities, items
+from gatepost.tables import entities, inboxes, items
 
 #: the person that gets alerts which have no other owner
 ADMINISTRATOR: Final = "admin"
@@ -54,7 +54,7 @@ def register(tx: Transaction, spec: EntitySpec) -> Entity:
     display = _validate_display(spec.display or name)
     aliases = _validate_aliases(spec.aliases)
     owner = find_live(tx, spec.owner) if spec.owner else _find_administrator(tx)
-    cursor = broadcasts.lock_number(tx, increment=0)
+    cursor = inboxes.lock_broadcast_number(tx, increment=0)
     number = entities.insert(
         tx,
         name=name,
@@ -69,7 +69,7 @@ def register(tx: Transaction, spec: EntitySpec) -> Entity:
     for alias in aliases:
         if not entities.insert_name(tx, alias, number, is_alias=True):
             raise _build_name_taken_error(tx, alias)
-    claims.open_inbox(tx, number, cursor)
+    inboxes.open_inbox(tx, number, cursor)
     return replace(find(tx, name), aliases=tuple(sorted(aliases)))
 
 

@@ -16,7 +16,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import DAY
 from gatepost.errors import LimitReached
 from gatepost.ports import RetryTransaction, Transaction
-from gatepost.tables import broadcasts, events, items
+from gatepost.tables import events, inboxes, items
 
 
 @dataclass(slots=True)
@@ -84,20 +84,22 @@ def store_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
     """Store a broadcast: one row, of which each agent makes an item when it next reads its inbox."""
     event = draft.event
     key = event.key or f"broadcast:{event.id}"
-    number = broadcasts.lock_number(tx, increment=1)
-    if event.key and (first_broadcast := broadcasts.find_by_key(tx, key)):
-        broadcasts.lock_number(tx, increment=-1)
+    number = inboxes.lock_broadcast_number(tx, increment=1)
+    if event.key and (first_broadcast := inboxes.find_broadcast(tx, key)):
+        inboxes.lock_broadcast_number(tx, increment=-1)
         return PushResult(first_broadcast[1], broadcast=first_broadcast[0], duplicate=True)
     limit, sender = tx.limits.broadcasts, draft.sender
-    if sender is not None and broadcasts.count_since(tx, sender.number, tx.now - DAY) >= limit:
-        broadcasts.lock_number(tx, increment=-1)
+    if sender is not None and inboxes.count_broadcasts(tx, sender.number, tx.now - DAY) >= limit:
+        inboxes.lock_broadcast_number(tx, increment=-1)
         raise LimitReached(
             f"{sender.name!r} has made {limit} broadcasts in the last 24 hours, the limit for one entity",
             hint="push to a team or to those whom it concerns, or raise limits.broadcasts",
         )
     event = replace(event, key=key)
     events.insert(tx, [(event, draft.sender.number if draft.sender else None, draft.data)])
-    broadcasts.insert(tx, number, _build_item_row(draft, event, 0), draft.sender.number if draft.sender else None)
+    inboxes.insert_broadcast(
+        tx, number, _build_item_row(draft, event, 0), draft.sender.number if draft.sender else None
+    )
     tx.after_commit(Signal("*", event.type, event, event.wakes))
     return PushResult(event.id, broadcast=number)
 

@@ -25,7 +25,7 @@ from gatepost.core import agent_config
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Damaged, GatepostError
 from gatepost.ports import Reader
-from gatepost.tables import catalog, integrity
+from gatepost.tables import catalog, statements
 from gatepost.tables.catalog import Key, Table
 
 FORMAT: Final = 2
@@ -61,7 +61,7 @@ def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = 
     """
     summary = Summary()
     tx.room = PAGE_CHARACTERS
-    schema, _ = integrity.read_schema_version(tx)
+    schema, _ = statements.read_schema_version(tx)
     head = {"gatepost": "export", "format": FORMAT, "schema": schema, "createdAt": format_rfc3339(tx.now)}
     write(_encode({**head, "secrets": secrets}))
     tables = catalog.read_tables(tx, TABLES)

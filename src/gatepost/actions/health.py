@@ -3,7 +3,7 @@
 from gatepost.actions import maintenance
 from gatepost.core.event import Account
 from gatepost.ports import Reader
-from gatepost.tables import integrity
+from gatepost.tables import inboxes
 
 
 def find_unbalanced(tx: Reader) -> tuple[list[Account], int, int]:
@@ -20,9 +20,9 @@ def find_unbalanced(tx: Reader) -> tuple[list[Account], int, int]:
 
 def find_orphans(tx: Reader) -> list[str]:
     """Return a sentence for each kind of row that belongs to nothing, with the number of rows and the first one."""
-    events, event = integrity.count_lost_events(tx)
-    items, recipient = integrity.count_stuck_items(tx)
-    entities, entity = integrity.count_incomplete_entities(tx)
+    events, event = inboxes.count_lost_events(tx)
+    items, recipient = inboxes.count_stuck_items(tx)
+    entities, entity = inboxes.count_incomplete_entities(tx)
     findings = [
         (events, f"events in no inbox: {events}, the first is {event!r}"),
         (items, f"items claimed by nobody: {items}, the first is for {recipient!r}"),

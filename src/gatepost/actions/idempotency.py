@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec
 from gatepost.core.event import Json
 from gatepost.errors import Reused
 from gatepost.ports import RetryTransaction, Transaction
-from gatepost.tables import idempotency
+from gatepost.tables import jobs
 
 P = ParamSpec("P")
 
@@ -38,17 +38,15 @@ def run_once(
     callers; the `digest` covers everything that must be equal in two requests with the same key. The key was checked
     (`Operation.check_key`).
     """
-    if not idempotency.insert_key(tx, scope, key, digest):
+    if not jobs.insert_idempotency_key(tx, scope, key, digest):
         return _read_answer(tx, scope, key, digest)
     value = verb(tx, *args, **kwargs)
-    idempotency.save_reply(
-        tx, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    )
+    jobs.save_reply(tx, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     return value
 
 
 def _read_answer(tx: Transaction, scope: str, key: str, digest: str) -> Any:
-    row = idempotency.read_reply(tx, scope, key)
+    row = jobs.read_reply(tx, scope, key)
     if row is None:
         raise RetryTransaction(f"the answer to the key {key!r} was just forgotten")
     if row[0] != digest:

@@ -40,7 +40,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import MAX_DURATION, Duration, Instant
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import broadcasts, claims, items
+from gatepost.tables import inboxes, items
 
 #: lapsed claims that one claim releases
 _LAPSE_LIMIT: Final = 100
@@ -160,12 +160,12 @@ def lock_inbox(tx: Transaction, name: str | Entity, terms: ClaimTerms) -> tuple[
             f"{recipient.name!r} is a person: their items wait until they are done",
             hint="use `gatepost inbox done EVENT`",
         )
-    fence, cursor = claims.lock_inbox(tx, recipient.number)
-    run, has_lapsed, last_broadcast = claims.read_inbox_state(tx, recipient.number)
+    fence, cursor = inboxes.lock_inbox(tx, recipient.number)
+    run, has_lapsed, last_broadcast = inboxes.read_inbox_state(tx, recipient.number)
     if terms.kind == "drain" and run is not None:
         raise Conflict(f"{recipient.name!r} is thinking: its run {run!r} has the inbox")
     if has_lapsed:
-        for number, _ in claims.lapse(tx, recipient.number, _LAPSE_LIMIT):
+        for number, _ in inboxes.lapse_claims(tx, recipient.number, _LAPSE_LIMIT):
             items.release(tx, number)
     take_broadcasts(tx, recipient, cursor, last_broadcast)
     return recipient, fence
@@ -202,7 +202,7 @@ def claim_items(
     new_claim = begin_claim(tx, recipient, fence, terms)
     batch = _fill_claim(tx, new_claim, recipient.number, selection, waiting_count)
     if not batch.items:
-        claims.end(tx, new_claim.id, terms.owner, fence, "released")
+        inboxes.end_claim(tx, new_claim.id, terms.owner, fence, "released")
         return replace(batch, claim=None)
     return batch
 
@@ -210,7 +210,7 @@ def claim_items(
 def begin_claim(tx: Transaction, recipient: Entity, fence: int, terms: ClaimTerms) -> Claim:
     """Write a new claim without items, and return it."""
     deadline = tx.now + (terms.hold or tx.limits.hold) if terms.kind == "drain" else None
-    return claims.create(
+    return inboxes.create_claim(
         tx, recipient, id=tx.new_id("clm"), kind=terms.kind, owner=terms.owner, fence=fence, deadline=deadline
     )
 
@@ -231,14 +231,14 @@ def pull(
     """
     if not 1 <= limit <= 1_000:
         raise Invalid(f"{limit} is not a number of items", hint="use 1 to 1000")
-    open_claim = claims.read(tx, id)
+    open_claim = inboxes.read_claim(tx, id)
     if open_claim is None:
         raise _build_claim_error(tx, id)
     recipient = directory.find_live(tx, open_claim.recipient)
-    _, cursor = claims.lock_inbox(tx, recipient.number)
-    if not claims.lock(tx, id, owner, fence):
+    _, cursor = inboxes.lock_inbox(tx, recipient.number)
+    if not inboxes.lock_claim(tx, id, owner, fence):
         raise _build_claim_error(tx, id)
-    take_broadcasts(tx, recipient, cursor, broadcasts.read_last_number(tx))
+    take_broadcasts(tx, recipient, cursor, inboxes.read_last_broadcast(tx))
     if budget is not None:
         selection = batch_rules.select_batch(
             items.list_candidates(tx, recipient.number, limit), limit=limit, budget=budget
@@ -251,7 +251,7 @@ def pull(
 def extend(tx: Transaction, id: str, *, owner: str, fence: int, hold: Duration) -> None:
     """Hold a guest's claim for its session, until `hold` from now. A stale owner is refused."""
     _check_holder(id, owner, fence)
-    if not claims.extend(tx, id, owner, fence, tx.now + hold):
+    if not inboxes.extend_claim(tx, id, owner, fence, tx.now + hold):
         raise _build_claim_error(tx, id)
 
 
@@ -262,7 +262,7 @@ def ack(tx: Transaction, id: str, *, owner: str, fence: int, recipient: str | No
     """
     _check_holder(id, owner, fence)
     _check_inbox(tx, id, recipient)
-    ended_claim = claims.end(tx, id, owner, fence, "acked")
+    ended_claim = inboxes.end_claim(tx, id, owner, fence, "acked")
     if ended_claim is None:
         raise _build_claim_error(tx, id)
     return items.deliver(tx, ended_claim[0])
@@ -277,8 +277,8 @@ def release(
     """
     _check_holder(id, owner, fence)
     _check_inbox(tx, id, recipient)
-    ended_claim = claims.end(tx, id, owner, fence, "released")
-    stored_claim = claims.read(tx, id)
+    ended_claim = inboxes.end_claim(tx, id, owner, fence, "released")
+    stored_claim = inboxes.read_claim(tx, id)
     if ended_claim is None or stored_claim is None:
         raise _build_claim_error(tx, id)
     count = items.fail(tx, ended_claim[0], failed_events) if failed_events else 0
@@ -290,7 +290,7 @@ def release(
 def take_broadcasts(tx: Transaction, recipient: Entity, cursor: int, last_broadcast: int) -> None:
     """Make an item of each broadcast after `cursor` in the inbox of an agent; the caller has locked the inbox."""
     if recipient.kind is EntityKind.AGENT and (
-        count := broadcasts.materialise(tx, recipient.number, cursor, last_broadcast)
+        count := inboxes.take_broadcasts(tx, recipient.number, cursor, last_broadcast)
     ):
         tx.add_to_tally(recipient.number, "accepted", count)
 
@@ -347,13 +347,13 @@ def _check_holder(id: str, owner: str, fence: int) -> None:
 
 def _check_inbox(tx: Transaction, id: str, recipient: str | None) -> None:
     """Refuse a claim on another inbox in the same words as one that does not exist."""
-    stored_claim = claims.read(tx, id) if recipient is not None else None
+    stored_claim = inboxes.read_claim(tx, id) if recipient is not None else None
     if recipient is not None and (stored_claim is None or stored_claim.recipient != recipient):
         raise NotFound(f"there is no claim {id!r} in the inbox of {recipient!r}")
 
 
 def _build_claim_error(tx: Transaction, id: str) -> NotFound | Conflict:
-    stored_claim = claims.read(tx, id)
+    stored_claim = inboxes.read_claim(tx, id)
     if stored_claim is None:
         return NotFound(f"there is no claim {id!r}")
     if stored_claim.outcome == "lapsed":

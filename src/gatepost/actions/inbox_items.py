@@ -24,7 +24,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.errors import Conflict, NotFound, Refused
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import broadcasts, claims, decisions, entities, gates, items
+from gatepost.tables import decisions, entities, gates, inboxes, items
 
 #: agents that have not taken a broadcast yet, and are shown
 _SHOW_LIMIT: Final = 100
@@ -50,7 +50,7 @@ def mark_done(tx: Transaction, name: str, event: str) -> Item:
     person = directory.find_live(tx, name)
     if person.kind is not EntityKind.HUMAN:
         raise Refused(f"{person.name!r} is not a person: it drains its inbox", hint="use `gatepost inbox drain`")
-    fence, _ = claims.lock_inbox(tx, person.number)
+    fence, _ = inboxes.lock_inbox(tx, person.number)
     [(_, item)] = _find_items(tx, event, person)
     if (state := _compute_state(item, tx.now)) is not ItemState.PENDING:
         raise Conflict(f"{event!r} is {state} for {person.name!r}, not pending")
@@ -76,8 +76,8 @@ def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
         and recipient.is_live
         and not items.list_by_event(tx, ids.check("evt", event), recipient.number)
     ):
-        _, cursor = claims.lock_inbox(tx, recipient.number)
-        inbox.take_broadcasts(tx, recipient, cursor, broadcasts.read_last_number(tx))
+        _, cursor = inboxes.lock_inbox(tx, recipient.number)
+        inbox.take_broadcasts(tx, recipient, cursor, inboxes.read_last_broadcast(tx))
     event_items = _find_items(tx, event, recipient)
     _check_discard(tx, [item for _, item in event_items])
     discarded_items = [
@@ -146,7 +146,7 @@ def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Ite
     in the state that it has in `item`.
     """
     receipt = inbox.begin_claim(tx, person, fence, ClaimTerms(owner=owner, kind="person"))
-    claims.end(tx, receipt.id, owner, fence, "acked")
+    inboxes.end_claim(tx, receipt.id, owner, fence, "acked")
     return items.change_state(tx, person.number, item, ItemState.DELIVERED, claim=receipt.number, ended_at=tx.now)
 
 

@@ -25,7 +25,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import CLOCK_TOLERANCE, DAY, MINUTE, Duration
 from gatepost.errors import Invalid
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import accounts, agents, broadcasts, claims, events, gates, idempotency, items, jobs, plans
+from gatepost.tables import agents, events, gates, inboxes, items, jobs, plans
 
 BATCH_SIZE: Final = 500
 #: the row with the time of the janitor's last note
@@ -35,7 +35,7 @@ _NOTE_INTERVAL: Final = MINUTE
 
 def lapse_claims(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     """Release the items of claims that are past their deadline; return the number of claims."""
-    lapsed_claims = claims.lapse(tx, None, limit)
+    lapsed_claims = inboxes.lapse_claims(tx, None, limit)
     for number, recipient in lapsed_claims:
         items.release(tx, number)
         tx.after_commit(Signal(recipient, "lapse"))
@@ -54,13 +54,13 @@ def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     for recipient, _, state in old_items:
         tx.add_to_tally(recipient, state, 1)
     # Broadcasts of the last day stay, because they are counted (`limits.broadcasts`).
-    broadcast_arrivals = broadcasts.reap(tx, min(before, tx.now - DAY), limit)
+    broadcast_arrivals = inboxes.reap_broadcasts(tx, min(before, tx.now - DAY), limit)
     event_arrivals = {arrival for _, arrival, _ in old_items}.union(broadcast_arrivals)
     if event_arrivals:
         events.reap(tx, sorted(event_arrivals))
     counts = [
         reap_table(tx, before, limit)
-        for reap_table in (claims.reap, jobs.reap, plans.reap, gates.reap, idempotency.reap)
+        for reap_table in (inboxes.reap_claims, jobs.reap, plans.reap, gates.reap, jobs.reap_replies)
     ]
     return len(old_items) + len(broadcast_arrivals) + sum(counts)
 
@@ -71,14 +71,14 @@ def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int 
     may have been lost. Read one batch of inboxes with items, from the number `after` on; return also where the next
     batch begins, None at the end.
     """
-    rows = claims.list_pending_recipients(tx, after, BATCH_SIZE)
+    rows = inboxes.list_pending_recipients(tx, after, BATCH_SIZE)
     names = [name for _, name, wakes in rows if wakes]
     return names, rows[-1][0] if len(rows) == BATCH_SIZE else None
 
 
 def find_agents_behind(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
     """Return the names of agents that have not taken the last broadcast, and where the next batch begins."""
-    rows = broadcasts.list_agents_behind(tx, after, BATCH_SIZE)
+    rows = inboxes.list_agents_behind(tx, after, BATCH_SIZE)
     return [name for _, name in rows], rows[-1][0] if len(rows) == BATCH_SIZE else None
 
 
@@ -90,7 +90,7 @@ def measure_lag(tx: Reader) -> Duration:
 
 def list_accounts(tx: Reader, name: str | None = None) -> list[Account]:
     """Return the account of one inbox, or of all: how many items it accepted, and how many are in each state."""
-    return accounts.read_accounts(tx, directory.find_number(tx, name))
+    return inboxes.read_accounts(tx, directory.find_number(tx, name))
 
 
 def was_clock_set_back(tx: Reader) -> bool:

@@ -12,7 +12,7 @@ from gatepost.core.reconcile import ReconciledBatch, StoredState
 from gatepost.core.spool_line import SpoolLine
 from gatepost.core.text import find_unstorable
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import claims, items
+from gatepost.tables import inboxes, items
 
 
 def claim_with_spool(
@@ -80,7 +80,7 @@ def _mark_items_delivered(
     if pending_arrivals:
         receipt = inbox.begin_claim(tx, recipient, fence, terms)
         items.take(tx, recipient.number, pending_arrivals, receipt.number)
-        claims.end(tx, receipt.id, terms.owner, fence, "acked")
+        inboxes.end_claim(tx, receipt.id, terms.owner, fence, "acked")
         items.deliver(tx, receipt.number)
 
 

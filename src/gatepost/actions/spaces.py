@@ -28,7 +28,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.space import Member, Message, MessageRow, Space
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import entities, messages, spaces
+from gatepost.tables import entities, spaces
 
 #: no message has a higher number
 _MAX_SEQ: Final = 2**63 - 1
@@ -169,7 +169,7 @@ def post(
         trust=trust,
     )
     data_json = push.validate_push(message_push, tx.limits)
-    messages.insert(tx, message, space=space.number, sender=sender_entity.number, data=data_json)
+    spaces.insert_message(tx, message, space=space.number, sender=sender_entity.number, data=data_json)
     # A sender that had read all messages has read this one too.
     spaces.advance_read_seq(tx, space.number, sender_entity.number, message.seq, min_seq=message.seq - 1)
     recipients = [
@@ -194,15 +194,15 @@ def read(
     space = show(tx, id, viewer=viewer)
     before = _MAX_SEQ if before_seq is None else max(0, min(before_seq, _MAX_SEQ))
     if after_seq is None:
-        return messages.list_before(tx, space, before=before, limit=limit)
-    return messages.list_after(tx, space, after=max(0, min(after_seq, _MAX_SEQ)), before=before, limit=limit)
+        return spaces.list_messages_before(tx, space, before=before, limit=limit)
+    return spaces.list_messages_after(tx, space, after=max(0, min(after_seq, _MAX_SEQ)), before=before, limit=limit)
 
 
 def read_history(tx: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[MessageRow]]:
     """Return a space and its last messages, oldest first, without the `offset` newest ones."""
     space = show(tx, id, viewer=member)
     # Numbers have no gaps, so the offset can be subtracted.
-    return space, messages.list_rows_before(tx, space, before=max(0, space.last_seq - offset + 1), limit=limit)
+    return space, spaces.list_message_rows(tx, space, before=max(0, space.last_seq - offset + 1), limit=limit)
 
 
 def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[MessageRow]]:

@@ -24,7 +24,7 @@ from gatepost.actions.export import COUNTERS, FORMAT, PAGE_CHARACTERS, PAGE_ROWS
 from gatepost.core import agent_config, strict, text
 from gatepost.errors import Conflict, Invalid, TooLarge
 from gatepost.ports import Transaction
-from gatepost.tables import catalog, integrity
+from gatepost.tables import catalog, statements
 from gatepost.tables.catalog import Column, Key, Table
 from gatepost.tables.statements import ConstraintViolation
 
@@ -98,7 +98,7 @@ def _check_head(tx: Transaction, head: Mapping[str, Any]) -> bool:
     """Refuse a file that is not an export of this version; return True if it has secrets."""
     if head.get("gatepost") != "export":
         raise Invalid("this is not an export of Gatepost", hint="`gatepost export FILE` makes one")
-    schema, _ = integrity.read_schema_version(tx)
+    schema, _ = statements.read_schema_version(tx)
     if repr((head.get("format"), head.get("schema"))) != repr((FORMAT, schema)):
         raise Invalid(
             f"line 1: the export has format {head.get('format')!r:.20} and schema {head.get('schema')!r:.20},"

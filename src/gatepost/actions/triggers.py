@@ -15,7 +15,7 @@ from gatepost.core.times import Instant
 from gatepost.core.webhook import MAX_PROMPT_LENGTH, Scheme, Trigger
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import triggers
+from gatepost.tables import keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ def add(tx: Transaction, spec: TriggerSpec) -> Trigger:
     prompt = validate_prompt(spec.prompt)
     target = _resolve_target(tx, spec.target)
     owner = directory.find_live(tx, spec.owner or directory.ADMINISTRATOR)
-    is_added = triggers.insert(
+    is_added = keys.insert_trigger(
         tx, name=name, scheme=spec.scheme, secret=stored_secret, target=target, prompt=prompt, owner=owner.number
     )
     if not is_added:
@@ -56,7 +56,7 @@ def add(tx: Transaction, spec: TriggerSpec) -> Trigger:
 
 
 def show(tx: Reader, name: str, *, owner: str | None = None) -> Trigger:
-    stored_trigger = triggers.find(tx, webhook.check_trigger_name(name))
+    stored_trigger = keys.find_trigger(tx, webhook.check_trigger_name(name))
     if stored_trigger is None or owner not in (None, stored_trigger.owner):
         raise NotFound(f"there is no trigger {name!r}")
     return stored_trigger
@@ -64,29 +64,29 @@ def show(tx: Reader, name: str, *, owner: str | None = None) -> Trigger:
 
 def page(tx: Reader, *, owner: str | None = None, after: int = 0, limit: int = 100) -> list[Trigger]:
     """Return triggers in the order in which they were added; `after` is the number of the last trigger seen."""
-    return triggers.list_page(tx, owner=owner, after=after, limit=limit)
+    return keys.list_triggers(tx, owner=owner, after=after, limit=limit)
 
 
 def set_active(tx: Transaction, name: str, active: bool, *, owner: str | None = None) -> Trigger:
     """Activate or deactivate a trigger; a request to an inactive trigger gets the same answer as to an unknown one."""
     stored_trigger = show(tx, name, owner=owner)
-    if active and triggers.read_secret(tx, stored_trigger.number) is None:
+    if active and keys.read_trigger_secret(tx, stored_trigger.number) is None:
         raise Conflict(
             f"the trigger {name!r} was imported without its secret", hint="delete it, and add it with its secret"
         )
-    triggers.set_active(tx, stored_trigger.number, is_active=active)
+    keys.set_trigger_active(tx, stored_trigger.number, is_active=active)
     return show(tx, name)
 
 
 def delete(tx: Transaction, name: str, *, owner: str | None = None) -> None:
-    triggers.delete(tx, show(tx, name, owner=owner).number)
+    keys.delete_trigger(tx, show(tx, name, owner=owner).number)
 
 
 def find_open(tx: Reader, name: str) -> OpenTrigger:
     """Return an active trigger with what is needed to verify a request; raise `NotFound` for any other name."""
     stored_trigger = _find_or_none(tx, name)
     stored_secret = (
-        triggers.read_secret(tx, stored_trigger.number)
+        keys.read_trigger_secret(tx, stored_trigger.number)
         if stored_trigger is not None and stored_trigger.active
         else None
     )
@@ -98,7 +98,7 @@ def find_open(tx: Reader, name: str) -> OpenTrigger:
 def _find_or_none(tx: Reader, name: str) -> Trigger | None:
     """Return the trigger, None for an unknown or invalid name: a database cannot take every text of a URL."""
     try:
-        return triggers.find(tx, webhook.check_trigger_name(name))
+        return keys.find_trigger(tx, webhook.check_trigger_name(name))
     except Invalid:
         return None
 

@@ -20,7 +20,7 @@ from gatepost.core.event import EventType, Json, Push, PushResult, Trust
 from gatepost.core.webhook import Occurrence, Trigger
 from gatepost.errors import GatepostError
 from gatepost.ports import RetryTransaction, Transaction, batched
-from gatepost.tables import idempotency
+from gatepost.tables import jobs
 
 _MAX_KEY_LENGTH: Final = 400
 
@@ -90,9 +90,9 @@ def _resolve_names(tx: Transaction, trigger: Trigger, names: Sequence[str | None
     """
     scope = f"hook {trigger.id}"
     first_names = [name or f"{signature} {index}" for index, name in enumerate(names)]
-    if idempotency.insert_key(tx, scope, signature, ""):
-        idempotency.save_reply(tx, scope, signature, json.dumps(first_names))
-    elif (stored_answer := idempotency.read_reply(tx, scope, signature)) is None:
+    if jobs.insert_idempotency_key(tx, scope, signature, ""):
+        jobs.save_reply(tx, scope, signature, json.dumps(first_names))
+    elif (stored_answer := jobs.read_reply(tx, scope, signature)) is None:
         raise RetryTransaction("the first request with this signature was just forgotten")
     else:
         first_names = json.loads(stored_answer[1])

@@ -1,4 +1,4 @@
-"""Jobs, and the leases of the processes that do background work."""
+"""Jobs, the leases of the processes that do them, and the replies to requests that a client may repeat."""
 
 import json
 from collections.abc import Sequence
@@ -88,3 +88,22 @@ def set_lease_deadline(tx: Transaction, name: str, deadline: Instant) -> None:
 def revoke_lease(tx: Transaction, name: str) -> None:
     """Take a lease from its holder."""
     tx.execute("leases/revoke", name=name)
+
+
+def insert_idempotency_key(tx: Transaction, scope: str, key: str, digest: str) -> bool:
+    """Return False if the key was seen before; wait for a transaction that is storing it now."""
+    return tx.execute("idempotency_keys/insert", scope=scope, key=key, digest=digest, now=tx.now) == 1
+
+
+def save_reply(tx: Transaction, scope: str, key: str, body: str) -> None:
+    tx.execute("idempotency_keys/save_reply", scope=scope, key=key, body=body)
+
+
+def read_reply(tx: Reader, scope: str, key: str) -> tuple[str, str] | None:
+    """Return the digest of the request, and the reply as JSON."""
+    row = tx.fetch_one("idempotency_keys/read", scope=scope, key=key)
+    return (row.digest, row.body) if row else None
+
+
+def reap_replies(tx: Transaction, before: Instant, limit: int) -> int:
+    return tx.execute("idempotency_keys/reap", before=before, limit=limit)

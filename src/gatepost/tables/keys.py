@@ -1,13 +1,15 @@
-"""Keys; the store has only their hashes."""
+"""Keys, of which the store has only hashes, and triggers, whose secrets only `read_trigger_secret` reads."""
 
 from typing import Final
 
 from gatepost.core import key
 from gatepost.core.key import Key
+from gatepost.core.webhook import Provider, Scheme, Trigger
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, get_columns
 
 _build_key: Final = Mapper(Key).read
+_build_trigger: Final = Mapper(Trigger).read
 
 
 def insert(tx: Transaction, new_key: Key, *, hash: str, entity: int | None) -> bool:
@@ -40,3 +42,49 @@ def list_page(tx: Reader, *, after: int, limit: int) -> list[Key]:
 
 def revoke(tx: Transaction, number: int) -> bool:
     return tx.execute("keys/revoke", number=number, now=tx.now) == 1
+
+
+def insert_trigger(
+    tx: Transaction, *, name: str, scheme: Scheme, secret: str, target: str, prompt: str | None, owner: int | None
+) -> bool:
+    """Return False if the name is taken."""
+    row_count = tx.execute(
+        "triggers/insert",
+        id=tx.new_id("trg"),
+        name=name,
+        provider=Provider.WEBHOOK.value,
+        scheme=scheme.value,
+        secret=secret,
+        target=target,
+        prompt=prompt,
+        owner=owner,
+        active=True,
+        now=tx.now,
+    )
+    return row_count == 1
+
+
+def find_trigger(tx: Reader, name: str) -> Trigger | None:
+    row = tx.fetch_one("triggers/read", name=name)
+    return _build_trigger(row) if row else None
+
+
+def read_trigger_secret(tx: Reader, number: int) -> str | None:
+    """Return the secret of a trigger; None if it was imported without one."""
+    row = tx.fetch_one("triggers/read_secret", number=number)
+    assert row is not None
+    secret: str | None = row.secret
+    return secret
+
+
+def list_triggers(tx: Reader, *, owner: str | None, after: int, limit: int) -> list[Trigger]:
+    """Return triggers in the order of creation."""
+    return [_build_trigger(row) for row in tx.fetch_page("triggers/list_page", owner=owner, after=after, limit=limit)]
+
+
+def set_trigger_active(tx: Transaction, number: int, *, is_active: bool) -> None:
+    tx.execute("triggers/set_active", number=number, is_active=is_active)
+
+
+def delete_trigger(tx: Transaction, number: int) -> None:
+    tx.execute("triggers/delete", number=number)

@@ -13,6 +13,8 @@ import re
 from functools import cache
 from typing import Any, Final
 
+from gatepost.ports import Reader
+
 _LOADER: Final[Any] = __spec__.loader
 #: the schema that an empty store gets first; older migrations were squashed into it
 FIRST_VERSION: Final = 9
@@ -93,6 +95,13 @@ def find_newest_version(dialect: str) -> int:
     while read_migration(dialect, number + 1) is not None:
         number += 1
     return number
+
+
+def read_schema_version(tx: Reader) -> tuple[int, int]:
+    """Return the version of the schema of a store, and the oldest version of the code that may use it."""
+    row = tx.fetch_one("schema/read_version")
+    assert row is not None
+    return row.version, row.oldest
 
 
 def parse_oldest_version(text: str) -> int:

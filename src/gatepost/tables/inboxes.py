@@ -1,0 +1,172 @@
+"""
+Inboxes: the claims on them, their accounts, checks of their rows, and broadcasts, which have one row for all agents and
+a cursor for each.
+"""
+
+from typing import Any, Final
+
+from gatepost.core.claim import Claim
+from gatepost.core.entity import Entity
+from gatepost.core.event import Account
+from gatepost.core.times import CLOCK_TOLERANCE, Instant
+from gatepost.ports import Reader, Transaction
+from gatepost.tables.items import NewItem
+from gatepost.tables.rows import Mapper
+
+_build_claim: Final = Mapper(Claim).read
+_build_account: Final = Mapper(Account).read
+
+
+def open_inbox(tx: Transaction, recipient: int, cursor: int) -> None:
+    tx.execute("inboxes/insert", recipient=recipient, cursor=cursor)
+
+
+def lock_inbox(tx: Transaction, recipient: int) -> tuple[int, int]:
+    """Lock an inbox and increment its fence; return the fence and the broadcast cursor."""
+    row = tx.fetch_one("inboxes/lock", recipient=recipient)
+    assert row is not None
+    return row.fence, row.cursor
+
+
+def create_claim(tx: Transaction, recipient: Entity, **fields: Any) -> Claim:
+    """Create a claim on an inbox, without items."""
+    row = tx.fetch_one("claims/insert", recipient=recipient.number, now=tx.now, **fields)
+    assert row is not None
+    return Claim(number=row.number, recipient=recipient.name, taken_at=tx.now, **fields)
+
+
+def lock_claim(tx: Transaction, id: str, owner: str, fence: int) -> bool:
+    """Lock an open claim until the commit; return False if it is not theirs or not open."""
+    return tx.execute("claims/lock", id=id, owner=owner, fence=fence) == 1
+
+
+def extend_claim(tx: Transaction, id: str, owner: str, fence: int, deadline: Instant) -> bool:
+    """Give an open claim to a session, with a new deadline; return False if it is not theirs or not open."""
+    return tx.execute("claims/extend", id=id, owner=owner, fence=fence, deadline=deadline) == 1
+
+
+def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> tuple[int, int] | None:
+    """End an open claim; return its number and recipient, or None if it is not theirs or not open."""
+    row = tx.fetch_one("claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=tx.now)
+    return (row.number, row.recipient) if row else None
+
+
+def read_claim(tx: Reader, id: str) -> Claim | None:
+    row = tx.fetch_one("claims/read", id=id)
+    return _build_claim(row) if row else None
+
+
+def read_inbox_state(tx: Reader, recipient: int) -> tuple[str | None, bool, int]:
+    """Return the run that has claimed this inbox, whether a drain is past its deadline, and the last broadcast."""
+    row = tx.fetch_one("claims/read_inbox_state", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE)
+    assert row is not None
+    return row.run, row.is_late, row.last_broadcast
+
+
+def list_pending_recipients(tx: Reader, after: int, limit: int) -> list[tuple[int, str, bool]]:
+    """Return the recipients that have pending items: number, name, and whether an item should wake them now."""
+    rows = tx.fetch_all(
+        "inboxes/list_pending", after=after, limit=limit, now=tx.now, fyi_before=tx.now - tx.limits.fyi_wait
+    )
+    return [(row.number, row.name, row.is_waking) for row in rows]
+
+
+def lapse_claims(tx: Transaction, recipient: int | None, limit: int) -> list[tuple[int, str]]:
+    """End claims past their deadline; return the number and the recipient's name of each."""
+    rows = tx.fetch_all("claims/lapse", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE, limit=limit)
+    return [(row.number, row.recipient) for row in rows]
+
+
+def reap_claims(tx: Transaction, before: Instant, limit: int) -> int:
+    return tx.execute("claims/reap", before=before, limit=limit)
+
+
+def lock_broadcast_number(tx: Transaction, *, increment: int) -> int:
+    """
+    Lock the counter of broadcasts and return the next number (`increment` 1) or the last one (`increment` 0). By this
+    lock broadcasts and registrations take turns. It lasts until the commit, so numbers become visible in their order.
+    """
+    row = tx.fetch_one("broadcasts/lock_number", increment=increment)
+    assert row is not None
+    return int(row.value)
+
+
+def insert_broadcast(tx: Transaction, number: int, item: NewItem, sender: int | None) -> None:
+    _, arrival, key, priority, sender_is_person, source, expires_at, wakes, size = item
+    tx.execute(
+        "broadcasts/insert",
+        number=number,
+        arrival=arrival,
+        dedup_key=key,
+        priority=priority,
+        sender=sender,
+        sender_is_person=sender_is_person,
+        source=source,
+        expires_at=expires_at,
+        wakes=wakes,
+        size=size,
+    )
+
+
+def find_broadcast(tx: Transaction, key: str) -> tuple[int, str] | None:
+    """Return the number and the event id of the first broadcast with this key."""
+    row = tx.fetch_one("broadcasts/find_by_key", dedup_key=key)
+    return (row.number, row.event) if row else None
+
+
+def count_broadcasts(tx: Reader, sender: int, since: Instant) -> int:
+    """Count the broadcasts that an entity has sent after a time."""
+    row = tx.fetch_one("broadcasts/count_since", sender=sender, since=since)
+    assert row is not None
+    return int(row.total)
+
+
+def read_last_broadcast(tx: Reader) -> int:
+    row = tx.fetch_one("broadcasts/read_last_number")
+    assert row is not None
+    return int(row.number)
+
+
+def take_broadcasts(tx: Transaction, recipient: int, cursor: int, last: int) -> int:
+    """Create items of the broadcasts that an agent has not taken, up to the last; return the number of new items."""
+    if last <= cursor:
+        return 0
+    row_count = tx.execute("broadcasts/materialise", recipient=recipient, cursor=cursor, last=last, now=tx.now)
+    tx.execute("inboxes/advance", recipient=recipient, cursor=last)
+    return row_count
+
+
+def list_agents_behind(tx: Reader, after: int, limit: int) -> list[tuple[int, str]]:
+    """Return the agents that have not taken the last broadcast that wakes: number and name."""
+    return [(row.number, row.name) for row in tx.fetch_all("inboxes/list_behind", after=after, limit=limit, now=tx.now)]
+
+
+def reap_broadcasts(tx: Transaction, before: Instant, limit: int) -> list[int]:
+    """Delete the broadcasts that every live agent has taken; return their arrivals."""
+    return [row.arrival for row in tx.fetch_all("broadcasts/reap", before=before, limit=limit)]
+
+
+def read_accounts(tx: Reader, recipient: int | None = None) -> list[Account]:
+    """Return the accounts of one recipient, or of all, at one moment."""
+    return [_build_account(row) for row in tx.fetch_all("accounts/read", recipient=recipient)]
+
+
+def count_lost_events(tx: Reader) -> tuple[int, str]:
+    """Count the events that no inbox has, which should not exist; return also the first of them."""
+    return _count(tx, "integrity/count_lost_events")
+
+
+def count_stuck_items(tx: Reader) -> tuple[int, str]:
+    """Count claimed items without an open claim, which should not exist; return also the recipient of the first."""
+    return _count(tx, "integrity/count_stuck_items")
+
+
+def count_incomplete_entities(tx: Reader) -> tuple[int, str]:
+    """Count entities without a name or an inbox, which should not exist; return also the first of them."""
+    return _count(tx, "integrity/count_incomplete_entities")
+
+
+def _count(tx: Reader, statement: str) -> tuple[int, str]:
+    row = tx.fetch_one(statement)
+    assert row is not None
+    return int(row.total), row.first or ""
