@@ -7,9 +7,11 @@ import pytest
 from gatepost.actions import directory, inbox, maintenance, push
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.idempotency import run_once
+from gatepost.api.push import PushEvent
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Json, Push
 from gatepost.errors import Invalid, Reused, UnknownAddress
+from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
 
@@ -97,5 +99,5 @@ def test_an_answer_is_forgotten_when_it_has_been_remembered_long_enough(kit: Kit
 def test_a_key_is_something_to_write_down(store: Store) -> None:
     for key in ("", "x" * 256, "a\nb", "é", "\x00"):
         with pytest.raises(Invalid):
-            store.call(run_once, "husam", key, "digest", push_text, "hello")
+            LocalExecutor(store).send(PushEvent(to="ann", source="test", content="hello"), key=key)
     assert list_texts(store) == []
