@@ -14,7 +14,6 @@ from gatepost.actions import (
     directory,
     export,
     gates,
-    health,
     inbox,
     inbox_items,
     jobs,
@@ -267,5 +266,5 @@ def _dump_postgres(url: str) -> dict[str, list[tuple[Any, ...]]]:
 
 def check_health(store: Store) -> None:
     assert store.check() == []
-    assert store.query(health.find_orphans) == []
-    assert store.query(health.find_unbalanced)[0] == []
+    assert store.query(maintenance.find_orphans) == []
+    assert store.query(maintenance.find_unbalanced)[0] == []

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from gatepost.actions import agents, goals, memories, push, run_endings, run_journal
+from gatepost.actions import agents, memories, push, run_endings, run_journal
 from gatepost.actions.directory import EntitySpec
 from gatepost.core import agent_config
 from gatepost.core.entity import EntityKind
@@ -40,7 +40,7 @@ def create_resident(store: Store, name: str = "thinker", **changes: Any) -> None
         agents.make_resident, EntitySpec(name=name, kind=EntityKind.AGENT), agent_config.parse(AGENT_CONFIG | changes)
     )
     store.call(memories.set_memories, name, {"tone": "brief"})
-    store.call(goals.set_goals, name, [GoalSpec(description="Ship everything")])
+    store.call(memories.set_goals, name, [GoalSpec(description="Ship everything")])
 
 
 def begin_run(store: Store, name: str = "thinker", content: str = "Where is order 7?") -> WaitingRun:

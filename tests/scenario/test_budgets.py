@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions import agents, budgets, inbox, run_journal, runs
+from gatepost.actions import agents, inbox, run_journal, runs
+from gatepost.actions.agents import count_spending
 from gatepost.core.agent import Budget, Spending
 from gatepost.core.event import EventType, ItemState
 from gatepost.core.mind import ModelReply, Usage
@@ -146,8 +147,8 @@ async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) 
     number = kit.store.query(agents.show, "ana")
     assert number is not None
     midnight = kit.clock.now() - kit.clock.now() % DAY
-    assert kit.store.query(budgets.count_spending, number.number, midnight) == Spending(tokens=3 * 100 + 12, cycles=0)
-    assert kit.store.query(budgets.count_spending, number.number, midnight - DAY) == Spending(tokens=412, cycles=1)
+    assert kit.store.query(count_spending, number.number, midnight) == Spending(tokens=3 * 100 + 12, cycles=0)
+    assert kit.store.query(count_spending, number.number, midnight - DAY) == Spending(tokens=412, cycles=1)
 
 
 @pytest.mark.parametrize("is_signal_lost", [False, True], ids=["timer", "janitor"])

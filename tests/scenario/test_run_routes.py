@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import agents, goals, inbox, memories, runs
+from gatepost.actions import agents, inbox, memories, runs
 from gatepost.client import Client
 from gatepost.core import agent_config
 from gatepost.core.agent import AgentConfig, Resident
@@ -248,8 +248,8 @@ async def test_every_verb_of_the_client_about_runs(url: str) -> None:
             run = hide_internal_fields(store.query(runs.show, waiting_run.run_id))
             assert await client.run(waiting_run.run_id) == run
             assert [run_row async for run_row in client.runs(agent="thinker", status=RunStatus.WAITING_TOOL)] == [run]
-            assert await client.memories("thinker") == store.query(memories.page, "thinker")
-            stored_goals = [replace(goal, number=0) for goal in store.query(goals.page, "thinker")]
+            assert await client.memories("thinker") == store.query(memories.page_memories, "thinker")
+            stored_goals = [replace(goal, number=0) for goal in store.query(memories.page_goals, "thinker")]
             assert await client.goals("thinker") == stored_goals
             visible_steps = [
                 replace(step, turn=_hide_raw(step.turn)) for step in store.query(runs.list_steps, waiting_run.run_id)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, goals, memories, plans, run_context, spaces
+from gatepost.actions import directory, memories, plans, run_context, spaces
 from gatepost.core import prompt as prompt_rules
 from gatepost.core.agent import AgentConfig
 from gatepost.core.entity import EntityKind
@@ -36,11 +36,11 @@ class TestFacts:
         store = ctx.store
         store.call(spaces.create, name="Tea Room", id="tea", members=["husam", "quinn", "bob"])
         store.call(
-            goals.set_goals,
+            memories.set_goals,
             "quinn",
             [GoalSpec(description="win"), GoalSpec(description="old", status=GoalStatus.COMPLETED)],
         )
-        store.call(goals.set_goals, "quinn", [GoalSpec(description="first of all", priority=5)])
+        store.call(memories.set_goals, "quinn", [GoalSpec(description="first of all", priority=5)])
         store.call(memories.set_memories, "quinn", {"favourite tea": "green"})
         store.call(
             plans.set_plan, "quinn", PlanSpec(name="Pour", instruction="pour it", schedule=AfterDelay(60_000_000))
@@ -75,7 +75,7 @@ class TestFacts:
                 PlanSpec(name=f"Plan {number}", instruction="x" * 5_000, schedule=AfterDelay(10**9)),
             )
         store.call(memories.set_memories, "ann", {f"key {number}": "x" * 10_000 for number in range(150)})
-        store.call(goals.set_goals, "ann", [GoalSpec(description="x" * 4_000) for _ in range(150)])
+        store.call(memories.set_goals, "ann", [GoalSpec(description="x" * 4_000) for _ in range(150)])
         facts = store.query(run_context.read_facts, store.query(directory.find, "ann"), AgentConfig())
         assert (len(facts.spaces), len(facts.memories), len(facts.goals), len(facts.plans)) == (50, 100, 50, 50)
         assert max(len(place.members) for place in facts.spaces) == 20

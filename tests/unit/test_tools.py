@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import goals, inbox, memories, plans, spaces
+from gatepost.actions import inbox, memories, plans, spaces
 from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from gatepost.actions.tools.context import MAX_RESULT_SIZE, measure_json
 from gatepost.core import agent_config, memory
@@ -253,7 +253,7 @@ class TestMemories:
         assert ann.use("get_memories") == ann.use("get_memories", keys=["tea", "bob/tea"]) == {"memories": []}
         assert ann.use("delete_memories", keys=["tea"])["deleted"] == 0
         ann.use("set_memories", memories=[{"key": "tea", "value": "mine"}])
-        assert [entry.value for entry in ctx.store.query(memories.page, "bob")] == ["secret"]
+        assert [entry.value for entry in ctx.store.query(memories.page_memories, "bob")] == ["secret"]
 
     @pytest.mark.parametrize(
         ("key", "value"),
@@ -290,24 +290,24 @@ class TestGoals:
         assert (result["success"], result["count"]) == (True, 2)
         low_goal, high_goal = result["ids"]
         ann.use("set_goals", goals=[{"id": low_goal, "status": "completed"}])
-        goal_list = ctx.store.query(goals.page, "ann")
+        goal_list = ctx.store.query(memories.page_goals, "ann")
         assert [(goal.id, goal.description, goal.status, goal.priority) for goal in goal_list] == [
             (high_goal, "more", "active", 9),
             (low_goal, "less", "completed", 1),
         ]
         assert ann.use("delete_goals", goalIds=[low_goal, low_goal]) == {"success": True, "deleted": 1}
-        assert [goal.id for goal in ctx.store.query(goals.page, "ann")] == [high_goal]
+        assert [goal.id for goal in ctx.store.query(memories.page_goals, "ann")] == [high_goal]
 
     def test_another_agents_goals_are_not_there(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        [bob_goal] = ctx.store.call(goals.set_goals, "bob", [GoalSpec(description="win")])
+        [bob_goal] = ctx.store.call(memories.set_goals, "bob", [GoalSpec(description="win")])
         for tool, arguments in (
             ("set_goals", {"goals": [{"description": "new"}, {"id": bob_goal.id, "description": "lose"}]}),
             ("delete_goals", {"goalIds": [bob_goal.id]}),
         ):
             with pytest.raises(NotFound):
                 ann.use(tool, **arguments)
-        assert ctx.store.query(goals.page, "bob") == [replace(bob_goal, number=1)]
-        assert ctx.store.query(goals.page, "ann") == []
+        assert ctx.store.query(memories.page_goals, "bob") == [replace(bob_goal, number=1)]
+        assert ctx.store.query(memories.page_goals, "ann") == []
 
     @pytest.mark.parametrize(
         "goal",
@@ -326,7 +326,7 @@ class TestGoals:
     def test_what_is_no_goal_is_refused(self, ann: ToolCaller, ctx: StoreContext, goal: dict[str, Any]) -> None:
         with pytest.raises(Invalid):
             ann.use("set_goals", goals=[{"description": "good"}, goal])
-        assert ctx.store.query(goals.page, "ann") == []
+        assert ctx.store.query(memories.page_goals, "ann") == []
 
     def test_there_is_room_for_so_many(self, ann: ToolCaller) -> None:
         ann.use("set_goals", goals=[{"description": "x"}] * 200)

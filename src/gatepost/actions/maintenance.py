@@ -14,6 +14,8 @@ If it is killed in between, the row is still ahead, and the next round begins ag
 that has fired already has the same dedup key, and what is tried too early is tried again later. Claims and leases need
 no repair, because their own statements treat one that was taken in the future as lapsed. A time that a user asked for
 (a deadline, a TTL, a plan that fires once) stays as it is.
+
+`find_unbalanced` and `find_orphans` check the store for `gatepost doctor`.
 """
 
 from contextlib import suppress
@@ -124,3 +126,28 @@ def make_retries_due(tx: Transaction) -> None:
     gates.make_checks_due(tx)
     agents.end_rests(tx)
     note_time(tx)
+
+
+def find_unbalanced(tx: Reader) -> tuple[list[Account], int, int]:
+    """
+    Return the accounts that do not balance, the number of all inboxes, and the number of items that all have accepted.
+    """
+    accounts = list_accounts(tx)
+    return (
+        [account for account in accounts if not account.is_balanced],
+        len(accounts),
+        sum(account.accepted for account in accounts),
+    )
+
+
+def find_orphans(tx: Reader) -> list[str]:
+    """Return a sentence for each kind of row that belongs to nothing, with the number of rows and the first one."""
+    events, event = inboxes.count_lost_events(tx)
+    items, recipient = inboxes.count_stuck_items(tx)
+    entities, entity = inboxes.count_incomplete_entities(tx)
+    findings = [
+        (events, f"events in no inbox: {events}, the first is {event!r}"),
+        (items, f"items claimed by nobody: {items}, the first is for {recipient!r}"),
+        (entities, f"entities without name or inbox: {entities}, the first is {entity!r}"),
+    ]
+    return [text for count, text in findings if count]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from gatepost.actions import goals, memories, plans, runs
+from gatepost.actions import memories, plans, runs
 from gatepost.actions.runs import AgentMind
 from gatepost.core import prompt as prompt_rules
 from gatepost.core.agent import AgentConfig
@@ -65,8 +65,10 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
         description=config.description,
         instructions=config.instructions,
         spaces=tuple(_build_space_facts(tx, take_first("places", _MAX_SHOWN_SPACES, spaces))),
-        goals=take_first("goals", _MAX_GOALS, goals.page(tx, agent, status=GoalStatus.ACTIVE, limit=_MAX_GOALS + 1)),
-        memories=take_first("memories", _MAX_MEMORIES, memories.page(tx, agent, limit=_MAX_MEMORIES + 1)),
+        goals=take_first(
+            "goals", _MAX_GOALS, memories.page_goals(tx, agent, status=GoalStatus.ACTIVE, limit=_MAX_GOALS + 1)
+        ),
+        memories=take_first("memories", _MAX_MEMORIES, memories.page_memories(tx, agent, limit=_MAX_MEMORIES + 1)),
         plans=take_first("plans", _MAX_PLANS, plans.page(tx, agent, status=PlanStatus.PENDING, limit=_MAX_PLANS + 1)),
         incomplete_sections=frozenset(cut_sections),
     )

@@ -18,7 +18,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import budgets, directory, gates, inbox, leases, push
+from gatepost.actions import directory, gates, inbox, leases, push
+from gatepost.actions.agents import start_budget_rest
 from gatepost.actions.run_journal import RunLease, renew_lease, write_reply, write_step
 from gatepost.core import mind as rules
 from gatepost.core import retry_policy
@@ -95,7 +96,7 @@ def stop_at_limit(
     weight = _end_run(tx, run_lease, RunStatus.COMPLETED, summary=summary, limit=limit)
     _update_mind(tx, run_lease, weight, context_tokens)
     if rest_until is not None:
-        budgets.start_rest(tx, replace(run_lease.resident, failures=0, batch_limit=None), rest_until)
+        start_budget_rest(tx, replace(run_lease.resident, failures=0, batch_limit=None), rest_until)
         return _has_more_work(tx, run_lease)
     last_limits = runs.list_last_limits(tx, run_lease.resident.number, before=run.number, limit=_LIMITS_IN_A_ROW)
     limits_in_a_row = next(

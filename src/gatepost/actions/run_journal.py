@@ -29,7 +29,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from gatepost.actions import budgets, directory, inbox, jobs, leases, run_context
+from gatepost.actions import directory, inbox, jobs, leases, run_context
+from gatepost.actions.agents import find_exhausted_budget, start_budget_rest
 from gatepost.actions.run_context import CycleContext
 from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from gatepost.actions.tools.context import MAX_RESULT_SIZE
@@ -140,8 +141,8 @@ def _resume_or_begin_run(tx: Transaction, agent: Entity, resident: Resident) -> 
     run = runs.find_open(tx, agent.number)
     if run is not None:
         return run, tuple(runs.list_steps(tx, run.number))
-    if (exhausted_budget := budgets.find_exhausted(tx, resident, is_new_cycle=True)) is not None:
-        budgets.start_rest(tx, resident, exhausted_budget.until)
+    if (exhausted_budget := find_exhausted_budget(tx, resident, is_new_cycle=True)) is not None:
+        start_budget_rest(tx, resident, exhausted_budget.until)
         return None
     return _begin_run(tx, agent, resident)
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import typer
 
 from gatepost import app, settings
-from gatepost.actions import health
+from gatepost.actions import maintenance
 from gatepost.cli import output
 from gatepost.cli.here import Json
 from gatepost.errors import GatepostError
@@ -82,7 +82,7 @@ def _books(store: Store) -> Iterator[Finding]:
         "; ".join(broken[:3]) or "the database is whole",
         "restore a backup, or save what can be read with `gatepost export`: docs/howto/damaged-store.md",
     )
-    unbalanced, inboxes, accepted = store.query(health.find_unbalanced)
+    unbalanced, inboxes, accepted = store.query(maintenance.find_unbalanced)
     detail = "; ".join(
         f"{account.name!r} accepted {account.accepted} but has {account.total}" for account in unbalanced[:3]
     )
@@ -92,7 +92,7 @@ def _books(store: Store) -> Iterator[Finding]:
         detail or f"{output.count(accepted, 'item')} accepted by {output.count(inboxes, 'inbox')}, all accounted for",
         "this should not happen: keep a copy of the store and report it",
     )
-    orphans = store.query(health.find_orphans)
+    orphans = store.query(maintenance.find_orphans)
     yield Finding(
         "orphans",
         not orphans,

@@ -1,6 +1,6 @@
 """Goals of agents."""
 
-from gatepost.actions import goals
+from gatepost.actions import memories
 from gatepost.api.access import Caller
 from gatepost.api.goals import GoalPage, GoalView, ListGoals
 from gatepost.handlers.agents import find_agent
@@ -9,5 +9,5 @@ from gatepost.ports import Reader
 
 @ListGoals.handler
 def list_goals(tx: Reader, request: ListGoals, caller: Caller) -> GoalPage:
-    rows = goals.page(tx, find_agent(tx, request.name).name, status=request.status)
+    rows = memories.page_goals(tx, find_agent(tx, request.name).name, status=request.status)
     return GoalPage(items=[GoalView.of(goal) for goal in rows], next=None)

@@ -15,7 +15,7 @@ def list_memories(tx: Reader, request: ListMemories, caller: Caller) -> MemoryPa
     return read_page(
         tx,
         MemoryPage,
-        memories.page,
+        memories.page_memories,
         find_agent(tx, request.name).name,
         after=None if request.after is None else _parse_cursor(request.after),
         limit=request.limit,

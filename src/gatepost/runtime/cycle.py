@@ -21,10 +21,10 @@ from typing import Any, Final, assert_never
 import structlog
 from msgspec.structs import replace
 
-from gatepost.actions import budgets, spaces
 from gatepost.actions import run_endings as endings
 from gatepost.actions import run_journal as journal
-from gatepost.actions.budgets import ExhaustedBudget
+from gatepost.actions import spaces
+from gatepost.actions.agents import ExhaustedBudget, find_exhausted_budget
 from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core import render, retry_policy
 from gatepost.core.agent import ModelChoice, Resident
@@ -211,7 +211,7 @@ class Cycle:
         resident = self._run_lease.resident
         if resident.config.budget is None or not self._count_replies():
             return None
-        return await self._store.read(budgets.find_exhausted, resident)
+        return await self._store.read(find_exhausted_budget, resident)
 
     async def _stop_at_limit(self, limit: RunLimit, exhausted: ExhaustedBudget | None = None) -> CycleOutcome:
         """End the cycle at a limit; its summary keeps the last words of the model."""

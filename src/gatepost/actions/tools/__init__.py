@@ -1,13 +1,9 @@
 """
 The built-in tools of every resident, as plain functions over a `ToolContext`.
 
-    spaces      enter_space send_message read_messages
-    inbox       peek_inbox skip
-    memories    set_memories get_memories delete_memories
-    goals       set_goals delete_goals
-    plans       set_plans get_plans delete_plans
-    mail        send_mail post_note
-    decisions   ask_decision answer_decision set_gate resolve_gate
+    messaging   enter_space send_message read_messages, peek_inbox skip, send_mail post_note
+    planning    set_memories get_memories delete_memories, set_goals delete_goals, set_plans get_plans delete_plans
+    decisions   ask_decision answer_decision, set_gate resolve_gate
 
 A tool acts as the agent of its context, and calls the same verbs as all other callers: what the agent may not read or
 change over HTTP, it may not read or change with a tool.
@@ -18,7 +14,7 @@ The docstring of a tool, and the text beside its parameters, are what the model 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gatepost.actions.tools import decisions, goals, inbox, mail, memories, plans, spaces
+from gatepost.actions.tools import decisions, messaging, planning
 from gatepost.actions.tools.context import ToolContext, ToolFunction
 from gatepost.core.event import Json
 from gatepost.errors import NotFound
@@ -26,21 +22,21 @@ from gatepost.errors import NotFound
 __all__ = ["BUILT_IN_TOOLS", "ToolContext", "ToolFunction", "call_tool"]
 
 BUILT_IN_TOOLS: Final[Mapping[str, ToolFunction]] = {
-    "enter_space": ToolFunction(spaces.enter_space, has_effect=False),
-    "send_message": ToolFunction(spaces.send_message, has_effect=True),
-    "read_messages": ToolFunction(spaces.read_messages, has_effect=False),
-    "peek_inbox": ToolFunction(inbox.peek_inbox, has_effect=False),
-    "skip": ToolFunction(inbox.skip, has_effect=False),
-    "set_memories": ToolFunction(memories.set_memories, has_effect=True),
-    "get_memories": ToolFunction(memories.get_memories, has_effect=False),
-    "delete_memories": ToolFunction(memories.delete_memories, has_effect=True),
-    "set_goals": ToolFunction(goals.set_goals, has_effect=True),
-    "delete_goals": ToolFunction(goals.delete_goals, has_effect=True),
-    "set_plans": ToolFunction(plans.set_plans, has_effect=True),
-    "get_plans": ToolFunction(plans.get_plans, has_effect=False),
-    "delete_plans": ToolFunction(plans.delete_plans, has_effect=True),
-    "send_mail": ToolFunction(mail.send_mail, has_effect=True),
-    "post_note": ToolFunction(mail.post_note, has_effect=True),
+    "enter_space": ToolFunction(messaging.enter_space, has_effect=False),
+    "send_message": ToolFunction(messaging.send_message, has_effect=True),
+    "read_messages": ToolFunction(messaging.read_messages, has_effect=False),
+    "peek_inbox": ToolFunction(messaging.peek_inbox, has_effect=False),
+    "skip": ToolFunction(messaging.skip, has_effect=False),
+    "set_memories": ToolFunction(planning.set_memories, has_effect=True),
+    "get_memories": ToolFunction(planning.get_memories, has_effect=False),
+    "delete_memories": ToolFunction(planning.delete_memories, has_effect=True),
+    "set_goals": ToolFunction(planning.set_goals, has_effect=True),
+    "delete_goals": ToolFunction(planning.delete_goals, has_effect=True),
+    "set_plans": ToolFunction(planning.set_plans, has_effect=True),
+    "get_plans": ToolFunction(planning.get_plans, has_effect=False),
+    "delete_plans": ToolFunction(planning.delete_plans, has_effect=True),
+    "send_mail": ToolFunction(messaging.send_mail, has_effect=True),
+    "post_note": ToolFunction(messaging.post_note, has_effect=True),
     "ask_decision": ToolFunction(decisions.ask_decision, has_effect=True),
     "answer_decision": ToolFunction(decisions.answer_decision, has_effect=True),
     "set_gate": ToolFunction(decisions.set_gate, has_effect=True),

@@ -1,0 +1,211 @@
+"""The tools for spaces, for mail and notes, and for the inbox."""
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from gatepost.actions import directory, inbox, push, spaces
+from gatepost.actions.tools.context import MAX_CHAR_SIZE, MAX_RESULT_SIZE, ToolContext, shorten, take_fitting
+from gatepost.core import address, render, wire
+from gatepost.core.address import AllAgentsAddress, EntityAddress
+from gatepost.core.batch import COUNT_LIMIT, MIN_BUDGET
+from gatepost.core.event import Event, EventType, Json, Priority, Push, PushResult, Ref
+from gatepost.core.space import MessageRow
+from gatepost.core.times import format_rfc3339
+from gatepost.errors import Conflict, Invalid, Refused
+from gatepost.tables import items
+
+_MAX_MESSAGES: Final = 200
+#: a text of this length fits in any case
+_SAFE_LENGTH: Final = MAX_RESULT_SIZE // 2 // MAX_CHAR_SIZE
+#: addresses that one note notifies
+_MAX_ADDRESSES: Final = 50
+_MAX_EVENTS: Final = 10
+#: bytes of a result beside its events
+_RESULT_OVERHEAD: Final = 64
+
+_Limit = Annotated[int, f"how many messages at most; {_MAX_MESSAGES} is the most there is"]
+_Priority = Annotated[
+    str, "critical, high, normal, low or fyi; critical interrupts whoever gets it, fyi does not even wake them"
+]
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def enter_space(
+    ctx: ToolContext, space_id: Annotated[str, "the id of a space that you are a member of"], limit: _Limit = 50
+) -> Json:
+    """
+    Enter one of your spaces: from now on send_message speaks there. Returns the last messages said in it, oldest
+    first. You begin every cycle outside of all spaces.
+    """
+    space, history = spaces.enter(ctx.tx, space_id, ctx.agent, limit=_check_limit(limit))
+    ctx.active_space = space.id
+    return {
+        "success": True,
+        "spaceId": space.id,
+        "spaceName": space.name,
+        "history": _build_messages(history),
+        "totalMessages": space.last_seq,
+    }
+
+
+def send_message(ctx: ToolContext, text: Annotated[str, "what to say, as everybody in the space will read it"]) -> Json:
+    """Say something in the space that you have entered. Every other agent in it is told, and people read it there."""
+    if ctx.active_space is None:
+        raise Conflict("no active space: call enter_space first")
+    if not text.strip():
+        raise Invalid("there is nothing in the text", hint="to say nothing, do not call this tool")
+    data = {"streamId": ctx.call, "runId": ctx.run.id}
+    message = spaces.post(ctx.tx, ctx.active_space, sender=ctx.agent, content=text, data=data, hops=ctx.hops)
+    return {"success": True, "messageId": message.id, "status": "delivered"}
+
+
+def read_messages(
+    ctx: ToolContext,
+    space_id: Annotated[str | None, "a space that you are a member of; without it, the one that you are in"] = None,
+    limit: _Limit = 50,
+    offset: Annotated[int, "how many of the newest messages to leave out, to read further back"] = 0,
+) -> Json:
+    """Read what was said in a space, oldest first, without entering it."""
+    chosen_id = space_id or ctx.active_space
+    if chosen_id is None:
+        raise Invalid("no space: name one, or enter one first")
+    if offset < 0:
+        raise Invalid(f"{offset} messages cannot be left out", hint="use 0 or more")
+    space, history = spaces.read_history(ctx.tx, chosen_id, ctx.agent, offset=offset, limit=_check_limit(limit))
+    return {"messages": _build_messages(history), "total": space.last_seq}
+
+
+def _check_limit(limit: int) -> int:
+    if limit < 1:
+        raise Invalid(f"{limit} is not a number of messages", hint=f"use 1 to {_MAX_MESSAGES}")
+    return min(limit, _MAX_MESSAGES)
+
+
+def _build_messages(history: list[MessageRow]) -> list[Json]:
+    """Return the newest messages that fit into a result, oldest first."""
+    newest_first: list[Json] = [
+        {
+            "id": id,
+            "senderName": sender,
+            "senderType": kind,
+            "content": content if len(content) <= _SAFE_LENGTH else shorten(content, MAX_RESULT_SIZE // 2),
+            "timestamp": format_rfc3339(at),
+        }
+        for id, sender, kind, content, at in reversed(history)
+    ]
+    return take_fitting(newest_first)[::-1]
+
+
+def send_mail(
+    ctx: ToolContext,
+    to: Annotated[str, "a name or an alias, team:NAME, team:NAME/ROLE, or * for every agent"],
+    text: Annotated[str, "what you have to say"],
+    subject: Annotated[str | None, "what it is about, in a few words"] = None,
+    priority: _Priority = "normal",
+    ref: Annotated[str | None, "the work item that it is about, as TYPE:ID, such as task:0.0.123"] = None,
+) -> Json:
+    """Write to an agent, a team or a person directly, into their inbox, outside of all spaces."""
+    recipient = address.parse(to)
+    if isinstance(recipient, EntityAddress) and directory.find(ctx.tx, recipient.name).number == ctx.agent.number:
+        raise Refused("you cannot send mail to yourself", hint="use set_plans or set_memories")
+    mail = _build_mail(ctx, to, text, priority, Ref.parse(ref) if ref is not None else None)
+    result = push.push_event(ctx.tx, replace(mail, subject=subject))
+    return {"success": True} | wire.write_push_result(result)
+
+
+def post_note(
+    ctx: ToolContext,
+    ref: Annotated[str, "the work item that the note is about, as TYPE:ID, such as task:0.0.123"],
+    note: Annotated[str, "the note"],
+    notify: Annotated[list[str], "who is told at once: names, aliases or teams"],
+    priority: _Priority = "normal",
+) -> Json:
+    """Write a note on a work item, and tell those whom it concerns."""
+    work_item = Ref.parse(ref)
+    addresses = list(dict.fromkeys(notify))
+    if not addresses:
+        raise Invalid("nobody would be told", hint="name somebody in notify")
+    if len(addresses) > _MAX_ADDRESSES:
+        raise Invalid(f"{len(addresses)} addresses are too many", hint=f"use at most {_MAX_ADDRESSES}, or a team")
+    results = [result for to in addresses if (result := _push_note(ctx, to, note, priority, work_item))]
+    names = {delivery.name: delivery.event for result in results for delivery in result.deliveries}
+    return {"success": True, "recipients": [{"name": name, "eventId": event} for name, event in names.items()]}
+
+
+def _push_note(ctx: ToolContext, to: str, note: str, priority: str, work_item: Ref) -> PushResult | None:
+    """
+    Push a note to one address, and return the result; None for the agent itself. An entity that is named twice gets the
+    note once, because the dedup key is the same.
+    """
+    recipient = address.parse(to)
+    if isinstance(recipient, AllAgentsAddress):
+        raise Invalid("a note is for those whom it concerns, not for everybody", hint="name them, or a team")
+    if isinstance(recipient, EntityAddress) and directory.find(ctx.tx, recipient.name).number == ctx.agent.number:
+        return None
+    note_push = _build_mail(ctx, to, note, priority, work_item)
+    return push.push_event(
+        ctx.tx, replace(note_push, type=EventType.NOTE, key=f"note:{work_item}:{ctx.agent.name}:{ctx.call}", data=None)
+    )
+
+
+def _build_mail(ctx: ToolContext, to: str, text: str, priority: str, ref: Ref | None) -> Push:
+    if not text.strip():
+        raise Invalid("there is nothing in the text")
+    return Push(
+        to=to,
+        type=EventType.MAIL,
+        source="mail",
+        sender=ctx.agent.name,
+        content=text,
+        data={"mailId": ctx.call},
+        priority=Priority.parse(priority),
+        key=f"mail:{ctx.agent.name}:{ctx.call}",
+        ref=ref,
+        hops=ctx.hops,
+    )
+
+
+def peek_inbox(
+    ctx: ToolContext,
+    count: Annotated[int, f"how many events at most; {_MAX_EVENTS} is the most there is"] = 1,
+    filter: Annotated[EventType | None, "only events of this type"] = None,
+) -> Json:
+    """
+    Take events that wait in your inbox into this cycle, most urgent first, and read them in full. They will not come
+    again: what you take here is yours to deal with now.
+    """
+    if count < 1:
+        raise Invalid(f"{count} is not a number of events", hint=f"use 1 to {_MAX_EVENTS}")
+    max_bytes = ctx.max_bytes - _RESULT_OVERHEAD
+    if max_bytes < MIN_BUDGET:
+        raise Conflict("this cycle has no room for more events", hint="end it: they come with the next one")
+    run, limit = ctx.run, min(count, _MAX_EVENTS, max_bytes // MIN_BUDGET)
+    batch = inbox.pull(ctx.tx, run.claim, owner=run.id, fence=run.claim_fence, limit=limit, type=filter)
+    ctx.taken_items.extend(batch.items)
+    bytes_per_event = max_bytes // max(1, len(batch.items)) - 1
+    return {
+        "events": [_build_event_document(item.event, bytes_per_event) for item in batch.items],
+        "remaining": items.count_pending(ctx.tx, ctx.agent.number, COUNT_LIMIT),
+    }
+
+
+def skip(ctx: ToolContext, reason: Annotated[str | None, "why there is nothing to do, for the audit"] = None) -> Json:
+    """
+    End this cycle without a word: nothing in it concerns you, and nothing was done. The events are put away, and you
+    will not remember this cycle. Use it instead of explaining that there is nothing to do.
+    """
+    del ctx
+    return {"success": True, "reason": reason}
+
+
+def _build_event_document(event: Event, max_bytes: int) -> Json:
+    """Return an event without its empty fields; if that is over `max_bytes`, return its rendered line, shortened."""
+    document = {name: value for name, value in wire.write_event(event).items() if value is not None}
+    length = max_bytes
+    while len(_encode(document)) > max_bytes and length:  # escaped characters take more bytes than the line has
+        document = {"eventId": event.id, "type": event.type.value, "line": render.render_event(event, length)}
+        length //= 2
+    return document
