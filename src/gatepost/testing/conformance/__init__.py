@@ -11,14 +11,10 @@ The contract of a store, as tests. Give the suite a way to open your store and r
 and `limits`. No test sleeps: it waits for a signal, or moves the clock.
 """
 
-from gatepost.testing.conformance.answers import AnswerSuite
-from gatepost.testing.conformance.batches import BatchSuite
-from gatepost.testing.conformance.closing import CloseSuite
 from gatepost.testing.conformance.fixtures import StoreFactory
-from gatepost.testing.conformance.groups import GroupSuite
-from gatepost.testing.conformance.reads import ReadSuite
-from gatepost.testing.conformance.schema import SchemaSuite
-from gatepost.testing.conformance.signals import SignalSuite
+from gatepost.testing.conformance.lifecycle import CloseSuite, SchemaSuite
+from gatepost.testing.conformance.reading import ReadSuite, SignalSuite
+from gatepost.testing.conformance.writing import AnswerSuite, BatchSuite, GroupSuite
 
 __all__ = ["StoreFactory", "StoreSuite"]
 
