@@ -179,9 +179,7 @@ class HookEntry:
     def _load_uncached(self, key: _CacheKey, environ: Mapping[str, str], report: Callable[[str], None]) -> HookConfig:
         hook_config = _load_hook_config(self._home, environ)
         if self._handlers is None:
-            from gatepost.hooks import plugins
-
-            hook_config = hook_config._replace(handlers=tuple(plugins.list_handlers(report)))
+            hook_config = hook_config._replace(handlers=tuple(chain.list_user_handlers(report)))
             with suppress(OSError):
                 self._write_cache(key, hook_config)
         return hook_config

@@ -18,8 +18,7 @@ from gatepost.core.gate import FailMode, GateSpec
 from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, NotFound, Unavailable
 from gatepost.hooks import gates as session_gates
-from gatepost.hooks.gates import SessionGate
-from gatepost.hooks.git_status import find_unsaved_work
+from gatepost.hooks.gates import SessionGate, find_unsaved_work
 from gatepost.hooks.session import Session
 from gatepost.testing import Kit
 from tests.hook_guest import HookGuest

@@ -33,7 +33,7 @@ from gatepost.gateway.health import Meters
 from gatepost.gateway.hook_socket import HookSocket
 from gatepost.gateway.spool_relay import SpoolRelay
 from gatepost.gateway.state import GatewayState
-from gatepost.hooks import plugins
+from gatepost.hooks import chain
 from gatepost.ports import Store
 from gatepost.runtime import gateway_files
 from gatepost.runtime.gateway_files import ADMIN_KEY, ensure_admin_key
@@ -174,7 +174,7 @@ async def _open_hook_socket(
 ) -> AsyncIterator[str | None]:
     """Answer hooks, on a store of their own, because they do not wait for it as long as others do."""
     with closing(app.build_store(configuration, signal_bus.on_commit, busy_timeout=hook_entry.BUSY_TIMEOUT)) as store:
-        hook_socket = HookSocket(configuration.home, store, store_name, plugins.list_handlers(log.warning), url=url)
+        hook_socket = HookSocket(configuration.home, store, store_name, chain.list_user_handlers(log.warning), url=url)
         with signal_bus.subscribe(hook_socket.on_signal):
             async with hook_socket.open() as path:
                 yield path

@@ -30,7 +30,7 @@ until the next prompt, and a prompt that contains it resets nothing that a perso
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 from importlib import import_module
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gatepost.core.session import ENDED, IDLE, WORKING
 from gatepost.core.times import DAY, SECOND, Instant
@@ -85,26 +85,18 @@ class LazyHandler(NamedTuple):
     name: str
     priority: int
     events: frozenset[str] | None
-    #: `module:attribute` of the handler
+    #: `module:attribute` of a `Handler`, or of its function
     import_path: str
 
-    @staticmethod
-    def from_handler(handler: Handler, import_path: str) -> "LazyHandler":
-        return LazyHandler(name=handler.name, priority=handler.priority, events=handler.events, import_path=import_path)
 
-
-_HANDLERS_PACKAGE: Final = "gatepost.hooks.handlers"
 BUILT_IN: Final = (
-    LazyHandler(name="loop detector", priority=14, events=STOP_EVENTS, import_path=f"{_HANDLERS_PACKAGE}.loop:handler"),
-    LazyHandler(
-        name="stop decision",
-        priority=15,
-        events=frozenset({"Stop"}),
-        import_path=f"{_HANDLERS_PACKAGE}.decision:handler",
-    ),
-    LazyHandler(name="gates", priority=20, events=None, import_path=f"{_HANDLERS_PACKAGE}.gates:handler"),
-    LazyHandler(name="inbox", priority=30, events=None, import_path=f"{_HANDLERS_PACKAGE}.inbox:handler"),
+    LazyHandler("loop detector", 14, STOP_EVENTS, "gatepost.hooks.stop_handlers:detect_loop"),
+    LazyHandler("stop decision", 15, frozenset({"Stop"}), "gatepost.hooks.stop_handlers:require_decision"),
+    LazyHandler("gates", 20, None, "gatepost.hooks.gate_handler:check_gates"),
+    LazyHandler("inbox", 30, None, "gatepost.hooks.inbox_handler:show_inbox"),
 )
+#: the group of entry points of the handlers of users
+_ENTRY_POINT_GROUP: Final = "gatepost.hooks"
 
 
 def handle_event(
@@ -263,8 +255,9 @@ def _run_handler(
     entry: Handler | LazyHandler, ctx: HookContext, event: HookEvent, result: Verdict
 ) -> Generator[Wait, None, Verdict]:
     try:
-        handler = load_handler(entry.import_path) if isinstance(entry, LazyHandler) else entry
-        while isinstance(verdict := handler.handle(ctx, event, result), Wait):
+        target = _import_attribute(entry.import_path) if isinstance(entry, LazyHandler) else entry
+        handle: HandleFunction = target.handle if isinstance(target, Handler) else target
+        while isinstance(verdict := handle(ctx, event, result), Wait):
             yield verdict
         if verdict is not None and not isinstance(verdict, Verdict):
             raise TypeError(f"it said {verdict!r:.80}, which is not a verdict")
@@ -274,13 +267,25 @@ def _run_handler(
     return verdict or Verdict()
 
 
-def load_handler(import_path: str) -> Handler:
-    """Import a handler by its `module:attribute`; raise TypeError if it is not a `Handler`."""
+def list_user_handlers(add_note: Callable[[str], None]) -> list[LazyHandler]:
+    """Return the installed handlers of users; leave out those that cannot be imported, with a note on each."""
+    from importlib.metadata import entry_points
+
+    handlers: list[LazyHandler] = []
+    for entry_point in sorted(entry_points(group=_ENTRY_POINT_GROUP), key=lambda item: item.name):
+        try:
+            handler = _import_attribute(entry_point.value)
+            if not isinstance(handler, Handler):
+                raise TypeError(f"{entry_point.value!r} is not a Handler")
+            handlers.append(LazyHandler(*handler[:3], entry_point.value))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it was, the others still work)
+            add_note(f"the hook handler {entry_point.name!r} ({entry_point.value}) is left out: {error}")
+    return handlers
+
+
+def _import_attribute(import_path: str) -> Any:
     module, _, attribute = import_path.partition(":")
-    handler = getattr(import_module(module), attribute)
-    if not isinstance(handler, Handler):
-        raise TypeError(f"{import_path!r} is not a Handler")
-    return handler
+    return getattr(import_module(module), attribute)
 
 
 def _merge_verdicts(first: Verdict, second: Verdict) -> Verdict:

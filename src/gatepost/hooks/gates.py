@@ -14,6 +14,7 @@ Users register more gates in HOME/gates.json; only a mark opens those. A strict 
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,13 +27,16 @@ from gatepost.hooks.events import Verdict
 
 if TYPE_CHECKING:
     from gatepost.core.gate import Gate
-
 GATES_FILE: Final = "gates.json"
 #: the events that a gate can block
 GATE_EVENTS: Final = ("Stop", "SubagentStop", "PreToolUse", "UserPromptSubmit", "PreCompact")
 
 _NAME_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _MAX_HINT_CHARS: Final = 1_000
+#: seconds; a repository whose check takes longer counts as clean
+_GIT_TIMEOUT: Final = 5
+#: with these, git changes nothing, not even its index, and asks nothing
+_GIT_ENVIRONMENT: Final = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
 class SessionGate(NamedTuple):
@@ -159,8 +163,6 @@ def check_gate(ctx: HookContext, gate: SessionGate, cwd: str) -> SessionGateStat
             case "decision":
                 return SessionGateStatus(gate, _check_decision(ctx))
             case "commit-push":
-                from gatepost.hooks.git_status import find_unsaved_work
-
                 return SessionGateStatus(gate, find_unsaved_work(cwd))
             case "work-update":
                 return SessionGateStatus(gate, _check_work_update(ctx))
@@ -184,7 +186,7 @@ def list_blocking_gates(ctx: HookContext, agent: str) -> "list[Gate]":
 def _check_decision(ctx: HookContext) -> str | None:
     if not ctx.options.stop_decision or ctx.agent is None:
         return None
-    from gatepost.hooks.handlers.decision import find_decision
+    from gatepost.hooks.stop_handlers import find_decision
 
     return None if find_decision(ctx, ctx.agent) else "no decision was asked for"
 
@@ -221,3 +223,43 @@ def _write_gates(home: Path, gates: Sequence[SessionGate]) -> None:
         paths.write_atomically(str(home / GATES_FILE), json.dumps([gate._asdict() for gate in gates], indent=2) + "\n")
     except OSError as error:
         raise Unavailable(f"{str(home / GATES_FILE)!r} cannot be written: {error.strerror}") from None
+
+
+def find_unsaved_work(folder: str) -> str | None:
+    """Return what is not committed or not pushed; None if nothing is, or without a repository or git."""
+    path = Path(folder or ".").absolute()
+    if not any((parent / ".git").exists() for parent in (path, *path.parents)):
+        return None
+    status = _run_git(path, "status", "--porcelain=v2", "--branch", "--untracked-files=normal")
+    if status is None:
+        return None
+    headers = dict(line[2:].partition(" ")[::2] for line in status if line.startswith("# "))
+    changed_count = sum(not line.startswith("# ") for line in status)
+    if changed_count:
+        return f"{changed_count} {'file is' if changed_count == 1 else 'files are'} not committed"
+    ahead_count = headers.get("branch.ab", "").partition(" ")[0].removeprefix("+")
+    if "branch.upstream" not in headers and headers.get("branch.oid") != "(initial)" and _run_git(path, "remote"):
+        # There is no upstream branch: a commit that no remote has is not pushed.
+        ahead_count = (_run_git(path, "rev-list", "--count", "HEAD", "--not", "--remotes") or ["0"])[0]
+    if ahead_count not in ("", "0"):
+        return f"{ahead_count} {'commit is' if ahead_count == '1' else 'commits are'} not pushed"
+    return None
+
+
+def _run_git(folder: Path, *arguments: str) -> list[str] | None:
+    """Return the lines that git prints; None if it fails."""
+    import subprocess  # not light, and most checks end before
+
+    try:
+        result = subprocess.run(  # noqa: S603 (fixed arguments, and a folder)
+            ["git", "-C", str(folder), "-c", "core.fsmonitor=false", *arguments],  # noqa: S607 (the user's own git)
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_GIT_TIMEOUT,
+            env={**os.environ, **_GIT_ENVIRONMENT},
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return result.stdout.splitlines() if result.returncode == 0 else None

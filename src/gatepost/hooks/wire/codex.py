@@ -6,8 +6,9 @@ output at all, and there is no Notification.
 
 from typing import Any, Final
 
+from gatepost.hooks import wire
 from gatepost.hooks.events import HookEvent, HookOutput, Verdict
-from gatepost.hooks.wire import claude, hook_json
+from gatepost.hooks.wire import claude
 
 _BLOCKABLE_EVENTS: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"})
 _EVENTS_WITH_OUTPUT: Final = (
@@ -28,9 +29,9 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
     name = event.name
     fields: dict[str, Any] = {}
     if verdict.block:
-        fields = hook_json.build_block(name, verdict.block, _BLOCKABLE_EVENTS)
+        fields = wire.build_block(name, verdict.block, _BLOCKABLE_EVENTS)
     elif verdict.context and name == "Stop" and verdict.continues and can_show(event):
         fields = {"decision": "block", "reason": verdict.context}
     elif verdict.context and name != "Stop" and can_show(event):
-        fields = hook_json.build_context(name, verdict.context)
-    return hook_json.build_host_output(fields, verdict, reads_json=name in _EVENTS_WITH_OUTPUT)
+        fields = wire.build_context(name, verdict.context)
+    return wire.build_host_output(fields, verdict, reads_json=name in _EVENTS_WITH_OUTPUT)

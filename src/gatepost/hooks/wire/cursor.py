@@ -9,8 +9,8 @@ A prompt can be refused, but has no field for context.
 
 from typing import Any, Final
 
+from gatepost.hooks import wire
 from gatepost.hooks.events import HookEvent, HookOutput, Verdict
-from gatepost.hooks.wire import hook_json
 
 #: the host's name of an event, and ours
 EVENTS: Final = {
@@ -30,21 +30,21 @@ _STOP_EVENTS: Final = frozenset({"Stop", "SubagentStop"})
 
 
 def parse(event_name: str, payload: object) -> HookEvent:
-    fields = hook_json.as_object(payload)
+    fields = wire.as_object(payload)
     roots = fields.get("workspace_roots")
     root = {"root": roots[0]} if isinstance(roots, list) and roots else {}
     return HookEvent(
         host="cursor",
-        name=hook_json.normalize_event_name(event_name, EVENTS),
-        session=hook_json.read_text(fields, "conversation_id", "session_id") or "",
-        cwd=hook_json.read_text(fields, "cwd") or hook_json.read_text(root, "root") or "",
+        name=wire.normalize_event_name(event_name, EVENTS),
+        session=wire.read_text(fields, "conversation_id", "session_id") or "",
+        cwd=wire.read_text(fields, "cwd") or wire.read_text(root, "root") or "",
         stop_hook_active=_get_loop_count(fields) > 0,
-        is_failed=hook_json.read_text(fields, "status") not in {None, "completed"},
-        prompt=hook_json.read_text(fields, "prompt"),
-        tool=hook_json.read_text(fields, "tool_name"),
-        tool_input=hook_json.as_object(fields.get("tool_input")),
-        reason=hook_json.read_text(fields, "reason"),
-        subagent=hook_json.read_text(fields, "subagent_id", "agent_id"),
+        is_failed=wire.read_text(fields, "status") not in {None, "completed"},
+        prompt=wire.read_text(fields, "prompt"),
+        tool=wire.read_text(fields, "tool_name"),
+        tool_input=wire.as_object(fields.get("tool_input")),
+        reason=wire.read_text(fields, "reason"),
+        subagent=wire.read_text(fields, "subagent_id", "agent_id"),
         raw=fields,
     )
 
@@ -69,10 +69,10 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
         fields = {"followup_message": context}
     elif context and name in _CONTEXT_EVENTS and can_show(event):
         fields = {"additional_context": context}
-    person_text = hook_json.build_person_text(verdict, has_answer=bool(fields))
+    person_text = wire.build_person_text(verdict, has_answer=bool(fields))
     if name == "PreCompact":
         fields["user_message"], person_text = person_text, ""
-    person_output, host_output = hook_json.build_stderr_output(person_text), hook_json.build_output(fields)
+    person_output, host_output = wire.build_stderr_output(person_text), wire.build_output(fields)
     return HookOutput(stdout=host_output.stdout, stderr=person_output.stderr)
 
 

@@ -18,8 +18,9 @@ In these cases an inbox would lose items, so nothing is taken from it:
 from dataclasses import replace
 from typing import Any, Final
 
+from gatepost.hooks import wire
 from gatepost.hooks.events import HookEvent, HookOutput, Verdict
-from gatepost.hooks.wire import claude, hook_json
+from gatepost.hooks.wire import claude
 
 #: the host's name of an event, and ours
 EVENTS: Final = {
@@ -42,7 +43,7 @@ _HOST_NAMES: Final = {our_name: host_name for host_name, our_name in EVENTS.item
 
 def parse(event_name: str, payload: object) -> HookEvent:
     event = claude.parse(event_name, payload, host="gemini", event_names=EVENTS)
-    replies = hook_json.read_text(event.raw, "prompt_response") or ""
+    replies = wire.read_text(event.raw, "prompt_response") or ""
     return replace(
         event,
         is_program_prompt=(event.prompt or "").startswith(_PROGRAM_PROMPT_PREFIX),
@@ -65,9 +66,9 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
     elif verdict.context and name == "Stop" and verdict.continues and has_field:
         fields = {"decision": "deny", "reason": verdict.context}
     elif verdict.context and name != "Stop" and has_field:
-        fields = hook_json.build_context(_HOST_NAMES[name], verdict.context)
+        fields = wire.build_context(_HOST_NAMES[name], verdict.context)
     if "reason" in fields:
-        person_output = hook_json.build_stderr_output(hook_json.build_person_text(verdict, has_answer=True))
-        return replace(hook_json.build_output(fields), stderr=person_output.stderr)
+        person_output = wire.build_stderr_output(wire.build_person_text(verdict, has_answer=True))
+        return replace(wire.build_output(fields), stderr=person_output.stderr)
     # Events of the model itself (BeforeModel and others) have none of these fields.
-    return hook_json.build_host_output(fields, verdict, reads_json=name in _HOST_NAMES)
+    return wire.build_host_output(fields, verdict, reads_json=name in _HOST_NAMES)

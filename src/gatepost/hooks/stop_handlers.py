@@ -1,4 +1,10 @@
 """
+The handlers of a stop.
+
+14, the loop detector. If three stops of an agent are blocked within two minutes, the agent makes no progress: it runs
+in a loop. Then no handler blocks this stop, its person sees a warning, and its owner gets an alert. The stops of each
+subagent are counted separately.
+
 15, the stop decision. If `stop_decision.enabled` is set, an agent asks a person before it stops:
 
     no decision since it was last told to continue    it is told to ask for one
@@ -14,7 +20,7 @@ from typing import Final
 from gatepost.core.session import encode_filename
 from gatepost.core.times import Instant
 from gatepost.errors import GatepostError
-from gatepost.hooks.chain import Handler, Wait
+from gatepost.hooks.chain import LOOP_WINDOW, Wait
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
 
@@ -23,6 +29,8 @@ if TYPE_CHECKING:
     from gatepost.core.decision import Answer, Decision
     from gatepost.ports import Reader
 
+#: blocked stops within the window after which nothing blocks any more
+MAX_BLOCKED_STOPS: Final = 3
 #: the option that lets an agent stop
 STOP_OPTION: Final = "stop"
 #: bytes of an answer that is shown beside the inbox
@@ -31,7 +39,29 @@ _MAX_ANSWER_BYTES: Final = 3_000
 _MAX_OWNER_CHARS: Final = 200
 
 
-def _handle(ctx: HookContext, _: HookEvent, result: Verdict) -> Verdict | Wait | None:
+def detect_loop(ctx: HookContext, event: HookEvent, _: Verdict) -> Verdict | None:
+    if event.name == "SubagentStop":
+        subagent = event.subagent or ""
+        stops = tuple(stopped_at for id, stopped_at in ctx.state.helper_stops if id == subagent)
+        subject, reason = "helper", f"the last {MAX_BLOCKED_STOPS} stops of its helper {subagent[:80]!r} were blocked"
+    else:
+        stops, subject, reason = ctx.state.stops, "agent", f"its last {MAX_BLOCKED_STOPS} stops were blocked"
+    if sum(stopped_at > ctx.started_at - LOOP_WINDOW for stopped_at in stops) < MAX_BLOCKED_STOPS:
+        return None
+    if ctx.agent is not None:
+        from gatepost.actions import sessions
+
+        try:
+            ctx.call(sessions.alert_owner, ctx.session.id, ctx.agent, reason)
+        except GatepostError as error:
+            ctx.add_note(f"its owner could not be told of the loop: {error.message}")
+    warning = (
+        f"Gatepost lets the {subject} stop: its last {MAX_BLOCKED_STOPS} stops were blocked, so its gates may be shut."
+    )
+    return Verdict(final=True, warnings=(warning,))
+
+
+def require_decision(ctx: HookContext, _: HookEvent, result: Verdict) -> Verdict | Wait | None:
     if not ctx.options.stop_decision or ctx.agent is None or result.block is not None:
         return None
     if ctx.session.is_marked("decision"):
@@ -95,7 +125,7 @@ def _write_instruction(ctx: HookContext, agent: str) -> str:
 
 
 def _continue_with_answer(ctx: HookContext, decision: "Decision", answer: "Answer") -> Verdict:
-    """Make the agent continue; the inbox handler shows it the answer (`ctx.decision_answer`)."""
+    """Make the agent continue; the inbox stop_decision shows it the answer (`ctx.decision_answer`)."""
     from gatepost.core import decision as rules
     from gatepost.core import render
     from gatepost.core.decision import DecisionStatus
@@ -122,6 +152,3 @@ def _mark_answer_delivered(ctx: HookContext, agent: str, key: str) -> None:
         ctx.call(reconcile.mark_delivered, agent, [key], owner=encode_filename(ctx.session.id)[:_MAX_OWNER_CHARS])
     except GatepostError as error:
         ctx.add_note(f"the answer stays in the inbox: {error.message}")
-
-
-handler = Handler(name="stop decision", priority=15, events=frozenset({"Stop"}), handle=_handle)

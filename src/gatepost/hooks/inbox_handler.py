@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Final
 
 from gatepost.hooks import wire
-from gatepost.hooks.chain import Handler
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
 
@@ -17,7 +16,7 @@ from gatepost.hooks.events import HookEvent, Verdict
 MAX_CONTINUATIONS: Final = 5
 
 
-def _handle(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
+def show_inbox(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
     is_stop = event.name == "Stop"
     if result.block is not None or not wire.can_show(event) or (is_stop and ctx.can_stop):
         return None
@@ -75,6 +74,3 @@ def _drain_inbox(ctx: HookContext, event: HookEvent, *, used_bytes: int) -> tupl
 
     verdict = Verdict(context=batch.text, printed=on_printed, unprinted=batch.release)
     return verdict, {inbox_event.key for inbox_event in batch.events}
-
-
-handler = Handler(name="inbox", priority=30, events=None, handle=_handle)

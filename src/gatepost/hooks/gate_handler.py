@@ -12,7 +12,6 @@ from typing import Final
 
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.hooks import gates
-from gatepost.hooks.chain import Handler
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict, do_nothing
 from gatepost.hooks.gates import SessionGate, SessionGateStatus
@@ -22,11 +21,11 @@ from gatepost.hooks.session import FailClosedGate
 _START_EVENTS: Final = ("SessionStart", "UserPromptSubmit")
 
 
-def _handle(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
+def check_gates(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
     try:
         if event.name in _START_EVENTS:
             _check_agent_gates(ctx)
-        return None if event.name not in gates.GATE_EVENTS or result.continues else _check_gates(ctx, event, result)
+        return None if event.name not in gates.GATE_EVENTS or result.continues else _judge_event(ctx, event, result)
     except Exception as error:  # noqa: BLE001 (whatever it was, the recorded gates block)
         ctx.add_note(f"the gates cannot be looked at: {str(error) or type(error).__name__}")
         closed_gates = () if result.continues else ctx.state.closed
@@ -37,7 +36,7 @@ def _handle(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | No
         )
 
 
-def _check_gates(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
+def _judge_event(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
     shut_gates = [status for status in _check_session_gates(ctx, event, result) if status.shut_reason is not None]
     strict = [status for status in shut_gates if not status.gate.soft]
     soft = [status for status in shut_gates if status.gate.soft]
@@ -160,6 +159,3 @@ def _record_warnings(ctx: HookContext, soft: Iterable[SessionGateStatus]) -> Non
     for status in soft if ctx.can_warn else ():
         with suppress(OSError):
             ctx.session.record_warning(status.gate.name)
-
-
-handler = Handler(name="gates", priority=20, events=None, handle=_handle)
