@@ -1,21 +1,16 @@
 """Agents: guests, which read their inboxes themselves, and residents, which think here."""
 
-from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import UNSET, Meta
-from msgspec.structs import asdict
 
 from gatepost.api.access import Administrator, Anybody, Owner
 from gatepost.api.agent_config import ConfiguringRequest, ConfigView
 from gatepost.api.entities import Aliases, Change, EntityView
-from gatepost.api.fields import After, Count, Limit, NewName, Time
+from gatepost.api.fields import After, Count, Limit, NewName, RecordView, Source, Time
 from gatepost.api.operation import Page, Repetition, Request, View, read, write
 from gatepost.api.turns import TurnView
-from gatepost.core.agent import Resident
-from gatepost.core.entity import Entity
-from gatepost.core.mind import MindSummaries, Turn
-from gatepost.core.times import format_rfc3339
+from gatepost.core.mind import MindSummaries
 from gatepost.errors import Conflict, NotFound
 
 
@@ -32,36 +27,6 @@ class AgentView(EntityView):
     paused: bool
     config: ConfigView | None
 
-    @classmethod
-    def of(cls, entity: Entity, resident: Resident | None = None, *, include_config: bool = True) -> Self:
-        """Return an agent. Only itself and the administrator see its configuration (`include_config`)."""
-        fields = asdict(EntityView.of(entity))
-        if resident is None:
-            return cls(
-                **fields,
-                version=0,
-                paused_at=None,
-                cycles=0,
-                mind_tokens=0,
-                failures=0,
-                rest_until=None,
-                resident=False,
-                paused=False,
-                config=None,
-            )
-        return cls(
-            **fields,
-            version=resident.version,
-            paused_at=None if resident.paused_at is None else format_rfc3339(resident.paused_at),
-            cycles=resident.cycles,
-            mind_tokens=resident.tokens,
-            failures=resident.failures,
-            rest_until=None if resident.rest_until is None else format_rfc3339(resident.rest_until),
-            resident=True,
-            paused=resident.paused_at is not None,
-            config=ConfigView.of(resident.config) if include_config else None,
-        )
-
 
 class AgentPage(Page[AgentView]):
     pass
@@ -72,22 +37,14 @@ class WokenView(View):
     woken: bool
 
 
-class MindView(View):
+class MindView(RecordView[MindSummaries]):
     agent: str
     tokens: Count
     summaries: list[str]
-    dropped: Annotated[int, Meta(ge=0, description="summaries that were let go; the runs are still there")]
+    dropped: Annotated[
+        int, Meta(ge=0, description="summaries that were let go; the runs are still there"), Source("dropped_count")
+    ]
     turns: list[TurnView]
-
-    @classmethod
-    def of(cls, agent: str, past_cycles: MindSummaries, turns: Sequence[Turn], tokens: int) -> Self:
-        return cls(
-            agent=agent,
-            tokens=tokens,
-            summaries=list(past_cycles.summaries),
-            dropped=past_cycles.dropped_count,
-            turns=[TurnView.of(turn) for turn in turns],
-        )
 
 
 @write(

@@ -1,31 +1,26 @@
 """Decisions: questions to people or agents. Only the asker, the respondents and the administrator see a decision."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Anybody
-from gatepost.api.fields import Actor, After, Limit, Priority, RefSpec, RefView, Time, describe
+from gatepost.api.fields import Actor, After, Limit, Priority, RecordView, RefSpec, RefView, Source, Time, describe
 from gatepost.api.gates import Deadline, Within
-from gatepost.api.operation import Page, Request, RequestPart, View, read, write
+from gatepost.api.operation import Page, Request, RequestPart, read, write
 from gatepost.core.decision import Answer, Decision, DecisionOutcome, DecisionStatus, Option
-from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 Round = Annotated[int, Meta(ge=1)]
 
 
-class OptionView(View):
+class OptionView(RecordView[Option]):
     id: str
     label: str
     description: str
 
-    @classmethod
-    def of(cls, option: Option) -> Self:
-        return cls(id=option.id, label=option.label, description=option.description)
 
-
-class DecisionAnswerView(View):
+class DecisionAnswerView(RecordView[Answer]):
     """The end of a round of a decision."""
 
     outcome: DecisionOutcome
@@ -35,23 +30,12 @@ class DecisionAnswerView(View):
     at: Time
     iteration: Round
 
-    @classmethod
-    def of(cls, answer: Answer) -> Self:
-        return cls(
-            outcome=answer.outcome,
-            option=answer.option,
-            text=answer.text,
-            by=answer.by,
-            at=format_rfc3339(answer.at),
-            iteration=answer.iteration,
-        )
 
-
-class DecisionView(View):
+class DecisionView(RecordView[Decision]):
     id: str
     gate: str
     asker: str
-    asked: tuple[str, ...]
+    asked: Annotated[tuple[str, ...], Source("respondents")]
     question: str
     options: tuple[OptionView, ...]
     free_text: bool
@@ -69,33 +53,6 @@ class DecisionView(View):
     status: DecisionStatus
     overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
     answer: Annotated[DecisionAnswerView | None, describe("the answer that counts")]
-
-    @classmethod
-    def of(cls, decision: Decision, now: Instant) -> Self:
-        last_answer = None if decision.is_open else decision.last_answer
-        return cls(
-            id=decision.id,
-            gate=decision.gate,
-            asker=decision.asker,
-            asked=decision.respondents,
-            question=decision.question,
-            options=tuple(map(OptionView.of, decision.options)),
-            free_text=decision.free_text,
-            urgency=decision.urgency,
-            default=decision.default,
-            deadline=None if decision.deadline is None else format_rfc3339(decision.deadline),
-            context=decision.context,
-            context_hash=decision.context_hash,
-            ref=None if decision.ref is None else RefView.of(decision.ref),
-            session=decision.session,
-            iteration=decision.iteration,
-            guidance=decision.guidance,
-            created_at=format_rfc3339(decision.created_at),
-            answers=tuple(map(DecisionAnswerView.of, decision.answers)),
-            status=decision.status,
-            overdue=decision.is_overdue(now),
-            answer=None if last_answer is None else DecisionAnswerView.of(last_answer),
-        )
 
 
 class DecisionPage(Page[DecisionView]):

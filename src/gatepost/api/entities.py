@@ -1,14 +1,13 @@
 """Entities: agents, humans and services. What agents have besides is in `agents.py`."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
 from gatepost.api.access import Administrator, Anybody
-from gatepost.api.fields import After, Limit, NewName, Time, describe
-from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.api.fields import After, Limit, NewName, RecordView, Source, Time, describe
+from gatepost.api.operation import Page, Request, read, write
 from gatepost.core.entity import MAX_ALIASES, Entity, EntityKind
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound
 
 #: null removes a value
@@ -16,30 +15,16 @@ Change = str | UnsetType | None
 Aliases = Annotated[tuple[str, ...], describe(maxItems=MAX_ALIASES)]
 
 
-class EntityView(View):
+class EntityView(RecordView[Entity]):
     name: str
     kind: EntityKind
-    display_name: str
+    display_name: Annotated[str, Source("display")]
     team: str | None
     role: str | None
     owner: str | None
     aliases: list[str]
     created_at: Time
     retired_at: Time | None
-
-    @classmethod
-    def of(cls, entity: Entity) -> Self:
-        return cls(
-            name=entity.name,
-            kind=entity.kind,
-            display_name=entity.display,
-            team=entity.team,
-            role=entity.role,
-            owner=entity.owner,
-            aliases=list(entity.aliases),
-            created_at=format_rfc3339(entity.created_at),
-            retired_at=None if entity.retired_at is None else format_rfc3339(entity.retired_at),
-        )
 
 
 class EntityPage(Page[EntityView]):

@@ -6,54 +6,65 @@ from typing import Annotated, Any, Self
 from msgspec import UNSET, Meta, UnsetType
 
 from gatepost.api.access import ActAs, Anybody
-from gatepost.api.fields import Count, Json, Priority, RefView, Time
+from gatepost.api.fields import Count, Json, Priority, RecordView, RefView, Source, Time
 from gatepost.api.operation import Page, Request, View, read, write
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Item, ItemState, Receipt, Trust
+from gatepost.core.event import EventType, Item, ItemState, Receipt, Route, Trust
 from gatepost.core.event_data import split_data
-from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Conflict, NotFound
 
 Recipient = Annotated[str | None, Meta(description="one recipient; all of them, if it is not given")]
 
 
-class RouteView(View):
+class RouteView(RecordView[Route]):
     channel: str
-    session_id: str
+    session_id: Annotated[str, Source("session")]
 
 
-class ReceiptView(View):
+class ReceiptView(RecordView[Receipt]):
     kind: str
     owner: str
     at: Time
 
-    @classmethod
-    def of(cls, receipt: Receipt) -> Self:
-        return cls(kind=receipt.kind, owner=receipt.owner, at=format_rfc3339(receipt.at))
 
+class EventView(RecordView[Item], kw_only=True):
+    """The event of an item."""
 
-class EventView(View, kw_only=True):
-    event_id: str
-    type: EventType
-    source: str
-    subject: str | None
-    content: str
-    priority: Priority
-    dedup_key: str | None
-    created_at: Time
-    occurred_at: Time
-    expires_at: Time | None
-    ref: RefView | None
-    route: RouteView | None
-    hops: Count
-    trust: Trust
-    wakes: bool
+    event_id: Annotated[str, Source("event.id")]
+    type: Annotated[EventType, Source("event.type")]
+    source: Annotated[str, Source("event.source")]
+    subject: Annotated[str | None, Source("event.subject")]
+    content: Annotated[str, Source("event.content")]
+    priority: Annotated[Priority, Source("event.priority")]
+    dedup_key: Annotated[str | None, Source("event.key")]
+    created_at: Annotated[Time, Source("event.created_at")]
+    occurred_at: Annotated[Time, Source("event.occurred_at")]
+    expires_at: Annotated[Time | None, Source("event.expires_at")]
+    ref: Annotated[RefView | None, Source("event.ref")]
+    route: Annotated[RouteView | None, Source("event.route")]
+    hops: Annotated[Count, Source("event.hops")]
+    trust: Annotated[Trust, Source("event.trust")]
+    wakes: Annotated[bool, Source("event.wakes")]
     sender: str | None
     sender_name: str | None
     sender_type: EntityKind | None
-    timestamp: Time
+    timestamp: Annotated[Time, Source("event.occurred_at")]
     data: Json
     extra: dict[str, Any] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, record: Item, /, **values: Any) -> Self:
+        sender = record.event.sender
+        data, extra = split_data(record.event)
+        return super().of(
+            record,
+            sender=None if sender is None else sender.name,
+            sender_name=None if sender is None else sender.display,
+            sender_type=None if sender is None else sender.kind,
+            data=data,
+            extra=extra or UNSET,
+            **values,
+        )
 
 
 class ItemView(EventView):
@@ -65,18 +76,6 @@ class ItemView(EventView):
     seen_at: Time | None
     ended_at: Time | None
     receipt: ReceiptView | None
-
-    @classmethod
-    def of(cls, item: Item) -> Self:
-        return cls(
-            **_list_fields(item.event),
-            recipient=item.recipient,
-            state=item.state,
-            attempts=item.attempts,
-            seen_at=_format_time(item.seen_at),
-            ended_at=_format_time(item.ended_at),
-            receipt=None if item.receipt is None else ReceiptView.of(item.receipt),
-        )
 
 
 class ItemPage(Page[ItemView]):
@@ -91,26 +90,14 @@ class ItemsView(View):
         return cls(items=[ItemView.of(item) for item in items])
 
 
-class RecipientView(View):
-    name: str
-    event_id: str
+class RecipientView(RecordView[Item]):
+    name: Annotated[str, Source("recipient")]
+    event_id: Annotated[str, Source("event.id")]
     state: ItemState
     attempts: Count
     seen_at: Time | None
     ended_at: Time | None
     receipt: ReceiptView | None
-
-    @classmethod
-    def of(cls, item: Item) -> Self:
-        return cls(
-            name=item.recipient,
-            event_id=item.event.id,
-            state=item.state,
-            attempts=item.attempts,
-            seen_at=_format_time(item.seen_at),
-            ended_at=_format_time(item.ended_at),
-            receipt=None if item.receipt is None else ReceiptView.of(item.receipt),
-        )
 
 
 class EventDetailView(EventView):
@@ -118,50 +105,6 @@ class EventDetailView(EventView):
 
     state: Annotated[str, Meta(description="of all recipients; `mixed` if they differ")]
     recipients: list[RecipientView]
-
-    @classmethod
-    def of(cls, items: Sequence[Item]) -> Self:
-        states = {item.state for item in items}
-        return cls(
-            **_list_fields(items[0].event),
-            state=items[0].state.value if len(states) == 1 else "mixed",
-            recipients=[RecipientView.of(item) for item in items],
-        )
-
-
-def _list_fields(event: Event) -> dict[str, Any]:
-    data, extra = split_data(event)
-    sender = event.sender
-    occurred_at = format_rfc3339(event.occurred_at)
-    return {
-        "event_id": event.id,
-        "type": event.type,
-        "source": event.source,
-        "subject": event.subject,
-        "content": event.content,
-        "priority": event.priority.value,
-        "dedup_key": event.key,
-        "created_at": format_rfc3339(event.created_at),
-        "occurred_at": occurred_at,
-        "expires_at": _format_time(event.expires_at),
-        "ref": None if event.ref is None else RefView.of(event.ref),
-        "route": None
-        if event.route is None
-        else RouteView(channel=event.route.channel, session_id=event.route.session),
-        "hops": event.hops,
-        "trust": event.trust,
-        "wakes": event.wakes,
-        "sender": None if sender is None else sender.name,
-        "sender_name": None if sender is None else sender.display,
-        "sender_type": None if sender is None else sender.kind,
-        "timestamp": occurred_at,
-        "data": data,
-        "extra": extra or UNSET,
-    }
-
-
-def _format_time(instant: Instant | None) -> str | None:
-    return None if instant is None else format_rfc3339(instant)
 
 
 @read("GET /api/events/{id}", access=Anybody(), errors=(NotFound,))

@@ -1,15 +1,14 @@
 """Gates: what keeps an agent from stopping. A gate does not exist for those whom it does not concern."""
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Anybody
-from gatepost.api.fields import Actor, After, Limit, Name, Time, describe
-from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.api.fields import Actor, After, Limit, Name, RecordView, Time, describe
+from gatepost.api.operation import Page, Request, read, write
 from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
-from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 Deadline = Annotated[str | None, Meta(description="a time", examples=["2026-02-20T10:00:00Z"])]
@@ -24,20 +23,14 @@ class GateStatus(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class ResolutionView(View):
+class ResolutionView(RecordView[Resolution]):
     ending: Ending
     reason: str
     by: Annotated[str | None, describe("null if it ended by itself")]
     at: Time
 
-    @classmethod
-    def of(cls, resolution: Resolution) -> Self:
-        return cls(
-            ending=resolution.ending, reason=resolution.reason, by=resolution.by, at=format_rfc3339(resolution.at)
-        )
 
-
-class GateView(View):
+class GateView(RecordView[Gate]):
     id: str
     name: str
     kind: GateKind
@@ -56,30 +49,6 @@ class GateView(View):
     status: GateStatus
     holds: Annotated[bool, describe("whether its owner may not stop now")]
     overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
-
-    @classmethod
-    def of(cls, gate: Gate, now: Instant, *, include_private: bool) -> Self:
-        """Only the administrator sees all of a gate (`include_private`), because a command line may hold a secret."""
-        return cls(
-            id=gate.id,
-            name=gate.name,
-            kind=gate.kind,
-            owner=gate.owner,
-            made_by=gate.made_by,
-            awaits=gate.awaits if include_private or gate.kind is not GateKind.COMMAND else None,
-            instruction=gate.instruction,
-            waiters=gate.waiters,
-            deadline=None if gate.deadline is None else format_rfc3339(gate.deadline),
-            at_deadline=gate.at_deadline,
-            fail=gate.fail,
-            trouble=gate.trouble,
-            escalated_at=None if gate.escalated_at is None else format_rfc3339(gate.escalated_at),
-            created_at=format_rfc3339(gate.created_at),
-            resolution=None if gate.resolution is None else ResolutionView.of(gate.resolution),
-            status=GateStatus.PENDING if gate.resolution is None else GateStatus(gate.resolution.ending),
-            holds=gate.holds(now),
-            overdue=gate.is_overdue(now),
-        )
 
 
 class GatePage(Page[GateView]):

@@ -1,33 +1,19 @@
 """Goals of agents."""
 
-from typing import Self
-
 from gatepost.api.access import Owner
-from gatepost.api.fields import Time
-from gatepost.api.operation import Page, Request, View, read
+from gatepost.api.fields import RecordView, Time
+from gatepost.api.operation import Page, Request, read
 from gatepost.core.memory import Goal, GoalStatus
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import NotFound
 
 
-class GoalView(View):
+class GoalView(RecordView[Goal]):
     id: str
     description: str
     status: GoalStatus
     created_at: Time
     updated_at: Time
     priority: int
-
-    @classmethod
-    def of(cls, goal: Goal) -> Self:
-        return cls(
-            id=goal.id,
-            description=goal.description,
-            status=goal.status,
-            created_at=format_rfc3339(goal.created_at),
-            updated_at=format_rfc3339(goal.updated_at),
-            priority=goal.priority,
-        )
 
 
 class GoalPage(Page[GoalView]):

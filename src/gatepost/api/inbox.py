@@ -1,16 +1,15 @@
 """Inboxes: read the items, and claim them in batches."""
 
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from gatepost.api.access import Administrator, Owner
 from gatepost.api.events import ItemPage, ItemView
-from gatepost.api.fields import CLAIM_ID, EVENT_ID, After, Count, Limit, Seq, Time, describe
+from gatepost.api.fields import CLAIM_ID, EVENT_ID, After, Count, Limit, RecordView, Seq, Source, Time, describe
 from gatepost.api.operation import Repetition, Request, View, read, write
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.event import MAX_REF_LENGTH, Account, EventType, ItemState
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 Text = Annotated[str, Meta(max_length=300)] | None
@@ -25,8 +24,8 @@ OwnerName = Annotated[str, Meta(min_length=1, max_length=200)]
 _CLAIM_EXAMPLE: Final = {"claimId": CLAIM_ID, "owner": "session-1", "fence": 1}
 
 
-class ClaimView(View):
-    claim_id: str
+class ClaimView(RecordView[Claim]):
+    claim_id: Annotated[str, Source("id")]
     recipient: str
     kind: str
     owner: str
@@ -34,38 +33,17 @@ class ClaimView(View):
     taken_at: Time
     deadline: Time | None
 
-    @classmethod
-    def of(cls, claim: Claim) -> Self:
-        return cls(
-            claim_id=claim.id,
-            recipient=claim.recipient,
-            kind=claim.kind,
-            owner=claim.owner,
-            fence=claim.fence,
-            taken_at=format_rfc3339(claim.taken_at),
-            deadline=None if claim.deadline is None else format_rfc3339(claim.deadline),
-        )
 
-
-class BatchView(View):
+class BatchView(RecordView[Batch]):
     """A batch as data and, in `text`, as an agent reads it. Without a claim nothing was pending."""
 
     claim: ClaimView | None
     items: list[ItemView]
-    held: Annotated[int, Meta(ge=0, description="how many more items are pending")]
-    text: str
-
-    @classmethod
-    def of(cls, batch: Batch) -> Self:
-        return cls(
-            claim=None if batch.claim is None else ClaimView.of(batch.claim),
-            items=[ItemView.of(item) for item in batch.items],
-            held=batch.deferred_count,
-            text=str(batch) if batch.items else "",
-        )
+    held: Annotated[int, Meta(ge=0, description="how many more items are pending"), Source("deferred_count")]
+    text: Annotated[str, Source(lambda batch: str(batch) if batch.items else "")]
 
 
-class AccountView(View):
+class AccountView(RecordView[Account]):
     """How many items an inbox accepted, which is the sum over all states."""
 
     name: str
@@ -76,21 +54,7 @@ class AccountView(View):
     expired: Count
     dead: Count
     discarded: Count
-    balanced: bool
-
-    @classmethod
-    def of(cls, account: Account) -> Self:
-        return cls(
-            name=account.name,
-            accepted=account.accepted,
-            pending=account.pending,
-            claimed=account.claimed,
-            delivered=account.delivered,
-            expired=account.expired,
-            dead=account.dead,
-            discarded=account.discarded,
-            balanced=account.is_balanced,
-        )
+    balanced: Annotated[bool, Source("is_balanced")]
 
 
 class AckedView(View):

@@ -1,18 +1,17 @@
 """Keys: the secrets that authenticate callers. For the administrator only."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from gatepost.api.access import Administrator
-from gatepost.api.fields import After, Limit, Time
-from gatepost.api.operation import Page, Repetition, Request, View, read, write
+from gatepost.api.fields import After, Limit, RecordView, Time
+from gatepost.api.operation import Page, Repetition, Request, read, write
 from gatepost.core.key import Key, KeyKind
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound
 
 
-class KeyView(View):
+class KeyView(RecordView[Key]):
     """A key by its prefix."""
 
     id: str
@@ -23,19 +22,6 @@ class KeyView(View):
     name: str
     created_at: Time
     revoked_at: Time | None
-
-    @classmethod
-    def of(cls, key: Key) -> Self:
-        return cls(
-            id=key.id,
-            prefix=key.prefix,
-            kind=key.kind,
-            entity=key.entity,
-            trigger=key.trigger,
-            name=key.name,
-            created_at=format_rfc3339(key.created_at),
-            revoked_at=None if key.revoked_at is None else format_rfc3339(key.revoked_at),
-        )
 
 
 class KeyPage(Page[KeyView]):

@@ -1,25 +1,20 @@
 """Memories of agents."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import Meta
 
 from gatepost.api.access import Owner
-from gatepost.api.fields import Limit, Time
-from gatepost.api.operation import Page, Request, View, read
+from gatepost.api.fields import Limit, RecordView, Time
+from gatepost.api.operation import Page, Request, read
 from gatepost.core.memory import Memory
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import NotFound
 
 
-class MemoryView(View):
+class MemoryView(RecordView[Memory]):
     key: str
     value: str
     updated_at: Time
-
-    @classmethod
-    def of(cls, memory: Memory) -> Self:
-        return cls(key=memory.key, value=memory.value, updated_at=format_rfc3339(memory.updated_at))
 
 
 class MemoryPage(Page[MemoryView]):

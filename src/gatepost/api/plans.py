@@ -1,57 +1,36 @@
 """Plans: instructions that come to their owner's inbox later."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Anybody
-from gatepost.api.fields import After, Count, Limit, Time
-from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.api.fields import After, Count, Limit, RecordView, Source, Time
+from gatepost.api.operation import Page, Request, read, write
 from gatepost.core.plan import CatchUp, Plan, PlanStatus
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 
-class PlanView(View):
+class PlanView(RecordView[Plan]):
     id: str
     owner: str
     name: str
     instruction: str
     cron: str | None
-    time_zone: str | None
+    time_zone: Annotated[str | None, Source("zone")]
     catch_up: CatchUp
     scheduled_at: Annotated[Time | None, Meta(description="the slot of a plan that fires once")]
-    on_gate: str | None
+    on_gate: Annotated[str | None, Source("gate")]
     hops: Count
-    next_run_at: Time | None
-    last_run_at: Annotated[Time | None, Meta(description="the last slot that fired, not the time at which it fired")]
+    next_run_at: Annotated[Time | None, Source("next_at")]
+    last_run_at: Annotated[
+        Time | None, Meta(description="the last slot that fired, not the time of firing"), Source("last_at")
+    ]
     status: PlanStatus
     fired: Count
     created_at: Time
     ended_at: Time | None
-    is_recurring: bool
-
-    @classmethod
-    def of(cls, plan: Plan) -> Self:
-        return cls(
-            id=plan.id,
-            owner=plan.owner,
-            name=plan.name,
-            instruction=plan.instruction,
-            cron=plan.cron,
-            time_zone=plan.zone,
-            catch_up=plan.catch_up,
-            scheduled_at=None if plan.scheduled_at is None else format_rfc3339(plan.scheduled_at),
-            on_gate=plan.gate,
-            hops=plan.hops,
-            next_run_at=None if plan.next_at is None else format_rfc3339(plan.next_at),
-            last_run_at=None if plan.last_at is None else format_rfc3339(plan.last_at),
-            status=plan.status,
-            fired=plan.fired,
-            created_at=format_rfc3339(plan.created_at),
-            ended_at=None if plan.ended_at is None else format_rfc3339(plan.ended_at),
-            is_recurring=plan.cron is not None,
-        )
+    is_recurring: Annotated[bool, Source(lambda plan: plan.cron is not None)]
 
 
 class PlanPage(Page[PlanView]):

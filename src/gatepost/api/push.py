@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Self
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from gatepost.api.access import ActAs, Anybody, Triggers
-from gatepost.api.fields import Json, RefSpec, describe
+from gatepost.api.fields import Json, RecordView, RefSpec, Source, describe
 from gatepost.api.operation import Repetition, Request, RequestPart, View, write
 from gatepost.api.problems import build_problem
 from gatepost.core import address, dedup
@@ -19,14 +19,10 @@ _MAX_BATCH_BODY: Final = 32 * 1024 * 1024
 RawPush = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/PushEvent"})]
 
 
-class DeliveryView(View):
+class DeliveryView(RecordView[Delivery]):
     name: str
-    event_id: str
+    event_id: Annotated[str, Source("event")]
     duplicate: bool
-
-    @classmethod
-    def of(cls, delivery: Delivery) -> Self:
-        return cls(name=delivery.name, event_id=delivery.event, duplicate=delivery.duplicate)
 
 
 class PushResultView(View):

@@ -1,27 +1,30 @@
 """Runs: what residents did, step by step, and the calls that they wait for."""
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from msgspec import Meta
 from msgspec.structs import asdict
 
 from gatepost.api.access import ActAs, Administrator, Anybody, Owner
-from gatepost.api.fields import After, Count, Json, Limit, Time, describe
+from gatepost.api.fields import After, Count, Json, Limit, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, View, read, write
 from gatepost.api.turns import PromptView, ReplyView, ResultView, TurnKind, TurnView
 from gatepost.core.agent_config import MAX_MODEL_LENGTH
 from gatepost.core.mind import Turn
 from gatepost.core.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound
 
 
-class RunView(View):
+def _measure_duration(run: Run) -> int | None:
+    return None if run.ended_at is None else (run.ended_at - run.started_at) // 1_000
+
+
+class RunView(RecordView[Run]):
     id: str
     agent: str
     status: RunStatus
-    cycle_number: Count
+    cycle_number: Annotated[Count, Source("cycle")]
     cause: str
     events: Count
     steps: Count
@@ -36,38 +39,14 @@ class RunView(View):
     limit: RunLimit | None
     started_at: Time
     ended_at: Time | None
-    duration_ms: int | None
-
-    @classmethod
-    def of(cls, run: Run) -> Self:
-        return cls(
-            id=run.id,
-            agent=run.agent,
-            status=run.status,
-            cycle_number=run.cycle,
-            cause=run.cause,
-            events=run.events,
-            steps=run.steps,
-            effects=run.effects,
-            prompt_tokens=run.prompt_tokens,
-            completion_tokens=run.completion_tokens,
-            hops=run.hops,
-            version=run.version,
-            model=run.model,
-            summary=run.summary,
-            error=run.error,
-            limit=run.limit,
-            started_at=format_rfc3339(run.started_at),
-            ended_at=None if run.ended_at is None else format_rfc3339(run.ended_at),
-            duration_ms=None if run.ended_at is None else (run.ended_at - run.started_at) // 1_000,
-        )
+    duration_ms: Annotated[int | None, Source(_measure_duration)]
 
 
 class RunPage(Page[RunView]):
     pass
 
 
-class OpenCallView(View):
+class OpenCallView(RecordView[OpenCall]):
     """A call of a tool that somebody outside answers."""
 
     id: str
@@ -81,21 +60,6 @@ class OpenCallView(View):
     expires_at: Time
     ended_at: Time | None
 
-    @classmethod
-    def of(cls, call: OpenCall) -> Self:
-        return cls(
-            id=call.id,
-            run=call.run,
-            agent=call.agent,
-            tool=call.tool,
-            arguments=call.arguments,
-            status=call.status,
-            result=call.result,
-            created_at=format_rfc3339(call.created_at),
-            expires_at=format_rfc3339(call.expires_at),
-            ended_at=None if call.ended_at is None else format_rfc3339(call.ended_at),
-        )
-
 
 class RunWithCallsView(RunView):
     """A run, and the calls that somebody outside answers."""
@@ -103,7 +67,7 @@ class RunWithCallsView(RunView):
     calls: list[OpenCallView]
 
 
-class StepView(View):
+class StepView(RecordView[Step]):
     """What was shown, said or returned: that of the three which `kind` names."""
 
     number: Annotated[int, Meta(ge=1)]
@@ -114,8 +78,8 @@ class StepView(View):
     result: ResultView | None
 
     @classmethod
-    def of(cls, step: Step) -> Self:
-        return cls(number=step.number, at=format_rfc3339(step.at), **asdict(TurnView.of(step.turn)))
+    def of(cls, record: Step, /, **values: Any) -> Self:
+        return super().of(record, **asdict(TurnView.of(record.turn)), **values)
 
 
 class StepPage(Page[StepView]):

@@ -1,35 +1,23 @@
 """Sessions of guests. The hooks of their programs make them known."""
 
-from typing import Literal, Self, cast
+from typing import Annotated, Literal
 
 from gatepost.api.access import Anybody
-from gatepost.api.fields import Time
-from gatepost.api.operation import Request, View, read
+from gatepost.api.fields import RecordView, Source, Time
+from gatepost.api.operation import Request, read
 from gatepost.core.session import GuestSession
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import NotFound
 
 SessionState = Literal["working", "idle", "ended"]
 
 
-class SessionView(View):
-    id: str
+class SessionView(RecordView[GuestSession]):
+    id: Annotated[str, Source("session")]
     agent: str
     host: str
     state: SessionState
     started_at: Time
     seen_at: Time
-
-    @classmethod
-    def of(cls, session: GuestSession) -> Self:
-        return cls(
-            id=session.session,
-            agent=session.agent,
-            host=session.host,
-            state=cast("SessionState", session.state),
-            started_at=format_rfc3339(session.started_at),
-            seen_at=format_rfc3339(session.seen_at),
-        )
 
 
 @read("GET /api/sessions/{id}", access=Anybody(), errors=(NotFound,))

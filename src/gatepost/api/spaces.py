@@ -1,59 +1,38 @@
 """Spaces: where people and agents talk."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Administrator, Anybody, Owner
-from gatepost.api.fields import Actor, After, Count, Json, Limit, Name, Seq, Time, describe
-from gatepost.api.operation import Page, Repetition, Request, Stream, View, read, stream, write
+from gatepost.api.fields import Actor, After, Count, Json, Limit, Name, RecordView, Seq, Source, Time, describe
+from gatepost.api.operation import Page, Repetition, Request, Stream, read, stream, write
 from gatepost.core.entity import EntityKind
 from gatepost.core.space import Member, Message, Space
-from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 Title = Annotated[str, describe(minLength=1, maxLength=200)]
 Reader = Annotated[str, describe("as whom to read; the caller, if it is not given", maxLength=200)] | None
 
 
-class SpaceView(View):
+class SpaceView(RecordView[Space]):
     id: str
     name: str
     last_seq: Count
     created_at: Time
     archived_at: Time | None
 
-    @classmethod
-    def of(cls, space: Space) -> Self:
-        return cls(
-            id=space.id,
-            name=space.name,
-            last_seq=space.last_seq,
-            created_at=format_rfc3339(space.created_at),
-            archived_at=None if space.archived_at is None else format_rfc3339(space.archived_at),
-        )
-
 
 class SpacePage(Page[SpaceView]):
     pass
 
 
-class MemberView(View):
+class MemberView(RecordView[Member]):
     name: str
-    display_name: str
+    display_name: Annotated[str, Source("display")]
     kind: EntityKind
     joined_at: Time
     read_seq: Count
-
-    @classmethod
-    def of(cls, member: Member) -> Self:
-        return cls(
-            name=member.name,
-            display_name=member.display,
-            kind=member.kind,
-            joined_at=format_rfc3339(member.joined_at),
-            read_seq=member.read_seq,
-        )
 
 
 class MemberPage(Page[MemberView]):
@@ -66,30 +45,16 @@ class NewSpaceView(SpaceView):
     members: list[MemberView]
 
 
-class MessageView(View):
+class MessageView(RecordView[Message]):
     id: str
     space: str
     seq: Annotated[int, Meta(ge=1)]
     sender: str
-    sender_name: str
-    sender_type: EntityKind
+    sender_name: Annotated[str, Source("sender_display")]
+    sender_type: Annotated[EntityKind, Source("sender_kind")]
     content: str
     data: Json
     created_at: Time
-
-    @classmethod
-    def of(cls, message: Message) -> Self:
-        return cls(
-            id=message.id,
-            space=message.space,
-            seq=message.seq,
-            sender=message.sender,
-            sender_name=message.sender_display,
-            sender_type=message.sender_kind,
-            content=message.content,
-            data=message.data,
-            created_at=format_rfc3339(message.created_at),
-        )
 
 
 class MessagePage(Page[MessageView]):

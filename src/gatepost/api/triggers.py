@@ -1,19 +1,18 @@
 """Triggers: named webhooks, and the addresses that get their events. For the administrator only."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from gatepost.api.access import Administrator
-from gatepost.api.fields import After, Limit, NewName, Time, describe
-from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.api.fields import After, Limit, NewName, RecordView, Time, describe
+from gatepost.api.operation import Page, Request, read, write
 from gatepost.core import webhook
-from gatepost.core.times import format_rfc3339
 from gatepost.core.webhook import MAX_PROMPT_LENGTH, Provider, Scheme, Trigger
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 
-class TriggerView(View):
+class TriggerView(RecordView[Trigger]):
     """A webhook, without its secret."""
 
     name: str
@@ -24,19 +23,6 @@ class TriggerView(View):
     owner: str | None
     active: bool
     created_at: Time
-
-    @classmethod
-    def of(cls, trigger: Trigger) -> Self:
-        return cls(
-            name=trigger.name,
-            provider=trigger.provider,
-            scheme=trigger.scheme,
-            target=trigger.target,
-            prompt=trigger.prompt,
-            owner=trigger.owner,
-            active=trigger.active,
-            created_at=format_rfc3339(trigger.created_at),
-        )
 
 
 class TriggerPage(Page[TriggerView]):

@@ -1,72 +1,46 @@
 """Turns of a cycle: what an agent was shown, what its model replied, and what its tools returned."""
 
-from typing import Annotated, Literal, Self, assert_never
+from typing import Annotated, Any, Literal, Self, assert_never
 
 from msgspec import Meta
 
-from gatepost.api.fields import Count
-from gatepost.api.operation import View
+from gatepost.api.fields import Count, RecordView, Source
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
 
 TurnKind = Literal["prompt", "reply", "result"]
 
 
-class PromptView(View):
+class PromptView(RecordView[Prompt]):
     text: str
     events: list[str]
 
-    @classmethod
-    def of(cls, prompt: Prompt) -> Self:
-        return cls(text=prompt.text, events=list(prompt.events))
 
-
-class CallView(View):
+class CallView(RecordView[ToolCall]):
     id: str
     tool: str
     arguments: Annotated[str, Meta(description="JSON, as the model wrote it")]
 
-    @classmethod
-    def of(cls, call: ToolCall) -> Self:
-        return cls(id=call.id, tool=call.tool, arguments=call.arguments)
+
+class UsageView(RecordView[Usage]):
+    prompt_tokens: Annotated[Count, Source("prompt")]
+    completion_tokens: Annotated[Count, Source("completion")]
 
 
-class UsageView(View):
-    prompt_tokens: Count
-    completion_tokens: Count
-
-    @classmethod
-    def of(cls, usage: Usage) -> Self:
-        return cls(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
-
-
-class ReplyView(View):
+class ReplyView(RecordView[ModelReply]):
     text: str
     calls: list[CallView]
     usage: UsageView
     model: str
 
-    @classmethod
-    def of(cls, reply: ModelReply) -> Self:
-        return cls(
-            text=reply.text,
-            calls=[CallView.of(call) for call in reply.calls],
-            usage=UsageView.of(reply.usage),
-            model=reply.model,
-        )
 
-
-class ResultView(View):
+class ResultView(RecordView[CallResult]):
     call: str
     tool: str
     content: Annotated[str, Meta(description="JSON")]
     ok: bool
 
-    @classmethod
-    def of(cls, result: CallResult) -> Self:
-        return cls(call=result.call, tool=result.tool, content=result.content, ok=result.ok)
 
-
-class TurnView(View):
+class TurnView(RecordView[Turn]):
     """What was shown, said or returned: that of the three which `kind` names."""
 
     kind: TurnKind
@@ -75,13 +49,13 @@ class TurnView(View):
     result: ResultView | None
 
     @classmethod
-    def of(cls, turn: Turn) -> Self:
-        match turn:
+    def of(cls, record: Turn, /, **values: Any) -> Self:
+        match record:
             case Prompt():
-                return cls(kind="prompt", prompt=PromptView.of(turn), reply=None, result=None)
+                return cls(kind="prompt", prompt=PromptView.of(record), reply=None, result=None, **values)
             case ModelReply():
-                return cls(kind="reply", prompt=None, reply=ReplyView.of(turn), result=None)
+                return cls(kind="reply", prompt=None, reply=ReplyView.of(record), result=None, **values)
             case CallResult():
-                return cls(kind="result", prompt=None, reply=None, result=ResultView.of(turn))
+                return cls(kind="result", prompt=None, reply=None, result=ResultView.of(record), **values)
             case other:
                 assert_never(other)

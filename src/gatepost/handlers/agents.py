@@ -7,7 +7,7 @@ from msgspec import UNSET
 from gatepost.actions import agents, directory, runs
 from gatepost.actions.directory import EntitySpec
 from gatepost.api.access import Caller
-from gatepost.api.agent_config import ConfiguringRequest
+from gatepost.api.agent_config import ConfiguringRequest, ConfigView
 from gatepost.api.agents import (
     AgentPage,
     AgentView,
@@ -21,8 +21,11 @@ from gatepost.api.agents import (
     ShowAgent,
     ShowMind,
 )
+from gatepost.api.turns import TurnView
 from gatepost.core import agent_config
+from gatepost.core.agent import Resident
 from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.times import format_rfc3339
 from gatepost.handlers.entities import build_changes
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
@@ -44,7 +47,7 @@ def register_agent(tx: Transaction, request: RegisterAgent, caller: Caller) -> A
         agents.make_resident(tx, spec, agent_config.parse(config))
     else:
         directory.register(tx, spec)
-    return _view_agent(tx, request.name)
+    return _read_agent(tx, request.name)
 
 
 @ListAgents.handler
@@ -57,7 +60,7 @@ def list_agents(tx: Reader, request: ListAgents, caller: Caller) -> AgentPage:
         retired=request.retired,
         after=request.after,
         limit=request.limit,
-        view=lambda row: AgentView.of(*row, include_config=False),
+        view=lambda row: _view_agent(*row, include_config=False),
         cursor=lambda row: row[0].number,
     )
 
@@ -66,38 +69,39 @@ def list_agents(tx: Reader, request: ListAgents, caller: Caller) -> AgentPage:
 def show_agent(tx: Reader, request: ShowAgent, caller: Caller) -> AgentView:
     agent = agents.require_agent(directory.show(tx, request.name))
     include_config = caller.entity in (None, agent.name)
-    return AgentView.of(agent, agents.show(tx, agent.name), include_config=include_config)
+    return _view_agent(agent, agents.show(tx, agent.name), include_config=include_config)
 
 
 @ChangeAgent.handler
 def change_agent(tx: Transaction, request: ChangeAgent, caller: Caller) -> AgentView:
     agents.update(tx, request.name, build_changes(request), _build_config(request))
-    return _view_agent(tx, request.name)
+    return _read_agent(tx, request.name)
 
 
 @RetireAgent.handler
 def retire_agent(tx: Transaction, request: RetireAgent, caller: Caller) -> AgentView:
     directory.retire(tx, find_agent(tx, request.name).name)
-    return _view_agent(tx, request.name)
+    return _read_agent(tx, request.name)
 
 
 @PauseAgent.handler
 def pause_agent(tx: Transaction, request: PauseAgent, caller: Caller) -> AgentView:
     agents.pause(tx, request.name)
-    return _view_agent(tx, request.name)
+    return _read_agent(tx, request.name)
 
 
 @ResumeAgent.handler
 def resume_agent(tx: Transaction, request: ResumeAgent, caller: Caller) -> AgentView:
     agents.resume(tx, request.name)
-    return _view_agent(tx, request.name)
+    return _read_agent(tx, request.name)
 
 
 @ShowMind.handler
 def show_mind(tx: Reader, request: ShowMind, caller: Caller) -> MindView:
     agent = find_agent(tx, request.name)
     mind = runs.read_mind(tx, agent.name)
-    return MindView.of(agent.name, mind.past_cycles, mind.turns, mind.tokens)
+    turns = [TurnView.of(turn) for turn in mind.turns]
+    return MindView.of(mind.past_cycles, agent=agent.name, tokens=mind.tokens, turns=turns)
 
 
 def find_agent(tx: Reader, name: str) -> Entity:
@@ -105,9 +109,25 @@ def find_agent(tx: Reader, name: str) -> Entity:
     return agents.require_agent(directory.find(tx, name))
 
 
-def _view_agent(tx: Reader, name: str) -> AgentView:
+def _read_agent(tx: Reader, name: str) -> AgentView:
     agent = agents.require_agent(directory.show(tx, name))
-    return AgentView.of(agent, agents.show(tx, agent.name))
+    return _view_agent(agent, agents.show(tx, agent.name))
+
+
+def _view_agent(agent: Entity, resident: Resident | None, *, include_config: bool = True) -> AgentView:
+    """Return the view of a guest, or of a resident with its configuration."""
+    return AgentView.of(
+        agent,
+        version=resident.version if resident else 0,
+        paused_at=format_rfc3339(resident.paused_at) if resident and resident.paused_at is not None else None,
+        cycles=resident.cycles if resident else 0,
+        mind_tokens=resident.tokens if resident else 0,
+        failures=resident.failures if resident else 0,
+        rest_until=format_rfc3339(resident.rest_until) if resident and resident.rest_until is not None else None,
+        resident=resident is not None,
+        paused=resident is not None and resident.paused_at is not None,
+        config=ConfigView.of(resident.config) if resident and include_config else None,
+    )
 
 
 def _build_config(request: ConfiguringRequest[Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from gatepost.api.access import Caller
 from gatepost.api.decisions import (
     AnswerDecision,
     AskDecision,
+    DecisionAnswerView,
     DecisionPage,
     DecisionView,
     ListDecisions,
@@ -15,7 +16,7 @@ from gatepost.api.decisions import (
     ShowDecision,
     WithdrawDecision,
 )
-from gatepost.core.decision import AnswerSpec, Option, Question
+from gatepost.core.decision import AnswerSpec, Decision, Option, Question
 from gatepost.core.event import Priority, Ref
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.handlers.pages import read_page
@@ -25,7 +26,7 @@ from gatepost.ports import Reader, Transaction
 @AskDecision.handler
 def ask_decision(tx: Transaction, request: AskDecision, caller: Caller) -> DecisionView:
     question = replace(_build_question(request), respondents=request.of, session=request.session)
-    return DecisionView.of(decisions.ask(tx, question, by=request.asker), tx.now)
+    return _view(tx, decisions.ask(tx, question, by=request.asker))
 
 
 @ListDecisions.handler
@@ -42,14 +43,14 @@ def list_decisions(tx: Reader, request: ListDecisions, caller: Caller) -> Decisi
         since=None if request.since is None else parse_instant(request.since),
         after=request.after,
         limit=request.limit,
-        view=lambda decision: DecisionView.of(decision, tx.now),
+        view=lambda decision: _view(tx, decision),
         cursor=lambda decision: decision.number,
     )
 
 
 @ShowDecision.handler
 def show_decision(tx: Reader, request: ShowDecision, caller: Caller) -> DecisionView:
-    return DecisionView.of(decisions.show(tx, request.id, viewer=caller.entity), tx.now)
+    return _view(tx, decisions.show(tx, request.id, viewer=caller.entity))
 
 
 @AnswerDecision.handler
@@ -61,17 +62,26 @@ def answer_decision(tx: Transaction, request: AnswerDecision, caller: Caller) ->
         reject=request.reject,
         context_hash=request.context_hash,
     )
-    return DecisionView.of(decisions.answer(tx, request.id, answer, by=request.by), tx.now)
+    return _view(tx, decisions.answer(tx, request.id, answer, by=request.by))
 
 
 @ReviseDecision.handler
 def revise_decision(tx: Transaction, request: ReviseDecision, caller: Caller) -> DecisionView:
-    return DecisionView.of(decisions.revise(tx, request.id, _build_question(request), by=request.asker), tx.now)
+    return _view(tx, decisions.revise(tx, request.id, _build_question(request), by=request.asker))
 
 
 @WithdrawDecision.handler
 def withdraw_decision(tx: Transaction, request: WithdrawDecision, caller: Caller) -> DecisionView:
-    return DecisionView.of(decisions.withdraw(tx, request.id, by=request.by, reason=request.reason), tx.now)
+    return _view(tx, decisions.withdraw(tx, request.id, by=request.by, reason=request.reason))
+
+
+def _view(tx: Reader, decision: Decision) -> DecisionView:
+    answer = None if decision.is_open else decision.last_answer
+    return DecisionView.of(
+        decision,
+        overdue=decision.is_overdue(tx.now),
+        answer=None if answer is None else DecisionAnswerView.of(answer),
+    )
 
 
 def _build_question(request: QuestionRequest) -> Question:

@@ -2,7 +2,15 @@
 
 from gatepost.actions import directory, inbox_items
 from gatepost.api.access import Caller
-from gatepost.api.events import DiscardEvent, EventDetailView, ItemsView, MarkDone, ReplayEvent, ShowEvent
+from gatepost.api.events import (
+    DiscardEvent,
+    EventDetailView,
+    ItemsView,
+    MarkDone,
+    RecipientView,
+    ReplayEvent,
+    ShowEvent,
+)
 from gatepost.ports import Reader, Transaction
 
 
@@ -12,7 +20,12 @@ def show_event(tx: Reader, request: ShowEvent, caller: Caller) -> EventDetailVie
     visible_items = [item for item in items if caller.entity in (None, item.recipient)]
     if not visible_items:
         raise inbox_items.build_missing_error(request.id)
-    return EventDetailView.of(visible_items)
+    states = {item.state for item in visible_items}
+    return EventDetailView.of(
+        visible_items[0],
+        state=visible_items[0].state.value if len(states) == 1 else "mixed",
+        recipients=[RecipientView.of(item) for item in visible_items],
+    )
 
 
 @ReplayEvent.handler

@@ -2,8 +2,8 @@
 
 from gatepost.actions import gates
 from gatepost.api.access import Caller
-from gatepost.api.gates import AddGate, AddWaiter, GatePage, GateView, ListGates, ResolveGate, ShowGate
-from gatepost.core.gate import Gate, GateSpec
+from gatepost.api.gates import AddGate, AddWaiter, GatePage, GateStatus, GateView, ListGates, ResolveGate, ShowGate
+from gatepost.core.gate import Gate, GateKind, GateSpec
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
@@ -61,4 +61,12 @@ def add_waiter(tx: Transaction, request: AddWaiter, caller: Caller) -> GateView:
 
 
 def _view(tx: Reader, gate: Gate, caller: Caller) -> GateView:
-    return GateView.of(gate, tx.now, include_private=caller.is_administrator)
+    """Return the view of a gate; only the administrator sees the command line, which may hold a secret."""
+    is_awaits_visible = caller.is_administrator or gate.kind is not GateKind.COMMAND
+    return GateView.of(
+        gate,
+        awaits=gate.awaits if is_awaits_visible else None,
+        status=GateStatus.PENDING if gate.resolution is None else GateStatus(gate.resolution.ending),
+        holds=gate.holds(tx.now),
+        overdue=gate.is_overdue(tx.now),
+    )

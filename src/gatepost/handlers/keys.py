@@ -2,8 +2,6 @@
 
 import secrets
 
-from msgspec.structs import asdict
-
 from gatepost.actions import keys
 from gatepost.api.access import Caller
 from gatepost.api.keys import CreateKey, KeyPage, KeyView, ListKeys, NewKeyView, RevokeKey
@@ -30,7 +28,7 @@ def create_key(tx: Transaction, request: CreateKey, caller: Caller) -> NewKeyVie
         kind, entity = "trigger", request.trigger
     secret = generate_secret(public=request.public)
     key = keys.create(tx, kind=kind, secret=secret, entity=entity, name=request.name)
-    return NewKeyView(**asdict(KeyView.of(key)), key=secret)
+    return NewKeyView.of(key, key=secret)
 
 
 @ListKeys.handler

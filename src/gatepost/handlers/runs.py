@@ -1,7 +1,5 @@
 """Runs of residents. Replaying one needs a gateway."""
 
-from msgspec.structs import asdict
-
 from gatepost.actions import runs
 from gatepost.api.access import Caller
 from gatepost.api.runs import (
@@ -38,7 +36,7 @@ def list_runs(tx: Reader, request: ListRuns, caller: Caller) -> RunPage:
 def show_run(tx: Reader, request: ShowRun, caller: Caller) -> RunWithCallsView:
     run = find_run(tx, request.id, caller.entity)
     calls = [OpenCallView.of(call) for call in runs.list_open_calls(tx, run.id)]
-    return RunWithCallsView(**asdict(RunView.of(run)), calls=calls)
+    return RunWithCallsView.of(run, calls=calls)
 
 
 @ListSteps.handler

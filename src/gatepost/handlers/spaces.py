@@ -1,7 +1,5 @@
 """Spaces, their members and messages."""
 
-from msgspec.structs import asdict
-
 from gatepost.actions import spaces
 from gatepost.api.access import Caller
 from gatepost.api.spaces import (
@@ -33,7 +31,7 @@ from gatepost.ports import Reader, Transaction
 def create_space(tx: Transaction, request: CreateSpace, caller: Caller) -> NewSpaceView:
     space = spaces.create(tx, name=request.name, id=request.id, members=request.members)
     members = [MemberView.of(member) for member in spaces.list_members(tx, space.id)]
-    return NewSpaceView(**asdict(SpaceView.of(space)), members=members)
+    return NewSpaceView.of(space, members=members)
 
 
 @ListSpaces.handler
