@@ -364,7 +364,7 @@ def test_an_unexpected_error_is_one_sentence_too(cli: CommandLine, monkeypatch: 
     def raise_error(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oh, postgresql://ana:xyzzy@db")
 
-    monkeypatch.setattr("gatepost.actions.push.push_event", raise_error)
+    monkeypatch.setattr("gatepost.handlers.push.build_push", raise_error)
     result = cli("inbox", "push", "--to", "analyst", "x")
     assert result.code == 1
     assert result.error == "something went wrong inside: ZeroDivisionError: oh, postgresql://ana:***@db"

@@ -126,7 +126,6 @@ class RetireAgent(Request[AgentView]):
     repetition=Repetition.SAFE,
     status=202,
     errors=(NotFound,),
-    needs_gateway=True,
 )
 class WakeAgent(Request[WokenView]):
     """Let an agent look at its inbox; if it is empty, nothing else happens."""

@@ -45,6 +45,8 @@ def decode_answer(request: Request[R], body: bytes) -> R:
 def encode_json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
+    except UnicodeEncodeError as error:
+        raise Invalid(f"{error.object!r:.60} is not valid Unicode", hint="no half characters") from None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise Invalid(f"this is not JSON: {error}", hint="send text, numbers, lists and objects") from None
 

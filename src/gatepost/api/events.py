@@ -8,9 +8,11 @@ from msgspec import UNSET, Meta, UnsetType
 from gatepost.api.access import ActAs, Anybody
 from gatepost.api.fields import Count, Json, Priority, RecordView, RefView, Source, Time
 from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.core import event as records
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Item, ItemState, Receipt, Route, Trust
+from gatepost.core.event import Event, EventType, Item, ItemState, Receipt, Ref, Route, Sender, Trust
 from gatepost.core.event_data import split_data
+from gatepost.core.times import parse_instant
 from gatepost.errors import Conflict, NotFound
 
 Recipient = Annotated[str | None, Meta(description="one recipient; all of them, if it is not given")]
@@ -66,6 +68,43 @@ class EventView(RecordView[Item], kw_only=True):
             **values,
         )
 
+    def to_event(self) -> Event:
+        """Return the event that this is a view of. Its arrival is 0, because no view has it."""
+        source_time = parse_instant(self.occurred_at) if self.occurred_at != self.created_at else None
+        return Event(
+            id=self.event_id,
+            type=self.type,
+            source=self.source,
+            sender=self._build_sender(),
+            subject=self.subject,
+            content=self.content,
+            data=self._merge_data(),
+            priority=records.Priority(self.priority),
+            key=self.dedup_key,
+            created_at=parse_instant(self.created_at),
+            source_time=source_time,
+            expires_at=None if self.expires_at is None else parse_instant(self.expires_at),
+            ref=None if self.ref is None else Ref(self.ref.type, self.ref.id),
+            route=None if self.route is None else Route(self.route.channel, self.route.session_id),
+            hops=self.hops,
+            trust=self.trust,
+            wakes=self.wakes,
+        )
+
+    def _build_sender(self) -> Sender | None:
+        if self.sender is None or self.sender_name is None or self.sender_type is None:
+            return None
+        return Sender(self.sender, self.sender_name, self.sender_type)
+
+    def _merge_data(self) -> Json:
+        """Return the data with the fields in `extra`; times become microseconds."""
+        if not self.extra:
+            return self.data
+        extra = self.extra
+        if self.type is EventType.PLAN and "dueAt" in extra:
+            extra = extra | {"dueAt": parse_instant(extra["dueAt"])}
+        return self.data | extra
+
 
 class ItemView(EventView):
     """An event with its state for one recipient."""
@@ -90,14 +129,26 @@ class ItemsView(View):
         return cls(items=[ItemView.of(item) for item in items])
 
 
-class RecipientView(RecordView[Item]):
-    name: Annotated[str, Source("recipient")]
-    event_id: Annotated[str, Source("event.id")]
+class RecipientView(View):
+    name: str
+    event_id: str
     state: ItemState
     attempts: Count
     seen_at: Time | None
     ended_at: Time | None
     receipt: ReceiptView | None
+
+    @classmethod
+    def of(cls, item: ItemView) -> Self:
+        return cls(
+            name=item.recipient,
+            event_id=item.event_id,
+            state=item.state,
+            attempts=item.attempts,
+            seen_at=item.seen_at,
+            ended_at=item.ended_at,
+            receipt=item.receipt,
+        )
 
 
 class EventDetailView(EventView):
@@ -105,6 +156,16 @@ class EventDetailView(EventView):
 
     state: Annotated[str, Meta(description="of all recipients; `mixed` if they differ")]
     recipients: list[RecipientView]
+
+    @classmethod
+    def merge(cls, items: Sequence[ItemView]) -> Self:
+        """Return the event of the first item, with the state of every item."""
+        states = {item.state for item in items}
+        return cls(
+            **{name: getattr(items[0], name) for name in EventView.__struct_fields__},
+            state=items[0].state.value if len(states) == 1 else "mixed",
+            recipients=[RecipientView.of(item) for item in items],
+        )
 
 
 @read("GET /api/events/{id}", access=Anybody(), errors=(NotFound,))

@@ -14,7 +14,7 @@ A request is a frozen Struct that names its answer. Its constructor checks nothi
 four other kinds of operation:
 
     batched          `prepare -> batched verb -> present`: waiting calls share one transaction (push)
-    needs_gateway    not one transaction, or not possible without a running gateway (wake, replay, health)
+    needs_gateway    not one transaction, or not possible without a running gateway (replay, health)
     stream           its answers come for as long as the caller likes
     raw              the request is read by its route: signed bytes must not be parsed first (webhooks)
 """
@@ -81,6 +81,11 @@ class Request(msgspec.Struct, Generic[R_co], metaclass=_ModelMeta, forbid_unknow
     """What can be asked; `R_co` is the answer."""
 
     operation: ClassVar["Operation"]
+
+    @property
+    def is_recognised(self) -> bool:
+        """Whether a repeat of this request is recognised by its own fields, without an Idempotency-Key."""
+        return False
 
     @classmethod
     def handler(cls, function: Callable[[Any, Self, Caller], R_co]) -> Callable[[Any, Self, Caller], R_co]:

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Final, Self
 
 from msgspec import UNSET, Meta, Raw, UnsetType
+from msgspec.structs import replace
 
 from gatepost.api.access import ActAs, Anybody, Triggers
 from gatepost.api.fields import Json, RecordView, RefSpec, Source, describe
@@ -37,6 +38,14 @@ class PushResultView(View):
     def of(cls, result: PushResult) -> Self:
         return cls(**_list_fields(result))
 
+    def without_duplicates(self) -> Self:
+        """Return the result of a push with a key of its own: a duplicate is its own first try."""
+        return replace(
+            self,
+            recipients=[replace(recipient, duplicate=False) for recipient in self.recipients],
+            duplicate=UNSET if self.duplicate is UNSET else False,
+        )
+
 
 class PushOutcomeView(View, kw_only=True):
     """The outcome of one push of a batch: 201 with its result, or a problem."""
@@ -65,6 +74,10 @@ class PushOutcomesView(View):
 class TriggeredView(View):
     event_id: str
     duplicate: bool
+
+    def without_duplicates(self) -> Self:
+        """Return the result of a call with a key of its own: a duplicate is its own first try."""
+        return replace(self, duplicate=False)
 
 
 def _list_fields(result: PushResult) -> dict[str, Any]:
@@ -126,6 +139,11 @@ class PushEvent(Request[PushResultView]):
             description="how many events led to this one; if an agent sends it, at least as many as reached it lately",
         ),
     ] = 0
+
+    @property
+    def is_recognised(self) -> bool:
+        """Whether it has a key; an alert without one is recognised by what it says."""
+        return self.dedup_key is not None or self.type is EventType.ALERT
 
 
 @write(

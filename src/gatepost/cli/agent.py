@@ -7,17 +7,15 @@ import msgspec
 
 from gatepost import app as wiring
 from gatepost.api.agent_config import ConfigView, ModelView
-from gatepost.api.agents import AgentView, ChangeAgent, PauseAgent, RegisterAgent, ResumeAgent, ShowAgent
+from gatepost.api.agents import AgentView, ChangeAgent, PauseAgent, RegisterAgent, ResumeAgent, ShowAgent, WakeAgent
 from gatepost.api.inbox import ShowAccount
-from gatepost.cli import entities, here, output, residents, words
+from gatepost.cli import entities, output, residents, words
 from gatepost.cli.connect import connect
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
-from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun, option
+from gatepost.cli.plain import Json, Limit, Noun, option
 from gatepost.core import agent_config
 from gatepost.core.agent import DEMO, Budget, ModelChoice
 from gatepost.core.entity import EntityKind
-from gatepost.core.signals import Signal
 from gatepost.core.times import parse_instant
 from gatepost.errors import Invalid
 
@@ -204,13 +202,13 @@ def wake(name: Name, json: Json = False) -> None:
     Example:
       gatepost agent wake analyst
     """
-    with here.opened() as place:
-        entity = entities.expect(place.entity(name), EntityKind.AGENT)
-        place.do(lambda _: place.bell([Signal(entity.name, "wake")]), lambda far: far.wake(entity.name))
+    with connect() as connection:
+        agent = entities.find_entity(connection, name, EntityKind.AGENT)
+        view = connection.send(WakeAgent(name=agent.name))
     output.done(
-        {"name": entity.name, "woken": True},
-        entity.name,
-        f"rung for {entity.name!r}: whoever thinks for it looks at its inbox",
+        msgspec.to_builtins(view),
+        view.name,
+        f"rung for {view.name!r}: whoever thinks for it looks at its inbox",
         json=json,
     )
 

@@ -9,11 +9,10 @@ from gatepost import settings
 from gatepost.api.decisions import AnswerDecision, AskDecision, DecisionView, OptionSpec, ReviseDecision
 from gatepost.api.fields import RefSpec
 from gatepost.api.sessions import ShowSession
-from gatepost.cli import here, output, words
+from gatepost.cli import identity, output, words
 from gatepost.cli.connect import Connection, connect
 from gatepost.cli.decided import MAX_TEXT_SIZE, DecisionId, For, Session, describe_outcome, wait_for_answer
-from gatepost.cli.here import As, Json
-from gatepost.cli.plain import argument, flag, option
+from gatepost.cli.plain import As, Json, argument, flag, option
 from gatepost.core import times
 from gatepost.core.event import Ref
 from gatepost.core.times import Duration
@@ -65,7 +64,7 @@ def ask(
       gatepost decision ask "What is it called?" --text --within 2h --as analyst --wait
     """
     configuration = settings.load()
-    asker = words.given(actor, "--as") or (None if session else here.current(configuration))
+    asker = words.given(actor, "--as") or (None if session else identity.find_current_agent(configuration))
     if asker is None and words.given(session, "--session", "which") is None:
         raise Invalid("who asks?", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
     duration = _parse_timeout(timeout, wait=wait)
@@ -80,7 +79,7 @@ def ask(
         within=within,
         context=words.told(context, MAX_TEXT_SIZE) if context is not None else None,
         ref=_parse_ref(ref) if ref is not None else None,
-        session=session or (here.session(configuration) if actor is None else None),
+        session=session or (identity.find_session(configuration) if actor is None else None),
     )
     with connect(configuration) as connection:
         asker = asker or connection.send(ShowSession(id=session or "")).agent

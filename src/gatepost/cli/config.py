@@ -2,8 +2,7 @@
 
 from gatepost import settings
 from gatepost.cli import output
-from gatepost.cli.here import Json
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Json, Noun
 
 app = Noun(help="What is set here.")
 

@@ -6,7 +6,7 @@ Both answer alike (`tests/scenario/test_clients_agree.py`), so a command does no
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,14 +14,15 @@ from typing import Any, TypeVar
 
 from gatepost import app, settings
 from gatepost.actions.directory import ADMINISTRATOR
-from gatepost.api.operation import Page, Request, Stream, StreamedView
-from gatepost.cli import here, output, words
+from gatepost.api.operation import Page, Request, Stream
+from gatepost.cli import identity, output, words
 from gatepost.client.local import LocalClient
+from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.errors import Unauthorized, Unavailable
-from gatepost.ports import Store
+from gatepost.ports import SignalSink, Store
 from gatepost.runtime import gateway_files
-from gatepost.settings import Configuration
+from gatepost.settings import Configuration, mask_passwords
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -48,17 +49,15 @@ class Connection:
         """Return the first items of a list."""
         return list(self.client.list_all(request, limit=limit))
 
-    def stream(self, request: Stream[Any], on_connect: Callable[[], None]) -> Iterator[StreamedView]:
-        """Return the events of a stream, for ever; `on_connect` is called once, when nothing is missed any more."""
+    def stream(self, request: Stream[R], on_connect: Callable[[], None]) -> Iterator[R]:
+        """Return the models of a stream, for ever; `on_connect` is called once, when nothing is missed any more."""
         callbacks = [on_connect]
-        events: Iterator[StreamedView] = self.client.events(
-            request, on_connect=lambda: callbacks.pop()() if callbacks else None
-        )
-        return events
+        models: Iterator[R] = self.client.stream(request, on_connect=lambda: callbacks.pop()() if callbacks else None)
+        return models
 
     def choose_actor(self, name: str | None) -> str:
         """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
-        return words.given(name, "--as") or here.current(self.configuration) or ADMINISTRATOR
+        return words.given(name, "--as") or identity.find_current_agent(self.configuration) or ADMINISTRATOR
 
     def read_clock(self) -> Instant:
         """Return the time of the store; with a gateway, that of this machine."""
@@ -69,9 +68,9 @@ class Connection:
 def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
     """Connect to the gateway that runs in this home, or open the store that is set, and create it if there is none."""
     configuration = configuration or settings.load()
-    url = here.gateway(configuration)
+    url = find_gateway(configuration)
     if url is None:
-        sink = here.build_signal_sink(configuration)
+        sink = _build_signal_sink(configuration)
         with app.prepare_store(configuration, signal_sink=sink, report=output.talk) as store:
             yield Connection(configuration, LocalClient(store), store)
         return
@@ -94,7 +93,31 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
         ) from None
 
 
+def find_gateway(configuration: Configuration) -> str | None:
+    """Return the URL of the gateway of this home, if one runs and is on the store that is set."""
+    gateway = gateway_files.find_gateway(configuration.home)
+    return gateway.url if gateway and gateway.store == mask_passwords(configuration.settings.store) else None
+
+
 def _check_gateway(configuration: Configuration, url: str) -> None:
     """Send the key only to the gateway of this home."""
-    if here.gateway(configuration) != url:
+    if find_gateway(configuration) != url:
         raise Unavailable(f"no gateway is at {url} any more")
+
+
+def _build_signal_sink(configuration: Configuration) -> SignalSink:
+    """
+    Return the sink of a command's signals. Local sockets need no connection, so a short command can signal through
+    them; who is signalled in other ways polls the store. Guests on this machine find their events in their spools,
+    except the guest in whose session this command runs.
+    """
+    write_spools = app.build_spool_writer(configuration, own_session=identity.find_session(configuration))
+    if not configuration.settings.transport.startswith("socket:"):
+        return write_spools
+    transport = app.build_transport(configuration)
+
+    def send(signals: Sequence[Signal]) -> None:
+        transport.send(signals)
+        write_spools(signals)
+
+    return send

@@ -15,9 +15,9 @@ import typer
 
 from gatepost import app, settings, telemetry
 from gatepost.actions import directory, inbox
-from gatepost.cli import here, output, words
-from gatepost.cli.here import Json
-from gatepost.cli.plain import flag, option
+from gatepost.cli import output, words
+from gatepost.cli.connect import find_gateway
+from gatepost.cli.plain import Json, flag, option
 from gatepost.client import Client
 from gatepost.client.parcels import GatewayParcels
 from gatepost.core.entity import Entity, EntityKind
@@ -126,12 +126,12 @@ class _House:
         carried = app.build_subscription(self._configuration, agent)
         if carried is not None:
             return carried
-        if here.gateway(self._configuration) is not None:
+        if find_gateway(self._configuration) is not None:
             return GatewayParcels(self._client, agent)
         return StoreSubscription(self.store, agent)
 
     async def pending(self, agent: str) -> Sequence[Item]:
-        if here.gateway(self._configuration) is not None:
+        if find_gateway(self._configuration) is not None:
             try:
                 async with self._client() as client:
                     return await client.peek(agent, limit=PENDING_LIMIT)
@@ -142,7 +142,7 @@ class _House:
     async def entity(self, name: str) -> Entity | None:
         """Who is meant; None if nobody can be asked now."""
         try:
-            if here.gateway(self._configuration) is not None:
+            if find_gateway(self._configuration) is not None:
                 async with self._client() as client:
                     entity = await client.entity(name)
             else:
@@ -155,11 +155,14 @@ class _House:
         return entity
 
     def _client(self) -> Client:
-        url = here.gateway(self._configuration)
+        url = find_gateway(self._configuration)
         if url is None:
             raise Unavailable("no gateway runs here any more")
         key = gateway_files.read_admin_key(self._configuration.home)
-        return Client(url, key=key, patience=_PATIENCE, is_there=partial(here.is_at, self._configuration, url))
+        return Client(url, key=key, patience=_PATIENCE, is_there=partial(self._is_at, url))
+
+    async def _is_at(self, url: str) -> bool:
+        return await asyncio.to_thread(find_gateway, self._configuration) == url
 
 
 def _noted(configuration: Configuration, session: str | None) -> str | None:

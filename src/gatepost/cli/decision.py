@@ -7,12 +7,11 @@ import typer
 
 from gatepost import settings
 from gatepost.api.decisions import ListDecisions, ShowDecision, WithdrawDecision
-from gatepost.cli import decided, here, output, words
+from gatepost.cli import decided, identity, output, words
 from gatepost.cli.asking import answer, ask, revise
 from gatepost.cli.connect import connect
 from gatepost.cli.decided import MAX_TEXT_SIZE, DecisionId, For, Session
-from gatepost.cli.here import As, Json, Limit
-from gatepost.cli.plain import Noun, flag, option
+from gatepost.cli.plain import As, Json, Limit, Noun, flag, option
 from gatepost.core import render, times
 from gatepost.core.event import Priority
 
@@ -147,7 +146,7 @@ def check(
     with connect(configuration) as connection:
         start = words.moment(since, "--since", connection.read_clock())
         request = ListDecisions(
-            asker=words.given(asker, "--as") or (None if session else here.current(configuration)),
+            asker=words.given(asker, "--as") or (None if session else identity.find_current_agent(configuration)),
             session=words.given(session, "--session", "which"),
             since=times.format_rfc3339(max(0, start)),  # a request has no times before 1970
         )

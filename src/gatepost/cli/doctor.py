@@ -8,7 +8,7 @@ import typer
 from gatepost import app, settings
 from gatepost.actions import maintenance
 from gatepost.cli import output
-from gatepost.cli.here import Json
+from gatepost.cli.plain import Json
 from gatepost.errors import GatepostError
 from gatepost.ports import Store
 from gatepost.settings import Configuration

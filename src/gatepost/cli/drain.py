@@ -27,32 +27,34 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
+
+import msgspec
 
 from gatepost import app, settings
-from gatepost.actions import inbox, maintenance
-from gatepost.cli import here, output, words
-from gatepost.cli.here import Json, Limit, To
-from gatepost.cli.plain import flag, option
-from gatepost.core import wire
-from gatepost.core.batch import GUEST_BUDGET, GUEST_LIMIT
-from gatepost.core.claim import Batch, RenderedBatch
+from gatepost.actions import maintenance, sessions
+from gatepost.api.events import ItemView
+from gatepost.api.inbox import AckClaim, BatchView, ClaimBatch, ReleaseClaim
+from gatepost.api.operation import Request
+from gatepost.cli import identity, output, words
+from gatepost.cli.connect import connect
+from gatepost.cli.plain import Json, Limit, To, flag, option
+from gatepost.core.address import check_entity_address
+from gatepost.core.batch import GUEST_BUDGET
+from gatepost.core.claim import check_owner
 from gatepost.core.event import Item, ItemState
-from gatepost.core.times import SECOND, Duration
+from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
 from gatepost.hooks.drain import DrainedBatch
-from gatepost.hooks.drain import drain as drained
+from gatepost.hooks.drain import drain as drain_session
 from gatepost.hooks.session import find_guest
 from gatepost.ports import Store
 from gatepost.settings import Configuration
 
-if TYPE_CHECKING:
-    from gatepost.cli.far import Far
-
 #: bytes of a batch for a program: it reads JSON, and no host cuts that short
 _PROGRAM_BUDGET = 1_000_000
 #: how long a store that another process writes to is waited for, when there is a spool to be read
-_BUSY = 2 * SECOND
+_BUSY_TIMEOUT = 2 * SECOND
 #: rows of each kind that a drain cleans up
 _SWEEP_LIMIT = 200
 
@@ -82,65 +84,62 @@ def drain(
     """
     if form not in ("text", "json"):
         raise Invalid(f"{form!r} is not a format", hint="use text or json")
-    program = json or form == "json"
-    most = words.number(limit, "--limit", most=1_000)
+    as_json = json or form == "json"
+    count = words.number(limit, "--limit", most=1_000)
     reader = words.given(session, "--session", "which")
     if reconcile and reader is None:
         raise Invalid("--reconcile is about the spool of a session", hint="name the session with --session")
     if reader is not None and (reconcile or to is None):
-        _of_session(reader, words.given(to, "--to"), reconcile=reconcile, program=program, most=most)
+        _drain_session(reader, words.given(to, "--to"), reconcile=reconcile, as_json=as_json, limit=count)
     else:
-        _of_inbox(to, reader or f"cli:{os.getpid()}", program=program, most=most)
+        _drain_inbox(to, reader or f"cli:{os.getpid()}", as_json=as_json, limit=count)
 
 
-def _of_inbox(to: str | None, reader: str, *, program: bool, most: int) -> None:
-    with here.opened() as place:
-        whose = place.whose(to)
-        budget = _PROGRAM_BUDGET if program else GUEST_BUDGET
-        write = _write_document if program else _write_text
-        if place.far is not None:
-            taken = _by_gateway(place.far, whose, reader, write, limit=most, budget=budget)
-        else:
-            batch = drain_inbox(
-                place.near,
-                whose,
-                owner=reader,
-                write=lambda read: write(RenderedBatch.from_batch(read)),
-                limit=most,
-                budget=budget,
-            )
-            sweep(place.near)
-            taken = RenderedBatch.from_batch(batch)
-    if taken.claim is None:
-        if program:
+def _drain_inbox(to: str | None, reader: str, *, as_json: bool, limit: int) -> None:
+    budget = _PROGRAM_BUDGET if as_json else GUEST_BUDGET
+    with connect() as connection:
+        recipient = check_entity_address(identity.choose_recipient(to, connection.configuration))
+        request = ClaimBatch(name=recipient, owner=check_owner(reader), limit=limit, budget=budget)
+        batch = drain_inbox(connection.send, request, _write_json if as_json else _write_text)
+        if connection.store is not None:
+            sweep(connection.store)
+    if batch.claim is None:
+        if as_json:
             output.document([])
-        output.talk(f"nothing waits for {whose!r}")
-    elif program and taken.deferred_count:
-        output.talk(f"{taken.deferred_count} more waiting")
+        output.talk(f"nothing waits for {recipient!r}")
+    elif as_json and batch.held:
+        output.talk(f"{batch.held} more waiting")
+
+
+def _write_text(batch: BatchView) -> None:
+    output.line_out(batch.text)
+
+
+def _write_json(batch: BatchView) -> None:
+    output.document(msgspec.to_builtins(batch.items))
 
 
 def drain_inbox(
-    store: Store,
-    name: str,
-    *,
-    owner: str,
-    write: Callable[[Batch], None],
-    limit: int = GUEST_LIMIT,
-    budget: int = GUEST_BUDGET,
-    hold: Duration | None = None,
-) -> Batch:
+    send: Callable[[Request[Any]], Any], request: ClaimBatch, write: Callable[[BatchView], None]
+) -> BatchView:
     """Claim the next batch of an inbox, `write` it unless it is empty, ack it and return it."""
-    batch = store.call(inbox.claim, name, owner=owner, limit=limit, budget=budget, hold=hold)
-    if batch.claim is None:
+    batch: BatchView = send(request)
+    claim = batch.claim
+    if claim is None:
         return batch
-    id, fence = batch.claim.id, batch.claim.fence
+    fields: dict[str, Any] = {
+        "name": claim.recipient,
+        "claim_id": claim.claim_id,
+        "owner": claim.owner,
+        "fence": claim.fence,
+    }
     try:
         write(batch)
     except BaseException:
         with suppress(GatepostError):
-            store.call(inbox.release, id, owner=owner, fence=fence)
+            send(ReleaseClaim(**fields))
         raise
-    store.call(inbox.ack, id, owner=owner, fence=fence)
+    send(AckClaim(**fields))
     return batch
 
 
@@ -154,55 +153,38 @@ def sweep(store: Store) -> None:
             store.call(verb, limit=_SWEEP_LIMIT)
 
 
-def _by_gateway(
-    far: "Far", name: str, owner: str, write: Callable[[RenderedBatch], None], *, limit: int, budget: int
-) -> RenderedBatch:
-    """Do the same as `drain_inbox` through a gateway: ack the batch when it has been written."""
-    taken = far.ask(lambda client: client.claim(name, owner=owner, limit=limit, budget=budget))
-    if (claim := taken.claim) is None:
-        return taken
-    try:
-        write(taken)
-    except BaseException:
-        with suppress(GatepostError):
-            far.ask(lambda client: client.release(claim))
-        raise
-    far.ask(lambda client: client.ack(claim))
-    return taken
-
-
-def _of_session(session: str, to: str | None, *, reconcile: bool, program: bool, most: int) -> None:
+def _drain_session(session: str, to: str | None, *, reconcile: bool, as_json: bool, limit: int) -> None:
     configuration = settings.load()
     with ExitStack() as stack:
-        store = _store(configuration, stack)
-        whose = to or _whose(session, configuration, store)
-        found = drained(
+        store = _open_store_soon(configuration, stack)
+        agent = to or _find_agent(session, configuration, store)
+        batch = drain_session(
             store,
             app.build_spool(configuration),
             session=session,
-            agent=whose,
+            agent=agent,
             now=time.time_ns() // 1_000,
             include_pending=reconcile,
-            limit=most,
-            budget=_PROGRAM_BUDGET if program else GUEST_BUDGET,
+            limit=limit,
+            budget=_PROGRAM_BUDGET if as_json else GUEST_BUDGET,
             remember_for=configuration.settings.inbox.remember,
         )
-        _print(found, whose or "", program=program)
+        _print_session_batch(batch, agent or "", as_json=as_json)
         if store is not None:
             sweep(store)
-    for note in found.notes:
+    for note in batch.notes:
         output.talk(note)
-    if not found.text:
-        where = "the spool, or the inbox," if reconcile else "the spool"
-        output.talk(f"nothing waits in {where} of the session {session!r}")
-    elif program and found.deferred_count:
-        output.talk(f"{found.deferred_count} more waiting")
+    if not batch.text:
+        place = "the spool, or the inbox," if reconcile else "the spool"
+        output.talk(f"nothing waits in {place} of the session {session!r}")
+    elif as_json and batch.deferred_count:
+        output.talk(f"{batch.deferred_count} more waiting")
 
 
-def _store(configuration: Configuration, stack: ExitStack) -> Store | None:
-    """The store, if it can be reached soon: the spool is there without it."""
+def _open_store_soon(configuration: Configuration, stack: ExitStack) -> Store | None:
+    """Return the store, if it can be opened soon: the spool can be read without it."""
     chosen = configuration.settings
-    hasty = replace(chosen, sqlite=replace(chosen.sqlite, busy=min(chosen.sqlite.busy, _BUSY)))
+    hasty = replace(chosen, sqlite=replace(chosen.sqlite, busy=min(chosen.sqlite.busy, _BUSY_TIMEOUT)))
     try:
         return stack.enter_context(app.prepare_store(replace(configuration, settings=hasty), report=output.talk))
     except Unavailable as error:
@@ -210,36 +192,24 @@ def _store(configuration: Configuration, stack: ExitStack) -> Store | None:
         return None
 
 
-def _whose(session: str, configuration: Configuration, store: Store | None) -> str | None:
-    """Whose session it is, as its hooks have noted here or in the store; else the current agent's."""
+def _find_agent(session: str, configuration: Configuration, store: Store | None) -> str | None:
+    """Return the agent of a session, as its hooks noted it in the home or in the store; else the one that is set."""
     if (guest := find_guest(configuration.home, session)) is not None:
         return guest.agent
     if store is not None:
-        from gatepost.actions import sessions
-
-        try:
+        with suppress(NotFound, Invalid):
             return store.query(sessions.find, session).agent
-        except (NotFound, Invalid):
-            pass
     return configuration.settings.agent
 
 
-def _print(found: DrainedBatch, whose: str, *, program: bool) -> None:
-    items = [Item(event=event, recipient=whose, state=ItemState.CLAIMED) for event in found.events]
+def _print_session_batch(batch: DrainedBatch, agent: str, *, as_json: bool) -> None:
+    items = [Item(event=event, recipient=agent, state=ItemState.CLAIMED) for event in batch.events]
     try:
-        if program:
-            output.document([wire.write_item(item) for item in items])
-        elif found.text:
-            output.line_out(found.text)
+        if as_json:
+            output.document([msgspec.to_builtins(ItemView.of(item)) for item in items])
+        elif batch.text:
+            output.line_out(batch.text)
     except BaseException:
-        found.release()
+        batch.release()
         raise
-    found.ack()
-
-
-def _write_text(taken: RenderedBatch) -> None:
-    output.line_out(taken.text)
-
-
-def _write_document(taken: RenderedBatch) -> None:
-    output.document([wire.write_item(item) for item in taken.items])
+    batch.ack()

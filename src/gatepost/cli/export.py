@@ -14,9 +14,9 @@ import typer
 from gatepost import app, settings
 from gatepost.actions import export as verbs
 from gatepost.actions import store_import
-from gatepost.cli import here, output
-from gatepost.cli.here import Json
-from gatepost.cli.plain import argument, flag
+from gatepost.cli import output
+from gatepost.cli.connect import find_gateway
+from gatepost.cli.plain import Json, argument, flag
 from gatepost.errors import Conflict, Unavailable
 from gatepost.paths import AtomicFile
 
@@ -89,7 +89,7 @@ def import_(
     """
     configuration = settings.load()
     with _source(file) as (stream, size):
-        if here.gateway(configuration) is not None:
+        if find_gateway(configuration) is not None:
             raise Conflict("a gateway is running on this store", hint="stop it: an import has the store to itself")
         with (
             app.prepare_store(configuration, report=output.talk, register=False) as store,

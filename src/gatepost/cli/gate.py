@@ -7,10 +7,9 @@ import typer
 
 from gatepost import settings
 from gatepost.api.gates import AddGate, AddWaiter, GateStatus, GateView, ListGates, ResolveGate, ShowGate
-from gatepost.cli import gates, here, output, waiting, words
+from gatepost.cli import gates, identity, output, waiting, words
 from gatepost.cli.connect import connect
-from gatepost.cli.here import As, Json, Limit
-from gatepost.cli.plain import Noun, argument, flag, option
+from gatepost.cli.plain import As, Json, Limit, Noun, argument, flag, option
 from gatepost.core import render, times
 from gatepost.core.gate import AtDeadline, FailMode, GateKind
 from gatepost.hooks import gates as session_gates
@@ -68,7 +67,7 @@ def add(
     request = AddGate(
         name=name,
         kind=GateKind.parse(kind),
-        owner=here.named(owner, "--owner", configuration, otherwise="whom does it keep from stopping?"),
+        owner=identity.choose_agent(owner, "--owner", configuration, otherwise="whom does it keep from stopping?"),
         awaits=words.given(awaits, "--awaits", "what"),
         instruction=words.content(instruction, configuration.settings.limits.content),
         waiters=tuple(waiter or ()),

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from gatepost import app, paths, settings
-from gatepost.cli import here, output, words
-from gatepost.cli.here import Json
-from gatepost.cli.plain import argument, flag, option
+from gatepost.cli import identity, output, words
+from gatepost.cli.plain import Json, argument, flag, option
 from gatepost.core import render
 from gatepost.errors import Invalid, NotFound
 from gatepost.hook_entry import HookEntry
@@ -76,7 +75,7 @@ def status(session: SessionId = None, json: Json = False) -> None:
       gatepost gate status --session 4f1c
     """
     configuration = settings.load()
-    found, folder = _session(configuration, session), str(here.folder())
+    found, folder = _session(configuration, session), str(identity.get_folder())
     with _desk(configuration, found.id) as desk:
         stand = [gates.check_gate(desk, gate, folder) for gate in gates.list_gates(configuration.home)]
         marked = {each.gate.name: found.is_marked(each.gate.name) for each in stand}
@@ -111,7 +110,7 @@ def check(
       gatepost gate check --hook Stop --session 4f1c
     """
     configuration = settings.load()
-    found, folder = _session(configuration, session), str(here.folder())
+    found, folder = _session(configuration, session), str(identity.get_folder())
     with _desk(configuration, found.id) as desk:
         stand = [gates.check_gate(desk, gate, folder) for gate in _at(configuration, hook)]
         holding = gates.list_blocking_gates(desk, desk.agent) if hook == "Stop" and desk.agent is not None else []
@@ -170,7 +169,7 @@ def unregister(name: Name, json: Json = False) -> None:
 
 
 def _session(configuration: Configuration, session: str | None) -> Session:
-    id = words.given(session, "--session", "which") or here.session(configuration)
+    id = words.given(session, "--session", "which") or identity.find_session(configuration)
     if id is None:
         raise Invalid("no session is named", hint="give --session ID, as the program calls its session")
     return Session(configuration.home, id)

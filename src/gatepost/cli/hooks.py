@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from gatepost import settings
-from gatepost.cli import here, output, words
-from gatepost.cli.here import Json
-from gatepost.cli.plain import Noun, option
+from gatepost.api.entities import ShowEntity
+from gatepost.cli import identity, output, words
+from gatepost.cli.connect import connect
+from gatepost.cli.plain import Json, Noun, option
+from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Invalid, Refused, Unavailable
 from gatepost.hooks import gates, host_settings
@@ -176,10 +178,10 @@ def _row(host: str, scope: str | None, state: InstallState) -> list[str]:
 
 
 def _file(host: str, scope: str, file: str | None) -> Path:
-    found = files.locate_settings(host, scope, environ=os.environ, project=here.folder())
+    found = files.locate_settings(host, scope, environ=os.environ, project=identity.get_folder())
     if file is None:
         return found
-    given = here.folder() / Path(file).expanduser()
+    given = identity.get_folder() / Path(file).expanduser()
     if given.suffix == ".toml" and host != "codex":
         raise Invalid(f"{file!r} is TOML, and {host} reads JSON", hint="give --host codex, or name another file")
     return given
@@ -196,8 +198,8 @@ def _find_agent(name: str | None) -> str | None:
     """Return the name under which the store knows the agent."""
     if words.given(name, "--agent") is None or name is None:
         return None
-    with here.opened() as place:
-        entity = place.entity(name)
+    with connect() as connection:
+        entity = connection.send(ShowEntity(name=check_entity_address(name)))
     if entity.kind is EntityKind.HUMAN:
         raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
     return entity.name
@@ -219,4 +221,4 @@ def _program() -> str:
     found = locate_program()
     if found is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
-    return str(here.folder() / found)
+    return str(identity.get_folder() / found)

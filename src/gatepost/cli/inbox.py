@@ -1,29 +1,28 @@
-"""`gatepost inbox`: what waits, what comes, what has become of it, and what to do about it."""
+"""`gatepost inbox`: list, show and watch the items of inboxes; push, drain and the rest are in files of their own."""
 
-import time
-from collections.abc import Callable, Iterator
-from typing import Annotated
+from collections.abc import Sequence
+from itertools import compress
+from typing import Annotated, Any
 
-from gatepost.actions import directory, inbox_feed, push
-from gatepost.actions import inbox as verbs
-from gatepost.cli import here, output, words
+import msgspec
+
+from gatepost.api.events import EventDetailView, ItemView, RecipientView, ShowEvent
+from gatepost.api.inbox import ListInbox, ListItems, PeekInbox
+from gatepost.api.streams import WatchInbox
+from gatepost.cli import identity, output, words
+from gatepost.cli.connect import Connection, connect
 from gatepost.cli.drain import drain
-from gatepost.cli.here import EventId, Json, Limit, To
-from gatepost.cli.mend import discard, done, replay, shown
-from gatepost.cli.plain import Noun, flag, option
+from gatepost.cli.mend import discard, done, replay
+from gatepost.cli.plain import EventId, Json, Limit, Noun, To, flag, option
 from gatepost.cli.push import push_command
-from gatepost.core import render, wire
-from gatepost.core.event import EventType, Item, ItemState, Posted, Priority, parse_body
-from gatepost.core.times import Instant, format_rfc3339
+from gatepost.core import ids, render, times
+from gatepost.core.address import check_entity_address
+from gatepost.core.event import EventType, Item, ItemState, Posted, Priority, Ref, parse_body
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 
 app = Noun(help="Push, read and mend what is in inboxes.")
 app.verb("push")(push_command)
-
-#: the most that a page of HTTP has
-_PAGE = 1_000
-#: items that are looked for at once
-_ARRIVALS = 200
 
 
 @app.verb("list")
@@ -52,34 +51,28 @@ def list_(
       gatepost inbox list --to '*' --dead --json
       gatepost inbox list --to analyst --all --type mail --since 2h
     """
-    wanted = _state(state, every=every, delivered=delivered, expired=expired, dead=dead)
-    most = words.number(limit, "--limit", most=100_000)
-    kind = EventType.parse(type) if type is not None else None
-    about = push.parse_ref(ref) if ref is not None else None
-    with here.opened() as place:
-        whose = None if to in ("*", "ALL") else place.whose(to)
-        now = place.now()
-        found = place.all(
-            verbs.page,
-            lambda far: far.page,
-            whose,
-            state=wanted,
-            type=kind,
-            sender=sender,
-            ref=about,
-            since=words.moment(since, "--since", now) if since is not None else None,
-            until=words.moment(older, "--older", now) if older is not None else None,
-            limit=most + 1,
-        )
-    shown = found[:most]
+    count = words.number(limit, "--limit", most=100_000)
+    filters: dict[str, Any] = {
+        "state": _parse_state(state, every=every, delivered=delivered, expired=expired, dead=dead),
+        "type": EventType.parse(type) if type is not None else None,
+        "sender": sender,
+        "ref": str(Ref.parse(ref)) if ref is not None else None,
+    }
+    with connect() as connection:
+        recipient = None if to in ("*", "ALL") else _choose_recipient(to, connection)
+        now = connection.read_clock()
+        filters |= {"since": _format_moment(since, "--since", now), "until": _format_moment(older, "--older", now)}
+        request = ListItems(**filters) if recipient is None else ListInbox(name=recipient, **filters)
+        items = connection.list_all(request, count + 1)
+    shown_items = items[:count]
     if json:
-        output.document([wire.write_item(item) for item in shown])
-    elif shown:
-        _table(shown, now, whose is None)
+        output.document(msgspec.to_builtins(shown_items))
+    elif shown_items:
+        _print_table(shown_items, now, include_recipient=recipient is None)
     else:
-        output.talk("nothing there" if whose is None else f"nothing there for {whose!r}")
-    if len(found) > most:
-        output.talk(f"there are more than {most}: raise --limit, or narrow it with --since, --older or --type")
+        output.talk("nothing there" if recipient is None else f"nothing there for {recipient!r}")
+    if len(items) > count:
+        output.talk(f"there are more than {count}: raise --limit, or narrow it with --since, --older or --type")
 
 
 @app.verb("peek")
@@ -90,22 +83,20 @@ def peek(to: To = None, limit: Limit = "20", json: Json = False) -> None:
     Example:
       gatepost inbox peek --to analyst -n 3
     """
-    most = words.number(limit, "--limit", most=1_000)
-    with here.opened() as place:
-        whose = place.whose(to)
-        now = place.now()
-        found = place.do(
-            lambda near: near.query(verbs.peek, whose, limit=most + 1),
-            lambda far: far.peek(whose, limit=min(most + 1, _PAGE)),
-        )
-    shown = found[:most]
+    count = words.number(limit, "--limit", most=1_000)
+    with connect() as connection:
+        recipient = _choose_recipient(to, connection)
+        now = connection.read_clock()
+        items = connection.list_all(PeekInbox(name=recipient), count + 1)
+    shown_items = items[:count]
     if json:
-        output.document([wire.write_item(item) for item in shown])
-    elif shown:
-        output.line_out(render.render_batch(shown, at=now))
+        output.document(msgspec.to_builtins(shown_items))
+    elif shown_items:
+        records = [Item(event=item.to_event(), recipient=item.recipient) for item in shown_items]
+        output.line_out(render.render_batch(records, at=now))
     else:
-        output.talk(f"nothing waits for {whose!r}")
-    if len(found) > most:
+        output.talk(f"nothing waits for {recipient!r}")
+    if len(items) > count:
         output.talk("more is waiting: raise --limit to see it")
 
 
@@ -117,12 +108,12 @@ def show(event: EventId, json: Json = False) -> None:
     Example:
       gatepost inbox show evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    with here.opened() as place:
-        found = shown(place, event)
+    with connect() as connection:
+        view = connection.send(ShowEvent(id=ids.check("evt", event)))
     if json:
-        output.document(wire.write_items(found))
+        output.document(msgspec.to_builtins(view))
     else:
-        _details(found)
+        _print_details(view)
 
 
 app.verb("drain")(drain)
@@ -139,11 +130,11 @@ def watch(to: To = None, json: Json = False) -> None:
       gatepost inbox watch --to analyst
       gatepost inbox watch --to husam --json | jq .content
     """
-    with here.opened() as place:
-        whose = place.whose(to)
-        ready = f"watching the inbox of {whose!r}; Ctrl-C stops it"
-        for item in _arriving(place, whose, lambda: output.talk(ready)):
-            output.live(wire.write_item(item) if json else render.render_event(item.event))
+    with connect() as connection:
+        recipient = _choose_recipient(to, connection)
+        notice = f"watching the inbox of {recipient!r}; Ctrl-C stops it"
+        for item in connection.stream(WatchInbox(name=recipient), lambda: output.talk(notice)):
+            output.live(msgspec.to_builtins(item) if json else render.render_event(item.to_event()))
 
 
 app.verb("replay")(replay)
@@ -151,88 +142,81 @@ app.verb("discard")(discard)
 app.verb("done")(done)
 
 
-def _arriving(place: here.Here, name: str, ready: Callable[[], None]) -> Iterator[Item]:
-    """New items as they come, for ever; `ready` is called once nothing more can be missed."""
-    if place.far is not None:
-        yield from place.far.each(lambda far, once: far.watch_inbox(name, ready=once), ready)
-        return
-    position = place.near.query(inbox_feed.read_end)
-    place.near.query(directory.find, name)
-    ready()
-    while True:
-        page = place.near.query(inbox_feed.read_page, name, after=position, limit=_ARRIVALS)
-        position = page.position
-        yield from (item for item, _ in page.entries)
-        if len(page.entries) < _ARRIVALS:
-            time.sleep(here.PAUSE)
+def _choose_recipient(to: str | None, connection: Connection) -> str:
+    return check_entity_address(identity.choose_recipient(to, connection.configuration))
 
 
-def _state(state: str | None, **flags: bool) -> ItemState | None:
-    """The state asked for: pending without a word, None for all of them."""
-    asked = [name for name, given in flags.items() if given] + ([state] if state is not None else [])
-    if len(asked) > 1:
+def _parse_state(state: str | None, **flags: bool) -> ItemState | None:
+    """Return the state that is asked for: pending if none is, None for all of them."""
+    names = [name for name, is_set in flags.items() if is_set] + ([state] if state is not None else [])
+    if len(names) > 1:
         raise Invalid("give only one of --all, --delivered, --expired, --dead and --state")
     if flags["every"]:
         return None
-    return ItemState.parse(asked[0]) if asked else ItemState.PENDING
+    return ItemState.parse(names[0]) if names else ItemState.PENDING
 
 
-def _table(items: list[Item], now: Instant, whose: bool) -> None:
-    """The items, one a row; a column that would say the same of all of them is left out."""
-    urgent = any(item.event.priority is not Priority.NORMAL for item in items)
-    headings = ["EVENT", "STATE", *(["FOR"] if whose else []), "AGE", *(["PRIORITY"] if urgent else []), "WHAT"]
+def _format_moment(text: str | None, option: str, now: Instant) -> str | None:
+    """Return the time of an option as a request has it; it has no times before 1970."""
+    return times.format_rfc3339(max(0, words.moment(text, option, now))) if text is not None else None
+
+
+def _print_table(items: Sequence[ItemView], now: Instant, *, include_recipient: bool) -> None:
+    """Print a row for each item. The column of priorities is left out if all are normal."""
+    include_priority = any(item.priority != Priority.NORMAL for item in items)
+    headings = ["EVENT", "STATE", "FOR", "AGE", "PRIORITY", "WHAT"]
+    columns = [True, True, include_recipient, True, include_priority, True]
     rows = [
         [
-            item.event.id,
+            item.event_id,
             item.state.value,
-            *([item.recipient] if whose else []),
-            output.age(item.event.created_at, now),
-            *([item.event.priority.name.lower()] if urgent else []),
-            render.render_event(item.event),
+            item.recipient,
+            output.age(times.parse_instant(item.created_at), now),
+            Priority(item.priority).name.lower(),
+            render.render_event(item.to_event()),
         ]
         for item in items
     ]
-    output.table(headings, rows)
+    output.table(list(compress(headings, columns)), [list(compress(row, columns)) for row in rows])
 
 
-def _details(items: list[Item]) -> None:
-    event = items[0].event
-    sender = f"{event.sender.name} ({event.sender.display}, {event.sender.kind})" if event.sender else None
-    said = parse_body(event)
-    if isinstance(said, Posted) and said.outsider is not None:
-        sender = render.render_outsider(said.outsider)
+def _print_details(view: EventDetailView) -> None:
+    event = view.to_event()
+    sender = f"{view.sender} ({view.sender_name}, {view.sender_type})" if view.sender is not None else None
+    body = parse_body(event)
+    if isinstance(body, Posted) and body.outsider is not None:
+        sender = render.render_outsider(body.outsider)
     output.facts(
-        ("event", event.id),
-        ("type", event.type),
+        ("event", view.event_id),
+        ("type", view.type),
         ("priority", event.priority.name.lower()),
         ("from", sender),
-        ("source", event.source),
-        ("subject", event.subject),
+        ("source", view.source),
+        ("subject", view.subject),
         ("about", event.ref),
-        ("created", format_rfc3339(event.created_at)),
-        ("occurred", format_rfc3339(event.source_time) if event.source_time is not None else None),
-        ("expires", format_rfc3339(event.expires_at) if event.expires_at is not None else None),
-        ("dedup key", event.key),
-        ("trust", event.trust),
-        ("hops", event.hops or None),
-        *((f"for {item.recipient}", _standing(item)) for item in items),
+        ("created", view.created_at),
+        ("occurred", view.occurred_at if event.source_time is not None else None),
+        ("expires", view.expires_at),
+        ("dedup key", view.dedup_key),
+        ("trust", view.trust),
+        ("hops", view.hops or None),
+        *((f"for {recipient.name}", _describe_recipient(recipient)) for recipient in view.recipients),
     )
-    if event.content:
-        output.line_out("\ncontent:\n" + output.prose(event.content))
-    document = wire.write_event(event)
-    if document["data"] is not None:
-        data = document["data"] | document["extra"] if "extra" in document else document["data"]
+    if view.content:
+        output.line_out("\ncontent:\n" + output.prose(view.content))
+    if view.data is not None:
+        data = view.data | view.extra if view.extra else view.data
         output.line_out("\ndata:\n" + output.prose(output.pretty(data)))
 
 
-def _standing(item: Item) -> str:
-    words = [item.state.value]
-    if item.ended_at is not None:
-        words.append(format_rfc3339(item.ended_at))
-    if item.receipt is not None:
-        words.append(f"by {item.receipt.owner} ({item.receipt.kind})")
-    if item.attempts:
-        words.append(f"after {item.attempts} failures")
-    if item.seen_at is not None:
-        words.append(f"seen {format_rfc3339(item.seen_at)}")
-    return ", ".join(words)
+def _describe_recipient(recipient: RecipientView) -> str:
+    parts = [recipient.state.value]
+    if recipient.ended_at is not None:
+        parts.append(recipient.ended_at)
+    if recipient.receipt is not None:
+        parts.append(f"by {recipient.receipt.owner} ({recipient.receipt.kind})")
+    if recipient.attempts:
+        parts.append(f"after {recipient.attempts} failures")
+    if recipient.seen_at is not None:
+        parts.append(f"seen {recipient.seen_at}")
+    return ", ".join(parts)

@@ -6,8 +6,8 @@ from itertools import groupby
 from pathlib import Path
 
 from gatepost import app, paths, settings
-from gatepost.cli import here, output
-from gatepost.cli.here import Json
+from gatepost.cli import identity, output
+from gatepost.cli.plain import Json
 from gatepost.errors import Unavailable
 from gatepost.runtime import gateway_files
 from gatepost.settings import FILE, HOME, Converter, list_settings, variable_name
@@ -23,7 +23,7 @@ def init(json: Json = False) -> None:
       gatepost init
     """
     home = Path(os.environ.get("GATEPOST_HOME") or HOME).expanduser()
-    home = home if home.is_absolute() else here.folder() / home
+    home = home if home.is_absolute() else identity.get_folder() / home
     steps = [("home", str(home), paths.make_home(home)), *_files(home)]
     configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
     made: list[str] = []

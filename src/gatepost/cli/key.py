@@ -7,8 +7,7 @@ import msgspec
 from gatepost.api.keys import CreateKey, KeyView, ListKeys, RevokeKey
 from gatepost.cli import output, words
 from gatepost.cli.connect import connect
-from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun, argument, flag, option
+from gatepost.cli.plain import Json, Limit, Noun, argument, flag, option
 from gatepost.errors import Invalid
 
 app = Noun(help="Keys: who may come in by HTTP, and as whom.")

@@ -1,13 +1,15 @@
 """`gatepost inbox replay`, `discard` and `done`: what becomes of an event when a person decides."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from gatepost.actions import inbox_items
-from gatepost.cli import here, output, words
-from gatepost.cli.here import EventId, Json
-from gatepost.cli.plain import option
-from gatepost.core import wire
-from gatepost.core.event import Item
+import msgspec
+
+from gatepost.api.events import DiscardEvent, EventDetailView, ItemView, MarkDone, ReplayEvent, ShowEvent
+from gatepost.cli import output, words
+from gatepost.cli.connect import connect
+from gatepost.cli.plain import EventId, Json, option
+from gatepost.core import ids
 from gatepost.errors import Invalid
 
 
@@ -25,9 +27,10 @@ def replay(
     Example:
       gatepost inbox replay evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    with here.opened() as place:
-        again = place.call(inbox_items.replay, lambda far: far.replay, event, words.given(to, "--to"))
-    _moved(again, "pending again for", json=json)
+    request = ReplayEvent(id=ids.check("evt", event), name=words.given(to, "--to"))
+    with connect() as connection:
+        items = connection.send(request).items
+    _print_items(items, "pending again for", json=json)
 
 
 def discard(
@@ -43,9 +46,10 @@ def discard(
     Example:
       gatepost inbox discard evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --to analyst
     """
-    with here.opened() as place:
-        gone = place.call(inbox_items.discard, lambda far: far.discard, event, words.given(to, "--to"))
-    _moved(gone, "discarded for", json=json)
+    request = DiscardEvent(id=ids.check("evt", event), name=words.given(to, "--to"))
+    with connect() as connection:
+        items = connection.send(request).items
+    _print_items(items, "discarded for", json=json)
 
 
 def done(
@@ -61,32 +65,28 @@ def done(
     Example:
       gatepost inbox done evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --as husam
     """
-    with here.opened() as place:
-        person = words.given(me, "--as") or _whoever(shown(place, event), place.configuration.settings.agent)
-        item = place.do(
-            lambda near: near.call(inbox_items.mark_done, person, event), lambda far: far.done(event, person)
-        )
-    _moved([item], "done for", json=json)
+    id, person = ids.check("evt", event), words.given(me, "--as")
+    with connect() as connection:
+        if person is None:
+            person = _choose_person(connection.send(ShowEvent(id=id)), connection.configuration.settings.agent)
+        items = connection.send(MarkDone(id=id, name=person)).items
+    _print_items(items, "done for", json=json)
 
 
-def shown(place: here.Here, event: str) -> list[Item]:
-    return place.look(inbox_items.show, lambda far: far.show, event)
-
-
-def _moved(items: list[Item], said: str, *, json: bool) -> None:
-    if json:
-        output.document(wire.write_items(items))
-        return
-    for item in items:
-        output.line_out(item.event.id)
-        output.talk(f"{said} {item.recipient}")
-
-
-def _whoever(items: list[Item], me: str | None) -> str:
-    """The recipient who is meant when none is named: the only one, or me."""
-    names = [item.recipient for item in items]
+def _choose_person(event: EventDetailView, current: str | None) -> str:
+    """Return the recipient who is meant if no one is named: the only one, or the current one."""
+    names = [recipient.name for recipient in event.recipients]
     if len(names) == 1:
         return names[0]
-    if me in names:
-        return me
-    raise Invalid(f"{items[0].event.id!r} has {len(names)} recipients", hint="say who is done with it: --as NAME")
+    if current in names:
+        return current
+    raise Invalid(f"{event.event_id!r} has {len(names)} recipients", hint="say who is done with it: --as NAME")
+
+
+def _print_items(items: Sequence[ItemView], change: str, *, json: bool) -> None:
+    if json:
+        output.document(msgspec.to_builtins(EventDetailView.merge(items)))
+        return
+    for item in items:
+        output.line_out(item.event_id)
+        output.talk(f"{change} {item.recipient}")

@@ -7,8 +7,7 @@ from gatepost.api.inbox import ShowAccount
 from gatepost.cli import entities, output
 from gatepost.cli.connect import connect
 from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
-from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun
+from gatepost.cli.plain import Json, Limit, Noun
 from gatepost.core.entity import EntityKind
 
 app = Noun(help="People: what they get waits until they say it is done.")

@@ -6,7 +6,7 @@ word that is typed counts.
 import re
 from collections.abc import Callable
 from inspect import cleandoc
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -27,6 +27,13 @@ def flag(name: str, help: str) -> Any:
 
 def argument(metavar: str, help: str) -> Any:
     return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+Json = Annotated[bool, flag("--json", "Print JSON.")]
+Limit = Annotated[str, typer.Option("--limit", "-n", metavar="N", help="How many at most.")]
+To = Annotated[str | None, option("--to", "NAME", "Whose inbox; else the current agent's.")]
+As = Annotated[str | None, option("--as", "NAME", "Who I am; else the current agent, else the administrator.")]
+EventId = Annotated[str, argument("EVENT", "The id of an event.")]
 
 
 class Plain(TyperCommand):

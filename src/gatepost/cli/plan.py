@@ -6,10 +6,9 @@ import msgspec
 
 from gatepost import settings
 from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView
-from gatepost.cli import here, output, words
+from gatepost.cli import identity, output, words
 from gatepost.cli.connect import connect
-from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun, argument, option
+from gatepost.cli.plain import Json, Limit, Noun, argument, option
 from gatepost.core import ids, render
 from gatepost.core.plan import CatchUp, PlanStatus
 from gatepost.errors import Invalid
@@ -60,11 +59,11 @@ def set_(
         raise Invalid("give only one of --after, --at, --cron and --on-gate")
     if zone is not None and cron is None:
         raise Invalid("--zone goes with --cron", hint="a time says its offset itself: 2026-02-20T10:00:00+01:00")
-    by = here.pusher(configuration)
+    by = identity.find_session_agent(configuration)
     request: CreatePlan | ChangePlan
     if id is None:
         _check_new(fields)
-        owner = here.named(owner, "--owner", configuration, otherwise="whose plan is it?")
+        owner = identity.choose_agent(owner, "--owner", configuration, otherwise="whose plan is it?")
         request = CreatePlan(owner=owner, by=by, **fields)
     elif owner is not None:
         raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")

@@ -1,19 +1,24 @@
 """`gatepost inbox push`."""
 
-from typing import Annotated
+import json as documents
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from msgspec.structs import replace
+import msgspec
 
 from gatepost import settings
-from gatepost.actions import push
-from gatepost.cli import here, output, words
-from gatepost.cli.here import Json
-from gatepost.cli.plain import argument, flag, option
-from gatepost.core import times, wire
+from gatepost.api.entities import EntityView, ShowEntity
+from gatepost.api.fields import RefSpec
+from gatepost.api.push import PushEvent, PushResultView
+from gatepost.api.sessions import ShowSession
+from gatepost.cli import identity, output, words
+from gatepost.cli.connect import Connection, connect
+from gatepost.cli.plain import Json, argument, flag, option
+from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Priority, Push, PushResult, Ref, get_trust
+from gatepost.core.event import EventType, Priority, Ref
+from gatepost.core.text import check_storable
 from gatepost.errors import Invalid, UnknownAddress
-from gatepost.settings import Configuration
 
 
 def push_command(
@@ -56,88 +61,90 @@ def push_command(
         raise Invalid("there is nothing to push", hint="give TEXT, or - to read it from stdin, or --data JSON")
     if text == "-" and data == "-":
         raise Invalid("text and data cannot both be read from stdin", hint="read the data from a file: --data @FILE")
+    if not source:
+        raise Invalid("an event needs a source")
+    words.given(bead, "--bead", "which")
+    words.given(session, "--session", "which")
     if sum((to is not None, bead is not None, session is not None, broadcast)) > 1:
         raise Invalid("give only one of --to, --bead, --session and --broadcast")
     configuration = settings.load()
-    limits = configuration.settings.build_limits()
-    wish = Push(
-        to="*" if broadcast else _address(to, bead, session, configuration),
+    limits = configuration.settings.limits
+    about = Ref.parse(ref) if ref is not None else None
+    request = PushEvent(
+        to="*" if broadcast or session else bead or identity.choose_recipient(to, configuration),
         type=EventType.parse(type),
         source=source,
-        sender=words.given(sender, "--as") or here.pusher(configuration),
+        sender=words.given(sender, "--as") or identity.find_session_agent(configuration),
         subject=subject,
-        priority=Priority.parse(priority),
-        key=dedup_key,
-        ttl=times.parse_duration(ttl) if ttl is not None else None,
-        ref=Ref.parse(ref) if ref is not None else None,
-        data=words.data(data, limits.data) if data is not None else None,
+        priority=Priority.parse(priority).value,
+        dedup_key=dedup_key,
+        ttl=ttl,
+        ref=RefSpec(type=about.type, id=about.id) if about is not None else None,
+        data=_read_data(data, limits.data) if data is not None else None,
         content=words.content(text, limits.content) if text is not None else "",
     )
-    push.validate_push(wish, limits)
-    if wish.data is None and not wish.content.strip():
+    if request.data is None and not request.content.strip():
         raise Invalid("the text is empty", hint="what wrote to stdin may have failed" if text == "-" else None)
-    with here.opened(configuration) as place:
+    with connect(configuration) as connection:
         if bead is not None:
-            _check_alias(place, bead)
+            _check_alias(connection, bead)
         if session is not None:
-            wish = replace(wish, to=place.session(session).agent)
-        if wish.sender is None:
-            wish = replace(wish, sender=_current_sender(place, wish.to))
-        wish = replace(wish, trust=get_trust(wish.type, wish.sender))
-        pushed = place.call(push.push_event, lambda far: far.push, wish)
+            request = msgspec.structs.replace(request, to=connection.send(ShowSession(id=session)).agent)
+        if request.sender is None:
+            request = msgspec.structs.replace(request, sender=_find_current_sender(connection, request.to))
+        result = connection.send(request)
     if json:
-        output.document(wire.write_push_result(pushed))
+        output.document(msgspec.to_builtins(result))
     else:
-        _tell(pushed)
+        _print_result(result)
 
 
-def _address(to: str | None, bead: str | None, session: str | None, configuration: Configuration) -> str:
-    """Whom it is for, as it is written; whose a session is can be told when the store is open."""
-    if words.given(session, "--session", "which"):
-        return "*"
-    return words.given(bead, "--bead", "which") or here.whose(to, configuration)
+def _read_data(text: str, limit: int) -> Any:
+    data = words.data(text, limit)
+    check_storable("data", documents.dumps(data, ensure_ascii=False))  # an escape can be half of a character
+    return data
 
 
-def _current_sender(place: here.Here, to: str) -> str | None:
+def _check_alias(connection: Connection, bead: str) -> None:
+    entity = _find_entity(connection, bead)
+    if entity is None or entity.name == bead:
+        raise UnknownAddress(f"nobody has the alias {bead!r}", hint="`gatepost agent add NAME --alias ID` gives one")
+
+
+def _find_current_sender(connection: Connection, to: str) -> str | None:
     """
     Return the current agent, if it is registered: what it sends to another continues its chain (I13). What is pushed to
     the current agent itself is from nobody: whoever sits beside an agent may push to it so.
     """
-    agent = here.current(place.configuration)
+    agent = identity.find_current_agent(connection.configuration)
     if agent is None or agent == to:
         return None
+    entity = _find_entity(connection, agent)
+    is_agent = entity is not None and entity.retired_at is None and entity.kind is EntityKind.AGENT
+    return entity.name if entity is not None and is_agent else None
+
+
+def _find_entity(connection: Connection, name: str) -> EntityView | None:
     try:
-        entity = place.entity(agent)
+        return connection.send(ShowEntity(name=check_entity_address(name)))
     except UnknownAddress:
         return None
-    return entity.name if entity.is_live and entity.kind is EntityKind.AGENT else None
 
 
-def _check_alias(place: here.Here, bead: str) -> None:
-    try:
-        found = place.entity(bead)
-    except UnknownAddress:
-        found = None
-    if found is None or found.name == bead:
-        raise UnknownAddress(f"nobody has the alias {bead!r}", hint="`gatepost agent add NAME --alias ID` gives one")
-
-
-def _tell(pushed: PushResult) -> None:
-    if pushed.broadcast is not None:
-        output.line_out(pushed.event)
-        output.talk("a repeat: this broadcast was made before" if pushed.duplicate else "pushed to every agent")
-        return
-    if not pushed.deliveries:
+def _print_result(result: PushResultView) -> None:
+    if result.event_id is None:
         output.talk("nobody else is there: nothing was stored")
         return
-    output.line_out(pushed.event)
-    new = [each.name for each in pushed.deliveries if not each.duplicate]
-    repeated = [each.name for each in pushed.deliveries if each.duplicate]
-    if new:
-        output.talk(f"pushed to {_names(new)}")
-    if repeated:
-        output.talk(f"a repeat for {_names(repeated)}: nothing changed")
+    output.line_out(result.event_id)
+    if result.broadcast:
+        output.talk("a repeat: this broadcast was made before" if result.duplicate else "pushed to every agent")
+    new_names = [recipient.name for recipient in result.recipients if not recipient.duplicate]
+    repeated_names = [recipient.name for recipient in result.recipients if recipient.duplicate]
+    if new_names:
+        output.talk(f"pushed to {_join_names(new_names)}")
+    if repeated_names:
+        output.talk(f"a repeat for {_join_names(repeated_names)}: nothing changed")
 
 
-def _names(names: list[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:5])} and {len(names) - 5} more"

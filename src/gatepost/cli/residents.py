@@ -3,28 +3,24 @@
 import asyncio
 from collections.abc import Iterable
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import msgspec
 
 from gatepost import app
 from gatepost.api.agents import ShowMind
-from gatepost.api.runs import ListAgentRuns, ReplayView, RunView, StepView
+from gatepost.api.runs import ListAgentRuns, ReplayRun, ReplayView, RunView, StepView
 from gatepost.api.turns import TurnView
-from gatepost.cli import entities, here, output, words
+from gatepost.cli import entities, output, words
 from gatepost.cli.connect import connect
 from gatepost.cli.entities import Name
-from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import argument, option
-from gatepost.core import agent_config, ids, render
+from gatepost.cli.plain import Json, Limit, argument, option
+from gatepost.core import ids, render
 from gatepost.core.entity import EntityKind
 from gatepost.core.run import RunStatus
 from gatepost.core.times import SECOND, format_rfc3339, parse_instant
 from gatepost.errors import Invalid
 from gatepost.ports import Store
-
-if TYPE_CHECKING:
-    from gatepost.client import Client
 
 #: characters of an original action that stand beside the replayed one
 _ORIGINAL_WIDTH: Final = 60
@@ -86,12 +82,12 @@ def replay(
     Example:
       gatepost agent replay run_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --model anthropic:claude-sonnet-4-5
     """
-    with here.opened() as place:
-        id = ids.check("run", run)
-        result = place.do(
-            lambda store: asyncio.run(_replay_on_store(store, id, model)),
-            lambda client: _replay_by_gateway(client, id, model),
-        )
+    request = ReplayRun(id=ids.check("run", run), model=model)
+    with connect() as connection:
+        if connection.store is None:
+            result = connection.send(request)
+        else:  # this operation needs models, so the client on the store does not have it
+            result = asyncio.run(_replay_on_store(connection.store, request))
     if json:
         output.document(msgspec.to_builtins(result))
         return
@@ -101,19 +97,11 @@ def replay(
     output.talk(f"{result.model} was shown the run again; nothing was done")
 
 
-async def _replay_on_store(store: Store, id: str, model_name: str) -> ReplayView:
-    from gatepost.runtime.replay import replay
+async def _replay_on_store(store: Store, request: ReplayRun) -> ReplayView:
+    from gatepost.runtime.replay import answer_request
 
-    choice = agent_config.parse({"model": model_name}).model
     async with app.open_cycle_deps(store, lambda _: None) as deps:
-        model = await deps.get_model(choice)
-        result = await replay(store, id, model)
-    return ReplayView.of(id, model.name, steps=result.original, turns=result.turns, is_same=result.is_same)
-
-
-async def _replay_by_gateway(client: "Client", id: str, model_name: str) -> ReplayView:
-    result = await client.replay_run(id, model_name)
-    return ReplayView.of(id, result.model, steps=result.original, turns=result.replayed, is_same=result.same)
+        return await answer_request(store, request, deps.get_model)
 
 
 def _build_row(run: RunView) -> list[str]:

@@ -19,10 +19,9 @@ from gatepost.api.spaces import (
     SpaceView,
     WatchSpace,
 )
-from gatepost.cli import here, output, words
+from gatepost.cli import identity, output, words
 from gatepost.cli.connect import Connection, connect
-from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun, argument, option
+from gatepost.cli.plain import Json, Limit, Noun, argument, option
 from gatepost.core import render
 from gatepost.core.address import check_entity_address
 from gatepost.core.space import check_id
@@ -154,7 +153,7 @@ def post(
       date | gatepost space post q4-report --as analyst -
     """
     configuration = settings.load()
-    sender = here.named(sender, "--as", configuration, otherwise="who says it?")
+    sender = identity.choose_agent(sender, "--as", configuration, otherwise="who says it?")
     content = words.content(text, configuration.settings.limits.content)
     with connect(configuration) as connection:
         message = connection.send(PostMessage(id=check_id(space), content=content, sender=sender))
@@ -212,11 +211,9 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
         stream = connection.stream(
             WatchSpace(id=check_id(space), member=reader), lambda: output.talk(f"watching {space!r}; Ctrl-C stops it")
         )
-        for event in stream:
-            if event.event == "space.message":
-                message = msgspec.json.decode(event.data, type=MessageView)
-                output.live(msgspec.to_builtins(message) if json else _build_line(message))
-                _mark_read(connection, message, reader)
+        for message in stream:
+            output.live(msgspec.to_builtins(message) if json else _build_line(message))
+            _mark_read(connection, message, reader)
 
 
 def _read_messages(connection: Connection, request: ReadMessages) -> list[MessageView]:

@@ -10,8 +10,7 @@ import typer
 from gatepost.api.triggers import AddTrigger, ChangeTrigger, DeleteTrigger, ListTriggers, ShowTrigger, TriggerView
 from gatepost.cli import output, words
 from gatepost.cli.connect import connect
-from gatepost.cli.here import Json, Limit
-from gatepost.cli.plain import Noun, argument, option
+from gatepost.cli.plain import Json, Limit, Noun, argument, option
 from gatepost.core import render
 from gatepost.core.webhook import Scheme, check_trigger_name
 from gatepost.errors import Invalid

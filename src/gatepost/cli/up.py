@@ -4,8 +4,7 @@ from typing import Annotated
 
 from gatepost import settings
 from gatepost.cli import output, words
-from gatepost.cli.here import Json
-from gatepost.cli.plain import option
+from gatepost.cli.plain import Json, option
 from gatepost.runtime.gateway_files import ADMIN_KEY
 
 

@@ -58,7 +58,7 @@ class RequestSender:
             wait = parse_retry_after(response.headers.get("retry-after", ""))
             is_final = not call.is_repeatable or response.status_code not in RETRY_STATUSES
             if is_final or not await patience.again(wait):
-                return read_answer(request, response.status_code, response.content)
+                return read_answer(request, call, response.status_code, response.content)
 
     async def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> AsyncIterator[V]:
         """Return the items of a list, or the first of them, page by page."""
@@ -113,6 +113,6 @@ class RequestSender:
         timeout = httpx2.Timeout(10.0, read=SILENCE_TIMEOUT)
         async with self._http.stream("GET", call.target, timeout=timeout) as response:
             if response.status_code != 200:
-                read_answer(request, response.status_code, await response.aread())
+                read_answer(request, call, response.status_code, await response.aread())
             async for event in httpx2.EventSource(response, max_event_size=_MAX_EVENT_SIZE):
                 yield StreamedView(event=event.event, data=event.data, id=event.id or msgspec.UNSET)

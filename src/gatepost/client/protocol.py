@@ -14,6 +14,7 @@ import msgspec
 
 from gatepost.api.encoding import decode_answer, encode_request
 from gatepost.api.operation import Kind, Page, Repetition, Request, Stream, StreamedView
+from gatepost.api.push import PushResultView, TriggeredView
 from gatepost.client import problems
 from gatepost.errors import Invalid, Refused, Unavailable
 
@@ -36,6 +37,8 @@ class HttpCall(NamedTuple):
     headers: dict[str, str]
     body: bytes | None
     is_repeatable: bool
+    #: whether the idempotency key is a new one, which no earlier request had
+    has_new_key: bool
 
 
 def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
@@ -43,29 +46,29 @@ def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
     operation = request.operation
     encoded = encode_request(request)
     headers = {"content-type": "application/json"} if encoded.body is not None else {}
-    is_repeatable = operation.repetition is Repetition.SAFE
-    if operation.repetition is Repetition.KEYED or (
-        operation.repetition is Repetition.DEDUP and getattr(request, "dedup_key", None) is None
-    ):
-        headers["idempotency-key"] = secrets.token_urlsafe(16) if key is None else operation.check_key(key)
-        is_repeatable = True
-    elif operation.repetition is Repetition.DEDUP:
-        is_repeatable = True
+    takes_key = operation.repetition in (Repetition.KEYED, Repetition.DEDUP)
+    has_new_key = key is None and takes_key and not request.is_recognised
+    if has_new_key:
+        headers["idempotency-key"] = f"client:{secrets.token_urlsafe(16)}"
     elif key is not None:
-        operation.check_key(key)
-    return HttpCall(encoded.method, encoded.target, headers, encoded.body, is_repeatable)
+        headers["idempotency-key"] = operation.check_key(key)
+    is_repeatable = operation.repetition is Repetition.SAFE or request.is_recognised or "idempotency-key" in headers
+    return HttpCall(encoded.method, encoded.target, headers, encoded.body, is_repeatable, has_new_key)
 
 
-def read_answer(request: Request[R], status: int, body: bytes) -> R:
+def read_answer(request: Request[R], call: HttpCall, status: int, body: bytes) -> R:
     """Return the answer; raise the error that the gateway answered with."""
     if not 200 <= status < 300:
         raise problems.of(_parse_problem(body), status)
     if request.operation.kind is Kind.RAW:
         raise Invalid(f"{request.operation.name} is sent by the service itself")
     try:
-        return decode_answer(request, body)
+        answer = decode_answer(request, body)
     except msgspec.DecodeError as error:
         raise Unavailable(f"the gateway's answer cannot be read: {error}", hint="its version may be another") from None
+    if call.has_new_key and isinstance(answer, PushResultView | TriggeredView):
+        return cast("R", answer.without_duplicates())
+    return answer
 
 
 def list_pages(

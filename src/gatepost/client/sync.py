@@ -104,7 +104,7 @@ class SyncClient:
                 pause = max(pause, parse_retry_after(headers.get("retry-after", "")))
                 is_final = not call.is_repeatable or status not in RETRY_STATUSES
                 if is_final or time.monotonic() + pause > end:
-                    return read_answer(request, status, body)
+                    return read_answer(request, call, status, body)
             attempt += 1
             time.sleep(pause)
 
@@ -155,7 +155,7 @@ class SyncClient:
             connection.request(call.method, call.target, headers={**self._headers, "accept": "text/event-stream"})
             response = connection.getresponse()
             if response.status != 200:
-                read_answer(request, response.status, response.read())
+                read_answer(request, call, response.status, response.read())
             fields: dict[str, str] = {}
             while line := response.readline(_MAX_LINE_LENGTH):
                 text = line.rstrip(b"\r\n").decode()

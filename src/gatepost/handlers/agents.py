@@ -1,4 +1,4 @@
-"""Agents, guests and residents. Waking one needs a gateway."""
+"""Agents, guests and residents."""
 
 from typing import Any
 
@@ -20,11 +20,14 @@ from gatepost.api.agents import (
     RetireAgent,
     ShowAgent,
     ShowMind,
+    WakeAgent,
+    WokenView,
 )
 from gatepost.api.turns import TurnView
 from gatepost.core import agent_config
 from gatepost.core.agent import Resident
 from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.signals import Signal
 from gatepost.core.times import format_rfc3339
 from gatepost.handlers.entities import build_changes
 from gatepost.handlers.pages import read_page
@@ -94,6 +97,13 @@ def pause_agent(tx: Transaction, request: PauseAgent, caller: Caller) -> AgentVi
 def resume_agent(tx: Transaction, request: ResumeAgent, caller: Caller) -> AgentView:
     agents.resume(tx, request.name)
     return _read_agent(tx, request.name)
+
+
+@WakeAgent.handler
+def wake_agent(tx: Transaction, request: WakeAgent, caller: Caller) -> WokenView:
+    agent = find_agent(tx, request.name)
+    tx.after_commit(Signal(agent.name, "wake"))
+    return WokenView(name=agent.name, woken=True)
 
 
 @ShowMind.handler

@@ -6,8 +6,8 @@ from gatepost.api.events import (
     DiscardEvent,
     EventDetailView,
     ItemsView,
+    ItemView,
     MarkDone,
-    RecipientView,
     ReplayEvent,
     ShowEvent,
 )
@@ -17,15 +17,10 @@ from gatepost.ports import Reader, Transaction
 @ShowEvent.handler
 def show_event(tx: Reader, request: ShowEvent, caller: Caller) -> EventDetailView:
     items = inbox_items.show(tx, request.id)
-    visible_items = [item for item in items if caller.entity in (None, item.recipient)]
+    visible_items = [ItemView.of(item) for item in items if caller.entity in (None, item.recipient)]
     if not visible_items:
         raise inbox_items.build_missing_error(request.id)
-    states = {item.state for item in visible_items}
-    return EventDetailView.of(
-        visible_items[0],
-        state=visible_items[0].state.value if len(states) == 1 else "mixed",
-        recipients=[RecipientView.of(item) for item in visible_items],
-    )
+    return EventDetailView.merge(visible_items)
 
 
 @ReplayEvent.handler

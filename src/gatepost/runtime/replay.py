@@ -8,15 +8,17 @@ journal.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 from gatepost.actions import agents, directory, run_context, runs
 from gatepost.actions.tools import BUILT_IN_TOOLS
+from gatepost.api.runs import ReplayRun, ReplayView
+from gatepost.core import agent_config
 from gatepost.core import prompt as prompt_rules
-from gatepost.core.agent import AgentConfig, Resident
+from gatepost.core.agent import AgentConfig, ModelChoice, Resident
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, render_summaries, trim_turns
 from gatepost.core.model import ChatRequest, ModelFailed, ToolSpec
 from gatepost.core.run import Run, Step
@@ -42,6 +44,16 @@ class _PastRun:
     system: str
     mind: runs.AgentMind
     steps: tuple[Step, ...]
+
+
+async def answer_request(
+    store: Store, request: ReplayRun, get_model: Callable[[ModelChoice], Awaitable[Model]]
+) -> ReplayView:
+    """Answer the request to replay a run, in a gateway or in a command that has no gateway."""
+    model = await get_model(agent_config.parse({"model": request.model}).model)
+    run = await store.read(runs.show, request.id)
+    result = await replay(store, run.id, model)
+    return ReplayView.of(run.id, model.name, steps=result.original, turns=result.turns, is_same=result.is_same)
 
 
 async def replay(store: Store, run_id: str, model: Model) -> ReplayResult:
