@@ -41,8 +41,9 @@ def uses() -> Iterator[Use]:
                 case ast.Call(
                     func=ast.Attribute(
                         attr="fetch_one" | "fetch_all" | "fetch_page" | "execute" | "execute_many" | "many" as method
-                    ),
-                    args=[ast.Constant(str(name)), *_],
+                    )
+                    | ast.Name("fetch_row" | "fetch_number" as method),
+                    args=[ast.Constant(str(name)), *_] | [ast.Name("tx"), ast.Constant(str(name))],
                 ) if NAME.fullmatch(name):
                     names = [given(keyword) for keyword in node.keywords]
                     is_known = "many" not in method and None not in names

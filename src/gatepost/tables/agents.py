@@ -8,13 +8,13 @@ from gatepost.core.agent import AgentConfig, Resident
 from gatepost.core.entity import Entity
 from gatepost.core.memory import Goal, GoalStatus, Memory
 from gatepost.core.times import MAX_INSTANT, Instant
-from gatepost.ports import Reader, Row, Transaction
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities
-from gatepost.tables.rows import Mapper, get_columns
+from gatepost.tables.rows import Mapper, fetch_number, get_columns
 
-_RESIDENT: Final = Mapper(Resident, without="config")
-_build_goal: Final = Mapper(Goal).read
-_build_memory: Final = Mapper(Memory).read
+_RESIDENT: Final = Mapper(Resident, config=agent_config.decode)
+_GOAL: Final = Mapper(Goal)
+_MEMORY: Final = Mapper(Memory)
 
 
 def insert(tx: Transaction, entity: int, config: AgentConfig) -> bool:
@@ -66,8 +66,7 @@ def is_ready(tx: Reader, entity: int, *, include_quiet: bool) -> bool:
 
 
 def read(tx: Reader, entity: int) -> Resident | None:
-    row = tx.fetch_one("agents/read", entity=entity)
-    return _build_resident(row) if row else None
+    return _RESIDENT.fetch_one(tx, "agents/read", entity=entity)
 
 
 def find_by_name(tx: Reader, name: str) -> tuple[Entity, Resident | None] | None:
@@ -75,16 +74,13 @@ def find_by_name(tx: Reader, name: str) -> tuple[Entity, Resident | None] | None
     row = tx.fetch_one("agents/find_by_name", name=name)
     if row is None:
         return None
-    return entities.build_entity(row), _build_resident(row) if row.config is not None else None
+    return entities.ENTITY.read(row), _RESIDENT.read(row) if row.config is not None else None
 
 
 def read_many(tx: Reader, entities: Sequence[int]) -> dict[int, Resident]:
     """Return the residents among these entities, by number."""
-    return {row.number: _build_resident(row) for row in tx.fetch_all("agents/read_many", entities=list(entities))}
-
-
-def _build_resident(row: Row) -> Resident:
-    return _RESIDENT.read(row, config=agent_config.decode(row.config))
+    residents = _RESIDENT.fetch_all(tx, "agents/read_many", entities=list(entities))
+    return {resident.number: resident for resident in residents}
 
 
 def insert_goal(tx: Transaction, entity: int, goal: Goal) -> None:
@@ -99,13 +95,12 @@ def update_goal(tx: Transaction, goal: Goal) -> None:
 
 def read_goal(tx: Reader, entity: int, id: str) -> Goal | None:
     """Return a goal of this entity."""
-    row = tx.fetch_one("goals/read", entity=entity, id=id)
-    return _build_goal(row) if row else None
+    return _GOAL.fetch_one(tx, "goals/read", entity=entity, id=id)
 
 
 def list_goals(tx: Reader, entity: int, *, status: GoalStatus | None, limit: int) -> list[Goal]:
     """Return the goals of an entity, the most important first."""
-    return [_build_goal(row) for row in tx.fetch_all("goals/list_page", entity=entity, status=status, limit=limit)]
+    return _GOAL.fetch_all(tx, "goals/list_page", entity=entity, status=status, limit=limit)
 
 
 def delete_goal(tx: Transaction, entity: int, id: str) -> bool:
@@ -114,9 +109,7 @@ def delete_goal(tx: Transaction, entity: int, id: str) -> bool:
 
 
 def count_goals(tx: Reader, entity: int) -> int:
-    row = tx.fetch_one("goals/count", entity=entity)
-    assert row is not None
-    return int(row.total)
+    return fetch_number(tx, "goals/count", entity=entity)
 
 
 def set_memory(tx: Transaction, entity: int, key: str, value: str) -> None:
@@ -124,15 +117,14 @@ def set_memory(tx: Transaction, entity: int, key: str, value: str) -> None:
 
 
 def read_memory(tx: Reader, entity: int, key: str) -> Memory | None:
-    row = tx.fetch_one("memories/read", entity=entity, key=key)
-    return _build_memory(row) if row else None
+    return _MEMORY.fetch_one(tx, "memories/read", entity=entity, key=key)
 
 
 def list_memories(tx: Reader, entity: int, after: tuple[Instant, str] | None, limit: int) -> list[Memory]:
     """Return the memories of an entity, newest first; `after` is the time and the key of the last one seen."""
     updated_at, key = after if after is not None else (MAX_INSTANT, "")
     rows = tx.fetch_page("memories/list_page", entity=entity, at=updated_at, key=key, limit=limit)
-    return [_build_memory(row) for row in rows]
+    return [_MEMORY.read(row) for row in rows]
 
 
 def delete_memory(tx: Transaction, entity: int, key: str) -> bool:
@@ -141,6 +133,4 @@ def delete_memory(tx: Transaction, entity: int, key: str) -> bool:
 
 
 def count_memories(tx: Reader, entity: int) -> int:
-    row = tx.fetch_one("memories/count", entity=entity)
-    assert row is not None
-    return int(row.total)
+    return fetch_number(tx, "memories/count", entity=entity)

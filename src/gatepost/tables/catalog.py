@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import is_boolean
+from gatepost.tables.rows import fetch_row, is_boolean
 from gatepost.tables.statements import Sql
 
 _KINDS: Final[Mapping[str, type]] = {
@@ -178,8 +178,7 @@ def set_counters(tx: Transaction, counters: Mapping[str, int]) -> None:
 
 def count_occupants(tx: Reader, administrator: str) -> tuple[int, int, int]:
     """Count the entities except the administrator, their keys, and the leases that have a holder."""
-    row = tx.fetch_one("catalog/count_occupants", administrator=administrator, now=tx.now)
-    assert row is not None
+    row = fetch_row(tx, "catalog/count_occupants", administrator=administrator, now=tx.now)
     return row.others, row.keys, row.leases
 
 

@@ -8,14 +8,15 @@ from gatepost.core.decision import Answer, Decision, Option
 from gatepost.core.event import Ref
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Mapper, get_columns, group_rows
+from gatepost.tables.rows import Mapper, fetch_number, get_columns, group_rows
 
 _DECISION: Final = Mapper(Decision, without="options default ref respondents answers")
-_ANSWER: Final = Mapper(Answer, without="by at")
+_ANSWER: Final = Mapper(Answer)
 
 
 def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int:
-    row = tx.fetch_one(
+    return fetch_number(
+        tx,
         "decisions/insert",
         **get_columns(decision, "id question free_text context context_hash session iteration guidance"),
         gate=gate,
@@ -27,8 +28,6 @@ def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int
         ref_id=decision.ref.id if decision.ref else None,
         now=decision.created_at,
     )
-    assert row is not None
-    return int(row.number)
 
 
 def insert_respondent(tx: Transaction, decision: int, entity: int) -> None:
@@ -53,11 +52,8 @@ def insert_answer(tx: Transaction, decision: int, answer: Answer, by: int | None
     """Save how a round ended; return False if it has ended already."""
     row_count = tx.execute(
         "answers/insert",
+        **get_columns(answer, "iteration outcome option text"),
         decision=decision,
-        iteration=answer.iteration,
-        outcome=answer.outcome,
-        option=answer.option,
-        text=answer.text,
         answered_by=by,
         now=answer.at,
     )
@@ -115,12 +111,8 @@ def _build_decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
         return []
     respondents = group_rows(tx.fetch_all("respondents/list_by_decisions", decisions=numbers))
     answer_rows = tx.fetch_all("answers/list_by_decisions", decisions=numbers)
-    answers = group_rows((row.decision, _build_answer(row)) for row in answer_rows)
+    answers = group_rows((row.decision, _ANSWER.read(row)) for row in answer_rows)
     return [_build_decision(row, respondents.get(row.number, ()), answers.get(row.number, ())) for row in rows]
-
-
-def _build_answer(row: Row) -> Answer:
-    return _ANSWER.read(row, by=row.answered_by, at=row.answered_at)
 
 
 def _build_decision(row: Row, respondents: tuple[str, ...], answers: tuple[Answer, ...]) -> Decision:

@@ -5,46 +5,41 @@ from typing import Final
 
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Mapper, group_rows
+from gatepost.tables.rows import Mapper, fetch_number, fetch_row, group_rows
 
-#: makes the entity of a row
-build_entity: Final = Mapper(Entity, without="aliases").read
+ENTITY: Final = Mapper(Entity, without="aliases")
 
 
 def find_by_name(tx: Reader, name: str) -> Entity | None:
     """Return the entity with this name or alias."""
-    row = tx.fetch_one("entities/find_by_name", name=name)
-    return build_entity(row) if row else None
+    return ENTITY.fetch_one(tx, "entities/find_by_name", name=name)
 
 
 def find_by_names(tx: Reader, names: Iterable[str]) -> dict[str, Entity]:
     """Return the entities with these names and aliases, by name or alias."""
     rows = tx.fetch_all("entities/find_by_names", names=sorted(set(names)))
-    return {row.matched_name: build_entity(row) for row in rows}
+    return {row.matched_name: ENTITY.read(row) for row in rows}
 
 
 def list_team(tx: Reader, team: str, role: str | None) -> list[Entity]:
     """Return the members of a team, the retired ones too."""
-    return [build_entity(row) for row in tx.fetch_all("entities/list_team", team=team, role=role)]
+    return ENTITY.fetch_all(tx, "entities/list_team", team=team, role=role)
 
 
 def count_team(tx: Reader, team: str, role: str | None) -> int:
     """Count the live members of a team."""
-    row = tx.fetch_one("entities/count_team", team=team, role=role)
-    assert row is not None
-    return int(row.total)
+    return fetch_number(tx, "entities/count_team", team=team, role=role)
 
 
 def list_agents_in_space(tx: Reader, space: int) -> list[Entity]:
     """Return the live agents among the members of a space."""
-    return [build_entity(row) for row in tx.fetch_all("entities/list_agents_in_space", space=space)]
+    return ENTITY.fetch_all(tx, "entities/list_agents_in_space", space=space)
 
 
 def find_by_run(tx: Reader, run: int) -> tuple[Entity, int, int]:
     """Return the agent of a run, and the hops and the tokens of the run."""
-    row = tx.fetch_one("entities/find_by_run", run=run)
-    assert row is not None
-    return build_entity(row), row.hops, row.tokens
+    row = fetch_row(tx, "entities/find_by_run", run=run)
+    return ENTITY.read(row), row.hops, row.tokens
 
 
 def list_page(
@@ -55,7 +50,7 @@ def list_page(
         "entities/list_page", kind=kind, team=team, include_retired=include_retired, after=after, limit=limit
     )
     aliases = read_aliases(tx, [row.number for row in rows])
-    return [build_entity(row, aliases=aliases.get(row.number, ())) for row in rows]
+    return [ENTITY.read(row, aliases=aliases.get(row.number, ())) for row in rows]
 
 
 def read_aliases(tx: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:

@@ -3,30 +3,17 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from gatepost.core.event import Event
 from gatepost.core.signals import Position
 from gatepost.ports import Reader, Transaction
+from gatepost.tables.rows import fetch_row, zip_columns
 
-_COLUMNS = [
-    "arrival",
-    "id",
-    "type",
-    "source",
-    "sender",
-    "subject",
-    "content",
-    "data",
-    "priority",
-    "created_at",
-    "ref_type",
-    "ref_id",
-    "route_channel",
-    "route_session",
-    "hops",
-    "trust",
-    "occurred_at",
-]
+_COLUMNS: Final = (
+    "arrival id type source sender subject content data priority created_at "
+    "ref_type ref_id route_channel route_session hops trust occurred_at"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +29,7 @@ class Watermark:
 
 
 def read_watermark(tx: Reader) -> Watermark:
-    row = tx.fetch_one("events/read_watermark")
-    assert row is not None
+    row = fetch_row(tx, "events/read_watermark")
     return Watermark(
         last=Position(row.last_transaction, row.last_arrival),
         end=Position(row.end_transaction, row.end_arrival),
@@ -53,8 +39,7 @@ def read_watermark(tx: Reader) -> Watermark:
 
 def take_arrivals(tx: Transaction, count: int) -> list[int]:
     """Return the next numbers in the order of all events."""
-    row = tx.fetch_one("arrivals/take", count=count)
-    assert row is not None
+    row = fetch_row(tx, "arrivals/take", count=count)
     arrivals: list[int] = json.loads(row.arrivals)
     return arrivals
 
@@ -83,11 +68,7 @@ def insert(tx: Transaction, events: Sequence[tuple[Event, int | None, str | None
         )
         for event, sender, data in events
     ]
-    tx.execute_many("events/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
-
-
-def zip_columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
-    return [list(column) for column in zip(*rows, strict=True)]
+    tx.execute_many("events/insert", zip_columns(_COLUMNS, rows))
 
 
 def reap(tx: Transaction, arrivals: Sequence[int]) -> int:

@@ -8,7 +8,7 @@ from gatepost.core.gate import Ending, Gate, GateKind, Resolution
 from gatepost.core.signals import Position
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Mapper, get_columns, group_rows
+from gatepost.tables.rows import Mapper, fetch_number, get_columns, group_rows
 
 _GATE: Final = Mapper(Gate, without="waiters resolution")
 _RESOLUTION: Final = Mapper(Resolution, without="by at")
@@ -29,7 +29,8 @@ def insert(
     since: int | None = None,
     check_at: Instant | None = None,
 ) -> int:
-    row = tx.fetch_one(
+    return fetch_number(
+        tx,
         "gates/insert",
         **get_columns(gate, "id name kind awaits instruction deadline at_deadline fail hops hops_at"),
         owner=owner,
@@ -41,8 +42,6 @@ def insert(
         check_at=check_at,
         now=gate.created_at,
     )
-    assert row is not None
-    return int(row.number)
 
 
 def lock(tx: Transaction, id: str) -> Gate | None:
@@ -86,9 +85,7 @@ def list_pending(tx: Reader, owner: int) -> list[Gate]:
 
 def count_pending(tx: Reader, owner: int, limit: int) -> int:
     """Count the pending gates of an owner, up to a limit."""
-    row = tx.fetch_one("gates/count_pending", owner=owner, limit=limit)
-    assert row is not None
-    return int(row.total)
+    return fetch_number(tx, "gates/count_pending", owner=owner, limit=limit)
 
 
 def find_uninstructed(tx: Reader, owner: int) -> set[int]:

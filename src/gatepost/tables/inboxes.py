@@ -10,11 +10,11 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import Account
 from gatepost.core.times import CLOCK_TOLERANCE, Instant
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.items import NewItem
-from gatepost.tables.rows import Mapper
+from gatepost.tables.items import ITEM_COLUMNS, NewItem
+from gatepost.tables.rows import Mapper, fetch_number, fetch_row
 
-_build_claim: Final = Mapper(Claim).read
-_build_account: Final = Mapper(Account).read
+_CLAIM: Final = Mapper(Claim)
+_ACCOUNT: Final = Mapper(Account)
 
 
 def open_inbox(tx: Transaction, recipient: int, cursor: int) -> None:
@@ -23,15 +23,13 @@ def open_inbox(tx: Transaction, recipient: int, cursor: int) -> None:
 
 def lock_inbox(tx: Transaction, recipient: int) -> tuple[int, int]:
     """Lock an inbox and increment its fence; return the fence and the broadcast cursor."""
-    row = tx.fetch_one("inboxes/lock", recipient=recipient)
-    assert row is not None
+    row = fetch_row(tx, "inboxes/lock", recipient=recipient)
     return row.fence, row.cursor
 
 
 def create_claim(tx: Transaction, recipient: Entity, **fields: Any) -> Claim:
     """Create a claim on an inbox, without items."""
-    row = tx.fetch_one("claims/insert", recipient=recipient.number, now=tx.now, **fields)
-    assert row is not None
+    row = fetch_row(tx, "claims/insert", recipient=recipient.number, now=tx.now, **fields)
     return Claim(number=row.number, recipient=recipient.name, taken_at=tx.now, **fields)
 
 
@@ -52,14 +50,12 @@ def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) ->
 
 
 def read_claim(tx: Reader, id: str) -> Claim | None:
-    row = tx.fetch_one("claims/read", id=id)
-    return _build_claim(row) if row else None
+    return _CLAIM.fetch_one(tx, "claims/read", id=id)
 
 
 def read_inbox_state(tx: Reader, recipient: int) -> tuple[str | None, bool, int]:
     """Return the run that has claimed this inbox, whether a drain is past its deadline, and the last broadcast."""
-    row = tx.fetch_one("claims/read_inbox_state", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE)
-    assert row is not None
+    row = fetch_row(tx, "claims/read_inbox_state", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE)
     return row.run, row.is_late, row.last_broadcast
 
 
@@ -86,26 +82,13 @@ def lock_broadcast_number(tx: Transaction, *, increment: int) -> int:
     Lock the counter of broadcasts and return the next number (`increment` 1) or the last one (`increment` 0). By this
     lock broadcasts and registrations take turns. It lasts until the commit, so numbers become visible in their order.
     """
-    row = tx.fetch_one("broadcasts/lock_number", increment=increment)
-    assert row is not None
-    return int(row.value)
+    return fetch_number(tx, "broadcasts/lock_number", increment=increment)
 
 
 def insert_broadcast(tx: Transaction, number: int, item: NewItem, sender: int | None) -> None:
-    _, arrival, key, priority, sender_is_person, source, expires_at, wakes, size = item
-    tx.execute(
-        "broadcasts/insert",
-        number=number,
-        arrival=arrival,
-        dedup_key=key,
-        priority=priority,
-        sender=sender,
-        sender_is_person=sender_is_person,
-        source=source,
-        expires_at=expires_at,
-        wakes=wakes,
-        size=size,
-    )
+    columns = dict(zip(ITEM_COLUMNS.split(), item, strict=True))
+    del columns["recipient"]
+    tx.execute("broadcasts/insert", number=number, sender=sender, **columns)
 
 
 def find_broadcast(tx: Transaction, key: str) -> tuple[int, str] | None:
@@ -116,15 +99,11 @@ def find_broadcast(tx: Transaction, key: str) -> tuple[int, str] | None:
 
 def count_broadcasts(tx: Reader, sender: int, since: Instant) -> int:
     """Count the broadcasts that an entity has sent after a time."""
-    row = tx.fetch_one("broadcasts/count_since", sender=sender, since=since)
-    assert row is not None
-    return int(row.total)
+    return fetch_number(tx, "broadcasts/count_since", sender=sender, since=since)
 
 
 def read_last_broadcast(tx: Reader) -> int:
-    row = tx.fetch_one("broadcasts/read_last_number")
-    assert row is not None
-    return int(row.number)
+    return fetch_number(tx, "broadcasts/read_last_number")
 
 
 def take_broadcasts(tx: Transaction, recipient: int, cursor: int, last: int) -> int:
@@ -148,7 +127,7 @@ def reap_broadcasts(tx: Transaction, before: Instant, limit: int) -> list[int]:
 
 def read_accounts(tx: Reader, recipient: int | None = None) -> list[Account]:
     """Return the accounts of one recipient, or of all, at one moment."""
-    return [_build_account(row) for row in tx.fetch_all("accounts/read", recipient=recipient)]
+    return _ACCOUNT.fetch_all(tx, "accounts/read", recipient=recipient)
 
 
 def count_lost_events(tx: Reader) -> tuple[int, str]:
@@ -167,6 +146,5 @@ def count_incomplete_entities(tx: Reader) -> tuple[int, str]:
 
 
 def _count(tx: Reader, statement: str) -> tuple[int, str]:
-    row = tx.fetch_one(statement)
-    assert row is not None
+    row = fetch_row(tx, statement)
     return int(row.total), row.first or ""

@@ -1,6 +1,5 @@
 """Items: one event in one inbox."""
 
-import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -24,9 +23,9 @@ from gatepost.core.reconcile import StoredState
 from gatepost.core.signals import Position
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.events import zip_columns
+from gatepost.tables.rows import fetch_number, load_json, zip_columns
 
-_COLUMNS = ("recipient arrival dedup_key priority sender_is_person source expires_at wakes size").split()  # noqa: SIM905
+ITEM_COLUMNS: Final = "recipient arrival dedup_key priority sender_is_person source expires_at wakes size"
 
 #: by their values: to call the class takes as long as everything else about an item
 _TYPES: Final = {type.value: type for type in EventType}
@@ -35,13 +34,13 @@ _PRIORITIES: Final = {priority.value: priority for priority in Priority}
 _TRUSTS: Final = {trust.value: trust for trust in Trust}
 _STATES: Final = {state.value: state for state in ItemState}
 
-#: recipient, arrival, key, priority, whether a person sent it, source, expiry, whether it wakes, size
+#: the values of `ITEM_COLUMNS`
 NewItem = tuple[int, int, str | None, int, bool, str, Instant | None, bool, int]
 
 
 def insert(tx: Transaction, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
     """Store items, except repeats of a key; return the (arrival, recipient) of the new ones."""
-    row_count = tx.execute_many("items/insert", dict(zip(_COLUMNS, zip_columns(rows), strict=True)))
+    row_count = tx.execute_many("items/insert", zip_columns(ITEM_COLUMNS, rows))
     if row_count == len(rows):
         return {(row[1], row[0]) for row in rows}
     return {
@@ -97,9 +96,7 @@ def list_source_heads(
 
 def count_pending(tx: Reader, recipient: int, limit: int) -> int:
     """Count the pending items of a recipient, up to a limit."""
-    row = tx.fetch_one("items/count_pending", recipient=recipient, now=tx.now, limit=limit)
-    assert row is not None
-    return int(row.total)
+    return fetch_number(tx, "items/count_pending", recipient=recipient, now=tx.now, limit=limit)
 
 
 def find_oldest_pending(tx: Reader) -> Instant | None:
@@ -204,13 +201,9 @@ def list_since(tx: Reader, recipient: int, after: Position, up_to: Position, lim
 def list_by_event(tx: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
     """Return the items of an event, each with the number of its recipient."""
     rows = tx.fetch_all("items/list_by_event", event=event, recipient=recipient)
-    if not rows:
-        return []
-    first = rows[0]
-    data = json.loads(first.data) if first.data is not None else None
     numbered_items = [(row.recipient, _build_item(row)) for row in rows]
     return [
-        (number, replace(item, event=replace(item.event, content=first.content, data=data)))
+        (number, replace(item, event=replace(item.event, content=rows[0].content, data=load_json(rows[0].data))))
         for number, item in numbered_items
     ]
 
@@ -290,7 +283,7 @@ def _build_item(row: Row, now: Instant | None = None) -> Item:
         sender=Sender(row.sender_name, row.sender_display, _KINDS[row.sender_kind]) if row.sender_name else None,
         subject=row.subject,
         content=row.content,
-        data=json.loads(row.data) if row.data is not None else None,
+        data=load_json(row.data),
         priority=_PRIORITIES[row.priority],
         key=row.dedup_key,
         created_at=row.created_at,

@@ -10,7 +10,7 @@ from gatepost.core.times import CLOCK_TOLERANCE, Duration, Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper
 
-_JOB: Final = Mapper(Job, without="payload")
+_JOB: Final = Mapper(Job, payload=json.loads)
 
 
 def insert(tx: Transaction, id: str, kind: str, payload: Json, due_at: Instant) -> None:
@@ -19,8 +19,7 @@ def insert(tx: Transaction, id: str, kind: str, payload: Json, due_at: Instant) 
 
 def take(tx: Transaction, kinds: Sequence[str], holder: str, deadline: Instant, limit: int) -> list[Job]:
     """Give due jobs to a holder until a deadline; return them, oldest first."""
-    rows = tx.fetch_all("jobs/take", kinds=list(kinds), holder=holder, deadline=deadline, now=tx.now, limit=limit)
-    jobs = [_JOB.read(row, payload=json.loads(row.payload)) for row in rows]
+    jobs = _JOB.fetch_all(tx, "jobs/take", kinds=list(kinds), holder=holder, deadline=deadline, now=tx.now, limit=limit)
     return sorted(jobs, key=lambda job: (job.due_at, job.id))
 
 

@@ -6,10 +6,10 @@ from gatepost.core import key
 from gatepost.core.key import Key
 from gatepost.core.webhook import Provider, Scheme, Trigger
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Mapper, get_columns
+from gatepost.tables.rows import Mapper, fetch_row, get_columns
 
-_build_key: Final = Mapper(Key).read
-_build_trigger: Final = Mapper(Trigger).read
+_KEY: Final = Mapper(Key)
+_TRIGGER: Final = Mapper(Trigger)
 
 
 def insert(tx: Transaction, new_key: Key, *, hash: str, entity: int | None) -> bool:
@@ -27,17 +27,17 @@ def insert(tx: Transaction, new_key: Key, *, hash: str, entity: int | None) -> b
 def find_by_hash(tx: Reader, hash: str) -> Key | None:
     """Return the key with this hash, unless the key is revoked or its entity is retired."""
     row = tx.fetch_one("keys/find_by_hash", hash=hash)
-    return _build_key(row) if row and key.is_same_digest(row.hash, hash) else None
+    return _KEY.read(row) if row and key.is_same_digest(row.hash, hash) else None
 
 
 def find_by_id_or_prefix(tx: Reader, id_or_prefix: str) -> list[Key]:
     """Return the keys with this id or this prefix."""
-    return [_build_key(row) for row in tx.fetch_all("keys/find_by_id_or_prefix", id_or_prefix=id_or_prefix)]
+    return _KEY.fetch_all(tx, "keys/find_by_id_or_prefix", id_or_prefix=id_or_prefix)
 
 
 def list_page(tx: Reader, *, after: int, limit: int) -> list[Key]:
     """Return keys in the order of creation."""
-    return [_build_key(row) for row in tx.fetch_page("keys/list_page", after=after, limit=limit)]
+    return _KEY.fetch_page(tx, "keys/list_page", after=after, limit=limit)
 
 
 def revoke(tx: Transaction, number: int) -> bool:
@@ -65,21 +65,19 @@ def insert_trigger(
 
 
 def find_trigger(tx: Reader, name: str) -> Trigger | None:
-    row = tx.fetch_one("triggers/read", name=name)
-    return _build_trigger(row) if row else None
+    return _TRIGGER.fetch_one(tx, "triggers/read", name=name)
 
 
 def read_trigger_secret(tx: Reader, number: int) -> str | None:
     """Return the secret of a trigger; None if it was imported without one."""
-    row = tx.fetch_one("triggers/read_secret", number=number)
-    assert row is not None
+    row = fetch_row(tx, "triggers/read_secret", number=number)
     secret: str | None = row.secret
     return secret
 
 
 def list_triggers(tx: Reader, *, owner: str | None, after: int, limit: int) -> list[Trigger]:
     """Return triggers in the order of creation."""
-    return [_build_trigger(row) for row in tx.fetch_page("triggers/list_page", owner=owner, after=after, limit=limit)]
+    return _TRIGGER.fetch_page(tx, "triggers/list_page", owner=owner, after=after, limit=limit)
 
 
 def set_trigger_active(tx: Transaction, number: int, *, is_active: bool) -> None:

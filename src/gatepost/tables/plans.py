@@ -6,31 +6,25 @@ from typing import Final
 from gatepost.core.plan import Plan, PlanStatus
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.events import zip_columns
-from gatepost.tables.rows import Mapper, get_columns
+from gatepost.tables.rows import Mapper, fetch_number, fetch_row, get_columns, zip_columns
 
-_build_plan: Final = Mapper(Plan).read
-
-_ADVANCE_COLUMNS = ("number", "status", "next_at", "last_at", "fired", "ended_at", "hops")
+_PLAN: Final = Mapper(Plan)
 
 
 def insert(tx: Transaction, plan: Plan, owner: int, gate: int | None) -> int:
-    row = tx.fetch_one(
+    return fetch_number(
+        tx,
         "plans/insert",
         **get_columns(plan, "id name instruction cron zone catch_up next_at hops"),
         owner=owner,
         gate=gate,
         now=plan.created_at,
     )
-    assert row is not None
-    return int(row.number)
 
 
 def count_pending(tx: Reader, owner: int, limit: int) -> int:
     """Count the pending plans of an owner, up to a limit."""
-    row = tx.fetch_one("plans/count_pending", owner=owner, limit=limit)
-    assert row is not None
-    return int(row.total)
+    return fetch_number(tx, "plans/count_pending", owner=owner, limit=limit)
 
 
 def lock(tx: Transaction, id: str) -> Plan | None:
@@ -39,16 +33,12 @@ def lock(tx: Transaction, id: str) -> Plan | None:
 
 
 def read(tx: Reader, id: str) -> Plan | None:
-    row = tx.fetch_one("plans/read", id=id)
-    return _build_plan(row) if row else None
+    return _PLAN.fetch_one(tx, "plans/read", id=id)
 
 
 def list_page(tx: Reader, *, owner: int | None, status: PlanStatus | None, after: int, limit: int) -> list[Plan]:
     """Return plans in the order of creation."""
-    return [
-        _build_plan(row)
-        for row in tx.fetch_page("plans/list_page", owner=owner, status=status, after=after, limit=limit)
-    ]
+    return _PLAN.fetch_page(tx, "plans/list_page", owner=owner, status=status, after=after, limit=limit)
 
 
 def update(tx: Transaction, plan: Plan, gate: int | None) -> None:
@@ -66,7 +56,7 @@ def delete(tx: Transaction, plan: Plan) -> None:
 
 def take_due(tx: Transaction, limit: int) -> list[Plan]:
     """Lock plans that are due, the oldest slot first; skip those that another transaction has locked."""
-    return [_build_plan(row) for row in tx.fetch_all("plans/take_due", now=tx.now, limit=limit)]
+    return _PLAN.fetch_all(tx, "plans/take_due", now=tx.now, limit=limit)
 
 
 def advance(tx: Transaction, plans: Sequence[Plan]) -> None:
@@ -75,12 +65,12 @@ def advance(tx: Transaction, plans: Sequence[Plan]) -> None:
         (plan.number, plan.status.value, plan.next_at, plan.last_at, plan.fired, plan.ended_at, plan.hops)
         for plan in sorted(plans, key=lambda plan: plan.number)
     ]
-    tx.execute_many("plans/advance", dict(zip(_ADVANCE_COLUMNS, zip_columns(rows), strict=True)))
+    tx.execute_many("plans/advance", zip_columns("number status next_at last_at fired ended_at hops", rows))
 
 
 def list_recurring(tx: Reader, after: int, limit: int) -> list[Plan]:
     """Return recurring plans that are not due yet, in the order of creation."""
-    return [_build_plan(row) for row in tx.fetch_all("plans/list_recurring", now=tx.now, after=after, limit=limit)]
+    return _PLAN.fetch_all(tx, "plans/list_recurring", now=tx.now, after=after, limit=limit)
 
 
 def reschedule(tx: Transaction, plan: Plan) -> None:
@@ -92,12 +82,11 @@ def reschedule(tx: Transaction, plan: Plan) -> None:
 
 def lock_by_gate(tx: Transaction, gate: int) -> list[Plan]:
     """Return the plans that wait for a gate, and lock them."""
-    return [_build_plan(row) for row in tx.fetch_all("plans/lock_by_gate", gate=gate)]
+    return _PLAN.fetch_all(tx, "plans/lock_by_gate", gate=gate)
 
 
 def find_next_due(tx: Reader) -> Instant | None:
-    row = tx.fetch_one("plans/find_next_due")
-    assert row is not None
+    row = fetch_row(tx, "plans/find_next_due")
     next_at: Instant | None = row.next_at
     return next_at
 

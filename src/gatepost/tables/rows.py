@@ -6,6 +6,7 @@ runs for the first time, and keeps the type of its rows. `Mapper` makes a record
 it looks up the places of the fields once for each type of rows.
 """
 
+import json
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
@@ -13,7 +14,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, Final, Generic, Protocol, TypeVar, get_args
 
-from gatepost.ports import Row
+from gatepost.ports import Reader, Row
 
 N = TypeVar("N")
 
@@ -76,15 +77,31 @@ def is_boolean(column: str) -> bool:
 
 
 class Mapper(Generic[N]):
-    """Makes a noun of a row that has a column for each of its fields, except those in `without`."""
+    """
+    Makes a noun of a row that has a column for each of its fields, except those in `without`. Enums are made of their
+    values; `converters` make other fields of what is in their columns.
+    """
 
-    def __init__(self, noun: Callable[..., N], *, without: str = "") -> None:
+    def __init__(self, noun: Callable[..., N], *, without: str = "", **converters: Callable[[Any], Any]) -> None:
         self._noun = noun
         self.fields = tuple(name for name in noun.__annotations__ if name not in without.split())
         self._converters = [
-            (name, convert) for name in self.fields if (convert := _get_converter(noun.__annotations__[name]))
+            (name, convert)
+            for name in self.fields
+            if (convert := converters.get(name) or _get_converter(noun.__annotations__[name]))
         ]
         self._pickers: dict[type[Row], Callable[[Row], tuple[Any, ...]]] = {}
+
+    def fetch_one(self, tx: Reader, statement: str, /, **parameters: Any) -> N | None:
+        """Return the noun of the first row; None if there is no row."""
+        row = tx.fetch_one(statement, **parameters)
+        return self.read(row) if row else None
+
+    def fetch_all(self, tx: Reader, statement: str, /, **parameters: Any) -> list[N]:
+        return [self.read(row) for row in tx.fetch_all(statement, **parameters)]
+
+    def fetch_page(self, tx: Reader, statement: str, /, **parameters: Any) -> list[N]:
+        return [self.read(row) for row in tx.fetch_page(statement, **parameters)]
 
     def read(self, row: Row, **other_fields: Any) -> N:
         """Return the noun of a row; `other_fields` are those that the row does not have."""
@@ -99,6 +116,28 @@ class Mapper(Generic[N]):
             raise ValueError(f"a row has no columns for these fields: {', '.join(sorted(missing))}")
         self._pickers[row_type] = itemgetter(*map(row_type.columns.index, self.fields))
         return self._pickers[row_type]
+
+
+def fetch_row(tx: Reader, statement: str, /, **parameters: Any) -> Row:
+    """Return the row of a statement that always has one."""
+    row = tx.fetch_one(statement, **parameters)
+    assert row is not None, statement
+    return row
+
+
+def fetch_number(tx: Reader, statement: str, /, **parameters: Any) -> int:
+    """Return the number in the first column of a statement that always has a row."""
+    return int(fetch_row(tx, statement, **parameters)[0])
+
+
+def load_json(text: str | None) -> Any:
+    """Return what is in a column of JSON; None if it is empty."""
+    return json.loads(text) if text is not None else None
+
+
+def zip_columns(names: str, rows: Sequence[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    """Return rows as the columns of a statement that runs for many rows; `names` are those of their elements."""
+    return dict(zip(names.split(), map(list, zip(*rows, strict=True)), strict=True))
 
 
 def group_rows(rows: Iterable[tuple[Any, Any]]) -> dict[int, tuple[Any, ...]]:

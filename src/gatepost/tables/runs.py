@@ -14,10 +14,10 @@ from gatepost.core.mind import CallResult, CycleWeight, MindSummaries, ModelRepl
 from gatepost.core.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Mapper, get_columns
+from gatepost.tables.rows import Mapper, fetch_number, fetch_row, get_columns, load_json
 
-_RUN: Final = Mapper(Run, without="mind_number limit")
-_CALL: Final = Mapper(OpenCall, without="result")
+_RUN: Final = Mapper(Run)
+_CALL: Final = Mapper(OpenCall, result=load_json)
 #: more steps than any run has
 NO_LIMIT: Final = 2**31 - 1
 _KINDS: Final[dict[type[Turn], str]] = {Prompt: "prompt", ModelReply: "reply", CallResult: "result"}
@@ -27,8 +27,7 @@ _encode_turn: Final = msgspec.json.Encoder().encode
 
 def create(tx: Transaction, entity: int, *, tokens: int, agent: str, **fields: Any) -> Run:
     """Create a run with the current mind of its agent; `tokens` is the size of its first step."""
-    row = tx.fetch_one("runs/insert", agent=entity, tokens=tokens, now=tx.now, **fields)
-    assert row is not None
+    row = fetch_row(tx, "runs/insert", agent=entity, tokens=tokens, now=tx.now, **fields)
     return Run(
         number=row.number, mind_number=row.mind, agent=agent, status=RunStatus.RUNNING, started_at=tx.now, **fields
     )
@@ -41,18 +40,14 @@ def find_open(tx: Reader, agent: int) -> Run | None:
 
 
 def read(tx: Reader, id: str) -> Run | None:
-    row = tx.fetch_one("runs/read", id=id)
-    return _build_run(row) if row else None
+    return _RUN.fetch_one(tx, "runs/read", id=id)
 
 
 def list_page(
     tx: Reader, *, agent: int | None, status: RunStatus | None, before: int | None = None, limit: int = 100
 ) -> list[Run]:
     """Return runs, newest first; `before` is the number of the last one seen."""
-    return [
-        _build_run(row)
-        for row in tx.fetch_page("runs/list_page", agent=agent, status=status, before=before, limit=limit)
-    ]
+    return _RUN.fetch_page(tx, "runs/list_page", agent=agent, status=status, before=before, limit=limit)
 
 
 def add_usage(
@@ -69,21 +64,19 @@ def add_usage(
     model: str = "",
 ) -> bool:
     """Add to the counters of a run; return False if it is not running any more."""
-    return (
-        tx.execute(
-            "runs/add_usage",
-            number=run,
-            tokens=tokens,
-            steps=steps,
-            effects=effects,
-            events=events,
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            hops=hops,
-            model=model,
-        )
-        == 1
+    row_count = tx.execute(
+        "runs/add_usage",
+        number=run,
+        tokens=tokens,
+        steps=steps,
+        effects=effects,
+        events=events,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        hops=hops,
+        model=model,
     )
+    return row_count == 1
 
 
 def end(
@@ -107,9 +100,7 @@ def end(
 
 def count_refusal(tx: Transaction, run: int) -> int:
     """Count that the model refused to continue a run; return the number of refusals."""
-    row = tx.fetch_one("runs/count_refusal", number=run)
-    assert row is not None
-    return int(row.refusals)
+    return fetch_number(tx, "runs/count_refusal", number=run)
 
 
 def complete_waiting(tx: Transaction, run: int) -> bool:
@@ -131,17 +122,14 @@ def find_last_before(tx: Reader, agent: int, since: Instant) -> tuple[int, Insta
 
 def sum_usage(tx: Reader, agent: int, *, after: int) -> tuple[int, int]:
     """Return the tokens that the runs of an agent after a run have used, and the cycles."""
-    row = tx.fetch_one("runs/sum_usage", agent=agent, after=after)
-    assert row is not None
+    row = fetch_row(tx, "runs/sum_usage", agent=agent, after=after)
     return row.tokens, row.cycles
 
 
 def list_cycle_weights(tx: Reader, agent: int, after: int) -> list[CycleWeight]:
     """Return the sizes of the cycles in a mind after a run, oldest first."""
-    return [
-        CycleWeight(row.number, row.tokens, row.summary)
-        for row in tx.fetch_all("runs/list_cycle_weights", agent=agent, after=after)
-    ]
+    rows = tx.fetch_all("runs/list_cycle_weights", agent=agent, after=after)
+    return [CycleWeight(row.number, row.tokens, row.summary) for row in rows]
 
 
 def list_abandoned(tx: Reader, after: int, limit: int) -> list[tuple[int, str]]:
@@ -152,11 +140,6 @@ def list_abandoned(tx: Reader, after: int, limit: int) -> list[tuple[int, str]]:
 def list_open_of_retired(tx: Reader, limit: int) -> list[str]:
     """Return the ids of open runs of retired agents."""
     return [row.id for row in tx.fetch_all("runs/list_open_of_retired", limit=limit)]
-
-
-def _build_run(row: Row) -> Run:
-    limit = RunLimit(row.limit_reached) if row.limit_reached is not None else None
-    return _RUN.read(row, mind_number=row.mind, limit=limit)
 
 
 def insert_step(tx: Transaction, run: int, number: int, turn: Turn, call: str | None = None) -> None:
@@ -189,25 +172,21 @@ def insert_call(tx: Transaction, run: int, call: ToolCall, expires_at: Instant) 
 def read_call(tx: Reader, id: str) -> tuple[OpenCall, int] | None:
     """Return a call, and the number of its run."""
     row = tx.fetch_one("calls/read", id=id)
-    return (_build_call(row), row.run_number) if row else None
+    return (_CALL.read(row), row.run_number) if row else None
 
 
 def list_calls(tx: Reader, run: int) -> list[OpenCall]:
-    return [_build_call(row) for row in tx.fetch_all("calls/list_by_run", run=run)]
+    return _CALL.fetch_all(tx, "calls/list_by_run", run=run)
 
 
 def list_expired_calls(tx: Reader, limit: int) -> list[tuple[OpenCall, int]]:
     """Return the calls without a result in time, and the numbers of their runs."""
-    return [(_build_call(row), row.run_number) for row in tx.fetch_all("calls/list_expired", now=tx.now, limit=limit)]
+    return [(_CALL.read(row), row.run_number) for row in tx.fetch_all("calls/list_expired", now=tx.now, limit=limit)]
 
 
 def end_call(tx: Transaction, id: str, status: CallStatus, result: Json) -> bool:
     """End a call with a result, or as expired; return False if it was not pending."""
     return tx.execute("calls/end", id=id, status=status, result=json.dumps(result), now=tx.now) == 1
-
-
-def _build_call(row: Row) -> OpenCall:
-    return _CALL.read(row, result=json.loads(row.result) if row.result is not None else None)
 
 
 def read_mind(tx: Reader, agent: int) -> MindSummaries:

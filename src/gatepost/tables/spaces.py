@@ -8,12 +8,12 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.prompt import MemberFacts
 from gatepost.core.space import Member, Message, MessageRow, Space
 from gatepost.core.times import Instant
-from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Mapper
+from gatepost.ports import Reader, Transaction
+from gatepost.tables.rows import Mapper, load_json
 
-_build_space: Final = Mapper(Space).read
-_build_member: Final = Mapper(Member).read
-_MESSAGE: Final = Mapper(Message, without="space data")
+_SPACE: Final = Mapper(Space)
+_MEMBER: Final = Mapper(Member)
+_MESSAGE: Final = Mapper(Message, without="space", data=load_json)
 
 
 def insert(tx: Transaction, id: str, name: str) -> Space | None:
@@ -25,13 +25,12 @@ def insert(tx: Transaction, id: str, name: str) -> Space | None:
 def read(tx: Reader, id: str, entity: int | None = None) -> tuple[Space, bool] | None:
     """Return a space, and whether an entity is a member of it."""
     row = tx.fetch_one("spaces/read", id=id, entity=entity)
-    return (_build_space(row), row.is_member) if row else None
+    return (_SPACE.read(row), row.is_member) if row else None
 
 
 def find_by_name(tx: Reader, name: str) -> Space | None:
     """Return the oldest space of this name."""
-    row = tx.fetch_one("spaces/find_by_name", name=name)
-    return _build_space(row) if row else None
+    return _SPACE.fetch_one(tx, "spaces/find_by_name", name=name)
 
 
 def list_page(tx: Reader, *, entity: int | None, after: int, limit: int) -> list[Space]:
@@ -40,7 +39,7 @@ def list_page(tx: Reader, *, entity: int | None, after: int, limit: int) -> list
         rows = tx.fetch_page("spaces/list_page", after=after, limit=limit)
     else:
         rows = tx.fetch_all("spaces/list_by_entity", entity=entity, after=after, limit=limit)
-    return [_build_space(row) for row in rows]
+    return [_SPACE.read(row) for row in rows]
 
 
 def lock(tx: Transaction, id: str, *, increment: int) -> Space | None:
@@ -48,8 +47,7 @@ def lock(tx: Transaction, id: str, *, increment: int) -> Space | None:
     Lock a space until the commit, and take the next number of a message (`increment` 1) or none (`increment` 0). Every
     change of a space, its members or its messages begins with this, so transactions take turns.
     """
-    row = tx.fetch_one("spaces/lock", id=id, increment=increment)
-    return _build_space(row) if row else None
+    return _SPACE.fetch_one(tx, "spaces/lock", id=id, increment=increment)
 
 
 def update(tx: Transaction, space: int, *, name: str, archived_at: Instant | None) -> None:
@@ -58,7 +56,7 @@ def update(tx: Transaction, space: int, *, name: str, archived_at: Instant | Non
 
 def list_members(tx: Reader, space: int) -> list[Member]:
     """Return the live members, in the order in which they joined."""
-    return [_build_member(row) for row in tx.fetch_all("members/list_live", space=space)]
+    return _MEMBER.fetch_all(tx, "members/list_live", space=space)
 
 
 def list_first_members(tx: Reader, spaces: Sequence[int], limit: int) -> dict[int, list[MemberFacts]]:
@@ -75,8 +73,7 @@ def list_first_members(tx: Reader, spaces: Sequence[int], limit: int) -> dict[in
 
 
 def read_member(tx: Reader, space: int, entity: int) -> Member | None:
-    row = tx.fetch_one("members/read", space=space, entity=entity)
-    return _build_member(row) if row else None
+    return _MEMBER.fetch_one(tx, "members/read", space=space, entity=entity)
 
 
 def insert_members(tx: Transaction, space: Space, entities: Sequence[int]) -> None:
@@ -125,20 +122,16 @@ def insert_message(tx: Transaction, message: Message, *, space: int, sender: int
 def list_messages_after(tx: Reader, space: Space, *, after: int, before: int, limit: int) -> list[Message]:
     """Return the first messages after a number and before another, oldest first."""
     rows = tx.fetch_page("messages/list_after", space=space.number, after=after, before=before, limit=limit)
-    return [_build_message(row, space.id) for row in rows]
+    return [_MESSAGE.read(row, space=space.id) for row in rows]
 
 
 def list_messages_before(tx: Reader, space: Space, *, before: int, limit: int) -> list[Message]:
     """Return the last messages before a number, oldest first."""
     rows = tx.fetch_page("messages/list_before", space=space.number, before=before, limit=limit)
-    return [_build_message(row, space.id) for row in reversed(rows)]
+    return [_MESSAGE.read(row, space=space.id) for row in reversed(rows)]
 
 
 def list_message_rows(tx: Reader, space: Space, *, before: int, limit: int) -> list[MessageRow]:
     """Return the last messages before a number, oldest first, with the columns that a prompt needs."""
     rows = tx.fetch_all("messages/list_rows_before", space=space.number, before=before, limit=limit)
     return [(row.id, row.display, row.kind, row.content, row.created_at) for row in reversed(rows)]
-
-
-def _build_message(row: Row, space: str) -> Message:
-    return _MESSAGE.read(row, space=space, data=json.loads(row.data) if row.data is not None else None)

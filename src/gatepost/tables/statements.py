@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Final
 
 from gatepost.ports import Reader
+from gatepost.tables.rows import fetch_row
 
 _LOADER: Final[Any] = __spec__.loader
 #: the schema that an empty store gets first; older migrations were squashed into it
@@ -99,8 +100,7 @@ def find_newest_version(dialect: str) -> int:
 
 def read_schema_version(tx: Reader) -> tuple[int, int]:
     """Return the version of the schema of a store, and the oldest version of the code that may use it."""
-    row = tx.fetch_one("schema/read_version")
-    assert row is not None
+    row = fetch_row(tx, "schema/read_version")
     return row.version, row.oldest
 
 

@@ -16,8 +16,8 @@ SELECT id FROM runs WHERE agent = :agent AND status = 'running'
 -- name: read
 SELECT
     r.number, r.id, e.name AS agent, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
-    r.prompt_tokens, r.completion_tokens, r.hops, r.version, r.model, r.mind, r.summary, r.error,
-    r.limit_reached, r.started_at, r.ended_at
+    r.prompt_tokens, r.completion_tokens, r.hops, r.version, r.model, r.mind AS mind_number, r.summary, r.error,
+    r.limit_reached AS "limit", r.started_at, r.ended_at
 FROM runs r
 JOIN entities e ON e.number = r.agent
 WHERE r.id = :id
@@ -26,8 +26,8 @@ WHERE r.id = :id
 -- The newest first; `before` is the number of the last one seen.
 SELECT
     r.number, r.id, e.name AS agent, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
-    r.prompt_tokens, r.completion_tokens, r.hops, r.version, r.model, r.mind, r.summary, r.error,
-    r.limit_reached, r.started_at, r.ended_at
+    r.prompt_tokens, r.completion_tokens, r.hops, r.version, r.model, r.mind AS mind_number, r.summary, r.error,
+    r.limit_reached AS "limit", r.started_at, r.ended_at
 FROM runs r
 JOIN entities e ON e.number = r.agent
 WHERE (CAST(:agent AS bigint) IS NULL OR r.agent = :agent)
