@@ -170,10 +170,12 @@ class HookEntry:
     def _read_cache(self, key: _CacheKey) -> HookConfig | None:
         if self._handlers is not None:
             return None
-        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-            document = json.loads(self._get_cache_path(key).read_bytes())
-            if document.pop("key") == key:
-                return _deserialize(document)
+        with suppress(OSError, ValueError, TypeError):
+            cached_key, config_fields = json.loads(self._get_cache_path(key).read_bytes())
+            rules, limits, store, file, spool, handlers = config_fields
+            if cached_key == key:
+                lazy_handlers = tuple(LazyHandler(*handler) for handler in handlers)
+                return HookConfig(HookOptions(*rules), limits, store, file, spool, lazy_handlers)
         return None
 
     def _load_uncached(self, key: _CacheKey, environ: Mapping[str, str], report: Callable[[str], None]) -> HookConfig:
@@ -187,7 +189,7 @@ class HookEntry:
     def _write_cache(self, key: _CacheKey, hook_config: HookConfig) -> None:
         path = self._get_cache_path(key)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        paths.write_atomically(str(path), json.dumps({"key": key, **_serialize(hook_config)}))
+        paths.write_atomically(str(path), json.dumps([key, hook_config]))
         for old_file in sorted(path.parent.iterdir(), key=lambda file: file.stat().st_mtime)[:-_MAX_CACHED]:
             old_file.unlink()
 
@@ -277,7 +279,7 @@ def _build_daemon_warnings(ctx: HookContext) -> list[str]:
     return [
         f"Gatepost takes this session for one of {ctx.options.agent!r}, because GATEPOST_AGENT says so in the"
         " environment of a background service that all terminals share."
-        " `gatepost hooks install --agent NAME` says it for sure.",
+        " `gatepost hooks install --agent NAME` says it for sure."
     ]
 
 
@@ -369,26 +371,4 @@ def _load_hook_config(home: Path, environ: Mapping[str, str]) -> HookConfig:
         store=settings.mask_passwords(loaded_settings.store),
         file=str(app.parse_sqlite_path(loaded_settings.store)) if loaded_settings.store.startswith("sqlite:") else None,
         spool=loaded_settings.spool.path,
-    )
-
-
-def _serialize(hook_config: HookConfig) -> dict[str, Any]:
-    handlers = [
-        handler._asdict() | {"events": sorted(handler.events) if handler.events is not None else None}
-        for handler in hook_config.handlers
-    ]
-    return hook_config._asdict() | {"rules": hook_config.rules._asdict(), "handlers": handlers}
-
-
-def _deserialize(document: dict[str, Any]) -> HookConfig:
-    rules, handlers = HookOptions(**document.pop("rules")), document.pop("handlers")
-    return HookConfig(
-        rules=rules,
-        handlers=tuple(
-            LazyHandler(
-                **{**handler, "events": frozenset(handler["events"]) if handler["events"] is not None else None}
-            )
-            for handler in handlers
-        ),
-        **document,
     )

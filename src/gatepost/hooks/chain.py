@@ -27,7 +27,7 @@ reasons of a denied stop as a prompt, ours and those of other programs in one te
 until the next prompt, and a prompt that contains it resets nothing that a person's prompt would reset.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -84,7 +84,7 @@ class LazyHandler(NamedTuple):
 
     name: str
     priority: int
-    events: frozenset[str] | None
+    events: Collection[str] | None
     #: `module:attribute` of a `Handler`, or of its function
     import_path: str
 
@@ -277,7 +277,8 @@ def list_user_handlers(add_note: Callable[[str], None]) -> list[LazyHandler]:
             handler = _import_attribute(entry_point.value)
             if not isinstance(handler, Handler):
                 raise TypeError(f"{entry_point.value!r} is not a Handler")
-            handlers.append(LazyHandler(*handler[:3], entry_point.value))
+            events = sorted(handler.events) if handler.events is not None else None
+            handlers.append(LazyHandler(handler.name, handler.priority, events, entry_point.value))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it was, the others still work)
             add_note(f"the hook handler {entry_point.name!r} ({entry_point.value}) is left out: {error}")
     return handlers
