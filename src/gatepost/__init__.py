@@ -7,19 +7,7 @@ if TYPE_CHECKING:
     from gatepost.core.event import Answered, Called, Due, Ended, Heard, Mailed, Noted, Posted, Returned, Told
     from gatepost.embedded import Gatepost
 
-__all__ = [
-    "Answered",
-    "Called",
-    "Due",
-    "Ended",
-    "Gatepost",
-    "Heard",
-    "Mailed",
-    "Noted",
-    "Posted",
-    "Returned",
-    "Told",
-]
+__all__ = ["Answered", "Called", "Due", "Ended", "Gatepost", "Heard", "Mailed", "Noted", "Posted", "Returned", "Told"]
 
 
 def __getattr__(name: str) -> "Any":

@@ -5,7 +5,6 @@ Of the modules above the adapters, only this one and `hook_entry` know adapters 
 are needed, because drivers and libraries of models are slow to import or not installed.
 """
 
-import asyncio
 import os
 import random
 import re
@@ -18,7 +17,7 @@ from urllib.parse import unquote
 
 from gatepost import paths
 from gatepost.actions import directory
-from gatepost.actions.directory import ADMINISTRATOR, EntitySpec
+from gatepost.adapters import transports
 from gatepost.adapters.clock import SystemClock
 from gatepost.core.agent import ModelChoice
 from gatepost.core.entity import EntityKind
@@ -26,18 +25,7 @@ from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.core.transport import TransportStatus
 from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
-from gatepost.ports import (
-    Clock,
-    IntakeQueue,
-    Model,
-    Nudge,
-    SignalSink,
-    Spool,
-    Store,
-    Subscription,
-    Transport,
-    ignore_signals,
-)
+from gatepost.ports import Clock, IntakeQueue, Nudge, SignalSink, Spool, Store, Subscription, Transport, ignore_signals
 from gatepost.settings import Configuration, Settings, mask_passwords
 
 if TYPE_CHECKING:
@@ -91,12 +79,12 @@ def build_store(
     in the settings for SQLite.
     """
     settings = configuration.settings
+    options: dict[str, Any] = {"signal_sink": signal_sink, "limits": settings.build_limits()}
     if settings.store.startswith("sqlite:"):
-        seconds = settings.sqlite.busy / SECOND if busy_timeout is None else busy_timeout
-        return open_store(settings.store, signal_sink=signal_sink, limits=settings.build_limits(), busy_timeout=seconds)
-    return open_store(
-        settings.store, signal_sink=signal_sink, limits=settings.build_limits(), writers=settings.postgres.writers
-    )
+        options["busy_timeout"] = settings.sqlite.busy / SECOND if busy_timeout is None else busy_timeout
+    else:
+        options["writers"] = settings.postgres.writers
+    return open_store(settings.store, **options)
 
 
 def build_transport(
@@ -104,53 +92,25 @@ def build_transport(
 ) -> Transport:
     """Return the configured transport; it connects when it first listens or sends. `on_change` gets each new status."""
     settings = configuration.settings
-    scheme = settings.transport.partition(":")[0]
-    if scheme == "postgres" and settings.store.startswith("sqlite:"):
+    if settings.transport.startswith("postgres:") and settings.store.startswith("sqlite:"):
         raise Invalid(
             "the transport 'postgres:' goes through a store on PostgreSQL, and this one is on SQLite",
             hint="set `transport` to socket:, or `store` to postgresql://...",
         )
-    try:
-        match scheme:
-            case "memory":
-                from gatepost.adapters.transports.memory import MemoryTransport
-
-                return MemoryTransport()
-            case "socket":
-                from gatepost.adapters.transports.socket import SocketTransport
-
-                return SocketTransport(configuration.home / SIGNALS_FOLDER, on_change=on_change)
-            case "postgres":
-                from gatepost.adapters.transports.postgres import PostgresTransport
-
-                return PostgresTransport(settings.store, on_change=on_change)
-            case "nats" | "tls":
-                from gatepost.adapters.transports.nats import NatsTransport
-
-                return NatsTransport(settings.transport, on_change=on_change)
-            case _:
-                from gatepost.adapters.transports.redis import RedisTransport
-
-                return RedisTransport(settings.transport, on_change=on_change)
-    except ImportError:
-        raise _build_missing_driver_error(settings.transport) from None
+    with _explain_missing_driver(settings.transport):
+        return transports.open_transport(
+            settings.transport,
+            store_url=settings.store,
+            folder=configuration.home / SIGNALS_FOLDER,
+            on_change=on_change,
+        )
 
 
 def build_intake_queue(configuration: Configuration) -> IntakeQueue | None:
     """Return the queue in which other programs leave events; None if the transport has no such queue."""
     url = configuration.settings.transport
-    try:
-        if url.startswith(("nats:", "tls:")):
-            from gatepost.adapters.transports.jetstream import JetStreamIntakeQueue
-
-            return JetStreamIntakeQueue(url)
-        if url.startswith(("redis", "unix")):
-            from gatepost.adapters.transports.redis import RedisIntakeQueue
-
-            return RedisIntakeQueue(url)
-    except ImportError:
-        raise _build_missing_driver_error(url) from None
-    return None
+    with _explain_missing_driver(url):
+        return transports.open_intake_queue(url)
 
 
 def build_spool(configuration: Configuration) -> Spool:
@@ -173,18 +133,8 @@ def build_spool_writer(configuration: Configuration, *, own_session: str | None 
 def build_subscription(configuration: Configuration, agent: str) -> Subscription | None:
     """Return the subscription of an agent's courier on the transport; None if the transport has no subscriptions."""
     url = configuration.settings.transport
-    try:
-        if url.startswith(("nats:", "tls:")):
-            from gatepost.adapters.transports.jetstream import JetStreamSubscription
-
-            return JetStreamSubscription(url, agent)
-        if url.startswith(("redis", "unix")):
-            from gatepost.adapters.transports.redis import RedisSubscription
-
-            return RedisSubscription(url, agent)
-    except ImportError:
-        raise _build_missing_driver_error(url) from None
-    return None
+    with _explain_missing_driver(url):
+        return transports.open_subscription(url, agent)
 
 
 def build_nudge(configuration: Configuration, method: str, sessions: Path) -> Nudge:
@@ -217,9 +167,7 @@ async def open_cycle_deps(
     While entered, what cycles need is open: models, with their keys from `environ`, and tools; `functions` are Python
     functions of this process, by agent and name.
     """
-    import structlog
-
-    from gatepost.adapters.models.factory import open_model
+    from gatepost.adapters.models.factory import OpenModels
     from gatepost.adapters.tools.http import HttpTools
     from gatepost.adapters.tools.mcp import McpServers
     from gatepost.runtime.cycle import CycleDeps
@@ -233,28 +181,17 @@ async def open_cycle_deps(
     for agent, agent_functions in (functions or {}).items():
         for name, function in agent_functions.items():
             toolbox.add(function, agent=agent, name=name)
-    models: dict[ModelChoice, Model] = {}
-
-    async def get_model(choice: ModelChoice) -> Model:
-        if choice not in models:  # the libraries of models take most of a second to import
-            models[choice] = opened_model = await asyncio.to_thread(open_model, choice, variables)
-            if opened_model.name != choice.name:
-                structlog.get_logger("gatepost.models").warning(
-                    "another model stands in", wanted=choice.name, instead=opened_model.name
-                )
-        return models[choice]
-
+    models = OpenModels(variables)
     try:
         yield CycleDeps(
             store=store,
-            get_model=get_model,
+            get_model=models.get,
             open_toolkit=toolbox.open,
             send=send,
             draw_random=random.SystemRandom().random,
         )
     finally:
-        for opened_model in models.values():
-            await opened_model.close()
+        await models.close()
 
 
 def find_missing_key(choice: ModelChoice) -> str | None:
@@ -269,14 +206,14 @@ def build_command_options(settings: Settings | None = None) -> "CommandOptions":
     from gatepost.adapters.command import ShellCommands
     from gatepost.runtime.evaluator import CommandOptions
 
-    effective_settings = settings if settings is not None else Settings()
+    settings = settings or Settings()
     return CommandOptions(
         commands=ShellCommands(),
-        can_run_commands=effective_settings.gates.commands,
-        repositories=effective_settings.gates.ci,
-        interval=effective_settings.gates.interval,
-        timeout=effective_settings.gates.limit,
-        on_answer=effective_settings.decision.on_answer,
+        can_run_commands=settings.gates.commands,
+        repositories=settings.gates.ci,
+        interval=settings.gates.interval,
+        timeout=settings.gates.limit,
+        on_answer=settings.decision.on_answer,
     )
 
 
@@ -289,22 +226,24 @@ def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store
 
             return SqliteStore(parse_sqlite_path(url), **options)
         case "postgresql" | "postgres":
-            _check_address(url)
-            try:
+            with _explain_missing_driver(url, "store"):
                 from gatepost.adapters.stores.postgres import PostgresStore
-            except ImportError:
-                raise _build_missing_driver_error(url, "store") from None
-            return PostgresStore(url, **options)
+
+                return PostgresStore(url, **options)
         case _:
             raise Invalid(f"{mask_passwords(url)!r} is not a store", hint="use sqlite:///FILE or postgresql://...")
 
 
-def _build_missing_driver_error(url: str, setting: str = "transport") -> Unavailable:
-    """Return an error that says what to install for a URL."""
-    extra = _EXTRAS[url.partition(":")[0]]
-    return Unavailable(
-        f"the {setting} {mask_passwords(url)!r} needs its driver", hint=f"pip install 'gatepost[{extra}]'"
-    )
+@contextmanager
+def _explain_missing_driver(url: str, setting: str = "transport") -> Iterator[None]:
+    """Raise an error that says what to install for a URL, instead of an ImportError."""
+    try:
+        yield
+    except ImportError:
+        extra = _EXTRAS[url.partition(":")[0]]
+        raise Unavailable(
+            f"the {setting} {mask_passwords(url)!r} needs its driver", hint=f"pip install 'gatepost[{extra}]'"
+        ) from None
 
 
 def parse_sqlite_path(url: str) -> Path:
@@ -317,26 +256,10 @@ def parse_sqlite_path(url: str) -> Path:
 
 def register_administrator(store: Store) -> None:
     """Register the administrator unless there is one; a store whose creator died half-way may have none."""
+    name = directory.ADMINISTRATOR
     try:
-        store.query(directory.find, ADMINISTRATOR)
+        store.query(directory.find, name)
     except UnknownAddress:
+        spec = directory.EntitySpec(name=name, kind=EntityKind.HUMAN, display="Administrator")
         with suppress(Conflict):  # another process was first
-            store.call(
-                directory.register, EntitySpec(name=ADMINISTRATOR, kind=EntityKind.HUMAN, display="Administrator")
-            )
-
-
-def _check_address(url: str) -> None:
-    """Raise Invalid for a URL that the driver would split wrongly: its error would show part of the password."""
-    server, _, rest = url.partition("://")[2].partition("/")
-    hosts = server.rpartition("@")[2].partition("?")[0].split(",")
-    ports = [port for host in hosts for port in re.findall(r":([^:\]]*)$", host)]
-    if (
-        server.count("@") > 1
-        or "@" in rest.partition("?")[0]
-        or not all(re.fullmatch("[0-9]*", port) for port in ports)
-    ):
-        raise Invalid(
-            "the PostgreSQL URL of the store cannot be read",
-            hint="in a password / : @ # ? % are written %2F %3A %40 %23 %3F %25",
-        )
+            store.call(directory.register, spec)

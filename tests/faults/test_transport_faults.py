@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.adapters.transports.base import MAX_MESSAGES, RemoteTransport
 from gatepost.adapters.transports.nats import NatsTransport
 from gatepost.adapters.transports.postgres import PostgresTransport
 from gatepost.adapters.transports.reconnect import cancel_tasks
 from gatepost.adapters.transports.redis import RedisTransport
+from gatepost.adapters.transports.remote import MAX_MESSAGES, RemoteTransport
 from gatepost.core.signals import Frame, Signal
 from gatepost.core.transport import TransportStatus
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener

@@ -14,7 +14,7 @@ The field `remember` of the section `inbox` is
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -386,16 +386,8 @@ class Settings:
     def build_limits(self) -> Limits:
         """Return the limits that the verbs apply."""
         return Limits(
-            remember=self.inbox.remember,
-            attempts=self.inbox.attempts,
-            fyi_wait=self.inbox.fyi_wait,
-            hold=self.inbox.hold,
-            hops=self.limits.hops,
-            content=self.limits.content,
-            data=self.limits.data,
-            plans=self.limits.plans,
-            gates=self.limits.gates,
-            broadcasts=self.limits.broadcasts,
+            **asdict(self.inbox),
+            **asdict(self.limits),
             commands=self.gates.commands,
             ci=self.gates.ci,
             on_answer=self.decision.on_answer is not None,

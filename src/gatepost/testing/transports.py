@@ -106,11 +106,7 @@ class TransportSuite:
     async def test_every_listener_receives_a_signal(self, make: TransportFactory) -> None:
         first, second, third = RecordingListener(), RecordingListener(), RecordingListener()
         sender, others = make(), [make(), make()]
-        async with (
-            sender.listen(third),
-            others[0].listen(first),
-            others[1].listen(second),
-        ):
+        async with sender.listen(third), others[0].listen(first), others[1].listen(second):
             assert not any(transport.status.is_degraded for transport in (sender, *others))
             sender.send([Signal("ann", "event")])
             await first.wait_for("ann")

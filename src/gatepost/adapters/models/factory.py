@@ -10,8 +10,11 @@ If the key of a model is missing, the demo replaces it, and its name says so. A 
 Libraries are imported when they are needed, because that takes most of a second.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
+
+import structlog
 
 from gatepost.adapters.models.demo import DemoModel
 from gatepost.core.agent import DEMO, ModelChoice
@@ -21,6 +24,8 @@ from gatepost.ports import Model
 if TYPE_CHECKING:
     import httpx2
 
+log = structlog.get_logger("gatepost.models")
+
 #: seconds to wait for a connection, and for the next bytes of an answer
 _CONNECT_TIMEOUT: Final = 10.0
 READ_TIMEOUT: Final = 60.0
@@ -29,6 +34,25 @@ _PROVIDERS: Final = ("openai", "anthropic", "ollama")
 _OLLAMA_URL: Final = "http://127.0.0.1:11434/v1"
 #: for servers that need no key, because the library requires one
 _PLACEHOLDER_KEY: Final = "none"
+
+
+class OpenModels:
+    """The open models of a process: each is opened at its first use, and all are closed together."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._models: dict[ModelChoice, Model] = {}
+
+    async def get(self, choice: ModelChoice) -> Model:
+        if choice not in self._models:  # the libraries of models take most of a second to import
+            self._models[choice] = model = await asyncio.to_thread(open_model, choice, self._environ)
+            if model.name != choice.name:
+                log.warning("another model stands in", wanted=choice.name, instead=model.name)
+        return self._models[choice]
+
+    async def close(self) -> None:
+        for model in self._models.values():
+            await model.close()
 
 
 def open_model(choice: ModelChoice, environ: Mapping[str, str], *, read_timeout: float = READ_TIMEOUT) -> Model:

@@ -16,6 +16,7 @@ A server that crashed forgets the numbers that it had not written to disk, and a
 reset time of the server's statistics shows a crash: only a crash (or an administrator) resets them.
 """
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -203,6 +204,7 @@ class PostgresStore(ThreadedStore):
     dialect = "postgres"
 
     def __init__(self, url: str, *, writers: int = 2, **options: Any) -> None:
+        _check_url(url)
         super().__init__(writers=writers, **options)
         self._url = url
 
@@ -280,6 +282,19 @@ class _PostgresMigration:
     def rollback(self) -> None:
         if not self._db.broken:
             self._db.execute("ROLLBACK")
+
+
+def _check_url(url: str) -> None:
+    """Raise Invalid for a URL that the driver would split wrongly: its error would show part of the password."""
+    server, _, rest = url.partition("://")[2].partition("/")
+    hosts = server.rpartition("@")[2].partition("?")[0].split(",")
+    ports = [port for host in hosts for port in re.findall(r":([^:\]]*)$", host)]
+    has_bad_port = not all(re.fullmatch("[0-9]*", port) for port in ports)
+    if server.count("@") > 1 or "@" in rest.partition("?")[0] or has_bad_port:
+        raise Invalid(
+            "the PostgreSQL URL of the store cannot be read",
+            hint="in a password / : @ # ? % are written %2F %3A %40 %23 %3F %25",
+        )
 
 
 def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:

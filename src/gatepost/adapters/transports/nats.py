@@ -33,8 +33,8 @@ from nats.aio.msg import Msg
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
 from gatepost.adapters.transports.reconnect import describe_error
+from gatepost.adapters.transports.remote import BrokerConnection, RemoteTransport
 from gatepost.core import foreign
 from gatepost.core.event import Event
 from gatepost.core.signals import WAKEUP, Frame, Signal, TransportMessage

@@ -20,7 +20,7 @@ import psycopg
 from psycopg import AsyncConnection, sql
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
+from gatepost.adapters.transports.remote import BrokerConnection, RemoteTransport
 from gatepost.core.signals import TransportMessage
 from gatepost.ports import MessageHandler
 

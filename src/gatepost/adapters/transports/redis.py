@@ -35,8 +35,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
 from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.base import BrokerConnection, RemoteTransport
 from gatepost.adapters.transports.reconnect import describe_error
+from gatepost.adapters.transports.remote import BrokerConnection, RemoteTransport
 from gatepost.core.event import Event
 from gatepost.core.signals import JANITOR, WAKEUP, Frame, Signal, TransportMessage
 from gatepost.core.transport import QueuedEntry, build_unkept_event
@@ -253,10 +253,7 @@ async def _deliver(data: bytes, is_broadcast: bool, handle: EventHandler, resync
         return
     await handle(
         build_unkept_event(
-            codec.decode_event(document),
-            resync,
-            broadcast=is_broadcast,
-            error=f"it is not an event: {data[:60]!r}",
+            codec.decode_event(document), resync, broadcast=is_broadcast, error=f"it is not an event: {data[:60]!r}"
         )
     )
 
