@@ -14,28 +14,25 @@ from gatepost.api.events import EventDetailView, EventView, ItemView
 from gatepost.api.fields import Format, RecordView, Source, Time, get_source
 from gatepost.api.gates import GateView
 from gatepost.api.keys import NewKeyView
-from gatepost.api.runs import RunWithCallsView, StepView
+from gatepost.api.runs import RunWithCallsView, TurnView
 from gatepost.api.spaces import NewSpaceView
-from gatepost.api.turns import TurnView
 from gatepost.core.times import Instant
 from gatepost.handlers.executor import load_operations
 
-_TURN: Final = frozenset({"kind", "prompt", "reply", "result"})
 _EVENT: Final = frozenset({"sender", "sender_name", "sender_type", "data"})
 #: the fields that are passed, because the record has no such attribute or the view shows less
 PASSED: Final[Mapping[type, frozenset[str]]] = {
     AgentView: frozenset(set(AgentView.__struct_fields__) - set(EntityView.__struct_fields__)),
-    DecisionView: frozenset({"overdue", "answer"}),
+    DecisionView: frozenset({"overdue"}),
     EventView: _EVENT,
     ItemView: _EVENT,
     EventDetailView: _EVENT | {"state", "recipients"},
-    GateView: frozenset({"awaits", "status", "holds", "overdue"}),
+    GateView: frozenset({"awaits", "holds", "overdue"}),
     MindView: frozenset({"agent", "tokens", "turns"}),
     NewKeyView: frozenset({"key"}),
     NewSpaceView: frozenset({"members"}),
     RunWithCallsView: frozenset({"calls"}),
-    StepView: _TURN,
-    TurnView: _TURN,
+    TurnView: frozenset({"kind", "prompt", "reply", "result"}),
 }
 
 
@@ -127,10 +124,15 @@ def test_fields_are_copied_and_formatted() -> None:
     )
 
 
-def test_a_passed_field_is_not_copied() -> None:
-    assert ThingView.of(THING, name="Ben", size=7).name == "Ben"
-    assert ThingView.of(THING, name="Ben", size=7).size == 7
-    assert ThingView.of(THING, made_at="now").made_at == "now"
+def test_a_passed_value_is_formatted_and_not_copied() -> None:
+    view = ThingView.of(THING, name="Ben", size=7, made_at=1_000_000, other=Part("r"), parts=[])
+    assert (view.name, view.size, view.made_at) == ("Ben", 7, "1970-01-01T00:00:01Z")
+    assert (view.other, view.parts) == (PartView(id="r"), [])
+
+
+def test_a_passed_value_of_no_field_is_an_error() -> None:
+    with pytest.raises(TypeError, match="ThingView has no field 'colour'"):
+        ThingView.of(THING, colour="red")
 
 
 def test_a_field_without_a_source_is_an_error() -> None:

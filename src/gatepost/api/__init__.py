@@ -6,8 +6,9 @@ What Gatepost can be asked from outside: each request is declared once, with its
     decoding     a request from a path, a query and a body
     validation   what is wrong with a value, in one sentence
     problems     an error as an RFC 9457 problem
-    openapi      the description of all operations
+    openapi      the description of all operations, as OpenAPI and as a page
+    fields       types of fields, and how an answer is copied from a record
 
-The other modules have one noun each: its requests, and the models of its answers beside them. `handlers` has what an
-operation does.
+The other modules have the requests of one noun or a few, and the models of its answers beside them. `handlers` has what
+an operation does.
 """

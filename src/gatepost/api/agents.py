@@ -1,16 +1,21 @@
-"""Agents: guests, which read their inboxes themselves, and residents, which think here."""
+"""
+Agents: guests, which read their inboxes themselves, and residents, which think here. What else is theirs: minds, goals,
+memories, and the sessions of guests, which the hooks of their programs report.
+"""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta
 
 from gatepost.api.access import Administrator, Anybody, Owner
 from gatepost.api.agent_config import ConfiguringRequest, ConfigView
 from gatepost.api.entities import Aliases, Change, EntityView
-from gatepost.api.fields import After, Count, Limit, NewName, RecordView, Source, Time
+from gatepost.api.fields import After, Count, Cursor, Limit, NewName, RecordView, Source, Time
 from gatepost.api.operation import Page, Repetition, Request, View, read, write
-from gatepost.api.turns import TurnView
+from gatepost.api.runs import TurnView
+from gatepost.core.memory import Goal, GoalStatus, Memory
 from gatepost.core.mind import MindSummaries
+from gatepost.core.session import GuestSession
 from gatepost.errors import Conflict, NotFound
 
 
@@ -152,3 +157,62 @@ class ShowMind(Request[MindView]):
     """Show what a resident would begin its next cycle with."""
 
     name: str
+
+
+class GoalView(RecordView[Goal]):
+    id: str
+    description: str
+    status: GoalStatus
+    created_at: Time
+    updated_at: Time
+    priority: int
+
+
+class GoalPage(Page[GoalView]):
+    pass
+
+
+@read("GET /api/agents/{name}/goals", access=Owner("name"), errors=(NotFound,))
+class ListGoals(Request[GoalPage]):
+    """List what an agent works towards, the most important first."""
+
+    name: str
+    status: GoalStatus | None = None
+
+
+class MemoryView(RecordView[Memory]):
+    key: str
+    value: str
+    updated_at: Time
+
+
+class MemoryPage(Page[MemoryView]):
+    pass
+
+
+@read("GET /api/agents/{name}/memories", access=Owner("name"), errors=(NotFound,))
+class ListMemories(Request[MemoryPage]):
+    """List what an agent has told itself to remember, the newest first."""
+
+    name: str
+    after: Cursor = None
+    limit: Limit = 1000
+
+
+SessionState = Literal["working", "idle", "ended"]
+
+
+class SessionView(RecordView[GuestSession]):
+    id: Annotated[str, Source("session")]
+    agent: str
+    host: str
+    state: SessionState
+    started_at: Time
+    seen_at: Time
+
+
+@read("GET /api/sessions/{id}", access=Anybody(), errors=(NotFound,))
+class ShowSession(Request[SessionView]):
+    """Show a session of the caller, by the id that its program gave it: whose it is, and what it is doing."""
+
+    id: str

@@ -52,7 +52,11 @@ class DecisionView(RecordView[Decision]):
     answers: Annotated[tuple[DecisionAnswerView, ...], describe("of all rounds")]
     status: DecisionStatus
     overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
-    answer: Annotated[DecisionAnswerView | None, describe("the answer that counts")]
+    answer: Annotated[
+        DecisionAnswerView | None,
+        describe("the answer that counts"),
+        Source(lambda decision: None if decision.is_open else decision.last_answer),
+    ]
 
 
 class DecisionPage(Page[DecisionView]):

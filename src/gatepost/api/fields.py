@@ -47,7 +47,7 @@ class RecordView(View, Generic[T]):
 
     @classmethod
     def of(cls, record: T, /, **values: Any) -> Self:
-        """Return the view of a record; `values` are the fields that are not copied from it."""
+        """Return the view of a record; `values` take the place of attributes, and are formatted like them."""
         view: Self = _compile_copy(cls, tuple(values))(record, values)
         return view
 
@@ -55,22 +55,29 @@ class RecordView(View, Generic[T]):
 @cache
 def _compile_copy(view: type[RecordView[Any]], passed: tuple[str, ...]) -> Callable[[Any, Mapping[str, Any]], Any]:
     """
-    Return the function that copies the fields that are not passed and have no default. It is compiled, as the methods
-    of dataclasses are: a loop over the fields takes twice as long, and lists have many rows.
+    Return the function that copies the fields; one that has a default is copied only if it is passed. The function is
+    compiled, as the methods of dataclasses are: a loop over the fields takes twice as long, and lists have many rows.
     """
+    if unknown := set(passed) - set(view.__struct_fields__):
+        raise TypeError(f"{view.__name__} has no field {min(unknown)!r}")
     names: dict[str, Any] = {"view": view}
     arguments = []
     for field in msgspec.structs.fields(view):
-        if field.required and field.name not in passed:
-            source = get_source(field)
-            value = f"record.{source}" if isinstance(source, str) else f"read_{field.name}(record)"
+        if field.name in passed:
+            value = f"values[{field.name!r}]"
+        elif not field.required:
+            continue
+        elif isinstance(source := get_source(field), str):
+            value = f"record.{source}"
+        else:
             names[f"read_{field.name}"] = source
-            if convert := _choose_conversion(field.type):
-                names[f"convert_{field.name}"] = convert
-                value = f"None if (value := {value}) is None else convert_{field.name}(value)"
-            arguments.append(f"{field.name}={value}")
+            value = f"read_{field.name}(record)"
+        if convert := _choose_conversion(field.type):
+            names[f"convert_{field.name}"] = convert
+            value = f"None if (value := {value}) is None else convert_{field.name}(value)"
+        arguments.append(f"{field.name}={value}")
     function: Callable[[Any, Mapping[str, Any]], Any] = eval(  # noqa: S307 (made of the names of fields)
-        f"lambda record, values: view({', '.join(arguments)}, **values)", names
+        f"lambda record, values: view({', '.join(arguments)})", names
     )
     return function
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Anybody
-from gatepost.api.fields import Actor, After, Limit, Name, RecordView, Time, describe
+from gatepost.api.fields import Actor, After, Limit, Name, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read, write
 from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -30,6 +30,10 @@ class ResolutionView(RecordView[Resolution]):
     at: Time
 
 
+def _get_status(gate: Gate) -> GateStatus:
+    return GateStatus.PENDING if gate.resolution is None else GateStatus(gate.resolution.ending)
+
+
 class GateView(RecordView[Gate]):
     id: str
     name: str
@@ -46,7 +50,7 @@ class GateView(RecordView[Gate]):
     escalated_at: Time | None
     created_at: Time
     resolution: ResolutionView | None
-    status: GateStatus
+    status: Annotated[GateStatus, Source(_get_status)]
     holds: Annotated[bool, describe("whether its owner may not stop now")]
     overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
 

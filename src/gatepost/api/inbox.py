@@ -6,14 +6,13 @@ from msgspec import Meta
 
 from gatepost.api.access import Administrator, Owner
 from gatepost.api.events import ItemPage, ItemView
-from gatepost.api.fields import CLAIM_ID, EVENT_ID, After, Count, Limit, RecordView, Seq, Source, Time, describe
+from gatepost.api.fields import CLAIM_ID, EVENT_ID, After, Count, Cursor, Limit, RecordView, Seq, Source, Time, describe
 from gatepost.api.operation import Repetition, Request, View, read, write
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.event import MAX_REF_LENGTH, Account, EventType, ItemState
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 Text = Annotated[str, Meta(max_length=300)] | None
-Cursor = Annotated[str, Meta(max_length=300, description="`next` of the page before")] | None
 ItemRef = Annotated[
     str | None, Meta(extra_json_schema={"maxLength": 2 * MAX_REF_LENGTH + 1}, examples=["task:0.0.123"])
 ]

@@ -1,7 +1,10 @@
-"""Runs: what residents did, step by step, and the calls that they wait for."""
+"""
+Runs: what residents did, step by step, and the calls that they wait for. A turn of a run is what an agent was shown,
+what its model replied, or what a tool returned.
+"""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self, assert_never
 
 from msgspec import Meta
 from msgspec.structs import asdict
@@ -9,11 +12,64 @@ from msgspec.structs import asdict
 from gatepost.api.access import ActAs, Administrator, Anybody, Owner
 from gatepost.api.fields import After, Count, Json, Limit, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, View, read, write
-from gatepost.api.turns import PromptView, ReplyView, ResultView, TurnKind, TurnView
 from gatepost.core.agent_config import MAX_MODEL_LENGTH
-from gatepost.core.mind import Turn
+from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.core.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
+from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound
+
+TurnKind = Literal["prompt", "reply", "result"]
+
+
+class PromptView(RecordView[Prompt]):
+    text: str
+    events: list[str]
+
+
+class CallView(RecordView[ToolCall]):
+    id: str
+    tool: str
+    arguments: Annotated[str, Meta(description="JSON, as the model wrote it")]
+
+
+class UsageView(RecordView[Usage]):
+    prompt_tokens: Annotated[Count, Source("prompt")]
+    completion_tokens: Annotated[Count, Source("completion")]
+
+
+class ReplyView(RecordView[ModelReply]):
+    text: str
+    calls: list[CallView]
+    usage: UsageView
+    model: str
+
+
+class ResultView(RecordView[CallResult]):
+    call: str
+    tool: str
+    content: Annotated[str, Meta(description="JSON")]
+    ok: bool
+
+
+class TurnView(RecordView[Turn]):
+    """What was shown, said or returned: that of the three which `kind` names."""
+
+    kind: TurnKind
+    prompt: PromptView | None
+    reply: ReplyView | None
+    result: ResultView | None
+
+    @classmethod
+    def of(cls, record: Turn, /, **values: Any) -> Self:
+        match record:
+            case Prompt():
+                return cls(kind="prompt", prompt=PromptView.of(record), reply=None, result=None, **values)
+            case ModelReply():
+                return cls(kind="reply", prompt=None, reply=ReplyView.of(record), result=None, **values)
+            case CallResult():
+                return cls(kind="result", prompt=None, reply=None, result=ResultView.of(record), **values)
+            case other:
+                assert_never(other)
 
 
 def _measure_duration(run: Run) -> int | None:
@@ -67,7 +123,7 @@ class RunWithCallsView(RunView):
     calls: list[OpenCallView]
 
 
-class StepView(RecordView[Step]):
+class StepView(View):
     """What was shown, said or returned: that of the three which `kind` names."""
 
     number: Annotated[int, Meta(ge=1)]
@@ -78,8 +134,8 @@ class StepView(RecordView[Step]):
     result: ResultView | None
 
     @classmethod
-    def of(cls, record: Step, /, **values: Any) -> Self:
-        return super().of(record, **asdict(TurnView.of(record.turn)), **values)
+    def of(cls, step: Step) -> Self:
+        return cls(number=step.number, at=format_rfc3339(step.at), **asdict(TurnView.of(step.turn)))
 
 
 class StepPage(Page[StepView]):

@@ -1,15 +1,19 @@
-"""Triggers: named webhooks, and the addresses that get their events. For the administrator only."""
+"""
+Triggers: named webhooks, and the addresses that get their events. The administrator manages them; services outside send
+to them.
+"""
 
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
-from gatepost.api.access import Administrator
+from gatepost.api.access import Administrator, Open
 from gatepost.api.fields import After, Limit, NewName, RecordView, Time, describe
-from gatepost.api.operation import Page, Request, read, write
+from gatepost.api.operation import Page, Request, View, raw, read, write
 from gatepost.core import webhook
 from gatepost.core.webhook import MAX_PROMPT_LENGTH, Provider, Scheme, Trigger
-from gatepost.errors import Conflict, NotFound, TooLarge
+from gatepost.errors import Conflict, NotFound, Refused, TooLarge, Unauthorized, Unavailable
 
 
 class TriggerView(RecordView[Trigger]):
@@ -86,3 +90,37 @@ class DeleteTrigger(Request[None]):
     """Delete a webhook; the events that it received stay."""
 
     name: str
+
+
+class ReceivedEventView(View):
+    event_id: str
+    duplicate: bool
+
+
+class WebhookView(View, kw_only=True):
+    """The events of a webhook; if there is one, its id also where the answer of an agent's trigger has it."""
+
+    event_id: str | msgspec.UnsetType = msgspec.UNSET
+    duplicate: bool | msgspec.UnsetType = msgspec.UNSET
+    events: list[ReceivedEventView]
+
+
+@raw(
+    "POST /hooks/{trigger}",
+    access=Open(),
+    status=202,
+    requires_body=True,
+    checks_media=False,
+    errors=(Unauthorized, Refused, NotFound, Conflict, Unavailable),
+    responses={
+        200: {
+            "description": "The answer to a challenge",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        }
+    },
+    example={"action": "opened", "number": 1},
+)
+class ReceiveWebhook(Request[WebhookView]):
+    """Receive a webhook. It is accepted if it is signed as the scheme of its trigger says; 202 means committed."""
+
+    trigger: str

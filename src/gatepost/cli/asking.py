@@ -6,9 +6,9 @@ from typing import Annotated
 import msgspec
 
 from gatepost import settings
+from gatepost.api.agents import ShowSession
 from gatepost.api.decisions import AnswerDecision, AskDecision, DecisionView, OptionSpec, ReviseDecision
 from gatepost.api.fields import RefSpec
-from gatepost.api.sessions import ShowSession
 from gatepost.cli import identity, output, words
 from gatepost.cli.connect import Connection, connect
 from gatepost.cli.decided import MAX_TEXT_SIZE, DecisionId, For, Session, describe_outcome, wait_for_answer

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import msgspec
 
 from gatepost import settings
+from gatepost.api.agents import ShowSession
 from gatepost.api.entities import EntityView, ShowEntity
 from gatepost.api.fields import RefSpec
 from gatepost.api.push import PushEvent, PushResultView
-from gatepost.api.sessions import ShowSession
 from gatepost.cli import identity, output, words
 from gatepost.cli.connect import Connection, connect
 from gatepost.cli.plain import Json, argument, flag, option

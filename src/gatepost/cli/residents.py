@@ -9,8 +9,7 @@ import msgspec
 
 from gatepost import app
 from gatepost.api.agents import ShowMind
-from gatepost.api.runs import ListAgentRuns, ReplayRun, ReplayView, RunView, StepView
-from gatepost.api.turns import TurnView
+from gatepost.api.runs import ListAgentRuns, ReplayRun, ReplayView, RunView, StepView, TurnView
 from gatepost.cli import entities, output, words
 from gatepost.cli.connect import connect
 from gatepost.cli.entities import Name

@@ -9,8 +9,7 @@ from typing import Any, Final
 import structlog
 from starlette.types import Receive, Scope, Send
 
-from gatepost.api.docs_page import build_docs_page
-from gatepost.api.openapi import build_openapi
+from gatepost.api.openapi import build_docs_page, build_openapi
 from gatepost.api.operation import Operation
 from gatepost.gateway import health, residents, watch, webhooks  # noqa: F401 (they register handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors

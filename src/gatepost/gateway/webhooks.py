@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gatepost.actions import triggers, webhooks
-from gatepost.api.webhooks import ReceivedEventView, ReceiveWebhook, WebhookView
+from gatepost.api.triggers import ReceivedEventView, ReceiveWebhook, WebhookView
 from gatepost.core import webhook
 from gatepost.core.event import PushResult
 from gatepost.core.webhook import Challenge, WebhookRefusal

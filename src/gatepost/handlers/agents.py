@@ -1,50 +1,82 @@
-"""Agents, guests and residents."""
+"""Entities, and what agents have besides: configurations, minds, goals, memories, sessions."""
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec import UNSET
+from msgspec.structs import asdict
 
-from gatepost.actions import agents, directory, runs
-from gatepost.actions.directory import EntitySpec
+from gatepost.actions import agents, directory, memories, runs, sessions
+from gatepost.actions.directory import EntityChanges, EntitySpec
 from gatepost.api.access import Caller
-from gatepost.api.agent_config import ConfiguringRequest, ConfigView
+from gatepost.api.agent_config import ConfiguringRequest
 from gatepost.api.agents import (
     AgentPage,
     AgentView,
     ChangeAgent,
+    GoalPage,
+    GoalView,
     ListAgents,
+    ListGoals,
+    ListMemories,
+    MemoryPage,
+    MemoryView,
     MindView,
     PauseAgent,
     RegisterAgent,
     ResumeAgent,
     RetireAgent,
+    SessionView,
     ShowAgent,
     ShowMind,
+    ShowSession,
     WakeAgent,
     WokenView,
 )
-from gatepost.api.turns import TurnView
+from gatepost.api.entities import (
+    ChangeEntity,
+    EntityPage,
+    EntityView,
+    ListEntities,
+    RegisterEntity,
+    RetireEntity,
+    ShowEntity,
+)
 from gatepost.core import agent_config
 from gatepost.core.agent import Resident
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.signals import Signal
-from gatepost.core.times import format_rfc3339
-from gatepost.handlers.entities import build_changes
-from gatepost.handlers.pages import read_page
+from gatepost.handlers.pages import parse_cursor_number, read_page
 from gatepost.ports import Reader, Transaction
+
+
+@RegisterEntity.handler
+def register_entity(tx: Transaction, request: RegisterEntity, caller: Caller) -> EntityView:
+    return EntityView.of(directory.register(tx, _build_spec(request, request.kind)))
+
+
+@ListEntities.handler
+def list_entities(tx: Reader, request: ListEntities, caller: Caller) -> EntityPage:
+    return read_page(tx, EntityPage, directory.page, view=EntityView.of, **asdict(request))
+
+
+@ShowEntity.handler
+def show_entity(tx: Reader, request: ShowEntity, caller: Caller) -> EntityView:
+    return EntityView.of(directory.show(tx, request.name))
+
+
+@ChangeEntity.handler
+def change_entity(tx: Transaction, request: ChangeEntity, caller: Caller) -> EntityView:
+    return EntityView.of(directory.update(tx, request.name, **_build_changes(request)))
+
+
+@RetireEntity.handler
+def retire_entity(tx: Transaction, request: RetireEntity, caller: Caller) -> EntityView:
+    return EntityView.of(directory.retire(tx, request.name))
 
 
 @RegisterAgent.handler
 def register_agent(tx: Transaction, request: RegisterAgent, caller: Caller) -> AgentView:
-    spec = EntitySpec(
-        name=request.name,
-        kind=EntityKind.AGENT,
-        display=request.display_name,
-        team=request.team,
-        role=request.role,
-        owner=request.owner,
-        aliases=request.aliases,
-    )
+    spec = _build_spec(request, EntityKind.AGENT)
     config = {name: value for name, value in _build_config(request).items() if value is not None}
     if config:
         agents.make_resident(tx, spec, agent_config.parse(config))
@@ -59,12 +91,9 @@ def list_agents(tx: Reader, request: ListAgents, caller: Caller) -> AgentPage:
         tx,
         AgentPage,
         agents.page,
-        team=request.team,
-        retired=request.retired,
-        after=request.after,
-        limit=request.limit,
         view=lambda row: _view_agent(*row, include_config=False),
         cursor=lambda row: row[0].number,
+        **asdict(request),
     )
 
 
@@ -77,7 +106,7 @@ def show_agent(tx: Reader, request: ShowAgent, caller: Caller) -> AgentView:
 
 @ChangeAgent.handler
 def change_agent(tx: Transaction, request: ChangeAgent, caller: Caller) -> AgentView:
-    agents.update(tx, request.name, build_changes(request), _build_config(request))
+    agents.update(tx, request.name, _build_changes(request), _build_config(request))
     return _read_agent(tx, request.name)
 
 
@@ -110,8 +139,36 @@ def wake_agent(tx: Transaction, request: WakeAgent, caller: Caller) -> WokenView
 def show_mind(tx: Reader, request: ShowMind, caller: Caller) -> MindView:
     agent = find_agent(tx, request.name)
     mind = runs.read_mind(tx, agent.name)
-    turns = [TurnView.of(turn) for turn in mind.turns]
-    return MindView.of(mind.past_cycles, agent=agent.name, tokens=mind.tokens, turns=turns)
+    return MindView.of(mind.past_cycles, agent=agent.name, tokens=mind.tokens, turns=mind.turns)
+
+
+@ListGoals.handler
+def list_goals(tx: Reader, request: ListGoals, caller: Caller) -> GoalPage:
+    rows = memories.page_goals(tx, find_agent(tx, request.name).name, status=request.status)
+    return GoalPage(items=[GoalView.of(goal) for goal in rows], next=None)
+
+
+@ListMemories.handler
+def list_memories(tx: Reader, request: ListMemories, caller: Caller) -> MemoryPage:
+    after = None
+    if request.after is not None:
+        updated_at, dash, key = request.after.partition("-")
+        after = (parse_cursor_number(updated_at if dash else "", request.after), key)
+    return read_page(
+        tx,
+        MemoryPage,
+        memories.page_memories,
+        find_agent(tx, request.name).name,
+        view=MemoryView.of,
+        cursor=lambda memory: f"{memory.updated_at}-{memory.key}",
+        after=after,
+        limit=request.limit,
+    )
+
+
+@ShowSession.handler
+def show_session(tx: Reader, request: ShowSession, caller: Caller) -> SessionView:
+    return SessionView.of(sessions.find(tx, request.id, agent=caller.entity))
 
 
 def find_agent(tx: Reader, name: str) -> Entity:
@@ -129,15 +186,33 @@ def _view_agent(agent: Entity, resident: Resident | None, *, include_config: boo
     return AgentView.of(
         agent,
         version=resident.version if resident else 0,
-        paused_at=format_rfc3339(resident.paused_at) if resident and resident.paused_at is not None else None,
+        paused_at=resident.paused_at if resident else None,
         cycles=resident.cycles if resident else 0,
         mind_tokens=resident.tokens if resident else 0,
         failures=resident.failures if resident else 0,
-        rest_until=format_rfc3339(resident.rest_until) if resident and resident.rest_until is not None else None,
+        rest_until=resident.rest_until if resident else None,
         resident=resident is not None,
         paused=resident is not None and resident.paused_at is not None,
-        config=ConfigView.of(resident.config) if resident and include_config else None,
+        config=resident.config if resident and include_config else None,
     )
+
+
+def _build_spec(request: RegisterEntity | RegisterAgent, kind: EntityKind) -> EntitySpec:
+    return EntitySpec(
+        name=request.name,
+        kind=kind,
+        display=request.display_name,
+        team=request.team,
+        role=request.role,
+        owner=request.owner,
+        aliases=request.aliases,
+    )
+
+
+def _build_changes(request: ChangeEntity | ChangeAgent) -> EntityChanges:
+    """Return the fields that a request names; null removes a value."""
+    fields = {"display": request.display_name, "team": request.team, "role": request.role, "owner": request.owner}
+    return cast("EntityChanges", {name: value for name, value in fields.items() if value is not UNSET})
 
 
 def _build_config(request: ConfiguringRequest[Any]) -> dict[str, Any]:

@@ -1,8 +1,23 @@
-"""Gates."""
+"""Gates and decisions. A decision is a question; a gate keeps its asker from stopping until it is answered."""
 
-from gatepost.actions import gates
+from msgspec.structs import asdict, replace
+
+from gatepost.actions import decisions, gates
 from gatepost.api.access import Caller
-from gatepost.api.gates import AddGate, AddWaiter, GatePage, GateStatus, GateView, ListGates, ResolveGate, ShowGate
+from gatepost.api.decisions import (
+    AnswerDecision,
+    AskDecision,
+    DecisionPage,
+    DecisionView,
+    ListDecisions,
+    QuestionRequest,
+    ReviseDecision,
+    ShowDecision,
+    WithdrawDecision,
+)
+from gatepost.api.gates import AddGate, AddWaiter, GatePage, GateView, ListGates, ResolveGate, ShowGate
+from gatepost.core.decision import AnswerSpec, Decision, Option, Question
+from gatepost.core.event import Priority, Ref
 from gatepost.core.gate import Gate, GateKind, GateSpec
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.handlers.pages import read_page
@@ -23,7 +38,7 @@ def add_gate(tx: Transaction, request: AddGate, caller: Caller) -> GateView:
         at_deadline=request.at_deadline,
         fail=request.fail,
     )
-    return _view(tx, gates.add(tx, spec, by=request.made_by), caller)
+    return _view_gate(tx, gates.add(tx, spec, by=request.made_by), caller)
 
 
 @ListGates.handler
@@ -32,41 +47,100 @@ def list_gates(tx: Reader, request: ListGates, caller: Caller) -> GatePage:
         tx,
         GatePage,
         gates.page,
+        view=lambda gate: _view_gate(tx, gate, caller),
         concerning=caller.entity,
-        owner=request.owner,
-        waiter=request.waiter,
-        kind=request.kind,
-        pending=request.pending,
-        after=request.after,
-        limit=request.limit,
-        view=lambda gate: _view(tx, gate, caller),
-        cursor=lambda gate: gate.number,
+        **asdict(request),
     )
 
 
 @ShowGate.handler
 def show_gate(tx: Reader, request: ShowGate, caller: Caller) -> GateView:
-    return _view(tx, gates.show(tx, request.id, viewer=caller.entity), caller)
+    return _view_gate(tx, gates.show(tx, request.id, viewer=caller.entity), caller)
 
 
 @ResolveGate.handler
 def resolve_gate(tx: Transaction, request: ResolveGate, caller: Caller) -> GateView:
     end = gates.withdraw if request.withdraw else gates.resolve
-    return _view(tx, end(tx, request.id, by=request.by, reason=request.reason), caller)
+    return _view_gate(tx, end(tx, request.id, by=request.by, reason=request.reason), caller)
 
 
 @AddWaiter.handler
 def add_waiter(tx: Transaction, request: AddWaiter, caller: Caller) -> GateView:
-    return _view(tx, gates.add_waiter(tx, request.id, request.name, by=request.by), caller)
+    return _view_gate(tx, gates.add_waiter(tx, request.id, request.name, by=request.by), caller)
 
 
-def _view(tx: Reader, gate: Gate, caller: Caller) -> GateView:
+def _view_gate(tx: Reader, gate: Gate, caller: Caller) -> GateView:
     """Return the view of a gate; only the administrator sees the command line, which may hold a secret."""
-    is_awaits_visible = caller.is_administrator or gate.kind is not GateKind.COMMAND
+    is_hidden = gate.kind is GateKind.COMMAND and not caller.is_administrator
     return GateView.of(
         gate,
-        awaits=gate.awaits if is_awaits_visible else None,
-        status=GateStatus.PENDING if gate.resolution is None else GateStatus(gate.resolution.ending),
+        awaits=None if is_hidden else gate.awaits,
         holds=gate.holds(tx.now),
         overdue=gate.is_overdue(tx.now),
+    )
+
+
+@AskDecision.handler
+def ask_decision(tx: Transaction, request: AskDecision, caller: Caller) -> DecisionView:
+    question = replace(_build_question(request), respondents=request.of, session=request.session)
+    return _view_decision(tx, decisions.ask(tx, question, by=request.asker))
+
+
+@ListDecisions.handler
+def list_decisions(tx: Reader, request: ListDecisions, caller: Caller) -> DecisionPage:
+    since = None if request.since is None else parse_instant(request.since)
+    return read_page(
+        tx,
+        DecisionPage,
+        decisions.page,
+        view=lambda decision: _view_decision(tx, decision),
+        concerning=caller.entity,
+        **(asdict(request) | {"since": since}),
+    )
+
+
+@ShowDecision.handler
+def show_decision(tx: Reader, request: ShowDecision, caller: Caller) -> DecisionView:
+    return _view_decision(tx, decisions.show(tx, request.id, viewer=caller.entity))
+
+
+@AnswerDecision.handler
+def answer_decision(tx: Transaction, request: AnswerDecision, caller: Caller) -> DecisionView:
+    answer = AnswerSpec(
+        option=request.option,
+        text=request.text,
+        again=request.again,
+        reject=request.reject,
+        context_hash=request.context_hash,
+    )
+    return _view_decision(tx, decisions.answer(tx, request.id, answer, by=request.by))
+
+
+@ReviseDecision.handler
+def revise_decision(tx: Transaction, request: ReviseDecision, caller: Caller) -> DecisionView:
+    return _view_decision(tx, decisions.revise(tx, request.id, _build_question(request), by=request.asker))
+
+
+@WithdrawDecision.handler
+def withdraw_decision(tx: Transaction, request: WithdrawDecision, caller: Caller) -> DecisionView:
+    return _view_decision(tx, decisions.withdraw(tx, request.id, by=request.by, reason=request.reason))
+
+
+def _view_decision(tx: Reader, decision: Decision) -> DecisionView:
+    return DecisionView.of(decision, overdue=decision.is_overdue(tx.now))
+
+
+def _build_question(request: QuestionRequest) -> Question:
+    return Question(
+        question=request.question,
+        options=tuple(
+            Option(id=option.id, label=option.label, description=option.description) for option in request.options
+        ),
+        free_text=request.free_text,
+        urgency=Priority.parse(request.urgency),
+        default=request.default,
+        deadline=None if request.deadline is None else parse_instant(request.deadline),
+        within=None if request.within is None else parse_duration(request.within),
+        context=request.context,
+        ref=None if request.ref is None else Ref(request.ref.type, request.ref.id),
     )

@@ -1,8 +1,17 @@
-"""Inboxes: their items, and the claims on them."""
+"""Inboxes: their items, the claims on them, and the events of the items."""
 
-from gatepost.actions import inbox, inbox_items, maintenance, push
+from gatepost.actions import directory, inbox, inbox_items, maintenance, push
 from gatepost.api.access import Caller
-from gatepost.api.events import ItemPage, ItemView
+from gatepost.api.events import (
+    DiscardEvent,
+    EventDetailView,
+    ItemPage,
+    ItemsView,
+    ItemView,
+    MarkDone,
+    ReplayEvent,
+    ShowEvent,
+)
 from gatepost.api.inbox import (
     AccountView,
     AckClaim,
@@ -20,8 +29,7 @@ from gatepost.api.inbox import (
     ShowAccount,
 )
 from gatepost.core.times import parse_duration, parse_instant
-from gatepost.errors import Invalid
-from gatepost.handlers.pages import read_page
+from gatepost.handlers.pages import parse_cursor_number, read_page
 from gatepost.ports import Reader, Transaction
 
 
@@ -32,7 +40,7 @@ def list_items(tx: Reader, request: ListItems, caller: Caller) -> ItemPage:
         tx,
         ItemPage,
         inbox.page,
-        after=_parse_number(arrival, request.after),
+        after=parse_cursor_number(arrival, request.after or ""),
         after_recipient=recipient or None,
         limit=request.limit,
         view=ItemView.of,
@@ -67,7 +75,7 @@ def peek_inbox(tx: Reader, request: PeekInbox, caller: Caller) -> ItemPage:
     after = (-1, 0)
     if request.after is not None:
         priority, _, arrival = request.after.partition("-")
-        after = (_parse_number(priority, request.after), _parse_number(arrival, request.after))
+        after = (parse_cursor_number(priority, request.after), parse_cursor_number(arrival, request.after))
     return read_page(
         tx,
         ItemPage,
@@ -139,8 +147,26 @@ def _build_filter(request: ListItems | ListInbox) -> inbox.ItemFilter:
     )
 
 
-def _parse_number(text: str, after: str | None) -> int:
-    """Return a number of the end of a page."""
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise Invalid(f"{after!r:.60} is not the end of a page", hint="send `next` back as it was")
-    return int(text)
+@ShowEvent.handler
+def show_event(tx: Reader, request: ShowEvent, caller: Caller) -> EventDetailView:
+    items = inbox_items.show(tx, request.id)
+    visible_items = [ItemView.of(item) for item in items if caller.entity in (None, item.recipient)]
+    if not visible_items:
+        raise inbox_items.build_missing_error(request.id)
+    return EventDetailView.merge(visible_items)
+
+
+@ReplayEvent.handler
+def replay_event(tx: Transaction, request: ReplayEvent, caller: Caller) -> ItemsView:
+    return ItemsView.of(inbox_items.replay(tx, request.id, request.name, is_new_chain=caller.is_administrator))
+
+
+@DiscardEvent.handler
+def discard_event(tx: Transaction, request: DiscardEvent, caller: Caller) -> ItemsView:
+    return ItemsView.of(inbox_items.discard(tx, request.id, request.name))
+
+
+@MarkDone.handler
+def mark_done(tx: Transaction, request: MarkDone, caller: Caller) -> ItemsView:
+    name = request.name or directory.ADMINISTRATOR
+    return ItemsView.of([inbox_items.mark_done(tx, name, request.id)])

@@ -2,6 +2,8 @@
 
 import secrets
 
+from msgspec.structs import asdict
+
 from gatepost.actions import keys
 from gatepost.api.access import Caller
 from gatepost.api.keys import CreateKey, KeyPage, KeyView, ListKeys, NewKeyView, RevokeKey
@@ -33,15 +35,7 @@ def create_key(tx: Transaction, request: CreateKey, caller: Caller) -> NewKeyVie
 
 @ListKeys.handler
 def list_keys(tx: Reader, request: ListKeys, caller: Caller) -> KeyPage:
-    return read_page(
-        tx,
-        KeyPage,
-        keys.page,
-        after=request.after,
-        limit=request.limit,
-        view=KeyView.of,
-        cursor=lambda key: key.number,
-    )
+    return read_page(tx, KeyPage, keys.page, view=KeyView.of, **asdict(request))
 
 
 @RevokeKey.handler

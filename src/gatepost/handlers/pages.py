@@ -7,6 +7,7 @@ import msgspec
 
 from gatepost.actions.pages import PAGE_SIZE, BoundedResult, limit_page
 from gatepost.api.operation import Page
+from gatepost.errors import Invalid
 from gatepost.ports import Reader
 
 P = TypeVar("P", bound=Page[Any])
@@ -17,20 +18,25 @@ _FRAME: Final = 1_024
 _encode: Final = msgspec.json.Encoder().encode
 
 
+def _get_number(row: Any) -> int:
+    number: int = row.number
+    return number
+
+
 def read_page(
     tx: Reader,
     page: type[P],
     query: Callable[..., Sequence[T]],
     *args: Any,
-    limit: int,
     view: Callable[[T], Any],
-    cursor: Callable[[T], int | str],
+    cursor: Callable[[T], int | str] = _get_number,
+    limit: int,
     backwards: bool = False,
     **filters: Any,
 ) -> P:
     """
-    Return a page of the rows of a query, one row at least. `next` is where the next page begins, None on the last page.
-    A list that is read `backwards` ends with the row that it was read from.
+    Return a page of the rows of a query, one row at least. `next` is the `cursor` of its last row, which the next page
+    begins after, and None on the last page. A list that is read `backwards` ends with the row that it was read from.
     """
     result: BoundedResult[Sequence[T]] = limit_page(query)(tx, *args, limit=limit, **filters)
     rows = list(reversed(result.value)) if backwards else result.value
@@ -50,3 +56,10 @@ def _fit(views: list[Any]) -> list[Any]:
         if room < 0:
             return views[: number or 1]
     return views
+
+
+def parse_cursor_number(text: str, cursor: str) -> int:
+    """Return a number that a cursor contains."""
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise Invalid(f"{cursor!r:.60} is not the end of a page", hint="send `next` back as it was")
+    return int(text)

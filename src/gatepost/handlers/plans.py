@@ -1,5 +1,7 @@
 """Plans."""
 
+from msgspec.structs import asdict
+
 from gatepost.actions import plans
 from gatepost.api.access import Caller
 from gatepost.api.plans import (
@@ -24,17 +26,7 @@ def create_plan(tx: Transaction, request: CreatePlan, caller: Caller) -> PlanVie
 
 @ListPlans.handler
 def list_plans(tx: Reader, request: ListPlans, caller: Caller) -> PlanPage:
-    return read_page(
-        tx,
-        PlanPage,
-        plans.page,
-        request.owner,
-        status=request.status,
-        after=request.after,
-        limit=request.limit,
-        view=PlanView.of,
-        cursor=lambda plan: plan.number,
-    )
+    return read_page(tx, PlanPage, plans.page, view=PlanView.of, **asdict(request))
 
 
 @ShowPlan.handler

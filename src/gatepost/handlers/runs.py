@@ -35,8 +35,7 @@ def list_runs(tx: Reader, request: ListRuns, caller: Caller) -> RunPage:
 @ShowRun.handler
 def show_run(tx: Reader, request: ShowRun, caller: Caller) -> RunWithCallsView:
     run = find_run(tx, request.id, caller.entity)
-    calls = [OpenCallView.of(call) for call in runs.list_open_calls(tx, run.id)]
-    return RunWithCallsView.of(run, calls=calls)
+    return RunWithCallsView.of(run, calls=runs.list_open_calls(tx, run.id))
 
 
 @ListSteps.handler
@@ -82,5 +81,4 @@ def _read_runs(tx: Reader, request: ListAgentRuns | ListRuns, agent: str | None)
         before=request.after or None,
         limit=request.limit,
         view=RunView.of,
-        cursor=lambda run: run.number,
     )

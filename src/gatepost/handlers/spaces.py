@@ -30,8 +30,7 @@ from gatepost.ports import Reader, Transaction
 @CreateSpace.handler
 def create_space(tx: Transaction, request: CreateSpace, caller: Caller) -> NewSpaceView:
     space = spaces.create(tx, name=request.name, id=request.id, members=request.members)
-    members = [MemberView.of(member) for member in spaces.list_members(tx, space.id)]
-    return NewSpaceView.of(space, members=members)
+    return NewSpaceView.of(space, members=spaces.list_members(tx, space.id))
 
 
 @ListSpaces.handler
@@ -41,10 +40,9 @@ def list_spaces(tx: Reader, request: ListSpaces, caller: Caller) -> SpacePage:
         SpacePage,
         spaces.page,
         viewer=request.member,
+        view=SpaceView.of,
         after=request.after,
         limit=request.limit,
-        view=SpaceView.of,
-        cursor=lambda space: space.number,
     )
 
 

@@ -1,5 +1,7 @@
 """Triggers, which are managed here; `gateway/webhooks.py` receives what is sent to them."""
 
+from msgspec.structs import asdict
+
 from gatepost.actions import triggers
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.api.access import Caller
@@ -18,28 +20,12 @@ from gatepost.ports import Reader, Transaction
 
 @AddTrigger.handler
 def add_trigger(tx: Transaction, request: AddTrigger, caller: Caller) -> TriggerView:
-    spec = TriggerSpec(
-        name=request.name,
-        scheme=request.scheme,
-        secret=request.secret,
-        target=request.target,
-        prompt=request.prompt,
-        owner=request.owner,
-    )
-    return TriggerView.of(triggers.add(tx, spec))
+    return TriggerView.of(triggers.add(tx, TriggerSpec(**asdict(request))))
 
 
 @ListTriggers.handler
 def list_triggers(tx: Reader, request: ListTriggers, caller: Caller) -> TriggerPage:
-    return read_page(
-        tx,
-        TriggerPage,
-        triggers.page,
-        after=request.after,
-        limit=request.limit,
-        view=TriggerView.of,
-        cursor=lambda trigger: trigger.number,
-    )
+    return read_page(tx, TriggerPage, triggers.page, view=TriggerView.of, **asdict(request))
 
 
 @ShowTrigger.handler
