@@ -26,6 +26,7 @@ from starlette.types import Message
 from gatepost.actions import directory, keys, spaces
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.models.factory import open_model
+from gatepost.api import openapi
 from gatepost.app import open_store, register_administrator
 from gatepost.core.agent import ModelChoice
 from gatepost.core.entity import EntityKind
@@ -37,6 +38,7 @@ from gatepost.gateway.auth import Authenticator, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, build_protocol
 from gatepost.gateway.health import Meters
 from gatepost.gateway.state import GatewayState
+from gatepost.handlers.executor import load_operations
 from gatepost.handlers.keys import generate_secret
 from gatepost.ports import Clock, Model, Store, Transport
 from gatepost.runtime.live import LiveStreams
@@ -154,9 +156,7 @@ async def _open_model(choice: ModelChoice) -> Model:
 @cache
 def build_openapi() -> Mapping[str, Any]:
     """The OpenAPI. Nothing is opened for it."""
-    return GatewayApp(
-        build_app_state(open_store("sqlite:///nowhere.db"), SignalBus(), LiveStreams(), TOKEN_RULES)
-    ).openapi()
+    return openapi.build_openapi(load_operations(), "0.1.0")
 
 
 @cache

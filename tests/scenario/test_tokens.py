@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from gatepost.actions import directory
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Unavailable
-from gatepost.gateway import jwks
+from gatepost.gateway import auth
 from gatepost.gateway.auth import TokenRules
 from tests.gateways import JWT_SECRET, TOKEN_RULES, Gateway, create_entities, create_token, open_gateway
 
@@ -195,7 +195,7 @@ async def test_unknown_keys_do_not_make_us_ask_again_and_again(tmp_path: Path, m
         for number in range(10):
             assert await get_status(gateway, sign_token(kid=f"made-up-{number}")) == 401
         assert issuer.request_count == 1
-        monkeypatch.setattr(jwks, "_RETRY_TIME", -1.0)  # some time has passed
+        monkeypatch.setattr(auth, "_JWKS_RETRY_TIME", -1.0)  # some time has passed
         assert await get_status(gateway, sign_token(OTHER_KEY, "second")) == 200
         assert issuer.request_count == 2
         assert await get_status(gateway, sign_token()) == 401, "it was withdrawn"
@@ -204,9 +204,9 @@ async def test_unknown_keys_do_not_make_us_ask_again_and_again(tmp_path: Path, m
 async def test_while_an_issuer_is_away_its_last_keys_are_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Issuer() as issuer, open_server(tmp_path, TokenRules(jwks_url=issuer.url)) as gateway:
         assert await get_status(gateway, sign_token()) == 200
-        monkeypatch.setattr(jwks, "_CACHE_TIME", -1.0)
-        monkeypatch.setattr(jwks, "_RETRY_TIME", -1.0)
-        for body in (b"", b"{}", b'{"keys": 1}', b'{"keys": [1]}', b"[" * 100_000, b" " * (jwks._MAX_BYTES + 1)):
+        monkeypatch.setattr(auth, "_JWKS_CACHE_TIME", -1.0)
+        monkeypatch.setattr(auth, "_JWKS_RETRY_TIME", -1.0)
+        for body in (b"", b"{}", b'{"keys": 1}', b'{"keys": [1]}', b"[" * 100_000, b" " * (auth._MAX_JWKS_SIZE + 1)):
             issuer.body = body
             assert await get_status(gateway, sign_token()) == 200
         await issuer.close()
@@ -216,8 +216,8 @@ async def test_while_an_issuer_is_away_its_last_keys_are_good(tmp_path: Path, mo
 async def test_nobody_whose_key_is_known_waits_for_an_issuer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Issuer() as issuer, open_server(tmp_path, TokenRules(jwks_url=issuer.url)) as gateway:
         assert await get_status(gateway, sign_token()) == 200
-        monkeypatch.setattr(jwks, "_CACHE_TIME", -1.0)
-        monkeypatch.setattr(jwks, "_RETRY_TIME", -1.0)
+        monkeypatch.setattr(auth, "_JWKS_CACHE_TIME", -1.0)
+        monkeypatch.setattr(auth, "_JWKS_RETRY_TIME", -1.0)
         issuer.answer_allowed.clear()
         issuer.request_received.clear()
         status_task = asyncio.create_task(get_status(gateway, sign_token()))

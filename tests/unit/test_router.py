@@ -4,7 +4,7 @@ import pytest
 
 from gatepost.api.problems import MethodNotAllowed
 from gatepost.errors import NotFound
-from gatepost.gateway.router import Router
+from gatepost.gateway.app import Router
 
 
 @pytest.fixture

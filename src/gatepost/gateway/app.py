@@ -1,23 +1,30 @@
 """The web application of a gateway: finds the operation of a request, has it answered, and counts the answer."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
-from typing import Any, Final
+from typing import Final, Generic, TypeVar
+from urllib.parse import unquote
 
 import structlog
 from starlette.types import Receive, Scope, Send
 
+from gatepost.api.access import Caller
 from gatepost.api.openapi import build_docs_page, build_openapi
 from gatepost.api.operation import Operation
-from gatepost.gateway import health, residents, watch, webhooks  # noqa: F401 (they register handlers)
+from gatepost.api.problems import MethodNotAllowed
+from gatepost.api.runs import ReplayRun, ReplayView
+from gatepost.errors import NotFound
+from gatepost.gateway import health, watch, webhooks  # noqa: F401 (they register handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
-from gatepost.gateway.http import HttpExchange, encode
-from gatepost.gateway.router import Router
+from gatepost.gateway.http import JSON, HttpExchange, encode
 from gatepost.gateway.state import GatewayState
 from gatepost.handlers.executor import load_operations
+from gatepost.runtime import replay
 from gatepost.runtime.live import GateFrames
+
+T = TypeVar("T")
 
 log = structlog.get_logger("gatepost.http")
 
@@ -55,16 +62,10 @@ class GatewayApp:
         target, path = self._router.find(exchange.method, exchange.path)
         if isinstance(target, str):
             exchange.template = target
-            await self._answer_page(exchange, target)
+            await exchange.answer(200, *self._pages[target])
         else:
             exchange.template = target.path
             await self._dispatcher.answer(exchange, target, path)
-
-    async def _answer_page(self, exchange: HttpExchange, path: str) -> None:
-        if path == _OPENAPI:
-            await exchange.answer(200, self._encoded_openapi)
-        else:
-            await exchange.answer(200, self._docs_page, "text/html; charset=utf-8")
 
     def _count(self, exchange: HttpExchange, seconds: float) -> None:
         """Count and log an answer by the route's template, never by the path: paths have names in them."""
@@ -76,20 +77,13 @@ class GatewayApp:
         )
 
     @cached_property
-    def _openapi(self) -> dict[str, Any]:
-        return build_openapi(load_operations(), self.state.version)
-
-    @cached_property
-    def _encoded_openapi(self) -> bytes:
-        return encode(self._openapi)
-
-    @cached_property
-    def _docs_page(self) -> bytes:
-        return build_docs_page(self._openapi).encode()
-
-    def openapi(self) -> dict[str, Any]:
-        """Return the description of all operations."""
-        return self._openapi
+    def _pages(self) -> dict[str, tuple[bytes, str]]:
+        """The descriptions of all operations by their path, with their media type."""
+        openapi = build_openapi(load_operations(), self.state.version)
+        return {
+            _OPENAPI: (encode(openapi), JSON),
+            _DOCS: (build_docs_page(openapi).encode(), "text/html; charset=utf-8"),
+        }
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -112,3 +106,69 @@ class GatewayApp:
             await send({"type": "lifespan.startup.complete"})
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+class _Node(Generic[T]):
+    __slots__ = ("children", "parameter", "targets")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node[T]] = {}
+        self.parameter: _Node[T] | None = None
+        #: by method: the names of the parameters, and what was added
+        self.targets: dict[str, tuple[tuple[str, ...], T]] = {}
+
+
+class Router(Generic[T]):
+    """
+    A tree of routes: a path is found segment by segment, however many routes there are. Segments are split before they
+    are unquoted: a `%2F` is part of a name, not the end of a segment.
+
+    A segment that is written out is tried before one that is a parameter, and the method decides among all that fit:
+    `POST /api/inbox/batch` and `GET /api/inbox/{name}` are two routes, and an inbox may be called `batch`.
+    """
+
+    def __init__(self) -> None:
+        self._root: _Node[T] = _Node()
+
+    def add(self, method: str, path: str, target: T) -> None:
+        node, names = self._root, []
+        for segment in path.split("/")[1:]:
+            if segment.startswith("{"):
+                names.append(segment[1:-1])
+                node.parameter = node.parameter or _Node()
+                node = node.parameter
+            else:
+                node = node.children.setdefault(segment, _Node())
+        node.targets[method] = (tuple(names), target)
+
+    def find(self, method: str, path: str) -> tuple[T, dict[str, str]]:
+        """Return what was added for a quoted path, and its parameters; raise NotFound or MethodNotAllowed."""
+        methods: list[str] = []
+        for node, values in _walk(self._root, [unquote(segment) for segment in path.split("/")[1:]], 0, ()):
+            if method in node.targets:
+                names, target = node.targets[method]
+                return target, dict(zip(names, values, strict=True))
+            methods += node.targets
+        if methods:
+            raise MethodNotAllowed(method, sorted(set(methods)))
+        raise NotFound(f"there is nothing at {path!r:.200}", hint="GET /api/docs lists what there is")
+
+
+def _walk(
+    node: _Node[T], segments: list[str], position: int, values: tuple[str, ...]
+) -> Iterator[tuple[_Node[T], tuple[str, ...]]]:
+    if position == len(segments):
+        if node.targets:
+            yield node, values
+        return
+    segment = segments[position]
+    child = node.children.get(segment)
+    if child is not None:
+        yield from _walk(child, segments, position + 1, values)
+    if node.parameter is not None and segment:
+        yield from _walk(node.parameter, segments, position + 1, (*values, segment))
+
+
+@ReplayRun.gateway_handler
+async def replay_run(state: GatewayState, request: ReplayRun, _: Caller) -> ReplayView:
+    return await replay.answer_request(state.store, request, state.open_model)

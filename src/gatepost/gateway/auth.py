@@ -9,27 +9,38 @@ Keys are found by their hash and cached for a few seconds, so that a busy caller
 revoked key clears the cache at once.
 """
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import httpx2
 import jwt
+import msgspec
+import structlog
 
 from gatepost.actions import directory, keys
 from gatepost.api.access import ADMINISTRATOR, Caller, CallerKind
 from gatepost.core import key as core_key
 from gatepost.core.key import Key
 from gatepost.core.signals import Frame, TransportMessage
-from gatepost.errors import Invalid, Refused, Unauthorized
-from gatepost.gateway.jwks import KeySet
+from gatepost.errors import Invalid, Refused, Unauthorized, Unavailable
 from gatepost.ports import Store
+from gatepost.telemetry import hide_secrets
+
+log = structlog.get_logger("gatepost.auth")
 
 #: seconds for which a caller is known after its key was found
 CACHE_TIME: Final = 5.0
 _CACHE_LIMIT: Final = 10_000
 #: seconds since 1970; a token that ends later ends then
 _MAX_EXPIRY: Final = 2**40
+#: seconds until the cached keys of an issuer are fetched again
+_JWKS_CACHE_TIME: Final = 300.0
+#: seconds until an unknown key id, or a fetch that failed, may cause another fetch
+_JWKS_RETRY_TIME: Final = 10.0
+_MAX_JWKS_SIZE: Final = 256 * 1024
 
 Headers = Mapping[str, str]
 
@@ -141,3 +152,63 @@ def _build_caller(key: Key | None) -> Caller | None:
 def _get_bearer(headers: Headers) -> str | None:
     scheme, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" and token.strip() else None
+
+
+class KeySet:
+    """
+    The keys of an issuer, fetched and cached. However many callers there are, one fetch runs at a time, and only
+    callers whose key is not cached wait for it. Neither an unknown key id nor an issuer that is down causes a fetch
+    more often than every few seconds. While the issuer is down, the keys that it published last are valid.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._keys: dict[str, Any] = {}
+        #: when the keys were fetched, and when that was tried
+        self._fetched_at = self._tried_at = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def get_key(self, kid: str) -> Any:
+        """Return the key with that id."""
+        if self._needs_fetch(kid) and not (kid in self._keys and self._lock.locked()):
+            async with self._lock:
+                if self._needs_fetch(kid):
+                    await self._refresh()
+        key = self._keys.get(kid)
+        if key is not None:
+            return key
+        if self._fetched_at < 0:
+            raise Unavailable("the issuer's keys cannot be fetched", hint="try again")
+        raise Unauthorized("the bearer token is signed with a key that its issuer does not publish")
+
+    def _needs_fetch(self, kid: str) -> bool:
+        now = time.monotonic()
+        return now > self._tried_at + _JWKS_RETRY_TIME and (
+            kid not in self._keys or now > self._fetched_at + _JWKS_CACHE_TIME
+        )
+
+    async def _refresh(self) -> None:
+        try:
+            published = jwt.PyJWKSet.from_dict(await self._fetch())
+        except (httpx2.HTTPError, jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            log.warning(
+                "the issuer's keys cannot be fetched", url=hide_secrets(self._url), error=hide_secrets(repr(error))
+            )
+        else:
+            self._keys = {key.key_id: key for key in published.keys if key.key_id}
+            self._fetched_at = time.monotonic()
+        finally:
+            self._tried_at = time.monotonic()
+
+    async def _fetch(self) -> Any:
+        async with (
+            httpx2.AsyncClient(timeout=5.0, follow_redirects=False) as client,
+            client.stream("GET", self._url) as response,
+        ):
+            response.raise_for_status()
+            content = b""
+            async for part in response.aiter_bytes():
+                content += part
+                if len(content) > _MAX_JWKS_SIZE:
+                    raise ValueError("too large")
+        return msgspec.json.decode(content)

@@ -49,22 +49,16 @@ class Meters:
     """What is counted; one registry for each gateway, so that several can run in one process."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "gatepost_http_requests", "Requests answered", ["route", "method", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "gatepost_http_request_seconds", "Time to the answer", ["route"], registry=self.registry
-        )
-        self.readers = Gauge("gatepost_stream_readers", "Live streams being read", registry=self.registry)
-        self.degraded = Gauge(
-            "gatepost_transport_degraded", "1 while the transport is degraded", registry=self.registry
-        )
-        self.lag = Gauge("gatepost_inbox_lag_seconds", "Age of the oldest waiting item", registry=self.registry)
-        self.balanced = Gauge("gatepost_accounts_balanced", "1 while every account balances", registry=self.registry)
-        self.ring_failures = Gauge(
-            "gatepost_ring_failures", "Signals after a commit that failed in this process", registry=self.registry
-        )
+        registry = self.registry = CollectorRegistry()
+        labels = ["route", "method", "status"]
+        self.requests = Counter("gatepost_http_requests", "Requests answered", labels, registry=registry)
+        self.seconds = Histogram("gatepost_http_request_seconds", "Time to the answer", ["route"], registry=registry)
+        self.readers = Gauge("gatepost_stream_readers", "Live streams being read", registry=registry)
+        self.degraded = Gauge("gatepost_transport_degraded", "1 while the transport is degraded", registry=registry)
+        self.lag = Gauge("gatepost_inbox_lag_seconds", "Age of the oldest waiting item", registry=registry)
+        self.balanced = Gauge("gatepost_accounts_balanced", "1 while every account balances", registry=registry)
+        text = "Signals after a commit that failed in this process"
+        self.ring_failures = Gauge("gatepost_ring_failures", text, registry=registry)
         #: with the time until which it is kept
         self._inbox_status: tuple[float, InboxStatus] | None = None
         self._status_lock = asyncio.Lock()

@@ -11,6 +11,7 @@ import asyncio
 import gc
 import signal
 import socket
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import uvicorn
 
 from gatepost import app, hook_entry, paths
 from gatepost.actions import keys
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.core.transport import TransportStatus
 from gatepost.errors import Refused, Unavailable
@@ -31,9 +33,9 @@ from gatepost.gateway.auth import Authenticator, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.health import Meters
 from gatepost.gateway.hook_socket import HookSocket
-from gatepost.gateway.spool_relay import SpoolRelay
 from gatepost.gateway.state import GatewayState
 from gatepost.hooks import chain
+from gatepost.hooks.spool_writer import SpoolWriter
 from gatepost.ports import Store
 from gatepost.runtime import gateway_files
 from gatepost.runtime.gateway_files import ADMIN_KEY, ensure_admin_key
@@ -49,6 +51,8 @@ log = structlog.get_logger("gatepost.gateway")
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 #: seconds that requests under way get when the gateway is stopped
 _STOP_TIMEOUT: Final = 20
+#: signals that wait to be written; of more, the oldest are left to the store
+_QUEUE_LIMIT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,30 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             open_model=deps.get_model,
         )
         yield Gateway(state=state, worker=worker)
+
+
+class SpoolRelay:
+    """
+    Writes events for guests of this machine to their spools, apart from the commit that they wait for: a lock that
+    another program holds must not stop the gateway. `duty` writes as soon as there is a signal.
+    """
+
+    def __init__(self, writer: SpoolWriter) -> None:
+        self._writer = writer
+        self._signals: deque[Signal] = deque(maxlen=_QUEUE_LIMIT)
+        self.duty = Duty("spool relay", self._write_signals, interval=3600.0)
+
+    def on_signal(self, signal: TransportMessage) -> None:
+        """Note a signal to write; for `SignalBus.subscribe`."""
+        if isinstance(signal, Signal) and signal.event is not None:
+            self._signals.append(signal)
+            self.duty.wake()
+
+    async def _write_signals(self) -> None:
+        while self._signals:
+            signals = list(self._signals)
+            self._signals.clear()
+            await asyncio.to_thread(self._writer, signals)
 
 
 def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:

@@ -3,7 +3,11 @@ Server-sent events: spaces, inboxes, agents, runs, and several of them in one st
 
 Everything stored has an `id:`; a reader that comes back with it as `Last-Event-ID` (or `?after=`), to this gateway or
 to another, goes on exactly there. Without it a stream begins now, but that of a run with its first step. The id of a
-stream of one part is its position; that of a combined stream holds the position of each part.
+stream of one part is its position; that of a combined stream holds the position of each part:
+
+    41                  a space: the number of a message; a run: the number of a step
+    731-41              an inbox: the feed's own position
+    eyJzcGFjZTpx...     combined: a JSON object in base64
 
 A stream ends with `ended`, which says why and, where coming back may help, from where (`resumeFrom`). It ends when the
 reader is too slow, when the gateway stops, and when its rights are gone: membership is read with every entry, and the
@@ -11,11 +15,13 @@ credential it came with is looked at again whenever a key or an entity changes, 
 """
 
 import asyncio
+import base64
+import binascii
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
 import msgspec
@@ -23,10 +29,10 @@ import structlog
 from starlette.types import Receive, Send
 
 from gatepost.actions import inbox_feed, runs, spaces
+from gatepost.actions.inbox_feed import Position
 from gatepost.api.access import Caller
 from gatepost.core.signals import Frame
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
-from gatepost.gateway import cursor
 from gatepost.gateway.http import HttpExchange
 from gatepost.gateway.state import GatewayState
 from gatepost.ports import Reader
@@ -70,11 +76,16 @@ async def open_stream(
     check_end: EndCheck | None = None,
 ) -> "EventStream":
     """Return a stream of parts, each from the reader's last position, or from its start."""
-    positions = cursor.parse_cursor(after, [part.topic for part in parts], is_combined=is_combined) if after else {}
+    positions = _parse_cursor(after, [part.topic for part in parts], is_combined=is_combined) if after else {}
     await state.store.read(_check_positions, positions)
-    start = {part.topic: positions.get(part.topic, part.start) for part in parts}
-    sources = {part.topic: part.source for part in parts}
-    return EventStream(state, sources, start, viewer, is_combined=is_combined, check_end=check_end)
+    return EventStream(
+        state=state,
+        sources=[part.source for part in parts],
+        positions={part.topic: positions.get(part.topic, part.start) for part in parts},
+        viewer=viewer,
+        is_combined=is_combined,
+        check_end=check_end,
+    )
 
 
 def _check_positions(tx: Reader, positions: Mapping[str, StreamPosition]) -> None:
@@ -90,41 +101,30 @@ def _check_positions(tx: Reader, positions: Mapping[str, StreamPosition]) -> Non
             raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventStream:
     """
     An answer that lasts. Each part is followed by a task of its own, and what they bring is written in the order in
     which it comes; a part waits until what it brought is taken, so a reader that takes nothing stops only itself.
     """
 
-    def __init__(
-        self,
-        state: GatewayState,
-        sources: Mapping[str, StreamSource],
-        positions: dict[str, StreamPosition],
-        viewer: str | None,
-        *,
-        is_combined: bool = False,
-        check_end: EndCheck | None = None,
-    ) -> None:
-        self._state = state
-        self._sources = sources
-        self._positions = positions
-        self._viewer = viewer
-        self._is_combined = is_combined
-        self._check_end = check_end
-        self._expires_at = math.inf
-        self._check_rights: EndCheck = _continue
-        self._queue: asyncio.Queue[tuple[str, StreamItem]] = asyncio.Queue(1)
+    state: GatewayState
+    sources: Sequence[StreamSource]
+    #: by topic: the last entry that was sent
+    positions: dict[str, StreamPosition]
+    viewer: str | None
+    is_combined: bool
+    check_end: EndCheck | None
+    _queue: asyncio.Queue[tuple[str, StreamItem]] = field(default_factory=lambda: asyncio.Queue(1))
 
     async def run(self, exchange: HttpExchange, caller: Caller, authenticate: Callable[[], Awaitable[Caller]]) -> None:
         """Write the stream until it ends or the reader leaves; `authenticate` checks the credential again."""
-        self._expires_at = math.inf if caller.expires_at is None else caller.expires_at
 
         async def check_rights() -> StreamEnd | None:
             try:
                 if await authenticate() != caller:
                     return _CREDENTIAL_ENDED
-                return await self._check_end() if self._check_end else None
+                return await self.check_end() if self.check_end else None
             except Unavailable:
                 return None
             except Unauthorized:
@@ -132,11 +132,11 @@ class EventStream:
             except GatepostError as error:
                 return StreamEnd(error.message, is_resumable=False)
 
-        self._check_rights = check_rights
+        expires_at = math.inf if caller.expires_at is None else caller.expires_at
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._follow(source)) for source in self._sources.values()]
-            tasks.append(group.create_task(self._guard()))
-            writing = group.create_task(self._write(exchange.send))
+            tasks = [group.create_task(self._follow(source)) for source in self.sources]
+            tasks.append(group.create_task(self._guard(check_rights, expires_at)))
+            writing = group.create_task(self._write(exchange.send, check_rights))
             leaving = group.create_task(_wait_until_left(exchange.receive))
             await asyncio.wait((writing, leaving), return_when=asyncio.FIRST_COMPLETED)
             for task in (*tasks, writing, leaving):
@@ -146,30 +146,29 @@ class EventStream:
         """Bring the entries of a part, in its order."""
         topic = source.topic
         try:
-            async with aclosing(
-                self._state.live_streams.read(source, self._positions[topic], entity=self._viewer)
-            ) as items:
+            items = self.state.live_streams.read(source, self.positions[topic], entity=self.viewer)
+            async with aclosing(items):
                 async for item in items:
                     await self._queue.put((topic, item))
         except GatepostError as error:
             await self._queue.put((topic, StreamEnd(error.message, is_resumable=isinstance(error, Unavailable))))
 
-    async def _guard(self) -> None:
+    async def _guard(self, check_rights: EndCheck, expires_at: float) -> None:
         """End the stream when its rights are gone; what changes during a check is checked again."""
         while True:
-            change = self._state.live_streams.access_change
-            end = _CREDENTIAL_ENDED if time.time() >= self._expires_at else await self._check_rights()
+            change = self.state.live_streams.access_change
+            end = _CREDENTIAL_ENDED if time.time() >= expires_at else await check_rights()
             if end is not None:
                 await self._queue.put(("", end))
                 return
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(PING_INTERVAL, self._expires_at - time.time())):
+                async with asyncio.timeout(min(PING_INTERVAL, expires_at - time.time())):
                     await change.wait()
 
-    async def _write(self, send: Send) -> None:
+    async def _write(self, send: Send, check_rights: EndCheck) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         try:
-            await _send(send, _format_frame("connected", {"parts": sorted(self._sources)}, self._format_id()))
+            await _send(send, _format_frame("connected", {"parts": sorted(self.positions)}, self._format_id()))
             while True:
                 try:
                     async with asyncio.timeout(PING_INTERVAL):
@@ -179,30 +178,27 @@ class EventStream:
                     continue
                 match item:
                     case StreamEntry():
-                        self._positions[topic] = item.position
+                        self.positions[topic] = item.position
                         await _send(send, _format_frame(item.event, item.data, self._format_id()))
                     case Frame():
                         await _send(send, _format_frame(item.event, item.data))
                     case StreamEnd():
                         # What the reader may not see any more may be only a part of what it asked for.
-                        end = item if item.is_resumable else await self._check_rights() or item
-                        await _send(send, self._format_end(end), more=False)
+                        end = item if item.is_resumable else await check_rights() or item
+                        resume = {"resumeFrom": self._format_id()} if end.is_resumable else {}
+                        await _send(send, _format_frame("ended", {"reason": end.reason, **resume}), more=False)
                         return
                     case _:
                         assert_never(item)
         except TimeoutError:
-            log.info("a reader took nothing and was dropped", parts=len(self._sources))
-
-    def _format_end(self, end: StreamEnd) -> bytes:
-        resume = {"resumeFrom": self._format_id()} if end.is_resumable else {}
-        return _format_frame("ended", {"reason": end.reason, **resume})
+            log.info("a reader took nothing and was dropped", parts=len(self.sources))
 
     def _format_id(self) -> str:
-        return cursor.format_cursor(self._positions, is_combined=self._is_combined)
-
-
-async def _continue() -> StreamEnd | None:
-    return None
+        if not self.is_combined:
+            [position] = self.positions.values()
+            return str(position)
+        text = msgspec.json.encode({topic: str(position) for topic, position in sorted(self.positions.items())})
+        return base64.urlsafe_b64encode(text).decode()
 
 
 async def _wait_until_left(receive: Receive) -> None:
@@ -218,3 +214,30 @@ async def _send(send: Send, text: bytes, *, more: bool = True) -> None:
 def _format_frame(event: str, data: Any, id: str | None = None) -> bytes:
     head = f"id: {id}\n" if id is not None else ""
     return f"{head}event: {event}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"
+
+
+def _parse_cursor(text: str, topics: Sequence[str], *, is_combined: bool) -> dict[str, StreamPosition]:
+    """Return the position in each of these topics; a topic that the stream did not have then is not in the answer."""
+    if not is_combined:
+        [topic] = topics
+        return {topic: _parse_position(topic, text)}
+    try:
+        values = msgspec.json.decode(base64.b64decode(text, b"-_", validate=True), type=dict[str, str])
+    except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError):
+        raise _build_cursor_error(text) from None
+    return {topic: _parse_position(topic, values[topic]) for topic in topics if topic in values}
+
+
+def _parse_position(topic: str, text: str) -> StreamPosition:
+    if topic.startswith("inbox:"):
+        return Position.parse(text)
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise _build_cursor_error(text)
+    return int(text)
+
+
+def _build_cursor_error(text: str) -> Invalid:
+    return Invalid(
+        f"{text[:80]!r} is not a place to resume from",
+        hint="send the last `id:` back as it was, or leave it out to begin now",
+    )
