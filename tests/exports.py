@@ -38,7 +38,6 @@ from gatepost.core.event import EventType, Priority, Push, Ref, Route, Trust
 from gatepost.core.gate import GateKind, GateSpec
 from gatepost.core.limits import Limits
 from gatepost.core.mind import MindSummaries
-from gatepost.core.plan import parse_spec
 from gatepost.core.run import RunLimit
 from gatepost.core.times import DAY
 from gatepost.core.webhook import Scheme
@@ -46,6 +45,7 @@ from gatepost.ports import Store
 from gatepost.tables import runs
 from gatepost.testing import Kit
 from tests import resident_runs
+from tests.plan_specs import parse_spec
 
 SECRET = "sixteen characters at least"
 ADMIN_KEY = f"sk_{'admin':-<43}"

@@ -19,7 +19,6 @@ import pytest
 from gatepost.actions import decisions, gates, inbox, inbox_items, keys, plans, push, sessions, spaces, triggers
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.app import parse_sqlite_path
-from gatepost.core import plan as rules
 from gatepost.core.decision import Option, Question
 from gatepost.core.event import Push
 from gatepost.core.gate import GateSpec
@@ -28,6 +27,7 @@ from gatepost.handlers.keys import generate_secret
 from gatepost.ports import Store
 from tests import resident_runs
 from tests.gateways import TOKEN_RULES, Gateway, create_entities, create_token, list_operations, open_gateway
+from tests.plan_specs import parse_spec
 
 #: what one who is not concerned gets: nothing, or what everybody may see, or a list of what is its own
 EXPECT_REFUSED: Final = "refused"
@@ -185,7 +185,7 @@ class World:
 def create_owned_objects(store: Store) -> dict[str, Any]:
     """Give others something of every kind."""
     create_entities(store)
-    spec = rules.parse_spec({"name": "Daily", "instruction": "Report", "cron": "0 9 * * *"})
+    spec = parse_spec({"name": "Daily", "instruction": "Report", "cron": "0 9 * * *"})
     events = [
         store.call(push.push_event, Push(to=recipient, source="test", content="something")).event
         for recipient in ("analyst", "analyst", "analyst", "husam")

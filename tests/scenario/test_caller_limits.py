@@ -29,11 +29,11 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push, PushResult
 from gatepost.core.gate import GateSpec
 from gatepost.core.mind import ModelReply
-from gatepost.core.plan import parse_spec
 from gatepost.handlers import pages as handler_pages
 from gatepost.ports import Store, Transaction
 from gatepost.tables import runs
 from tests.gateways import Gateway
+from tests.plan_specs import parse_spec
 
 MIB = 1024 * 1024
 LARGE_TEXT = "x" * 250_000

@@ -9,7 +9,6 @@ import pytest
 from gatepost.actions import agents, directory, inbox, inbox_items, plans, push, run_journal, spaces
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.run_journal import RunLease
-from gatepost.core import plan as plan_rules
 from gatepost.core.agent import AgentConfig
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, EventType, Item, Push
@@ -23,6 +22,7 @@ from gatepost.testing import Kit
 from tests.faults.cycle_process import build_deps
 from tests.gateways import open_gateway
 from tests.hook_guest import HookGuest
+from tests.plan_specs import parse_spec
 from tests.scripted_agent import CallbackModel, build_call, build_final_reply
 
 LIMIT = Limits().hops
@@ -230,10 +230,10 @@ class TestPauses:
 
     def test_an_agent_at_work_on_its_own_plans_is_not_silenced(self, kit: Kit, store: Store) -> None:
         """By cron every minute, and by plans five minutes ahead, far longer than the limit has hops."""
-        store.call(plans.set_plan, "prog", plan_rules.parse_spec({"name": "tick", "cron": "* * * * *"}), by="prog")
+        store.call(plans.set_plan, "prog", parse_spec({"name": "tick", "cron": "* * * * *"}), by="prog")
         for minute in range(3 * LIMIT):
             if minute % 5 == 0:
-                spec = plan_rules.parse_spec({"name": f"later {minute}", "runAfter": "5 minutes"})
+                spec = parse_spec({"name": f"later {minute}", "runAfter": "5 minutes"})
                 store.call(plans.set_plan, "prog", spec, by="prog")
             kit.clock.advance("1 minute")
             while store.call(plans.fire):

@@ -8,13 +8,13 @@ import httpx2
 import pytest
 
 from gatepost.actions import decisions, directory, gates, inbox, keys, memories, plans, push, spaces
-from gatepost.core import plan as rules
 from gatepost.core.decision import Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Priority, Push
 from gatepost.core.gate import GateSpec
 from tests import resident_runs
 from tests.gateways import Gateway, list_operations
+from tests.plan_specs import parse_spec
 from tests.scenario.test_requests import assert_problem
 
 #: the databases are the same to it: which one it is shows elsewhere
@@ -31,9 +31,7 @@ class ListFiller:
             gateway.store.call(push.push_event, Push(to="husam", source="test", content=str(number)))
             gateway.store.call(spaces.post, "q4-report", sender="husam", content=str(number))
             gateway.store.call(spaces.create, name=f"space {number}", members=["analyst"])
-            gateway.store.call(
-                plans.set_plan, "analyst", rules.parse_spec({"name": f"plan {number}", "runAfter": "1h"})
-            )
+            gateway.store.call(plans.set_plan, "analyst", parse_spec({"name": f"plan {number}", "runAfter": "1h"}))
             gateway.store.call(gates.add, GateSpec(name=f"gate {number}", owner="analyst", waiters=("husam",)), by=None)
             gateway.store.call(
                 decisions.ask, Question(question=str(number), free_text=True, respondents=("husam",)), by="analyst"

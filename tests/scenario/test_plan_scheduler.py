@@ -30,6 +30,7 @@ from gatepost.runtime import duties
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import FakeClock, Kit
+from tests.plan_specs import parse_spec
 from tests.servers import wait_until
 
 NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
@@ -84,7 +85,7 @@ class AppCluster:
                 return
 
     def set_plan(self, owner: str, **fields: str) -> Plan:
-        return self.kit.store.call(plans.set_plan, owner, rules.parse_spec({"name": "report"} | fields))
+        return self.kit.store.call(plans.set_plan, owner, parse_spec({"name": "report"} | fields))
 
     def list_fired(self, plan: Plan) -> list[Instant]:
         return self.list_all_fired()[plan.id]
@@ -284,6 +285,6 @@ async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest
             async with run_duties([duty]):
                 assert await rounds.get() == 3_600.0
                 for owner in OWNERS:
-                    spec = rules.parse_spec({"name": "now", "scheduledAt": "2026-01-01T00:00:00Z"})
+                    spec = parse_spec({"name": "now", "scheduledAt": "2026-01-01T00:00:00Z"})
                     await app.run(plans.set_plan, owner, spec)
                     assert await fired_owners.get() == owner

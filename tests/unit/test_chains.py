@@ -17,7 +17,6 @@ from gatepost.actions import (
     run_journal,
     spaces,
 )
-from gatepost.core import plan as rules
 from gatepost.core.agent import AgentConfig
 from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.core.event import MAX_HOPS, EventType, Item
@@ -30,6 +29,7 @@ from gatepost.core.times import MINUTE
 from gatepost.errors import Invalid, UnknownAddress
 from gatepost.runtime.cycle import think
 from tests.faults.cycle_process import build_deps
+from tests.plan_specs import parse_spec
 from tests.scripted_agent import CallbackModel, build_call, build_final_reply
 from tests.unit.conftest import StoreContext
 
@@ -39,7 +39,7 @@ LIMIT = Limits().hops
 def set_plan(
     ctx: StoreContext, owner: str | None = "ann", *, by: str | None = None, hops: int = 0, **fields: str
 ) -> Plan:
-    spec = rules.parse_spec({"name": "go on"} | fields if "id" not in fields else fields)
+    spec = parse_spec({"name": "go on"} | fields if "id" not in fields else fields)
     return ctx.store.call(plans.set_plan, owner, spec, by=by, hops=hops)
 
 

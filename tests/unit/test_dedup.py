@@ -13,6 +13,7 @@ from gatepost.core.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.core.limits import Limits
 from gatepost.core.spool_line import SpoolLine
 from gatepost.errors import Invalid, TooLarge
+from gatepost.ports import Store
 from gatepost.testing import Kit
 from tests.unit.conftest import StoreContext
 
@@ -26,6 +27,12 @@ def sqlite_ctx() -> Any:
 
 def build_alert(content: str = "main is red", **fields: Any) -> Push:
     return replace(Push(to="ann", type=EventType.ALERT, source="ci", content=content), **fields)
+
+
+def push_call(store: Store, call: ServiceCall) -> PushResult:
+    [outcome] = store.call(webhooks.push_calls, [call])
+    assert isinstance(outcome, PushResult)
+    return outcome
 
 
 def is_duplicate(pushed: PushResult) -> bool:
@@ -57,17 +64,14 @@ def test_the_prefix_does_not_count_towards_the_limit(ctx: StoreContext) -> None:
             ctx.push(key=f"{key}x", key_prefix=prefix)
     call = ServiceCall(to="ann", service=service, payload=1, key="\N{LATIN SMALL LETTER E WITH ACUTE}" * 255)
     for by_trigger_key in (False, True):
-        results = [
-            ctx.store.call(webhooks.push_call, dataclasses.replace(call, by_trigger_key=by_trigger_key))
-            for _ in range(2)
-        ]
+        results = [push_call(ctx.store, dataclasses.replace(call, by_trigger_key=by_trigger_key)) for _ in range(2)]
         assert [is_duplicate(result) for result in results] == [False, True]
 
 
 def test_services_that_are_called_alike_have_keys_of_their_own(sqlite_ctx: StoreContext) -> None:
     for service, key in (("a", "b:c"), ("a:b", "c"), ("a%3Ab", "c")):
         call = ServiceCall(to="ann", service=service, payload=1, key=key, by_trigger_key=True)
-        assert not is_duplicate(sqlite_ctx.store.call(webhooks.push_call, call))
+        assert not is_duplicate(push_call(sqlite_ctx.store, call))
 
 
 def test_an_alert_without_a_key_is_known_by_what_it_says(sqlite_ctx: StoreContext) -> None:

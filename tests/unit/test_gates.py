@@ -6,7 +6,6 @@ import pytest
 
 from gatepost.actions import deadlines, directory, gates, inbox, maintenance, plans
 from gatepost.core import gate as core
-from gatepost.core import plan as plan_rules
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Ended as EndedEvent
 from gatepost.core.event import EventType, Item, ItemState, Priority, parse_body
@@ -29,6 +28,7 @@ from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports import Store
 from gatepost.testing import Kit
+from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 
 
@@ -396,7 +396,7 @@ class TestLeaving:
 
 class TestPlans:
     def set_plan(self, ctx: StoreContext, gate: Gate, owner: str = "ann") -> Plan:
-        spec = plan_rules.parse_spec({"name": "go on", "instruction": "deploy", "onGate": gate.id})
+        spec = parse_spec({"name": "go on", "instruction": "deploy", "onGate": gate.id})
         return ctx.store.call(plans.set_plan, owner, spec)
 
     def fire_plans(self, ctx: StoreContext) -> list[str]:
@@ -441,11 +441,11 @@ class TestPlans:
     def test_a_plan_may_wait_for_a_time_instead_and_the_other_way_round(self, ctx: StoreContext) -> None:
         gate = create_gate(ctx)
         plan = self.set_plan(ctx, gate)
-        timed_plan = ctx.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "runAfter": "1 hour"}))
+        timed_plan = ctx.store.call(plans.set_plan, "ann", parse_spec({"id": plan.id, "runAfter": "1 hour"}))
         assert (timed_plan.gate, timed_plan.next_at) == (None, ctx.clock.now() + HOUR)
-        gated_plan = ctx.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "onGate": gate.id}))
+        gated_plan = ctx.store.call(plans.set_plan, "ann", parse_spec({"id": plan.id, "onGate": gate.id}))
         assert (gated_plan.gate, gated_plan.next_at) == (gate.id, None)
-        renamed_plan = ctx.store.call(plans.set_plan, "ann", plan_rules.parse_spec({"id": plan.id, "name": "go"}))
+        renamed_plan = ctx.store.call(plans.set_plan, "ann", parse_spec({"id": plan.id, "name": "go"}))
         assert (renamed_plan.gate, renamed_plan.name) == (gate.id, "go")
         ctx.store.call(gates.resolve, gate.id, by="admin")
         assert self.fire_plans(ctx) == ["deploy"]

@@ -15,6 +15,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, format_rfc3339, parse_duration, parse_instant
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Store
+from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 
 #: what FakeClock begins with
@@ -22,7 +23,7 @@ MORNING = parse_instant("2026-02-18T09:00:00Z")
 
 
 def build_spec(**fields: str) -> PlanSpec:
-    return rules.parse_spec({"name": "Daily Report"} | fields if "id" not in fields else fields)
+    return parse_spec({"name": "Daily Report"} | fields if "id" not in fields else fields)
 
 
 def set_plan(ctx: StoreContext, owner: str | None = "ann", **fields: str) -> Plan:
@@ -67,7 +68,7 @@ class TestReading:
         ],
     )
     def test_one_of_three_ways(self, fields: dict[str, str], schedule: rules.Schedule | None) -> None:
-        assert rules.parse_spec(fields).schedule == schedule
+        assert parse_spec(fields).schedule == schedule
 
     @pytest.mark.parametrize(
         "fields",
@@ -101,7 +102,7 @@ class TestReading:
     )
     def test_anything_else_is_refused(self, fields: dict[str, Any]) -> None:
         with pytest.raises(Invalid):
-            rules.parse_spec(fields)
+            parse_spec(fields)
 
     @pytest.mark.parametrize(
         ("word", "parse"),
@@ -184,7 +185,7 @@ class TestSetting:
 
     def test_a_plan_needs_a_name_and_a_live_owner(self, ctx: StoreContext) -> None:
         with pytest.raises(Invalid, match="needs a name"):
-            ctx.store.call(plans.set_plan, "ann", rules.parse_spec({"runAfter": "5 hours"}))
+            ctx.store.call(plans.set_plan, "ann", parse_spec({"runAfter": "5 hours"}))
         ctx.store.call(directory.retire, "ann")
         with pytest.raises(Refused, match="retired"):
             set_plan(ctx, runAfter="5 hours")

@@ -27,7 +27,6 @@ from gatepost.actions import (
     runs,
 )
 from gatepost.actions.directory import EntitySpec
-from gatepost.core import plan as plan_rules
 from gatepost.core.decision import AnswerSpec, Decision, DecisionStatus, Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import ItemState, Push, PushResult
@@ -38,6 +37,7 @@ from gatepost.core.times import HOUR, MINUTE
 from gatepost.errors import Conflict, Late, NotFound, Refused
 from gatepost.ports import Transaction
 from gatepost.testing import Kit
+from tests.plan_specs import parse_spec
 from tests.resident_runs import create_resident
 from tests.unit.conftest import list_contents
 from tests.unit.races import TIMEOUT, Race
@@ -393,12 +393,12 @@ def test_one_who_leaves_while_a_gate_is_made_leaves_no_gate_behind(race: Race) -
 
 def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
     gate = create_gate(race)
-    spec = plan_rules.parse_spec({"name": "go on", "onGate": gate.id})
+    spec = parse_spec({"name": "go on", "onGate": gate.id})
     with race.pause_midway(gates.resolve, gate.id, by="husam"):
         plan_future = race.start_blocked(plans.set_plan, "ann", spec)
     assert plan_future.result(TIMEOUT).next_at is not None
     other = create_gate(race)
-    spec = plan_rules.parse_spec({"name": "go on", "onGate": other.id})
+    spec = parse_spec({"name": "go on", "onGate": other.id})
     with race.pause_midway(plans.set_plan, "ann", spec) as paused_plan_future:
         resolve_future = race.start_blocked(gates.resolve, other.id, by="husam")
     resolve_future.result(TIMEOUT)

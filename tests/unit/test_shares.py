@@ -21,7 +21,6 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push, PushResult
 from gatepost.core.gate import CommandResult, GateKind, GateSpec
 from gatepost.core.limits import Limits
-from gatepost.core.plan import parse_spec
 from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import GatepostError, LimitReached, Refused
 from gatepost.gateway.dispatch import Dispatcher
@@ -33,6 +32,7 @@ from gatepost.runtime import evaluator
 from gatepost.runtime.evaluator import CommandOptions
 from gatepost.testing import Kit
 from gatepost.testing.conformance.fixtures import yield_to_loop
+from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 
 SMALL_LIMITS = Limits(plans=2, gates=2, broadcasts=2, ci=["acme/shop"])

@@ -10,7 +10,6 @@ from gatepost.actions import inbox, memories, plans, spaces
 from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from gatepost.actions.tools.context import MAX_RESULT_SIZE, measure_json
 from gatepost.core import agent_config, memory
-from gatepost.core import plan as plan_rules
 from gatepost.core.event import MAX_HOPS, EventType, Priority
 from gatepost.core.memory import GoalSpec
 from gatepost.core.plan import AfterDelay, PlanSpec
@@ -18,6 +17,7 @@ from gatepost.core.run import Run, RunStatus
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Transaction
 from gatepost.runtime import tool_schema
+from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 
 
@@ -175,7 +175,7 @@ def test_whatever_the_words_a_result_has_its_room(ann: ToolCaller, ctx: StoreCon
     ctx.store.call(memories.set_memories, "ann", {f"key {number}": long_text[:4_000] for number in range(20)})
     for number in range(3):
         document = {"name": f"plan {number}", "instruction": long_text, "runAfter": "1 hour"}
-        ctx.store.call(plans.set_plan, "ann", plan_rules.parse_spec(document))
+        ctx.store.call(plans.set_plan, "ann", parse_spec(document))
     ann.use("enter_space", spaceId="tea")
     for tool, arguments in (
         ("enter_space", {"spaceId": "tea"}),

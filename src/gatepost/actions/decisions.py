@@ -16,7 +16,7 @@ exist.
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -75,15 +75,8 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
         gate=gate.id,
         asker=asker.name,
         respondents=tuple(respondent.name for respondent in respondents),
-        question=question.question,
-        options=question.options,
-        free_text=question.free_text,
-        urgency=question.urgency,
-        default=question.default,
+        **_get_question_fields(question),
         deadline=gate.deadline,
-        context=question.context,
-        context_hash=_hash_question(question),
-        ref=question.ref,
         session=question.session,
         iteration=1,
         guidance=None,
@@ -111,15 +104,8 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
     deadline = gate_rules.resolve_deadline(tx.now, question.deadline, question.within) or decision.deadline
     revision = replace(
         decision,
-        question=question.question,
-        options=question.options,
-        free_text=question.free_text,
-        urgency=question.urgency,
-        default=question.default,
+        **_get_question_fields(question),
         deadline=deadline,
-        context=question.context,
-        context_hash=_hash_question(question),
-        ref=question.ref,
         iteration=decision.iteration + 1,
         guidance=decision.last_answer.text if decision.last_answer is not None else decision.guidance,
     )
@@ -243,8 +229,11 @@ def end(
     return _read(tx, decision.id)
 
 
-def _hash_question(question: Question) -> str:
-    return rules.hash_question(question.question, question.options, question.ref, question.context)
+def _get_question_fields(question: Question) -> dict[str, Any]:
+    """Return the fields of a decision that each round sets anew, except its deadline."""
+    names = ("question", "options", "free_text", "urgency", "default", "context", "ref")
+    context_hash = rules.hash_question(question.question, question.options, question.ref, question.context)
+    return {name: getattr(question, name) for name in names} | {"context_hash": context_hash}
 
 
 def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:

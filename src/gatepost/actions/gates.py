@@ -20,7 +20,7 @@ ago than `CHAIN_PAUSE`, or the chain of the event that it waited for, if that is
 could wake each other for ever with timers. An entity that ends a gate continues its own chain.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -220,11 +220,21 @@ def open_gate(
     hops: int = 0,
 ) -> Gate:
     """
-    Store a new gate; the caller pushes the notices, and has locked the owner (`lock_live`). A gate that Gatepost makes
-    (without a `creator`) counts towards the limit of gates, but is never refused by it.
+    Store a new gate; the caller pushes the notices, and has locked the owner (`lock_live`), so two that make a gate at
+    once cannot both pass the limit. A gate that Gatepost makes (without a `creator`) counts towards the limit of gates,
+    but is never refused by it. A gate that waits for an event waits for events that arrive after it.
     """
-    if creator is not None:
-        _check_limit(tx, owner)
+    limit = tx.limits.gates
+    if creator is not None and gates.count_pending(tx, owner.number, limit) >= limit:
+        raise LimitReached(
+            f"{owner.name!r} has {limit} pending gates and decisions already, the limit for one entity",
+            hint="resolve or withdraw some, or raise limits.gates",
+        )
+    event_type, event_source = None, None
+    if spec.kind is GateKind.MAIL:
+        event_type = EventType.MAIL
+    elif spec.kind is GateKind.EVENT and spec.awaits is not None:
+        event_type, event_source = gate_rules.parse_awaited_event(spec.awaits)
     gate = Gate(
         id=tx.new_id("gate"),
         name=spec.name,
@@ -244,30 +254,7 @@ def open_gate(
         hops=max(hops, chains.count_next_hops(tx, creator)),
         hops_at=tx.now,
     )
-    number = insert_gate(tx, gate, owner, creator, awaited_entity, take_since=lambda: events.take_arrivals(tx, 1)[0])
-    tx.after_commit(Signal(f"gate:{gate.id}", "opened", wakes=False))
-    return replace(gate, number=number)
-
-
-def insert_gate(
-    tx: Transaction,
-    gate: Gate,
-    owner: Entity,
-    creator: Entity | None,
-    awaited_entity: Entity | None,
-    *,
-    take_since: Callable[[], int],
-) -> int:
-    """
-    Store a gate as it is, and return its number. A gate that waits for an event waits for events after the arrival that
-    `take_since` returns; for other gates it is not called.
-    """
-    event_type, event_source = None, None
-    if gate.kind is GateKind.MAIL:
-        event_type = EventType.MAIL
-    elif gate.kind is GateKind.EVENT and gate.awaits is not None:
-        event_type, event_source = gate_rules.parse_awaited_event(gate.awaits)
-    return gates.insert(
+    number = gates.insert(
         tx,
         gate,
         owner=owner.number,
@@ -275,9 +262,11 @@ def insert_gate(
         awaited_entity=awaited_entity.number if awaited_entity else None,
         event_type=event_type,
         event_source=event_source,
-        since=take_since() if event_type is not None else None,
+        since=events.take_arrivals(tx, 1)[0] if event_type is not None else None,
         check_at=tx.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
     )
+    tx.after_commit(Signal(f"gate:{gate.id}", "opened", wakes=False))
+    return replace(gate, number=number)
 
 
 def end(
@@ -376,19 +365,6 @@ def _check_repository(tx: Transaction, spec: GateSpec) -> None:
         raise Refused(reason, hint=f"write {spec.awaits}@OWNER/NAME, and list the repository in gates.ci")
     if reason is not None:
         raise Refused(reason, hint=f'add "{check.repository}" to gates.ci in gatepost.toml')
-
-
-def _check_limit(tx: Transaction, owner: Entity) -> None:
-    """
-    Refuse a gate over the limit of its owner. The caller has locked the owner (`lock_live`), so two that make a gate at
-    once cannot both pass.
-    """
-    limit = tx.limits.gates
-    if gates.count_pending(tx, owner.number, limit) >= limit:
-        raise LimitReached(
-            f"{owner.name!r} has {limit} pending gates and decisions already, the limit for one entity",
-            hint="resolve or withdraw some, or raise limits.gates",
-        )
 
 
 def _find_awaited(tx: Transaction, spec: GateSpec, owner: Entity) -> Entity | None:

@@ -83,19 +83,15 @@ def page(
     with several recipients has an item for each: `after_recipient` is the recipient of the last item seen; without it
     the caller has seen all items of that event.
     """
-    sender = filters.get("sender")
+    if (sender := filters.get("sender")) is not None:
+        filters["sender"] = directory.find(tx, sender).name
     return items.list_page(
         tx,
         recipient=directory.find_number(tx, name),
-        state=filters.get("state"),
-        type=filters.get("type"),
-        sender=directory.find(tx, sender).name if sender is not None else None,
-        ref=filters.get("ref"),
-        since=filters.get("since"),
-        until=filters.get("until"),
         after=after,
         after_recipient=directory.find_number(tx, after_recipient),
         limit=limit,
+        **filters,
     )
 
 

@@ -1,8 +1,8 @@
 """
 Add, show, activate and delete triggers: named addresses to which services outside send webhooks.
 
-`owner=None` acts as the administrator; with a name, only the triggers of that entity exist. A secret is stored and
-never shown again: `find_open` returns what is stored of it to verify a request, and nothing else reads it.
+A secret is stored and never shown again: `find_open` returns what is stored of it to verify a request, and nothing else
+reads it.
 """
 
 from dataclasses import dataclass, field
@@ -55,21 +55,21 @@ def add(tx: Transaction, spec: TriggerSpec) -> Trigger:
     return show(tx, name)
 
 
-def show(tx: Reader, name: str, *, owner: str | None = None) -> Trigger:
+def show(tx: Reader, name: str) -> Trigger:
     stored_trigger = keys.find_trigger(tx, webhook.check_trigger_name(name))
-    if stored_trigger is None or owner not in (None, stored_trigger.owner):
+    if stored_trigger is None:
         raise NotFound(f"there is no trigger {name!r}")
     return stored_trigger
 
 
-def page(tx: Reader, *, owner: str | None = None, after: int = 0, limit: int = 100) -> list[Trigger]:
+def page(tx: Reader, *, after: int = 0, limit: int = 100) -> list[Trigger]:
     """Return triggers in the order in which they were added; `after` is the number of the last trigger seen."""
-    return keys.list_triggers(tx, owner=owner, after=after, limit=limit)
+    return keys.list_triggers(tx, after=after, limit=limit)
 
 
-def set_active(tx: Transaction, name: str, active: bool, *, owner: str | None = None) -> Trigger:
+def set_active(tx: Transaction, name: str, active: bool) -> Trigger:
     """Activate or deactivate a trigger; a request to an inactive trigger gets the same answer as to an unknown one."""
-    stored_trigger = show(tx, name, owner=owner)
+    stored_trigger = show(tx, name)
     if active and keys.read_trigger_secret(tx, stored_trigger.number) is None:
         raise Conflict(
             f"the trigger {name!r} was imported without its secret", hint="delete it, and add it with its secret"
@@ -78,29 +78,20 @@ def set_active(tx: Transaction, name: str, active: bool, *, owner: str | None = 
     return show(tx, name)
 
 
-def delete(tx: Transaction, name: str, *, owner: str | None = None) -> None:
-    keys.delete_trigger(tx, show(tx, name, owner=owner).number)
+def delete(tx: Transaction, name: str) -> None:
+    keys.delete_trigger(tx, show(tx, name).number)
 
 
 def find_open(tx: Reader, name: str) -> OpenTrigger:
     """Return an active trigger with what is needed to verify a request; raise `NotFound` for any other name."""
-    stored_trigger = _find_or_none(tx, name)
-    stored_secret = (
-        keys.read_trigger_secret(tx, stored_trigger.number)
-        if stored_trigger is not None and stored_trigger.active
-        else None
-    )
-    if stored_trigger is None or stored_secret is None:
+    try:
+        stored_trigger = show(tx, name)
+    except (Invalid, NotFound):  # invalid, because a database cannot take every text of a URL
+        raise NotFound("there is no such webhook") from None
+    stored_secret = keys.read_trigger_secret(tx, stored_trigger.number) if stored_trigger.active else None
+    if stored_secret is None:
         raise NotFound("there is no such webhook")
     return OpenTrigger(stored_trigger, stored_secret, tx.limits.data, tx.now)
-
-
-def _find_or_none(tx: Reader, name: str) -> Trigger | None:
-    """Return the trigger, None for an unknown or invalid name: a database cannot take every text of a URL."""
-    try:
-        return keys.find_trigger(tx, webhook.check_trigger_name(name))
-    except Invalid:
-        return None
 
 
 def _resolve_target(tx: Reader, text: str) -> str:

@@ -49,12 +49,6 @@ def push_calls(tx: Transaction, calls: Sequence[ServiceCall]) -> list[PushOutcom
     return push.push_all(tx, [_build_push(tx, call) for call in calls])
 
 
-def push_call(tx: Transaction, service_call: ServiceCall) -> PushResult:
-    """Store one call, or raise its error."""
-    [result] = _push_all_or_none(tx, [service_call])
-    return result
-
-
 def receive(
     tx: Transaction, trigger: Trigger, occurrences: Sequence[Occurrence], signature: str | None = None
 ) -> list[PushResult]:
@@ -65,21 +59,26 @@ def receive(
     names: Sequence[str | None] = [occurrence.id for occurrence in occurrences]
     if signature is not None:
         names = _resolve_names(tx, trigger, names, signature)
-    return _push_all_or_none(
-        tx,
-        [
-            ServiceCall(
-                to=trigger.target,
-                service=trigger.name,
-                payload=occurrence.payload,
-                key=name,
-                kind=occurrence.kind,
-                context=trigger.prompt,
-                extra_data=occurrence.details,
-            )
-            for occurrence, name in zip(occurrences, names, strict=False)
-        ],
-    )
+    calls = [
+        ServiceCall(
+            to=trigger.target,
+            service=trigger.name,
+            payload=occurrence.payload,
+            key=name,
+            kind=occurrence.kind,
+            context=trigger.prompt,
+            extra_data=occurrence.details,
+        )
+        for occurrence, name in zip(occurrences, names, strict=True)
+    ]
+    pushes = [_build_push(tx, call) for call in calls]
+    push.check_batch(tx, pushes)
+    results = []
+    for outcome in push.push_all(tx, pushes):
+        if isinstance(outcome, GatepostError):
+            raise outcome
+        results.append(outcome)
+    return results
 
 
 def _resolve_names(tx: Transaction, trigger: Trigger, names: Sequence[str | None], signature: str) -> list[str]:
@@ -113,17 +112,6 @@ def build_dedup_key(service: str, name: str) -> str:
     if len(full_key) <= _MAX_KEY_LENGTH:
         return full_key
     return f"svc::sha256:{sha256(full_key.encode('utf-8', 'surrogatepass')).hexdigest()}"
-
-
-def _push_all_or_none(tx: Transaction, calls: Sequence[ServiceCall]) -> list[PushResult]:
-    results = []
-    pushes = [_build_push(tx, call) for call in calls]
-    push.check_batch(tx, pushes)
-    for outcome in push.push_all(tx, pushes):
-        if isinstance(outcome, GatepostError):
-            raise outcome
-        results.append(outcome)
-    return results
 
 
 def _build_push(tx: Transaction, call: ServiceCall) -> Push:

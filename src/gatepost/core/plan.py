@@ -14,7 +14,6 @@ passed while no process was running is a pure function, so the rule can be read 
 A `scheduledAt` in the past is a slot like any other: it fires at once, late, and once.
 """
 
-from collections.abc import Mapping
 from typing import Final, assert_never
 
 from msgspec import Struct
@@ -22,9 +21,8 @@ from msgspec import Struct
 from gatepost.core import cron as crons
 from gatepost.core import ids
 from gatepost.core.cron import Cron
-from gatepost.core.event import Json
 from gatepost.core.text import ParsedEnum
-from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant, parse_duration, parse_instant
+from gatepost.core.times import MINUTE, Duration, Instant, parse_duration, parse_instant
 from gatepost.errors import Invalid
 
 #: how late a slot may be and still count as on time: the scheduler is not exact, and a gateway may be restarting
@@ -33,7 +31,6 @@ GRACE: Final = MINUTE
 MAX_SLOTS: Final = 100
 
 _MAX_NAME_LENGTH: Final = 200
-_FIELDS: Final = ("id", "name", "instruction", "runAfter", "scheduledAt", "cron", "timeZone", "onGate", "catchUp")
 _SCHEDULE_HINT: Final = (
     "give exactly one of runAfter (5 hours), scheduledAt (2026-02-20T10:00:00Z), cron (0 9 * * 1) and onGate (gate_...)"
 )
@@ -124,50 +121,27 @@ class Firing(Struct, frozen=True, kw_only=True):
     next_at: Instant | None
 
 
-def parse_spec(fields: Mapping[str, Json]) -> PlanSpec:
-    """Return the spec of a JSON object: a name, perhaps an instruction, and one of the four schedules."""
-    for field, value in fields.items():
-        if field not in _FIELDS:
-            raise Invalid(f"{field!r:.60} is not a field of a plan", hint=f"use {', '.join(_FIELDS)}")
-        if value is not None and not isinstance(value, str):
-            raise Invalid(f"{field} of a plan must be a string, not {value!r:.60}")
-    catch_up = fields.get("catchUp")
-    return PlanSpec(
-        id=fields.get("id"),
-        name=fields.get("name"),
-        instruction=fields.get("instruction"),
-        schedule=parse_schedule(
-            run_after=fields.get("runAfter"),
-            scheduled_at=fields.get("scheduledAt"),
-            cron=fields.get("cron"),
-            zone=fields.get("timeZone"),
-            on_gate=fields.get("onGate"),
-        ),
-        catch_up=CatchUp.parse(catch_up) if catch_up is not None else None,
-    )
-
-
 def parse_schedule(
     *,
     run_after: str | None = None,
     scheduled_at: str | None = None,
     cron: str | None = None,
-    zone: str | None = None,
+    time_zone: str | None = None,
     on_gate: str | None = None,
 ) -> Schedule | None:
     """Return the schedule; None if there is none. Raise Invalid if there is more than one."""
     choices = [text for text in (run_after, scheduled_at, cron, on_gate) if text is not None]
     if len(choices) > 1:
         raise Invalid(f"a plan is due in one way, not in {len(choices)}", hint=_SCHEDULE_HINT)
-    if zone is not None and cron is None:
-        raise Invalid(f"the time zone {zone!r:.60} goes with cron", hint="scheduledAt says its offset itself")
+    if time_zone is not None and cron is None:
+        raise Invalid(f"the time zone {time_zone!r:.60} goes with cron", hint="scheduledAt says its offset itself")
     if cron is not None:
-        return crons.parse(cron, zone if zone is not None else "UTC")
+        return crons.parse(cron, time_zone if time_zone is not None else "UTC")
     if run_after is not None:
         return AfterDelay(parse_duration(run_after))
     if on_gate is not None:
         return OnGate(ids.check("gate", on_gate))
-    return AtTime(_parse_time(scheduled_at)) if scheduled_at is not None else None
+    return AtTime(parse_instant(scheduled_at)) if scheduled_at is not None else None
 
 
 def require_schedule(spec: PlanSpec) -> tuple[str, Schedule]:
@@ -225,10 +199,3 @@ def _apply_catch_up(catch_up: CatchUp, slots: list[Instant], now: Instant) -> li
             return timely_slots
         case CatchUp.ALL:
             return slots
-
-
-def _parse_time(text: str) -> Instant:
-    at = parse_instant(text)
-    if not 0 <= at <= MAX_INSTANT:
-        raise Invalid(f"{text!r} is not a time for a plan", hint="use one between 1970 and 9999")
-    return at

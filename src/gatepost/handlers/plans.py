@@ -21,7 +21,7 @@ from gatepost.ports import Reader, Transaction
 
 @CreatePlan.handler
 def create_plan(tx: Transaction, request: CreatePlan, caller: Caller) -> PlanView:
-    return PlanView.of(plans.set_plan(tx, request.owner, _build_spec(request), by=request.by))
+    return PlanView.of(plans.set_plan(tx, request.owner, build_spec(request), by=request.by))
 
 
 @ListPlans.handler
@@ -36,7 +36,7 @@ def show_plan(tx: Reader, request: ShowPlan, caller: Caller) -> PlanView:
 
 @ChangePlan.handler
 def change_plan(tx: Transaction, request: ChangePlan, caller: Caller) -> PlanView:
-    return PlanView.of(plans.set_plan(tx, caller.entity, _build_spec(request, request.id), by=request.by))
+    return PlanView.of(plans.set_plan(tx, caller.entity, build_spec(request, request.id), by=request.by))
 
 
 @DeletePlan.handler
@@ -44,7 +44,7 @@ def delete_plan(tx: Transaction, request: DeletePlan, caller: Caller) -> None:
     plans.delete(tx, request.id, owner=caller.entity)
 
 
-def _build_spec(request: PlanFields, id: str | None = None) -> PlanSpec:
+def build_spec(request: PlanFields, id: str | None = None) -> PlanSpec:
     return PlanSpec(
         id=id,
         name=request.name,
@@ -53,7 +53,7 @@ def _build_spec(request: PlanFields, id: str | None = None) -> PlanSpec:
             run_after=request.run_after,
             scheduled_at=request.scheduled_at,
             cron=request.cron,
-            zone=request.time_zone,
+            time_zone=request.time_zone,
             on_gate=request.on_gate,
         ),
         catch_up=request.catch_up,

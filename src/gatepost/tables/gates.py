@@ -23,11 +23,11 @@ def insert(
     *,
     owner: int,
     made_by: int | None,
-    awaited_entity: int | None = None,
-    event_type: str | None = None,
-    event_source: str | None = None,
-    since: int | None = None,
-    check_at: Instant | None = None,
+    awaited_entity: int | None,
+    event_type: str | None,
+    event_source: str | None,
+    since: int | None,
+    check_at: Instant | None,
 ) -> int:
     return fetch_number(
         tx,

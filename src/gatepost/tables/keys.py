@@ -75,9 +75,9 @@ def read_trigger_secret(tx: Reader, number: int) -> str | None:
     return secret
 
 
-def list_triggers(tx: Reader, *, owner: str | None, after: int, limit: int) -> list[Trigger]:
+def list_triggers(tx: Reader, *, after: int, limit: int) -> list[Trigger]:
     """Return triggers in the order of creation."""
-    return _TRIGGER.fetch_page(tx, "triggers/list_page", owner=owner, after=after, limit=limit)
+    return _TRIGGER.fetch_page(tx, "triggers/list_page", after=after, limit=limit)
 
 
 def set_trigger_active(tx: Transaction, number: int, *, is_active: bool) -> None:

@@ -4,7 +4,7 @@ of every cycle lists them.
 """
 
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from gatepost.actions import memories as memory_actions
 from gatepost.actions import plans as plan_actions
@@ -117,7 +117,7 @@ def set_plans(
     counts as one long chain of events, and does not wake you for ever.
     """
     check_count(plans, _MAX_PLANS_PER_CALL, "plans")
-    specs = [_build_spec(plan_input) for plan_input in plans]
+    specs = [_build_spec(**asdict(plan_input)) for plan_input in plans]
     new_count = sum(spec.id is None for spec in specs)
     pending_plans = plan_actions.page(ctx.tx, ctx.agent.name, status=PlanStatus.PENDING, limit=_MAX_PENDING_PLANS)
     if new_count and len(pending_plans) + new_count > _MAX_PENDING_PLANS:
@@ -144,19 +144,11 @@ def delete_plans(ctx: ToolContext, plan_ids: Annotated[list[str], "the ids of pl
     return {"success": True, "deleted": len(unique_ids)}
 
 
-def _build_spec(plan_input: PlanInput) -> PlanSpec:
+def _build_spec(
+    *, id: str | None, name: str | None, instruction: str | None, catch_up: CatchUp | None, **schedule: Any
+) -> PlanSpec:
     return PlanSpec(
-        id=plan_input.id,
-        name=plan_input.name,
-        instruction=plan_input.instruction,
-        schedule=rules.parse_schedule(
-            run_after=plan_input.run_after,
-            scheduled_at=plan_input.scheduled_at,
-            cron=plan_input.cron,
-            zone=plan_input.time_zone,
-            on_gate=plan_input.on_gate,
-        ),
-        catch_up=plan_input.catch_up,
+        id=id, name=name, instruction=instruction, catch_up=catch_up, schedule=rules.parse_schedule(**schedule)
     )
 
 

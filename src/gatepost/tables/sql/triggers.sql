@@ -16,7 +16,7 @@ SELECT secret FROM triggers WHERE number = :number
 SELECT t.number, t.id, t.name, t.provider, t.scheme, t.target, t.prompt, o.name AS owner, t.active, t.created_at
 FROM triggers t
 LEFT JOIN entities o ON o.number = t.owner
-WHERE t.number > :after AND (CAST(:owner AS TEXT) IS NULL OR o.name = CAST(:owner AS TEXT))
+WHERE t.number > :after
 ORDER BY t.number
 LIMIT :limit
 
