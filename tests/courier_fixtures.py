@@ -27,8 +27,8 @@ from gatepost.adapters.transports.jetstream import JetStreamSubscription
 from gatepost.adapters.transports.nats import NatsTransport
 from gatepost.adapters.transports.redis import RedisSubscription, RedisTransport
 from gatepost.app import open_store, register_administrator
+from gatepost.cli.courier import GatewaySubscription
 from gatepost.client import Client
-from gatepost.client.parcels import GatewayParcels
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event, Item, Push
 from gatepost.core.session import Guest
@@ -101,7 +101,7 @@ async def open_courier_setup(kind: str, server_url: str, folder: Path) -> AsyncI
                 setup = CourierSetup(
                     kind,
                     gateway.gateway.store,
-                    lambda name: GatewayParcels(lambda: Client(gateway.base_url, key=key), name),
+                    lambda name: GatewaySubscription(lambda: Client(gateway.base_url, key=key), name),
                     ann,
                     bob,
                 )

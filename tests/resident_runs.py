@@ -13,7 +13,7 @@ from gatepost.core.memory import GoalSpec
 from gatepost.core.mind import CallResult, ModelReply, ToolCall, Usage
 from gatepost.ports import Store
 
-AGENT_CONFIG = {
+AGENT_CONFIG: dict[str, Any] = {
     "model": "demo",
     "instructions": "Answer questions about orders.",
     "tools": [

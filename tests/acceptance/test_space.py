@@ -2,6 +2,10 @@
 
 import re
 
+import pytest
+
+from gatepost.actions import pages
+from gatepost.handlers import pages as handler_pages
 from tests.acceptance.command_line import CommandLine
 
 EITHER_WAY = True
@@ -29,6 +33,18 @@ def test_the_fields_of_a_message(cli: CommandLine) -> None:
     message = cli.run_ok("space", "post", "q4", "--as", "husam", "hello", "--json").json
     assert {"id", "seq", "sender", "content", "createdAt"} <= set(message)
     assert cli.run_ok("space", "read", "q4", "--json").json == [message]
+
+
+def test_long_messages_fill_several_pages(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli.run_ok("space", "create", "Q4", "--member", "husam")
+    for number in range(1, 21):
+        cli.run_ok("space", "post", "q4", "--as", "husam", f"{number} {'x' * 500}")
+    for module in (pages, handler_pages):
+        monkeypatch.setattr(module, "PAGE_SIZE", 4_000)
+    last_messages = cli.run_ok("space", "read", "q4", "-n", "18", "--json").json
+    assert [message["seq"] for message in last_messages] == [*range(3, 21)]
+    first_messages = cli.run_ok("space", "read", "q4", "-n", "18", "--after", "0", "--json").json
+    assert [message["seq"] for message in first_messages] == [*range(1, 19)]
 
 
 def test_list_and_show(cli: CommandLine) -> None:

@@ -10,7 +10,9 @@ from contextlib import ExitStack
 import pytest
 
 from gatepost import settings
-from gatepost.cli.courier import _House
+from gatepost.api.entities import ShowEntity
+from gatepost.api.streams import WatchInbox
+from gatepost.cli.courier import CourierSource, find_agent
 from gatepost.client import Client
 from gatepost.errors import Unavailable
 from gatepost.runtime import gateway_files
@@ -79,28 +81,28 @@ def test_without_a_socket_it_counts_as_gone(cli: CommandLine, foreign_server: Fo
 
 async def test_a_courier_does_without_it(cli: CommandLine, foreign_server: ForeignServer) -> None:
     configuration = settings.load({"GATEPOST_HOME": str(cli.home)})
+    entity = find_agent(configuration, "analyst")
+    assert entity is not None
+    assert entity.name == "analyst"
     with ExitStack() as stack:
-        courier_client = _House(configuration, stack)
-        entity = await courier_client.entity("analyst")
-        assert entity is not None
-        assert entity.name == "analyst"
-        assert await courier_client.pending("analyst") == []
+        source = CourierSource(configuration, "analyst", stack)
+        assert await source.read_pending() == []
         with pytest.raises(Unavailable, match="no gateway runs here any more"):
-            courier_client._client()
+            source.open_client()
     assert foreign_server.requests == []
 
 
 async def test_a_request_is_tried_again_only_at_a_gateway_that_is_still_there(foreign_server: ForeignServer) -> None:
     """The gateway is killed while a command runs: the next try would bring the key to whoever is there now."""
 
-    async def is_there() -> bool:
-        return False
+    async def refuse() -> None:
+        raise Unavailable("no gateway is at that address any more")
 
-    async with Client(foreign_server.url, key="sk_" + "x" * 43, patience=0.1, is_there=is_there) as client:
+    async with Client(foreign_server.url, key="sk_" + "x" * 43, retry_time=0.1, check=refuse) as client:
         with pytest.raises(Unavailable, match="no gateway is at"):
-            await client.entity("analyst")
+            await client.send(ShowEntity(name="analyst"))
         with pytest.raises(Unavailable, match="no gateway is at"):
-            await anext(client.watch_inbox("analyst"))
+            await anext(client.stream(WatchInbox(name="analyst")))
     assert foreign_server.requests == []
 
 

@@ -16,9 +16,15 @@ import pytest
 from gatepost import app, settings
 from gatepost.actions import directory, inbox, spaces
 from gatepost.actions.directory import EntitySpec
+from gatepost.api.entities import RegisterEntity
+from gatepost.api.health import ShowHealth
+from gatepost.api.inbox import AckClaim, ClaimBatch, ShowAccount
+from gatepost.api.push import PushEvent, TriggerAgent
+from gatepost.api.spaces import MessageView, PostMessage, WatchSpace
+from gatepost.api.streams import WatchInbox
 from gatepost.client import Client
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Push
+from gatepost.core.event import ItemState
 from gatepost.errors import Conflict, Unavailable
 from gatepost.ports import Store
 from tests.gateway_process import GatewayProcess, LossyProxy, RequestOutcome, run_gateway_process
@@ -56,43 +62,45 @@ async def test_writes_are_done_once(
     client: Client, proxy: LossyProxy, store: Store, fates: list[RequestOutcome]
 ) -> None:
     proxy.outcomes.extend(fates)
-    push_result = await client.push(Push(to="analyst", source="tests", content="precious"))
-    assert [delivery.duplicate for delivery in push_result.deliveries] == [False]
+    push_result = await client.send(PushEvent(to="analyst", content="precious"))
+    assert [recipient.duplicate for recipient in push_result.recipients] == [False]
     proxy.outcomes.extend(fates)
-    [outcome] = await client.push_all([Push(to="analyst", source="tests", content="precious")])
-    assert [delivery.duplicate for delivery in outcome.deliveries] == [False]  # type: ignore[union-attr]
+    broadcast = await client.send(PushEvent(to="*", content="precious"))
+    assert broadcast.duplicate is False
     proxy.outcomes.extend(fates)
-    message = await client.post("q4-report", "said", sender="husam")
+    message = await client.send(PostMessage(id="q4-report", content="said", sender="husam"))
     proxy.outcomes.extend(fates)
-    await client.register("quinn", EntityKind.AGENT)
+    await client.send(RegisterEntity(name="quinn", kind=EntityKind.AGENT))
     proxy.outcomes.extend(fates)
-    event = await client.trigger("designer", "jira", {"issue": 1})
+    call = await client.send(TriggerAgent(name="designer", service_name="jira", payload={"issue": 1}))
+    assert not call.duplicate
     assert proxy.request_count == 5 * (len(fates) + 1)
     contents = [item.event.content for item in store.query(inbox.page, "analyst")]
     assert contents == ["precious", "precious", "said"]
-    assert store.query(spaces.read, "q4-report") == [message]
-    assert [item.event.id for item in store.query(inbox.page, "designer")] == [event]
+    assert [MessageView.of(stored) for stored in store.query(spaces.read, "q4-report")] == [message]
+    assert [item.event.id for item in store.query(inbox.page, "designer")] == [broadcast.event_id, call.event_id]
 
 
 async def test_an_ack_is_done_once(client: Client, proxy: LossyProxy) -> None:
-    await client.push(Push(to="analyst", source="tests", content="precious"))
-    batch = await client.claim("analyst", owner="s-1")
-    assert batch.claim is not None
+    await client.send(PushEvent(to="analyst", content="precious"))
+    claim = (await client.send(ClaimBatch(name="analyst", owner="s-1"))).claim
+    assert claim is not None
+    ack = AckClaim(name="analyst", claim_id=claim.claim_id, owner=claim.owner, fence=claim.fence)
     proxy.outcomes.extend([RequestOutcome.UNANSWERED, RequestOutcome.LOST])
-    assert await client.ack(batch.claim) == 1
+    assert (await client.send(ack)).delivered == 1
     with pytest.raises(Conflict):
-        await client.ack(batch.claim)
+        await client.send(ack)
 
 
 @pytest.mark.parametrize("fate", [RequestOutcome.UNANSWERED, RequestOutcome.LOST, RequestOutcome.NOT_NOW])
 async def test_a_claim_is_not_repeated_once_it_was_sent(
     client: Client, proxy: LossyProxy, store: Store, fate: RequestOutcome
 ) -> None:
-    await client.push(Push(to="analyst", source="tests", content="precious"))
+    await client.send(PushEvent(to="analyst", content="precious"))
     proxy.outcomes.append(fate)
     before = proxy.request_count
     with pytest.raises(Unavailable):
-        await client.claim("analyst", owner="s-1")
+        await client.send(ClaimBatch(name="analyst", owner="s-1"))
     assert proxy.request_count == before + 1
     [item] = store.query(inbox.page, "analyst")
     assert item.state is (ItemState.CLAIMED if fate is RequestOutcome.UNANSWERED else ItemState.PENDING)
@@ -101,29 +109,29 @@ async def test_a_claim_is_not_repeated_once_it_was_sent(
 async def test_the_gateway_is_left_alone_as_long_as_it_asks(client: Client, proxy: LossyProxy) -> None:
     proxy.outcomes.extend([RequestOutcome.NOT_NOW, RequestOutcome.NOT_NOW])
     started_at = time.monotonic()
-    await client.health()
+    await client.send(ShowHealth())
     assert time.monotonic() - started_at >= 2
 
 
-async def test_patience_ends(gateway_thread: GatewayThread, proxy: LossyProxy) -> None:
-    async with Client(proxy.url, key=gateway_thread.gateway.admin_key, patience=0.5) as client:
+async def test_it_gives_up_when_the_time_is_over(gateway_thread: GatewayThread, proxy: LossyProxy) -> None:
+    async with Client(proxy.url, key=gateway_thread.gateway.admin_key, retry_time=0.5) as client:
         proxy.outcomes.append(RequestOutcome.NOT_NOW)
         with pytest.raises(Unavailable, match="the gateway answered 503"):
-            await client.health()
+            await client.send(ShowHealth())
         proxy.outcomes.extend([RequestOutcome.LOST] * 100)
         with pytest.raises(Unavailable, match="the gateway cannot be reached"):
-            await client.health()
+            await client.send(ShowHealth())
 
 
 async def test_nobody_is_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    async with Client(f"http://127.0.0.1:{port}", key="sk_", patience=0.2) as client:
+    async with Client(f"http://127.0.0.1:{port}", key="sk_", retry_time=0.2) as client:
         with pytest.raises(Unavailable, match="the gateway cannot be reached") as error_info:
-            await client.claim("analyst", owner="s")
+            await client.send(ClaimBatch(name="analyst", owner="s"))
         assert error_info.value.hint == "`gatepost up` starts one"
         with pytest.raises(Unavailable):
-            await anext(client.watch_inbox("analyst"))
+            await anext(client.stream(WatchInbox(name="analyst")))
 
 
 async def test_a_stream_that_is_cut_again_and_again_misses_and_repeats_nothing(
@@ -135,14 +143,14 @@ async def test_a_stream_that_is_cut_again_and_again_misses_and_repeats_nothing(
 
     async def write(direct: Client) -> None:
         for number in range(total):
-            await direct.post("q4-report", str(number), sender="husam")
+            await direct.send(PostMessage(id="q4-report", content=str(number), sender="husam"))
             if rng.random() < 0.3:
                 proxy.abort_connections()
 
     async with (
         Client(gateway_thread.base_url, key=gateway_thread.gateway.admin_key) as direct,
-        aclosing(client.watch_space("q4-report", ready=ready.set)) as messages,
-        aclosing(client.watch_inbox("analyst", after="0-0")) as items,
+        aclosing(client.stream(WatchSpace(id="q4-report"), on_connect=ready.set)) as messages,
+        aclosing(client.stream(WatchInbox(name="analyst", after="0-0"))) as items,
         asyncio.TaskGroup() as group,
     ):
         message_task = group.create_task(_read_first(messages, total))
@@ -150,7 +158,7 @@ async def test_a_stream_that_is_cut_again_and_again_misses_and_repeats_nothing(
         await ready.wait()
         group.create_task(write(direct))
         assert [message.seq for message in await message_task] == list(range(1, total + 1))
-        assert [item.event.content for item in await item_task] == [str(number) for number in range(total)]
+        assert [item.content for item in await item_task] == [str(number) for number in range(total)]
     assert proxy.request_count > 5
 
 
@@ -178,9 +186,9 @@ async def test_killed_and_started_again_under_load_everything_is_done_once(proce
 
     async def write(client: Client, number: int) -> None:
         for count in range(events_per_writer):
-            push_result = await client.push(Push(to="designer", source="tests", content=f"{number}-{count}"))
-            assert not push_result.deliveries[0].duplicate
-            await client.post("q4-report", f"{number}-{count}", sender="husam")
+            push_result = await client.send(PushEvent(to="designer", content=f"{number}-{count}"))
+            assert not push_result.recipients[0].duplicate
+            await client.send(PostMessage(id="q4-report", content=f"{number}-{count}", sender="husam"))
             progress.release()
 
     async def restart_gateway() -> None:
@@ -191,10 +199,10 @@ async def test_killed_and_started_again_under_load_everything_is_done_once(proce
             await asyncio.to_thread(process.start)
 
     total = events_per_writer * writers
-    async with Client(process.url, key=process.admin_key, patience=60) as client:
+    async with Client(process.url, key=process.admin_key, retry_time=60) as client:
         async with (
-            aclosing(client.watch_space("q4-report", ready=ready.set)) as message_stream,
-            aclosing(client.watch_inbox("designer", after="0-0")) as item_stream,
+            aclosing(client.stream(WatchSpace(id="q4-report"), on_connect=ready.set)) as message_stream,
+            aclosing(client.stream(WatchInbox(name="designer", after="0-0"))) as item_stream,
             asyncio.TaskGroup() as group,
         ):
             message_task = group.create_task(_read_first(message_stream, total))
@@ -207,5 +215,5 @@ async def test_killed_and_started_again_under_load_everything_is_done_once(proce
         expected = sorted(f"{number}-{count}" for number in range(writers) for count in range(events_per_writer))
         assert [message.seq for message in messages] == list(range(1, total + 1))
         assert sorted(message.content for message in messages) == expected
-        assert sorted(item.event.content for item in items_read) == expected
-        assert (await client.account("designer")).accepted == total
+        assert sorted(item.content for item in items_read) == expected
+        assert (await client.send(ShowAccount(name="designer"))).accepted == total

@@ -2,18 +2,41 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from contextlib import aclosing
 
 import httpx2
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import agents, inbox, memories, runs
-from gatepost.client import Client
+from gatepost.actions import agents, inbox, runs
+from gatepost.api.agent_config import ConfigView
+from gatepost.api.agents import (
+    ChangeAgent,
+    ListGoals,
+    ListMemories,
+    PauseAgent,
+    RegisterAgent,
+    ResumeAgent,
+    ShowAgent,
+    ShowMind,
+)
+from gatepost.api.runs import (
+    AnswerCall,
+    CancelRun,
+    ListRuns,
+    ListSteps,
+    OpenCallView,
+    ReplayRun,
+    RunView,
+    ShowRun,
+    StepView,
+)
+from gatepost.api.streams import WatchRun
+from gatepost.client import Client, LocalClient
 from gatepost.core import agent_config
-from gatepost.core.agent import AgentConfig, Resident
-from gatepost.core.mind import ModelReply
-from gatepost.core.run import CallStatus, Run, RunStatus
+from gatepost.core.agent import AgentConfig
+from gatepost.core.run import CallStatus, RunStatus
 from gatepost.core.signals import Frame
 from gatepost.errors import Conflict, NotFound
 from gatepost.ports import Store
@@ -223,68 +246,64 @@ async def _read_until(stream: StreamListener, event: str) -> AsyncIterator[Strea
             return
 
 
-async def test_every_verb_of_the_client_about_configurations(url: str) -> None:
+async def test_the_client_sends_all_requests_about_configurations(url: str) -> None:
     with serve_gateway(url) as server:
-        store = server.gateway.store
+        local = LocalClient(server.gateway.store)
         async with Client(server.base_url, key=server.gateway.admin_key) as client:
-            resident_created = await client.settle("cleo", AGENT_CONFIG, display="Cleo")
-            assert resident_created == mask_config(store.query(agents.show, "cleo"))
-            assert (await client.settle("plain", {})).config == AgentConfig()
-            _, changed_resident = await client.change_agent("cleo", {"instructions": "Be kind", "team": "web"})
-            assert changed_resident == mask_config(store.query(agents.show, "cleo"))
-            entity, resident = await client.agent("cleo")
-            assert (entity.team, resident) == ("web", changed_resident)
-            assert (await client.pause("cleo")).paused_at is not None
-            assert (await client.resume("cleo")).paused_at is None
+            agent = await client.send(RegisterAgent(name="cleo", display_name="Cleo", **AGENT_CONFIG))
+            assert agent == local.send(ShowAgent(name="cleo"))
+            plain_agent = await client.send(RegisterAgent(name="plain", model="demo"))
+            assert plain_agent.config == ConfigView.of(AgentConfig())
+            changed_agent = await client.send(ChangeAgent(name="cleo", instructions="Be kind", team="web"))
+            assert changed_agent == local.send(ShowAgent(name="cleo")) == await client.send(ShowAgent(name="cleo"))
+            assert (changed_agent.team, changed_agent.config and changed_agent.config.instructions) == (
+                "web",
+                "Be kind",
+            )
+            assert (await client.send(PauseAgent(name="cleo"))).paused_at is not None
+            assert (await client.send(ResumeAgent(name="cleo"))).paused_at is None
 
 
-async def test_every_verb_of_the_client_about_runs(url: str) -> None:
+async def test_the_client_sends_all_requests_about_runs(url: str) -> None:
     with serve_gateway(url) as server:
         store: Store = server.gateway.store
+        local = LocalClient(store)
         resident_runs.create_resident(store)
         waiting_run = resident_runs.begin_run(store)
         resident_runs.finish_run(store, waiting_run)
+        id = waiting_run.run_id
         async with Client(server.base_url, key=server.gateway.admin_key) as client:
-            run = hide_internal_fields(store.query(runs.show, waiting_run.run_id))
-            assert await client.run(waiting_run.run_id) == run
-            assert [run_row async for run_row in client.runs(agent="thinker", status=RunStatus.WAITING_TOOL)] == [run]
-            assert await client.memories("thinker") == store.query(memories.page_memories, "thinker")
-            stored_goals = [replace(goal, number=0) for goal in store.query(memories.page_goals, "thinker")]
-            assert await client.goals("thinker") == stored_goals
-            visible_steps = [
-                replace(step, turn=_hide_raw(step.turn)) for step in store.query(runs.list_steps, waiting_run.run_id)
-            ]
-            assert await client.steps(waiting_run.run_id) == visible_steps
-            agent_mind = await client.mind("thinker")
-            assert agent_mind.turns == tuple(step.turn for step in visible_steps)
-            assert agent_mind.tokens == store.query(runs.read_mind, "thinker").tokens
-            assert await client.calls(waiting_run.run_id) == store.query(runs.list_open_calls, waiting_run.run_id)
-            assert (await client.replay_run(waiting_run.run_id, "demo")).original == visible_steps
+            run = await client.send(ShowRun(id=id))
+            assert run == local.send(ShowRun(id=id))
+            assert run.calls == [OpenCallView.of(call) for call in store.query(runs.list_open_calls, id)]
+            waiting = ListRuns(agent="thinker", status=RunStatus.WAITING_TOOL)
+            assert [row async for row in client.list_all(waiting)] == [RunView.of(store.query(runs.show, id))]
+            memories = [memory async for memory in client.list_all(ListMemories(name="thinker"))]
+            assert memories == list(local.list_all(ListMemories(name="thinker")))
+            assert await client.send(ListGoals(name="thinker")) == local.send(ListGoals(name="thinker"))
+            steps = [StepView.of(step) for step in store.query(runs.list_steps, id)]
+            assert [step async for step in client.list_all(ListSteps(id=id))] == steps
+            mind = await client.send(ShowMind(name="thinker"))
+            assert mind == local.send(ShowMind(name="thinker"))
+            assert [turn.kind for turn in mind.turns] == [step.kind for step in steps]
+            assert (await client.send(ReplayRun(id=id, model="demo"))).original == steps
 
-            answered_call = await client.answer_call(waiting_run.run_id, waiting_run.call_id, {"shipped": True})
-            assert (answered_call.status, answered_call.result) == (CallStatus.RESOLVED, {"shipped": True})
-            async with asyncio.timeout(WAIT_TIMEOUT):
-                assert [step async for step in client.watch_run(waiting_run.run_id)] == visible_steps
+            answer = AnswerCall(id=id, call_id=waiting_run.call_id, result={"shipped": True})
+            call = await client.send(answer)
+            assert (call.status, call.result) == (CallStatus.RESOLVED, {"shipped": True})
+            watched_steps = []
+            async with asyncio.timeout(WAIT_TIMEOUT), aclosing(client.stream(WatchRun(id=id))) as events:
+                async for event in events:
+                    if event.event == "run.step":
+                        watched_steps.append(msgspec.json.decode(event.data, type=StepView))
+                    elif event.event == "run.completed":
+                        break
+            assert watched_steps == steps
             with pytest.raises(Conflict):
-                await client.answer_call(waiting_run.run_id, waiting_run.call_id, {})
+                await client.send(replace(answer, result={}))
             with pytest.raises(NotFound):
-                await client.answer_call(resident_runs.begin_run(store).run_id, waiting_run.call_id, {})
-            [running_run] = [run_row async for run_row in client.runs(status=RunStatus.RUNNING)]
-            assert (await client.cancel(running_run.id)).status is RunStatus.CANCELLED
+                await client.send(replace(answer, id=resident_runs.begin_run(store).run_id))
+            [running_run] = [row async for row in client.list_all(ListRuns(status=RunStatus.RUNNING))]
+            assert (await client.send(CancelRun(id=running_run.id))).status is RunStatus.CANCELLED
             with pytest.raises(NotFound):
-                await client.run("run_" + "0" * 32)
-
-
-def hide_internal_fields(run: Run) -> Run:
-    """A run without what is never told of it."""
-    return replace(run, number=0, claim="", claim_fence=0, mind_number=None)
-
-
-def mask_config(resident: Resident | None) -> Resident:
-    assert resident is not None
-    masked_config = agent_config.parse(agent_config.build_document(resident.config, mask_secrets=True), is_masked=True)
-    return replace(resident, number=0, config=masked_config)
-
-
-def _hide_raw(turn: Any) -> Any:
-    return replace(turn, raw=None) if isinstance(turn, ModelReply) else turn
+                await client.send(ShowRun(id="run_" + "0" * 32))

@@ -8,16 +8,25 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from gatepost import errors
 from gatepost.actions import inbox, push
-from gatepost.api.inbox import ClaimBatch, ListInbox
-from gatepost.api.keys import CreateKey, ListKeys
+from gatepost.api.decisions import AnswerDecision, AskDecision, ShowDecision
+from gatepost.api.entities import RegisterEntity
+from gatepost.api.events import ShowEvent
+from gatepost.api.gates import AddGate, ShowGate
+from gatepost.api.inbox import ClaimBatch, ListInbox, PeekInbox
+from gatepost.api.keys import CreateKey, ListKeys, RevokeKey
 from gatepost.api.operation import Request
+from gatepost.api.plans import CreatePlan, ShowPlan
 from gatepost.api.push import PushEvent
 from gatepost.api.spaces import PostMessage, ReadMessages, ShowSpace, WatchSpace
+from gatepost.api.triggers import ShowTrigger
 from gatepost.client import Client, SyncClient
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
-from gatepost.errors import Invalid, NotFound, Unauthorized, Unavailable
+from gatepost.errors import GatepostError, Invalid, NotFound, Unauthorized, Unavailable
 from gatepost.ports import Store
 from tests.gateway_process import LossyProxy, RequestOutcome
 from tests.gateways import GatewayThread
@@ -85,6 +94,70 @@ async def test_errors_are_those_of_the_gateway(send: Send) -> None:
         await send(ReadMessages(id="q4-report", limit=0))
     with pytest.raises(Invalid, match="id: '' is not a name or an id"):
         await send(ShowSpace(id=""))
+
+
+ZEROS = "0" * 32
+FAILING_REQUESTS: list[tuple[Request[Any], type[GatepostError]]] = [
+    (PeekInbox(name="two words"), errors.Invalid),
+    (PeekInbox(name="team:web"), errors.Invalid),
+    (PeekInbox(name="nobody"), errors.UnknownAddress),
+    (ShowEvent(id="evt_1"), errors.Invalid),
+    (ShowEvent(id=f"evt_{ZEROS}"), errors.NotFound),
+    (ClaimBatch(name="husam", owner="x"), errors.Refused),
+    (ClaimBatch(name="analyst", owner=""), errors.Invalid),
+    (RegisterEntity(name="analyst", kind=EntityKind.AGENT), errors.Conflict),
+    (RegisterEntity(name="An", kind=EntityKind.AGENT), errors.Invalid),
+    (ShowSpace(id="nowhere"), errors.NotFound),
+    (ShowSpace(id="../x"), errors.Invalid),
+    (PostMessage(id="q4-report", content="x", sender="designer"), errors.Refused),
+    (PostMessage(id="q4-report", content="\ud800", sender="husam"), errors.Invalid),
+    (PostMessage(id="q4-report", content="x" * 280_000, sender="husam"), errors.TooLarge),
+    (CreatePlan(owner="analyst", name="x"), errors.Invalid),
+    (ShowPlan(id=f"plan_{ZEROS}"), errors.NotFound),
+    (AddGate(name=" ", owner="analyst"), errors.Invalid),
+    (AddGate(name="x", owner="analyst", made_by="designer"), errors.Refused),
+    (ShowGate(id=f"gate_{ZEROS}"), errors.NotFound),
+    (AskDecision(question="?", free_text=True), errors.Invalid),
+    (AskDecision(question="?", free_text=True, of=("nobody",), asker="analyst"), errors.UnknownAddress),
+    (AnswerDecision(id=f"dec_{ZEROS}", option="x"), errors.NotFound),
+    (ShowDecision(id=f"gate_{ZEROS}"), errors.Invalid),
+    (RevokeKey(id="sk_"), errors.Invalid),
+    (RevokeKey(id="key_a b"), errors.NotFound),
+    (ShowTrigger(name="no-such-thing"), errors.NotFound),
+    (ShowTrigger(name="no such/thing"), errors.Invalid),
+]
+
+
+@pytest.mark.parametrize(
+    ("request_", "kind"),
+    FAILING_REQUESTS,
+    ids=[f"{number}-{type(request).__name__}" for number, (request, _) in enumerate(FAILING_REQUESTS)],
+)
+async def test_errors_come_back_as_what_they_were(
+    send: Send, request_: Request[Any], kind: type[GatepostError]
+) -> None:
+    with pytest.raises(GatepostError) as error_info:
+        await send(request_)
+    assert error_info.type is kind
+
+
+async def test_a_hint_comes_along(send: Send) -> None:
+    with pytest.raises(errors.UnknownAddress) as error_info:
+        await send(PushEvent(to="analist", content="x"))
+    assert (error_info.value.message, error_info.value.hint) == (
+        "nobody is called 'analist'",
+        "did you mean 'analyst'?",
+    )
+
+
+async def test_idempotency_keys(gateway_thread: GatewayThread) -> None:
+    post = PostMessage(id="q4-report", content="one", sender="husam")
+    async with Client(gateway_thread.base_url, key=gateway_thread.gateway.admin_key) as client:
+        with pytest.raises(errors.Invalid, match="is not an idempotency key"):
+            await client.send(post, key="\n")
+        assert await client.send(post, key="k") == await client.send(post, key="k")
+        with pytest.raises(errors.Reused):
+            await client.send(replace(post, content="two"), key="k")
 
 
 @pytest.mark.parametrize("id", ["a b", "a/b", "..", ".", "ü", "%2F", "a?b=c", "a#b"])

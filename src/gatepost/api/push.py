@@ -1,11 +1,13 @@
 """Push: deliver events to inboxes, one, many, or as the call of a service."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Self
 
 from msgspec import UNSET, Meta, Raw, UnsetType
 from msgspec.structs import replace
 
 from gatepost.api.access import ActAs, Anybody, Triggers
+from gatepost.api.encoding import encode_json, refuse_nan
 from gatepost.api.fields import Json, RecordView, RefSpec, Source, describe
 from gatepost.api.operation import Repetition, Request, RequestPart, View, write
 from gatepost.api.problems import build_problem
@@ -162,6 +164,12 @@ class PushEvents(Request[PushOutcomesView]):
     """
 
     pushes: Annotated[tuple[RawPush, ...], Meta(max_length=_MAX_BATCH_LENGTH)]
+
+    @classmethod
+    def of(cls, pushes: Sequence[PushEvent]) -> Self:
+        for push in pushes:
+            refuse_nan(push)
+        return cls(pushes=tuple(Raw(encode_json(push)) for push in pushes))
 
 
 @write(

@@ -81,7 +81,7 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
         url,
         key=gateway_files.read_admin_key(home),
         retry_time=_RETRY_TIME,
-        check=partial(_check_gateway, configuration, url),
+        check=partial(check_gateway, configuration, url),
     )
     try:
         with client:
@@ -99,8 +99,8 @@ def find_gateway(configuration: Configuration) -> str | None:
     return gateway.url if gateway and gateway.store == mask_passwords(configuration.settings.store) else None
 
 
-def _check_gateway(configuration: Configuration, url: str) -> None:
-    """Send the key only to the gateway of this home."""
+def check_gateway(configuration: Configuration, url: str) -> None:
+    """Raise Unavailable if the gateway of this home is not at that URL: the key is sent only to this gateway."""
     if find_gateway(configuration) != url:
         raise Unavailable(f"no gateway is at {url} any more")
 

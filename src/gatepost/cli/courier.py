@@ -6,34 +6,38 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, aclosing
 from functools import cached_property, partial
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 import typer
 
 from gatepost import app, settings, telemetry
-from gatepost.actions import directory, inbox
+from gatepost.actions import inbox
+from gatepost.api.entities import EntityView, ShowEntity
+from gatepost.api.inbox import PeekInbox
+from gatepost.api.streams import WatchInbox
 from gatepost.cli import output, words
-from gatepost.cli.connect import find_gateway
+from gatepost.cli.connect import check_gateway, connect, find_gateway
 from gatepost.cli.plain import Json, flag, option
 from gatepost.client import Client
-from gatepost.client.parcels import GatewayParcels
-from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.event import Item
+from gatepost.core.address import check_entity_address
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Item, ItemState
 from gatepost.core.session import Guest
 from gatepost.core.times import SECOND
+from gatepost.core.transport import build_unkept_event
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
 from gatepost.hooks.session import SESSIONS_FOLDER, find_guest, has_ended, list_guests
-from gatepost.ports import Store, Subscription
+from gatepost.ports import EventHandler, ResyncHandler, Store, Subscription
 from gatepost.runtime import gateway_files
 from gatepost.runtime.courier import PENDING_LIMIT, Courier, StoreSubscription
 from gatepost.runtime.nudge import wait_for_nudge, watch_process
 from gatepost.settings import Configuration
 
 #: seconds in which a gateway that is just restarting is back; after that the store is asked
-_PATIENCE: Final = 3.0
+_RETRY_TIME: Final = 3.0
 
 
 def courier(
@@ -63,112 +67,125 @@ def courier(
     words.given(session, "--session", "which")
     if wait:
         raise typer.Exit(_wait(configuration, session))
-    name = words.given(who, "--as") or _noted(configuration, session) or configuration.settings.agent
+    guest = find_guest(configuration.home, session) if session else None
+    name = words.given(who, "--as") or (guest.agent if guest else None) or configuration.settings.agent
     if name is None:
         raise Invalid(
             "it is not said whose courier this is",
             hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
         )
+    method = words.given(nudge, "--nudge", "what") or configuration.settings.courier.nudge
     telemetry.configure_logging("json" if json else configuration.settings.gateway.log)
-    with ExitStack() as stack:
-        asyncio.run(
-            _carry(configuration, _House(configuration, stack), name, session, words.given(nudge, "--nudge", "what"))
-        )
-
-
-async def _carry(
-    configuration: Configuration, house: "_House", name: str, session: str | None, nudge: str | None
-) -> None:
-    entity = await house.entity(name)
+    entity = find_agent(configuration, name)
     agent, names = (entity.name, {entity.name, *entity.aliases}) if entity else (name, {name})
-    home, chosen = configuration.home, configuration.settings.courier
-    known = find_guest(home, session) if session else None
-    if known is not None and known.agent not in names:
-        raise Invalid(f"the session {session!r} is one of {known.agent!r}, not of {agent!r}", hint="leave --as out")
+    if guest is not None and guest.agent not in names:
+        raise Invalid(f"the session {session!r} is one of {guest.agent!r}, not of {agent!r}", hint="leave --as out")
+    with ExitStack() as stack:
+        source = CourierSource(configuration, agent, stack)
+        asyncio.run(_run_courier(configuration, source, names, session, method))
 
-    def there() -> Sequence[Guest]:
+
+def find_agent(configuration: Configuration, name: str) -> EntityView | None:
+    """Return the agent with a name or an alias; None if neither a gateway nor the store can be reached now."""
+    try:
+        with connect(configuration) as connection:
+            entity = connection.send(ShowEntity(name=check_entity_address(name)))
+    except Unavailable as error:
+        output.talk(f"going on without having asked who {name!r} is: {error.message}")
+        return None
+    if entity.kind is EntityKind.HUMAN:
+        raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
+    return entity
+
+
+async def _run_courier(
+    configuration: Configuration, source: "CourierSource", names: set[str], session: str | None, method: str | None
+) -> None:
+    home, agent = configuration.home, source.agent
+
+    def list_sessions() -> Sequence[Guest]:
         if session is None:
             return list_guests(home, names, now=time.time_ns() // 1_000)
         if has_ended(home, session):
             return []
         return [find_guest(home, session) or Guest(session=session, agent=agent)]
 
-    how = nudge or chosen.nudge
-    carrying = Courier(
+    courier = Courier(
         agent,
-        open_subscription=lambda: house.parcels(agent),
-        read_pending=lambda: house.pending(agent),
+        open_subscription=source.open_subscription,
+        read_pending=source.read_pending,
         spool=app.build_spool(configuration),
-        list_guests=there,
-        nudge=app.build_nudge(configuration, how, home / SESSIONS_FOLDER) if how else None,
-        reconcile_interval=chosen.reconcile / SECOND,
+        list_guests=list_sessions,
+        nudge=app.build_nudge(configuration, method, home / SESSIONS_FOLDER) if method else None,
+        reconcile_interval=configuration.settings.courier.reconcile / SECOND,
     )
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     output.talk(f"carrying for {agent!r}; Ctrl-C stops it")
-    await carrying.run(stop)
+    await courier.run(stop)
 
 
-class _House:
-    """Whom the courier asks: the gateway that runs in this home, as long as one does, else the store itself."""
+class CourierSource:
+    """Where a courier reads the events of its agent: the gateway of this home, while one runs, else the store."""
 
-    def __init__(self, configuration: Configuration, stack: ExitStack) -> None:
+    def __init__(self, configuration: Configuration, agent: str, stack: ExitStack) -> None:
+        self.agent = agent
         self._configuration = configuration
         self._stack = stack
 
     @cached_property
-    def store(self) -> Store:
+    def _store(self) -> Store:
         return self._stack.enter_context(app.prepare_store(self._configuration, report=output.talk))
 
-    def parcels(self, agent: str) -> Subscription:
-        """Where parcels come from now."""
-        carried = app.build_subscription(self._configuration, agent)
-        if carried is not None:
-            return carried
+    def open_subscription(self) -> Subscription:
+        """Return where events come from now: the transport, if it carries them, the gateway, or the store."""
+        by_transport = app.build_subscription(self._configuration, self.agent)
+        if by_transport is not None:
+            return by_transport
         if find_gateway(self._configuration) is not None:
-            return GatewayParcels(self._client, agent)
-        return StoreSubscription(self.store, agent)
+            return GatewaySubscription(self.open_client, self.agent)
+        return StoreSubscription(self._store, self.agent)
 
-    async def pending(self, agent: str) -> Sequence[Item]:
+    async def read_pending(self) -> Sequence[Item]:
         if find_gateway(self._configuration) is not None:
             try:
-                async with self._client() as client:
-                    return await client.peek(agent, limit=PENDING_LIMIT)
+                async with self.open_client() as client:
+                    views = client.list_all(PeekInbox(name=self.agent), limit=PENDING_LIMIT)
+                    return [Item(event=view.to_event(), recipient=view.recipient) async for view in views]
             except Unavailable:
                 pass  # the store may still be there
-        return await (await asyncio.to_thread(lambda: self.store)).read(inbox.peek, agent, limit=PENDING_LIMIT)
+        store = await asyncio.to_thread(lambda: self._store)
+        return await store.read(inbox.peek, self.agent, limit=PENDING_LIMIT)
 
-    async def entity(self, name: str) -> Entity | None:
-        """Who is meant; None if nobody can be asked now."""
-        try:
-            if find_gateway(self._configuration) is not None:
-                async with self._client() as client:
-                    entity = await client.entity(name)
-            else:
-                entity = self.store.query(directory.show, name)
-        except Unavailable as error:
-            output.talk(f"going on without having asked who {name!r} is: {error.message}")
-            return None
-        if entity.kind is EntityKind.HUMAN:
-            raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
-        return entity
-
-    def _client(self) -> Client:
+    def open_client(self) -> Client:
+        """Return a client of the gateway at its present address."""
         url = find_gateway(self._configuration)
         if url is None:
             raise Unavailable("no gateway runs here any more")
         key = gateway_files.read_admin_key(self._configuration.home)
-        return Client(url, key=key, patience=_PATIENCE, is_there=partial(self._is_at, url))
-
-    async def _is_at(self, url: str) -> bool:
-        return await asyncio.to_thread(find_gateway, self._configuration) == url
+        check = partial(asyncio.to_thread, check_gateway, self._configuration, url)
+        return Client(url, key=key, retry_time=_RETRY_TIME, check=check)
 
 
-def _noted(configuration: Configuration, session: str | None) -> str | None:
-    """Whose session it is, as its hooks have noted."""
-    found = find_guest(configuration.home, session) if session else None
-    return found.agent if found else None
+class GatewaySubscription:
+    """
+    The events of an agent's inbox, from the stream of a gateway. After a lost connection the stream goes on where it
+    was; if the connection is gone for longer, the subscription ends with an error.
+    """
+
+    name: ClassVar[str] = "gateway"
+
+    def __init__(self, open_client: Callable[[], Client], agent: str) -> None:
+        self._open_client = open_client
+        self._agent = agent
+
+    async def follow(self, handle: EventHandler, resync: ResyncHandler) -> None:
+        request = WatchInbox(name=self._agent)
+        async with self._open_client() as client, aclosing(client.stream(request, on_connect=resync)) as items:
+            async for item in items:
+                if item.state is ItemState.PENDING:
+                    await handle(build_unkept_event(item.to_event(), resync))
 
 
 def _wait(configuration: Configuration, session: str | None) -> int:
@@ -180,7 +197,7 @@ def _wait(configuration: Configuration, session: str | None) -> int:
         return 0
     parent = os.getppid()
     try:
-        id = session or _told()
+        id = session or _read_session()
         with watch_process(os.environ.get("CLAUDE_PID", "")) as is_host_gone:
             text = wait_for_nudge(
                 configuration.home / SESSIONS_FOLDER,
@@ -197,8 +214,8 @@ def _wait(configuration: Configuration, session: str | None) -> int:
     return 2
 
 
-def _told() -> str:
-    """The session that the host has named on stdin."""
+def _read_session() -> str:
+    """Return the session that the host has named on stdin."""
     try:
         session = documents.loads(sys.stdin.read())["session_id"]
     except (ValueError, TypeError, KeyError, RecursionError):

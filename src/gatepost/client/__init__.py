@@ -1,8 +1,30 @@
-"""Gatepost over HTTP: the same verbs as in process, and the same nouns as answers."""
+"""
+Clients: send any request of `gatepost.api` and get its answer.
 
-from gatepost.client.client import Client
-from gatepost.client.doors import MadeKey
-from gatepost.client.local import LocalClient
-from gatepost.client.sync import SyncClient
+    Client         over HTTP, from an event loop
+    SyncClient     over HTTP, without one
+    LocalClient    on a store in this process, without a gateway
 
-__all__ = ["Client", "LocalClient", "MadeKey", "SyncClient"]
+All have `send`, `list_all`, `stream` and `events`.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gatepost.client.http import Client
+    from gatepost.client.local import LocalClient
+    from gatepost.client.sync import SyncClient
+
+__all__ = ["Client", "LocalClient", "SyncClient"]
+
+_MODULES = {"Client": "http", "LocalClient": "local", "SyncClient": "sync"}
+
+
+def __getattr__(name: str) -> "Any":
+    """Import a client when it is first used: a command needs one of them, and the HTTP library is slow to import."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'gatepost.client' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"gatepost.client.{_MODULES[name]}"), name)

@@ -1,32 +1,34 @@
 """
-Send any request to a gateway, from an event loop.
+A client for an event loop, on httpx2.
 
     lost, or 429, 503    ->  wait, as long as the gateway asks for  ->  try again, for `retry_time` seconds
     a problem            ->  the error that it was made of
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, Final, TypeVar
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
 
 import httpx2
 import msgspec
 
 from gatepost.api.operation import Page, Request, Stream, StreamedView
-from gatepost.client import problems
-from gatepost.client.patience import Patience
 from gatepost.client.protocol import (
     PAGE_LENGTH,
     RETRY_STATUSES,
     SILENCE_TIMEOUT,
+    RetrySchedule,
     build_call,
+    build_connection_error,
     convert_cursor,
     decode_event,
     get_resume_position,
     parse_retry_after,
     read_answer,
 )
-from gatepost.errors import Unavailable
+from gatepost.errors import Invalid, Unavailable
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -34,31 +36,85 @@ V = TypeVar("V")
 _MAX_EVENT_SIZE: Final = 32 * 1024 * 1024
 _LOST: Final = (httpx2.NetworkError, httpx2.TimeoutException, httpx2.RemoteProtocolError)
 _NOT_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_LOCAL_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
 
 
-class RequestSender:
-    """Sends requests by an HTTP client that has the address and the credential."""
+class Client:
+    """
+    Sends requests to a gateway: with a secret key as the administrator or one agent, with a public key and a token as
+    one entity.
 
-    def __init__(self, http: httpx2.AsyncClient, retry_time: float) -> None:
-        self._http = http
+        async with Client("http://127.0.0.1:4283", key="sk_...") as client:
+            await client.send(PushEvent(to="analyst", content="The build is red"))
+
+    An error of the gateway is raised as the same error here. Requests are tried again for `retry_time` seconds, and are
+    done once all the same. Before each try, `check` may raise Unavailable: then nothing is sent.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        public_key: str | None = None,
+        token: str | None = None,
+        retry_time: float = 30.0,
+        timeout: float = 30.0,
+        check: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        async def check_gateway(request: httpx2.Request) -> None:
+            try:
+                if check is not None:
+                    await check()
+            except Unavailable as error:
+                raise httpx2.ConnectError(error.message, request=request) from error
+
+        headers = {"x-secret-key": key} if key else {}
+        if public_key and token:
+            headers |= {"x-public-key": public_key, "authorization": f"Bearer {token}"}
+        try:
+            base = httpx2.URL(url)
+            self._http = httpx2.AsyncClient(
+                base_url=base,
+                headers=headers,
+                timeout=timeout,
+                # a proxy that the environment names is not for this machine
+                trust_env=base.host not in _LOCAL_HOSTS,
+                # certificates take long to read, and without TLS there is nothing to hold against them
+                verify=base.scheme != "http",
+                event_hooks={"request": [check_gateway]},
+            )
+        except (httpx2.InvalidURL, UnicodeEncodeError) as error:
+            raise Invalid(f"this is not a gateway and a key for it: {error}") from None
         self._retry_time = retry_time
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.aclose()
 
     async def send(self, request: Request[R], *, key: str | None = None) -> R:
         """Return the answer to a request; `key` makes it the same as an earlier one."""
         call = build_call(request, key)
-        patience = Patience(self._retry_time)
+        retries = RetrySchedule(self._retry_time)
         while True:
             try:
                 response = await self._http.request(call.method, call.target, headers=call.headers, content=call.body)
             except httpx2.TransportError as error:
                 is_repeatable = isinstance(error, _LOST if call.is_repeatable else _NOT_SENT)
-                if not is_repeatable or not await patience.again():
-                    raise problems.lost(error) from error
-                continue
-            wait = parse_retry_after(response.headers.get("retry-after", ""))
-            is_final = not call.is_repeatable or response.status_code not in RETRY_STATUSES
-            if is_final or not await patience.again(wait):
-                return read_answer(request, call, response.status_code, response.content)
+                pause = retries.next_pause() if is_repeatable else None
+                if pause is None:
+                    raise build_connection_error(error) from error
+            else:
+                is_final = not call.is_repeatable or response.status_code not in RETRY_STATUSES
+                wait = parse_retry_after(response.headers.get("retry-after", ""))
+                pause = None if is_final else retries.next_pause(wait)
+                if pause is None:
+                    return read_answer(request, call, response.status_code, response.content)
+            await asyncio.sleep(pause)
 
     async def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> AsyncIterator[V]:
         """Return the items of a list, or the first of them, page by page."""
@@ -88,13 +144,13 @@ class RequestSender:
         Return the events of a stream, for ever, each once: after a lost connection it goes on where it was.
         `on_connect` is called when the stream begins, and whenever it goes on.
         """
-        after, patience = request.after, Patience(self._retry_time)
+        after, retries = request.after, RetrySchedule(self._retry_time)
         while True:
             error: Exception | None = None
             try:
                 async with aclosing(self._read_events(msgspec.structs.replace(request, after=after))) as events:
                     async for event in events:
-                        patience = Patience(self._retry_time)
+                        retries = RetrySchedule(self._retry_time)
                         after = event.id if isinstance(event.id, str) else after
                         if event.event == "ended":
                             after = get_resume_position(event)
@@ -105,8 +161,10 @@ class RequestSender:
                             on_connect()
             except (*_LOST, Unavailable) as failure:
                 error = failure
-            if not await patience.again():
-                raise problems.lost(error) from error
+            pause = retries.next_pause()
+            if pause is None:
+                raise build_connection_error(error) from error
+            await asyncio.sleep(pause)
 
     async def _read_events(self, request: Stream[Any]) -> AsyncGenerator[StreamedView]:
         call = build_call(request)

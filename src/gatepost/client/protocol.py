@@ -1,22 +1,25 @@
 """
-What the clients share: how a request is written, when it may be repeated, and how its answer is read.
+What the clients share: how a request is written, when it is repeated, and how its answer or its error is read.
 
 A request may be repeated if it changes nothing, or carries an idempotency key: one key is made for all tries, so a lost
 answer costs a repeat and never a second effect. A request that must not be repeated (a claim, a new key) is tried again
 only if it never reached the gateway.
 """
 
+import random
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
+from gatepost import errors
 from gatepost.api.encoding import decode_answer, encode_request
 from gatepost.api.operation import Kind, Page, Repetition, Request, Stream, StreamedView
 from gatepost.api.push import PushResultView, TriggeredView
-from gatepost.client import problems
-from gatepost.errors import Invalid, Refused, Unavailable
+from gatepost.errors import GatepostError, Invalid, Late, Refused, Unavailable
+from gatepost.retry import Backoff
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -27,6 +30,33 @@ SILENCE_TIMEOUT: Final = 45.0
 PAGE_LENGTH: Final = 500
 #: statuses of a gateway, or of a proxy, that asks to try again
 RETRY_STATUSES: Final = (429, 503)
+
+_BACKOFF: Final = Backoff(0.05, cap=2.0, jitter=(0.5, 1.0))
+#: the random numbers of a program that seeds the global generator stay its own
+_RANDOM: Final = random.SystemRandom()
+#: errors by the last part of the type of a problem
+_ERRORS: Final = {
+    error.type: error
+    for error in (
+        errors.NotFound,
+        errors.Unauthorized,
+        errors.Refused,
+        errors.Conflict,
+        errors.Late,
+        errors.LimitReached,
+        errors.Invalid,
+        errors.Malformed,
+        errors.UnknownAddress,
+        errors.Reused,
+        errors.TooLarge,
+        errors.Unavailable,
+    )
+}
+#: for answers of a proxy in front of a gateway; of errors that share a status the first counts
+_ERRORS_BY_STATUS: Final[dict[int, type[GatepostError]]] = {
+    **{error.status: error for error in reversed(_ERRORS.values())},
+    **dict.fromkeys((429, 502, 504), Unavailable),
+}
 
 
 class HttpCall(NamedTuple):
@@ -59,7 +89,7 @@ def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
 def read_answer(request: Request[R], call: HttpCall, status: int, body: bytes) -> R:
     """Return the answer; raise the error that the gateway answered with."""
     if not 200 <= status < 300:
-        raise problems.of(_parse_problem(body), status)
+        raise _build_error(status, body)
     if request.operation.kind is Kind.RAW:
         raise Invalid(f"{request.operation.name} is sent by the service itself")
     try:
@@ -69,6 +99,20 @@ def read_answer(request: Request[R], call: HttpCall, status: int, body: bytes) -
     if call.has_new_key and isinstance(answer, PushResultView | TriggeredView):
         return cast("R", answer.without_duplicates())
     return answer
+
+
+class RetrySchedule:
+    """When to try again: after pauses that grow and differ, until `seconds` have passed."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self._retries = 0
+
+    def next_pause(self, least: float = 0.0) -> float | None:
+        """Return the seconds to wait before the next try, at least `least`; None if that would be too late."""
+        pause = max(least, _BACKOFF.delay(self._retries, _RANDOM.random()))
+        self._retries += 1
+        return pause if time.monotonic() + pause <= self._end else None
 
 
 def list_pages(
@@ -110,6 +154,20 @@ def get_resume_position(event: StreamedView) -> str:
 def parse_retry_after(text: str) -> float:
     """Return how many seconds the gateway asks to wait."""
     return float(text) if text.isascii() and text.isdigit() else 0.0
+
+
+def build_connection_error(cause: Exception | None) -> Unavailable:
+    """Return the error of a request that did not reach the gateway, or whose answer did not come."""
+    reason = str(cause) or type(cause).__name__ if cause is not None else "it closes the connection"
+    return Unavailable(f"the gateway cannot be reached: {reason}", hint="`gatepost up` starts one")
+
+
+def _build_error(status: int, body: bytes) -> GatepostError:
+    """Return the error that the gateway raised and answered as a problem."""
+    problem = _parse_problem(body)
+    kind = _ERRORS.get(str(problem.get("type", "")).rpartition(":")[2]) or _ERRORS_BY_STATUS.get(status, GatepostError)
+    detail, hint = str(problem.get("detail", f"the gateway answered {status}")), problem.get("hint")
+    return Late(detail, hint=hint, winner=problem.get("answer")) if kind is Late else kind(detail, hint=hint)
 
 
 def _parse_problem(body: bytes) -> dict[str, Any]:

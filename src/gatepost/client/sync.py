@@ -17,12 +17,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gatepost.api.operation import Page, Request, Stream, StreamedView
-from gatepost.client import problems
 from gatepost.client.protocol import (
     RETRY_STATUSES,
     SILENCE_TIMEOUT,
     HttpCall,
+    RetrySchedule,
     build_call,
+    build_connection_error,
     decode_event,
     get_resume_position,
     list_pages,
@@ -30,12 +31,10 @@ from gatepost.client.protocol import (
     read_answer,
 )
 from gatepost.errors import Invalid, Unavailable
-from gatepost.retry import Backoff
 
 R = TypeVar("R")
 V = TypeVar("V")
 
-_BACKOFF: Final = Backoff(0.05, cap=2.0)
 _MAX_LINE_LENGTH: Final = 32 * 1024 * 1024
 
 
@@ -89,23 +88,22 @@ class SyncClient:
     def send(self, request: Request[R], *, key: str | None = None) -> R:
         """Return the answer to a request; `key` makes it the same as an earlier one."""
         call = build_call(request, key)
-        end, attempt = time.monotonic() + self._retry_time, 0
+        retries = RetrySchedule(self._retry_time)
         while True:
-            pause = _BACKOFF.delay(attempt)
             try:
                 status, headers, body = self._exchange(call)
             except (_NotSent, OSError, http.client.HTTPException) as failure:
                 self.close()
                 is_unsent = isinstance(failure, _NotSent)
                 cause = failure.cause if isinstance(failure, _NotSent) else failure
-                if not (call.is_repeatable or is_unsent) or time.monotonic() + pause > end:
-                    raise problems.lost(cause) from cause
+                pause = retries.next_pause() if call.is_repeatable or is_unsent else None
+                if pause is None:
+                    raise build_connection_error(cause) from cause
             else:
-                pause = max(pause, parse_retry_after(headers.get("retry-after", "")))
                 is_final = not call.is_repeatable or status not in RETRY_STATUSES
-                if is_final or time.monotonic() + pause > end:
+                pause = None if is_final else retries.next_pause(parse_retry_after(headers.get("retry-after", "")))
+                if pause is None:
                     return read_answer(request, call, status, body)
-            attempt += 1
             time.sleep(pause)
 
     def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> Iterator[V]:
@@ -124,13 +122,12 @@ class SyncClient:
         Return the events of a stream, for ever, each once: after a lost connection it goes on where it was.
         `on_connect` is called when the stream begins, and whenever it goes on.
         """
-        after = request.after
-        end, attempt = time.monotonic() + self._retry_time, 0
+        after, retries = request.after, RetrySchedule(self._retry_time)
         while True:
             error: Exception | None = None
             try:
                 for event in self._read_events(msgspec.structs.replace(request, after=after)):
-                    end, attempt = time.monotonic() + self._retry_time, 0
+                    retries = RetrySchedule(self._retry_time)
                     after = event.id if isinstance(event.id, str) else after
                     if event.event == "ended":
                         after = get_resume_position(event)
@@ -142,10 +139,9 @@ class SyncClient:
                     yield event
             except (OSError, http.client.HTTPException, Unavailable) as failure:
                 error = failure
-            pause = _BACKOFF.delay(attempt)
-            if time.monotonic() + pause > end:
-                raise problems.lost(error) from error
-            attempt += 1
+            pause = retries.next_pause()
+            if pause is None:
+                raise build_connection_error(error) from error
             time.sleep(pause)
 
     def _read_events(self, request: Stream[Any]) -> Iterator[StreamedView]:
