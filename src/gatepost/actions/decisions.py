@@ -148,7 +148,7 @@ def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops
 def show(tx: Reader, id: str, *, viewer: str | None = None) -> Decision:
     """Return a decision to a viewer whom it concerns, or to the administrator (None); raise `NotFound` for others."""
     decision = decisions.read(tx, ids.check("dec", id))
-    if decision is None or (viewer is not None and not decision.has_viewer(directory.find(tx, viewer).name)):
+    if decision is None or (viewer is not None and directory.find(tx, viewer).name not in decision.viewers):
         raise _build_unknown_error(id)
     return decision
 
@@ -199,12 +199,7 @@ def end(
     # A decision that was sent back has an answer for its round already: what ends it now is the answer of the next.
     iteration = decision.iteration + (decision.status is DecisionStatus.REVISING)
     answer = Answer(
-        outcome=outcome,
-        option=option,
-        text=text,
-        by=actor.name if actor else None,
-        at=tx.now,
-        iteration=iteration,
+        outcome=outcome, option=option, text=text, by=actor.name if actor else None, at=tx.now, iteration=iteration
     )
     if not decisions.insert_answer(tx, decision.number, answer, actor.number if actor else None):
         raise _build_late_error(_read(tx, decision.id))
@@ -341,7 +336,7 @@ def _lock_decision(tx: Transaction, id: str, by: str | None) -> tuple[Decision, 
     """Lock a decision until the commit; return it with the entity `by`, which it must concern."""
     actor = directory.find_live(tx, by) if by is not None else None
     decision = decisions.read(tx, ids.check("dec", id))
-    if decision is None or not (gates.is_allowed(actor) or (actor is not None and decision.has_viewer(actor.name))):
+    if decision is None or not gates.is_allowed(actor, *decision.viewers):
         raise _build_unknown_error(id)
     gate_rows.lock(tx, decision.gate)
     return _read(tx, id), actor

@@ -56,13 +56,7 @@ def register(tx: Transaction, spec: EntitySpec) -> Entity:
     owner = find_live(tx, spec.owner) if spec.owner else _find_administrator(tx)
     cursor = inboxes.lock_broadcast_number(tx, increment=0)
     number = entities.insert(
-        tx,
-        name=name,
-        kind=spec.kind,
-        display=display,
-        team=team,
-        role=role,
-        owner=owner.number if owner else None,
+        tx, name=name, kind=spec.kind, display=display, team=team, role=role, owner=owner.number if owner else None
     )
     if number is None or not entities.insert_name(tx, name, number, is_alias=False):
         raise _build_name_taken_error(tx, name)
@@ -134,12 +128,7 @@ def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Enti
     owner_entity = _find_administrator(tx) if owner is None else (find_live if "owner" in changes else find)(tx, owner)
     display = _validate_display(changes.get("display", old.display) or old.name)
     entities.update(
-        tx,
-        old.number,
-        display=display,
-        team=team,
-        role=role,
-        owner=owner_entity.number if owner_entity else None,
+        tx, old.number, display=display, team=team, role=role, owner=owner_entity.number if owner_entity else None
     )
     if (extra_bytes := count_bytes(render.render_name(display)) - count_bytes(render.render_name(old.display))) > 0:
         items.grow_sizes(tx, old, extra_bytes)

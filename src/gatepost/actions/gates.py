@@ -42,6 +42,7 @@ from gatepost.core.gate import (
     GateSpec,
 )
 from gatepost.core.signals import Signal
+from gatepost.core.text import check_text
 from gatepost.core.times import Duration, Instant, format_rfc3339
 from gatepost.errors import Conflict, Invalid, Late, LimitReached, NotFound, Refused
 from gatepost.ports import Reader, Transaction
@@ -283,9 +284,7 @@ def end(
     End a gate that the caller has locked, and push its end to everyone concerned but the `actor`, unless `notify` is
     False; raise `Late`, which says how the gate ended, if it has ended already.
     """
-    if len(reason) > _MAX_REASON_LENGTH:
-        raise Invalid(f"the reason has {len(reason)} characters, over the limit of {_MAX_REASON_LENGTH}")
-    gate_rules.check_text("reason", reason)
+    check_text("reason", reason, _MAX_REASON_LENGTH)
     if not gates.end(tx, gate.number, ending, reason, actor.number if actor else None):
         raise build_late_error(_read(tx, gate))
     hops = count_hops(tx, gate, actor, hops)
@@ -346,7 +345,7 @@ def _lock_gate(tx: Transaction, id: str, by: str | None) -> tuple[Gate, Entity |
 
 
 def _is_concerned(tx: Reader, gate: Gate, actor: Entity | None) -> bool:
-    return actor is None or gate.has_viewer(actor.name) or is_allowed(actor, directory.find(tx, gate.owner).owner)
+    return is_allowed(actor, *gate.viewers) or is_allowed(actor, directory.find(tx, gate.owner).owner)
 
 
 def _check_commands(tx: Transaction, creator: Entity | None) -> None:

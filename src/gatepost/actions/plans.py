@@ -191,7 +191,7 @@ def _lock_gate(tx: Transaction, owner: str, schedule: Schedule | None) -> Gate |
     if not isinstance(schedule, OnGate):
         return None
     gate = gates.lock(tx, schedule.gate)
-    if gate is None or not gate.has_viewer(owner):
+    if gate is None or owner not in gate.viewers:
         raise NotFound(f"there is no gate {schedule.gate!r}", hint=f"it must be one that concerns {owner!r}")
     if gate.resolution is not None and gate.resolution.ending is not Ending.RESOLVED:
         raise Conflict(f"the gate {gate.id!r} was {gate.resolution.ending} already: it will not be resolved any more")

@@ -20,17 +20,7 @@ from gatepost.actions.event_drafts import EventDraft
 from gatepost.core import address, dedup, render, strict
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.entity import Entity
-from gatepost.core.event import (
-    MAX_REF_LENGTH,
-    Event,
-    EventType,
-    Priority,
-    Push,
-    PushResult,
-    Ref,
-    Sender,
-    Trust,
-)
+from gatepost.core.event import MAX_REF_LENGTH, Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
 from gatepost.core.limits import Limits
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT

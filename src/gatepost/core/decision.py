@@ -159,9 +159,6 @@ class Decision(Struct, frozen=True, kw_only=True):
         """The names of entities that may see it: the asker and the respondents."""
         return frozenset((self.asker, *self.respondents))
 
-    def has_viewer(self, name: str) -> bool:
-        return name in self.viewers
-
 
 class Question(Struct, frozen=True, kw_only=True):
     """A decision to ask for, or the new question of a revision. Give `deadline` or `within`, not both."""
@@ -195,13 +192,13 @@ def check_question(question: Question, *, current_deadline: Instant | None = Non
     """Return the question if it can be answered. `current_deadline` stays if the question names none."""
     if not text.has_visible_text(question.question):
         raise Invalid("there is nothing in the question")
-    _check_text("question", question.question, _MAX_QUESTION_LENGTH)
+    text.check_text("question", question.question, _MAX_QUESTION_LENGTH)
     if question.context is not None:
-        _check_text("context", question.context, _MAX_CONTEXT_LENGTH)
+        text.check_text("context", question.context, _MAX_CONTEXT_LENGTH)
     if question.session is not None:
-        _check_text("session", question.session, _MAX_SESSION_LENGTH)
+        text.check_text("session", question.session, _MAX_SESSION_LENGTH)
     for part in (question.ref.type, question.ref.id) if question.ref is not None else ():
-        _check_text("reference", part, _MAX_LABEL_LENGTH)
+        text.check_text("reference", part, _MAX_LABEL_LENGTH)
     if not question.options and not question.free_text:
         raise Invalid("nobody could answer", hint="give options, or let it be answered in words")
     if len(question.options) > MAX_OPTIONS:
@@ -230,7 +227,7 @@ def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
     ids = [option.id for option in decision.options]
     has_text = text.has_visible_text(spec.text or "")
     if spec.text is not None:
-        _check_text("text", spec.text, _MAX_TEXT_LENGTH)
+        text.check_text("text", spec.text, _MAX_TEXT_LENGTH)
     if spec.context_hash is not None and spec.context_hash != decision.context_hash:
         raise Conflict(
             f"the decision {decision.id!r} has changed since that was read", hint="read it again, and answer that"
@@ -318,16 +315,10 @@ def _check_option(option: Option) -> Option:
         )
     if not text.has_visible_text(option.label):
         raise Invalid(f"the option {option.id!r} has no label")
-    _check_text("label", option.label, _MAX_LABEL_LENGTH)
-    _check_text("description", option.description, _MAX_QUESTION_LENGTH)
+    text.check_text("label", option.label, _MAX_LABEL_LENGTH)
+    text.check_text("description", option.description, _MAX_QUESTION_LENGTH)
     return option
 
 
 def _render_choice_hint(ids: Sequence[str]) -> str:
     return f"use one of {', '.join(ids)}" if ids else "it has no options: answer in words"
-
-
-def _check_text(field: str, value: str, limit: int) -> None:
-    if len(value) > limit:
-        raise Invalid(f"the {field} has {len(value)} characters, over the limit of {limit}")
-    text.check_storable(field, value)

@@ -137,9 +137,6 @@ class Gate(Struct, frozen=True, kw_only=True):
         resolver = self.awaits if self.kind is GateKind.HUMAN else None
         return frozenset(name for name in (self.owner, self.made_by, resolver, *self.waiters) if name is not None)
 
-    def has_viewer(self, name: str) -> bool:
-        return name in self.viewers
-
 
 class GateSpec(Struct, frozen=True, kw_only=True):
     """A gate to make. Give `deadline` or `within`, not both."""
@@ -229,19 +226,12 @@ _AWAITS_HINTS: Final = {
 
 def check_name(name: str) -> str:
     """Return the text if it can be the name of a gate."""
-    if len(name) > _MAX_NAME_LENGTH or not name.strip() or not name.isprintable():
-        raise Invalid(
-            f"{name!r:.60} is not a name of a gate",
-            hint=f"use up to {_MAX_NAME_LENGTH} printable characters on one line",
-        )
-    return name
+    return text.check_label("a name of a gate", name, _MAX_NAME_LENGTH)
 
 
 def check_text(field: str, value: str) -> str:
     """Return the text if it can be stored beside a gate."""
-    if len(value) > _MAX_TEXT_LENGTH:
-        raise Invalid(f"the {field} has {len(value)} characters, over the limit of {_MAX_TEXT_LENGTH}")
-    return text.check_storable(field, value)
+    return text.check_text(field, value, _MAX_TEXT_LENGTH)
 
 
 def resolve_deadline(now: Instant, deadline: Instant | None, within: Duration | None) -> Instant | None:

@@ -76,11 +76,7 @@ def check_goal(description: str | None) -> str:
     """Return the text if it can be the description of a goal."""
     if description is None or not description.strip():
         raise Invalid("a goal needs a description")
-    if len(description) > MAX_GOAL_LENGTH:
-        raise Invalid(
-            f"the description of a goal has {len(description)} characters, over the limit of {MAX_GOAL_LENGTH}"
-        )
-    return text.check_storable("description of a goal", description)
+    return text.check_text("description of a goal", description, MAX_GOAL_LENGTH)
 
 
 def check_goal_priority(priority: int) -> int:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from gatepost.core import cron as crons
 from gatepost.core import ids
 from gatepost.core.cron import Cron
-from gatepost.core.text import ParsedEnum
+from gatepost.core.text import ParsedEnum, check_label
 from gatepost.core.times import MINUTE, Duration, Instant, parse_duration, parse_instant
 from gatepost.errors import Invalid
 
@@ -153,14 +153,9 @@ def require_schedule(spec: PlanSpec) -> tuple[str, Schedule]:
     return spec.name, spec.schedule
 
 
-def check_name(text: str) -> str:
+def check_name(name: str) -> str:
     """Return the text if it can be the name of a plan."""
-    if len(text) > _MAX_NAME_LENGTH or not text.strip() or not text.isprintable():
-        raise Invalid(
-            f"{text!r:.60} is not a name of a plan",
-            hint=f"use up to {_MAX_NAME_LENGTH} printable characters on one line",
-        )
-    return text
+    return check_label("a name of a plan", name, _MAX_NAME_LENGTH)
 
 
 def find_first_slot(schedule: Schedule, now: Instant) -> Instant | None:

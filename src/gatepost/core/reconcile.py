@@ -20,7 +20,7 @@ Within a priority, items of the store come first, in order of arrival. Lines tha
 that order, and follow by their own time.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -96,14 +96,18 @@ def sort_lines(
     stored_states: Mapping[str, StoredState] | None,
 ) -> SortedLines:
     """
-    Sort the lines by what is to be done with them; a line that is in none of the three groups is dropped. `shown_keys`
-    are keys that this session has seen; `stored_states` are by key and by id, None if the store cannot be reached.
+    Sort the lines by what is to be done with them; a line that is in none of the three groups is dropped. Of lines with
+    the same key, the first counts. `shown_keys` are keys that this session has seen; `stored_states` are by key and by
+    id, None if the store cannot be reached.
     """
     sorted_lines = SortedLines()
-    for spool_line in _deduplicate(lines):
+    seen_keys = set(shown_keys)
+    for spool_line in lines:
         key = spool_line.dedup_key or ""
-        if key in shown_keys:
+        if key in seen_keys:
             continue
+        if key:
+            seen_keys.add(key)
         stored_state = (
             (stored_states.get(key) or stored_states.get(spool_line.id)) if stored_states is not None else None
         )
@@ -122,10 +126,13 @@ def sort_lines(
 
 def build_candidates(spool_only: Sequence[SpoolLine]) -> list[Candidate]:
     """Return candidates for lines that only the spool has."""
-    return [
-        _build_candidate(arrival, spool_lines.to_event(spool_line))
-        for arrival, spool_line in enumerate(spool_only, start=FIRST_SPOOL_ARRIVAL)
-    ]
+    candidates = []
+    for arrival, spool_line in enumerate(spool_only, start=FIRST_SPOOL_ARRIVAL):
+        event = spool_lines.to_event(spool_line)
+        is_person = event.sender is not None and event.sender.kind is EntityKind.HUMAN
+        source = event.sender.name if event.sender else event.source
+        candidates.append(Candidate(arrival, event.priority, is_person, source, render.measure(event)))
+    return candidates
 
 
 def build_batch(
@@ -162,18 +169,3 @@ def build_batch(
         deferred_count=deferred_count + len(spool_only),
         at=at,
     )
-
-
-def _deduplicate(lines: Iterable[SpoolLine]) -> Iterator[SpoolLine]:
-    """Yield the first line of each key, and every line without a key."""
-    seen_keys: set[str] = set()
-    for spool_line in lines:
-        if spool_line.dedup_key is None or spool_line.dedup_key not in seen_keys:
-            seen_keys.add(spool_line.dedup_key or "")
-            yield spool_line
-
-
-def _build_candidate(arrival: int, event: Event) -> Candidate:
-    sender = event.sender
-    is_person = sender is not None and sender.kind is EntityKind.HUMAN
-    return Candidate(arrival, event.priority, is_person, sender.name if sender else event.source, render.measure(event))

@@ -48,6 +48,20 @@ def check_storable(field: str, text: str) -> str:
     return text
 
 
+def check_text(field: str, text: str, limit: int) -> str:
+    """Return the text if it has at most `limit` characters and both databases can store it."""
+    if len(text) > limit:
+        raise Invalid(f"the {field} has {len(text)} characters, over the limit of {limit}")
+    return check_storable(field, text)
+
+
+def check_label(noun: str, text: str, limit: int) -> str:
+    """Return the text if it can be a label: one line of at most `limit` printable characters."""
+    if len(text) > limit or not text.strip() or not text.isprintable():
+        raise Invalid(f"{text!r:.60} is not {noun}", hint=f"use up to {limit} printable characters on one line")
+    return text
+
+
 def shorten(text: str, limit: int) -> str:
     """Return the text, or its first `limit` characters and a note with its full length."""
     return text if len(text) <= limit else f"{text[:limit]} ... (cut, {len(text)} characters in all)"

@@ -60,8 +60,8 @@ class Scheme(ParsedEnum, description="a webhook scheme"):
 
     @property
     def signature_header(self) -> str | None:
-        """The header with the signature of the body; None if callers send the secret itself."""
-        return _SIGNATURE_HEADERS.get(self)
+        """The header with the signature of the body, in lower case; None if callers send the secret itself."""
+        return _SIGNATURE_HEADERS[self].lower() if self in _SIGNATURE_HEADERS else None
 
     @property
     def instructions(self) -> str:
@@ -71,23 +71,15 @@ class Scheme(ParsedEnum, description="a webhook scheme"):
                 return "callers send the secret in the header X-Secret-Key"
             case Scheme.BEARER:
                 return "callers send the secret in the header Authorization, after the word Bearer"
-            case Scheme.STANDARD:
-                return "callers sign with the secret, in the header webhook-signature"
-            case Scheme.GITHUB:
-                return "callers sign with the secret, in the header X-Hub-Signature-256"
-            case Scheme.SLACK:
-                return "callers sign with the secret, in the header X-Slack-Signature"
-            case Scheme.STRIPE:
-                return "callers sign with the secret, in the header Stripe-Signature"
-            case other:
-                assert_never(other)
+            case Scheme.STANDARD | Scheme.GITHUB | Scheme.SLACK | Scheme.STRIPE:
+                return f"callers sign with the secret, in the header {_SIGNATURE_HEADERS[self]}"
 
 
 _SIGNATURE_HEADERS: Final = {
     Scheme.STANDARD: "webhook-signature",
-    Scheme.GITHUB: "x-hub-signature-256",
-    Scheme.SLACK: "x-slack-signature",
-    Scheme.STRIPE: "stripe-signature",
+    Scheme.GITHUB: "X-Hub-Signature-256",
+    Scheme.SLACK: "X-Slack-Signature",
+    Scheme.STRIPE: "Stripe-Signature",
 }
 
 

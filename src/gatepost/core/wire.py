@@ -15,18 +15,7 @@ from gatepost.core.agent import Resident
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.decision import Answer, Decision, Option, Question
 from gatepost.core.entity import Entity
-from gatepost.core.event import (
-    Account,
-    Delivery,
-    Event,
-    Item,
-    Push,
-    PushResult,
-    Receipt,
-    Ref,
-    Route,
-    Sender,
-)
+from gatepost.core.event import Account, Delivery, Event, Item, Push, PushResult, Receipt, Ref, Route, Sender
 from gatepost.core.event_data import split_data
 from gatepost.core.gate import Gate, GateKind, GateSpec, Resolution
 from gatepost.core.key import Key

@@ -7,18 +7,7 @@ from msgspec.structs import replace
 
 from gatepost.core.batch import Candidate
 from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.event import (
-    Event,
-    EventType,
-    Item,
-    ItemState,
-    Priority,
-    Receipt,
-    Ref,
-    Route,
-    Sender,
-    Trust,
-)
+from gatepost.core.event import Event, EventType, Item, ItemState, Priority, Receipt, Ref, Route, Sender, Trust
 from gatepost.core.reconcile import StoredState
 from gatepost.core.signals import Position
 from gatepost.core.times import Instant
@@ -135,13 +124,7 @@ def peek(
     """Return the pending items, most urgent first; `after` is the priority and the arrival of the last one seen."""
     priority, arrival = after
     rows = tx.fetch_page(
-        "items/peek",
-        recipient=recipient,
-        type=type,
-        priority=priority,
-        arrival=arrival,
-        now=tx.now,
-        limit=limit,
+        "items/peek", recipient=recipient, type=type, priority=priority, arrival=arrival, now=tx.now, limit=limit
     )
     return [_build_item(row) for row in rows]
 

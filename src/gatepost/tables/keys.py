@@ -1,8 +1,8 @@
 """Keys, of which the store has only hashes, and triggers, whose secrets only `read_trigger_secret` reads."""
 
+import hmac
 from typing import Final
 
-from gatepost.core import key
 from gatepost.core.key import Key
 from gatepost.core.webhook import Provider, Scheme, Trigger
 from gatepost.ports import Reader, Transaction
@@ -25,9 +25,9 @@ def insert(tx: Transaction, new_key: Key, *, hash: str, entity: int | None) -> b
 
 
 def find_by_hash(tx: Reader, hash: str) -> Key | None:
-    """Return the key with this hash, unless the key is revoked or its entity is retired."""
+    """Return the key with this hash, unless it is revoked or its entity is retired; compare in constant time."""
     row = tx.fetch_one("keys/find_by_hash", hash=hash)
-    return _KEY.read(row) if row and key.is_same_digest(row.hash, hash) else None
+    return _KEY.read(row) if row and hmac.compare_digest(row.hash, hash) else None
 
 
 def find_by_id_or_prefix(tx: Reader, id_or_prefix: str) -> list[Key]:
