@@ -18,7 +18,8 @@ reset time of the server's statistics shows a crash: only a crash (or an adminis
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
@@ -212,20 +213,14 @@ class PostgresStore(ThreadedStore):
         return PostgresConnection(self._url, writes=writes, use_database_time=not self._prefer_clock)
 
     def migrate(self) -> tuple[int, int]:
-        with connect(self._url) as db:
-            try:
-                return schema.migrate(_PostgresMigration(db))
-            except psycopg.Error as error:
-                raise explain_error(error) from error
+        with _use_database(self._url) as db:
+            return schema.migrate(_PostgresMigration(db))
 
     def check_durability(self) -> tuple[bool, str]:
         """Return True if the server flushes to disk. Our connections already make every commit wait for that."""
         names = ("fsync", "full_page_writes", "synchronous_commit")
-        with connect(self._url) as db:
-            try:
-                values = {name: db.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names}
-            except psycopg.Error as error:
-                raise explain_error(error) from error
+        with _use_database(self._url) as db:
+            values = {name: db.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names}
         settings = {name: str(row[0]) if row else "" for name, row in values.items()}
         description = ", ".join(f"{name} {value}" for name, value in settings.items())
         suffix = "" if settings["synchronous_commit"] in ("on", "remote_apply") else " (on for Gatepost)"
@@ -246,38 +241,22 @@ class PostgresStore(ThreadedStore):
         return []
 
 
-class _PostgresMigration:
-    """The `MigrationTarget` for PostgreSQL."""
-
+class _PostgresMigration(schema.MigrationTarget):
     dialect = "postgres"
+    integer_type = "bigint"
 
     def __init__(self, db: psycopg.Connection[tuple[Any, ...]]) -> None:
+        super().__init__(lambda text: db.execute(text.encode()))
         self._db = db
 
     def lock(self) -> None:
         self._db.execute("BEGIN")
         self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK_ID,))
 
-    def version(self) -> tuple[int, int]:
+    def has_versions(self) -> bool:
         # Read the catalog as a table: to_regclass may still answer as of before the wait for the lock.
-        if not self._db.execute(
-            "SELECT 1 FROM pg_tables WHERE tablename = 'schema_version' AND schemaname = ANY (current_schemas(false))"
-        ).fetchone():
-            return 0, 0
-        row = self._db.execute("SELECT version, oldest FROM schema_version").fetchone()
-        assert row is not None
-        return row[0], row[1]
-
-    def apply(self, text: str) -> None:
-        self._db.execute(text.encode())
-
-    def record(self, version: int, oldest: int) -> None:
-        self._db.execute("CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL, oldest bigint NOT NULL)")
-        self._db.execute("DELETE FROM schema_version")
-        self._db.execute("INSERT INTO schema_version VALUES (%s, %s)", (version, oldest))
-
-    def commit(self) -> None:
-        self._db.execute("COMMIT")
+        tables = "SELECT 1 FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+        return self._execute(f"{tables} AND tablename = 'schema_version'").fetchone() is not None
 
     def rollback(self) -> None:
         if not self._db.broken:
@@ -310,6 +289,16 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
         raise Unavailable(
             f"cannot connect to PostgreSQL: {_first_line(error)}", hint="see `store` in the settings"
         ) from error
+
+
+@contextmanager
+def _use_database(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """Yield a connection, and close it; its errors become those of `explain_error`."""
+    with connect(url) as db:
+        try:
+            yield db
+        except psycopg.Error as error:
+            raise explain_error(error) from error
 
 
 def _read_server_epoch(db: psycopg.Connection[tuple[Any, ...]]) -> str:

@@ -7,28 +7,54 @@ this happens under a lock and in one transaction, so that any number of processe
 leaves the old version.
 """
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from gatepost.errors import Unavailable
 from gatepost.tables import statements
 
 
-class MigrationTarget(Protocol):
-    @property
-    def dialect(self) -> str: ...
+class MigrationTarget(ABC):
+    """The database that is migrated; `execute` runs a statement on it and returns a cursor."""
 
+    dialect: ClassVar[str]
+    #: the type of a column with a version
+    integer_type: ClassVar[str]
+
+    def __init__(self, execute: Callable[[str], Any]) -> None:
+        self._execute = execute
+
+    @abstractmethod
     def lock(self) -> None:
         """Begin a transaction that no other migration can run beside."""
-        ...
+
+    @abstractmethod
+    def has_versions(self) -> bool:
+        """Return True if the database has the table of versions; an empty one has none."""
 
     def version(self) -> tuple[int, int]:
-        """The version the database has and the oldest code that may use it; zeros for an empty one."""
-        ...
+        """Return the version the database has and the oldest code that may use it; zeros for an empty one."""
+        if not self.has_versions():
+            return 0, 0
+        version, oldest = self._execute("SELECT version, oldest FROM schema_version").fetchone()
+        return version, oldest
 
-    def apply(self, text: str) -> None: ...
-    def record(self, version: int, oldest: int) -> None: ...
-    def commit(self) -> None: ...
-    def rollback(self) -> None: ...
+    def apply(self, text: str) -> None:
+        self._execute(text)
+
+    def record(self, version: int, oldest: int) -> None:
+        kind = self.integer_type
+        self._execute(f"CREATE TABLE IF NOT EXISTS schema_version (version {kind} NOT NULL, oldest {kind} NOT NULL)")
+        self._execute("DELETE FROM schema_version")
+        self._execute(f"INSERT INTO schema_version VALUES ({version}, {oldest})")
+
+    def commit(self) -> None:
+        self._execute("COMMIT")
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo everything since `lock`."""
 
 
 def migrate(database: MigrationTarget) -> tuple[int, int]:

@@ -15,8 +15,8 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -201,31 +201,21 @@ class SqliteStore(ThreadedStore):
         return SqliteConnection(self._path, self._identity, busy_timeout=self._busy_timeout, writes=writes)
 
     def migrate(self) -> tuple[int, int]:
-        db = open_file(self._path, self._busy_timeout)
-        try:
+        with _use_file(self._path, self._busy_timeout) as db:
             return schema.migrate(_SqliteMigration(db))
-        except sqlite3.Error as error:
-            raise (explain_error(error, self._path) or error) from error
-        finally:
-            db.close()
 
     def check_durability(self) -> tuple[bool, str]:
         """Return True always: every connection of ours sets it, so no other setting can change it."""
         return True, "every commit waits for the disk (synchronous = FULL)"
 
     def check(self) -> list[str]:
-        db = open_file(self._path, self._busy_timeout)
-        try:
-            integrity_errors = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            orphan_errors = [
-                f"a row of {row[0]} refers to one of {row[2]} that is gone"
-                for row in db.execute("PRAGMA foreign_key_check")
-            ]
-            return integrity_errors + orphan_errors
-        except sqlite3.Error as error:
-            return [str(explain_error(error, self._path) or error)]
-        finally:
-            db.close()
+        with closing(open_file(self._path, self._busy_timeout)) as db:
+            try:
+                integrity_errors = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+                orphans = db.execute("PRAGMA foreign_key_check").fetchall()
+            except sqlite3.Error as error:
+                return [str(explain_error(error, self._path) or error)]
+        return integrity_errors + [f"a row of {row[0]} refers to one of {row[2]} that is gone" for row in orphans]
 
     def shrink(self) -> None:
         """
@@ -236,24 +226,19 @@ class SqliteStore(ThreadedStore):
         self._identity.check()
         if not wal_path.exists() or wal_path.stat().st_size <= _SMALL_WAL_BYTES:
             return
-        db = open_file(self._path, busy_timeout=0)
-        try:
+        with _use_file(self._path, busy_timeout=0) as db:
             _, pages, copied_pages = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             if pages == copied_pages and 0 <= pages - self._wal_pages < _IDLE_PAGES:
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._wal_pages = pages
-        except sqlite3.Error as error:
-            raise (explain_error(error, self._path) or error) from error
-        finally:
-            db.close()
 
 
-class _SqliteMigration:
-    """The `MigrationTarget` for SQLite."""
-
+class _SqliteMigration(schema.MigrationTarget):
     dialect = "sqlite"
+    integer_type = "INTEGER"
 
     def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__(db.execute)
         self._db = db
 
     def lock(self) -> None:
@@ -261,11 +246,8 @@ class _SqliteMigration:
         self._db.execute("PRAGMA foreign_keys = OFF")
         self._db.execute("BEGIN IMMEDIATE")
 
-    def version(self) -> tuple[int, int]:
-        if self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone() is None:
-            return 0, 0
-        version, oldest = self._db.execute("SELECT version, oldest FROM schema_version").fetchone()
-        return version, oldest
+    def has_versions(self) -> bool:
+        return self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone() is not None
 
     def apply(self, text: str) -> None:
         # not executescript, which would commit first
@@ -274,20 +256,13 @@ class _SqliteMigration:
                 self._db.execute(part)
         self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def record(self, version: int, oldest: int) -> None:
-        self._db.execute(
-            "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL, oldest INTEGER NOT NULL)"
-        )
-        self._db.execute("DELETE FROM schema_version")
-        self._db.execute("INSERT INTO schema_version VALUES (?, ?)", (version, oldest))
-
     def commit(self) -> None:
         if orphan := self._db.execute("PRAGMA foreign_key_check").fetchone():
             raise Unavailable(
                 f"the schema cannot be migrated: a row of {orphan[0]!r} refers to one of {orphan[2]!r} that is gone",
                 hint="see docs/howto/damaged-store.md",
             )
-        self._db.execute("COMMIT")
+        super().commit()
 
     def rollback(self) -> None:
         if self._db.in_transaction:
@@ -296,30 +271,41 @@ class _SqliteMigration:
 
 def open_file(path: Path, busy_timeout: float) -> sqlite3.Connection:
     """Return a connection with our settings, or raise `Unavailable` with the reason in one sentence."""
-    db = None
     try:
         db = sqlite3.connect(
             path, timeout=busy_timeout, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        # In this order: one commit writes both, and another process may make that commit between the two reads.
-        schema_row = db.execute("SELECT 1 FROM sqlite_schema").fetchone()
-        [application_id] = db.execute("PRAGMA application_id").fetchone()
-        if schema_row and application_id != APPLICATION_ID:
-            raise Unavailable(f"{str(path)!r} is a database of another program", hint="name another file in `store`")
-        _enable_wal(db, busy_timeout)
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-        db.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
-        db.execute("PRAGMA foreign_keys = ON")
-    except sqlite3.Error as error:
-        if db is not None:
+        try:
+            _configure(db, path, busy_timeout)
+        except BaseException:
             db.close()
+            raise
+    except sqlite3.Error as error:
         raise (explain_error(error, path) or error) from error
-    except Unavailable:
-        assert db is not None
-        db.close()
-        raise
     return db
+
+
+def _configure(db: sqlite3.Connection, path: Path, busy_timeout: float) -> None:
+    # In this order: one commit writes both, and another process may make that commit between the two reads.
+    schema_row = db.execute("SELECT 1 FROM sqlite_schema").fetchone()
+    [application_id] = db.execute("PRAGMA application_id").fetchone()
+    if schema_row and application_id != APPLICATION_ID:
+        raise Unavailable(f"{str(path)!r} is a database of another program", hint="name another file in `store`")
+    _enable_wal(db, busy_timeout)
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    db.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
+    db.execute("PRAGMA foreign_keys = ON")
+
+
+@contextmanager
+def _use_file(path: Path, busy_timeout: float) -> Iterator[sqlite3.Connection]:
+    """Yield a connection with our settings, and close it; errors of the file become `Unavailable`."""
+    with closing(open_file(path, busy_timeout)) as db:
+        try:
+            yield db
+        except sqlite3.Error as error:
+            raise (explain_error(error, path) or error) from error
 
 
 def _enable_wal(db: sqlite3.Connection, busy_timeout: float) -> None:

@@ -157,7 +157,7 @@ class ThreadedStore(ABC):
         self._limits = limits or Limits()
         self._signal_sink = signal_sink
         self._writers = writers
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._write_queues: list[WriteQueue] = []
         self._read_pool: ReadPool | None = None
         self._local = threading.local()
@@ -225,7 +225,7 @@ class ThreadedStore(ABC):
         with self._lock:
             self._is_closed = True
             for loop in list(self._pending_calls):
-                self._submit_locked(loop)
+                self._submit_calls(loop)
             write_queues, self._write_queues = self._write_queues, []
         for write_queue in write_queues:
             write_queue.close()
@@ -260,15 +260,12 @@ class ThreadedStore(ABC):
     def _submit_calls(self, loop: "asyncio.AbstractEventLoop") -> None:
         """Put the calls of this turn of the loop into the write queues, unless `close` has done so."""
         with self._lock:
-            self._submit_locked(loop)
-
-    def _submit_locked(self, loop: "asyncio.AbstractEventLoop") -> None:
-        if calls := self._pending_calls.pop(loop, None):
-            self._write_queues = self._write_queues or [
-                self._make_write_queue(number) for number in range(self._writers)
-            ]
-            for writer_index, call in calls:
-                self._write_queues[writer_index].put(call)
+            if calls := self._pending_calls.pop(loop, None):
+                self._write_queues = self._write_queues or [
+                    self._make_write_queue(number) for number in range(self._writers)
+                ]
+                for writer_index, call in calls:
+                    self._write_queues[writer_index].put(call)
 
     def _make_write_queue(self, number: int) -> WriteQueue:
         return WriteQueue(self._make_writer(self.connect(writes=True)), _deliver_outcomes, f"gatepost-write-{number}")
