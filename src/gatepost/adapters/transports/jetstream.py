@@ -85,7 +85,7 @@ class JetStreamSubscription:
         All times are in seconds: `ack_wait` until an event that was not acked comes again, `heartbeat_interval` between
         two heartbeats, `timeout` for an answer of the server.
         """
-        self._servers = url.split(",")
+        self._url = url
         self._agent = agent
         self._consumer = f"inbox-{escape_name(agent)}"
         self._ack_wait = ack_wait
@@ -117,7 +117,7 @@ class JetStreamSubscription:
         async def on_look_request(_: Msg) -> None:
             resync()
 
-        await connection.open(self._servers, self._timeout)
+        await connection.open(self._url, self._timeout)
         await connection.ensure_stream()
         subjects = [build_agent_subject(self._agent), BROADCAST_SUBJECT]
         await _ensure_consumer(connection.client, self._consumer, self._ack_wait, subjects)
@@ -160,7 +160,7 @@ class JetStreamIntakeQueue:
         Both times are in seconds: `ack_wait` until a message that was not acked goes to another gateway, `timeout` for
         an answer of the server.
         """
-        self._servers = url.split(",")
+        self._url = url
         self._ack_wait = ack_wait
         self._timeout = timeout
         self._connection: NatsConnection | None = None
@@ -229,7 +229,7 @@ class JetStreamIntakeQueue:
     async def _connect(self) -> NatsConnection:
         connection = NatsConnection()
         try:
-            await connection.open(self._servers, self._timeout)
+            await connection.open(self._url, self._timeout)
             await connection.ensure_stream()
             await _ensure_consumer(connection.client, INTAKE_CONSUMER, self._ack_wait)
             self._replies = await connection.client.subscribe(connection.client.new_inbox())

@@ -23,7 +23,7 @@ of a connection makes a new one.
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 from urllib.parse import quote
 
 import nats.errors
@@ -65,8 +65,11 @@ class NatsConnection:
         self._closed_event = asyncio.Event()
         self._error: Exception | None = None
 
-    async def open(self, servers: list[str], connect_timeout: float, *, no_echo: bool = False) -> None:
-        """Connect to one of the servers, or raise why it failed. With `no_echo`, own messages do not come back."""
+    async def open(self, url: str, connect_timeout: float, *, no_echo: bool = False) -> None:
+        """
+        Connect, or raise why it failed. `url` may list several servers of a cluster, separated by commas. With
+        `no_echo`, own messages do not come back.
+        """
 
         async def on_closed() -> None:
             self._closed_event.set()
@@ -76,7 +79,7 @@ class NatsConnection:
 
         try:
             await self.client.connect(
-                servers,
+                url.split(","),
                 name="gatepost",
                 error_cb=on_error,
                 closed_cb=on_closed,
@@ -121,16 +124,11 @@ class NatsConnection:
 class NatsTransport(RemoteTransport):
     name: ClassVar[str] = "nats"
 
-    def __init__(self, url: str, **options: Any) -> None:
-        """`url` may list several servers of a cluster, separated by commas."""
-        super().__init__(**options)
-        self._servers = url.split(",")
-
     @asynccontextmanager
     async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_NatsTransportConnection"]:
         connection = _NatsTransportConnection()
         try:
-            await connection.open(self._servers, self._timeout, no_echo=True)
+            await connection.open(self._url, self._timeout, no_echo=True)
             if on_message is not None:
                 await connection.listen(on_message)
             yield connection

@@ -34,10 +34,6 @@ Connection = AsyncConnection[tuple[Any, ...]]
 class PostgresTransport(RemoteTransport):
     name: ClassVar[str] = "postgres"
 
-    def __init__(self, url: str, **options: Any) -> None:
-        super().__init__(**options)
-        self._url = url
-
     @asynccontextmanager
     async def connect(self, on_message: MessageHandler | None) -> AsyncIterator["_PostgresTransportConnection"]:
         async with AsyncExitStack() as stack:

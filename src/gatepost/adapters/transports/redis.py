@@ -89,8 +89,7 @@ class RedisTransport(RemoteTransport):
     name: ClassVar[str] = "redis"
 
     def __init__(self, url: str, **options: Any) -> None:
-        super().__init__(**options)
-        self._url = url
+        super().__init__(url, **options)
         self._sender_id = secrets.token_hex(8)
 
     @asynccontextmanager
@@ -352,9 +351,7 @@ class RedisIntakeQueue:
             try:
                 yield
             except (RedisError, OSError) as error:
-                raise Unavailable(
-                    f"Redis cannot be asked: {describe_error(error)}", hint="see `transport` in the settings"
-                ) from error
+                raise _explain_error(error) from error
 
     def _read_result(self, agent: str, result: Any) -> list[bytes]:
         """Return the entries of one agent. A key that is no list is a mistake of another program: skip that agent."""
@@ -362,10 +359,12 @@ class RedisIntakeQueue:
             log.warning("not a list", key=f"{_KEY_PREFIX}{agent}")
             return []
         if isinstance(result, Exception):
-            raise Unavailable(
-                f"Redis cannot be asked: {describe_error(result)}", hint="see `transport` in the settings"
-            ) from result
+            raise _explain_error(result) from result
         return list(result)
+
+
+def _explain_error(error: Exception) -> Unavailable:
+    return Unavailable(f"Redis cannot be asked: {describe_error(error)}", hint="see `transport` in the settings")
 
 
 def _encode_rejection(entry: QueuedEntry, reason: str | None) -> str:

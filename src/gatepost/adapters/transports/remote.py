@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import ClassVar, Final, TypeVar
 
 from gatepost.adapters.transports.reconnect import Reconnector, StatusHandler, cancel_tasks
@@ -118,12 +119,18 @@ class RemoteTransport(ABC):
     name: ClassVar[str]
 
     def __init__(
-        self, *, heartbeat_interval: float = 5.0, timeout: float = 5.0, on_change: StatusHandler | None = None
+        self,
+        url: str,
+        *,
+        heartbeat_interval: float = 5.0,
+        timeout: float = 5.0,
+        on_change: StatusHandler | None = None,
     ) -> None:
         """
         Both times are in seconds: `heartbeat_interval` between two checks of the connection, `timeout` for an answer of
         the server. `on_change` is called when the status changes.
         """
+        self._url = url
         self._heartbeat_interval = heartbeat_interval
         self._timeout = timeout
         self._reconnector = Reconnector(self.name, connect_timeout=timeout, on_change=on_change)
@@ -177,11 +184,7 @@ class RemoteTransport(ABC):
             self._connection = connection
             try:
                 yield _ConnectionRunner(
-                    connection,
-                    self._send_queue,
-                    self._wakeup,
-                    heartbeat_interval=self._heartbeat_interval,
-                    timeout=self._timeout,
+                    connection, self._send_queue, self._wakeup, self._heartbeat_interval, self._timeout
                 )
             finally:
                 self._connection = None
@@ -200,29 +203,20 @@ class RemoteTransport(ABC):
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(timeout):
                 connection = await stack.enter_async_context(self.connect(None))
-            await _ConnectionRunner(
-                connection, self._send_queue, self._wakeup, heartbeat_interval=self._heartbeat_interval, timeout=timeout
-            ).flush()
+            runner = _ConnectionRunner(connection, self._send_queue, self._wakeup, self._heartbeat_interval, timeout)
+            await runner.flush()
 
 
+@dataclass(slots=True)
 class _ConnectionRunner:
     """Sends messages and heartbeats on one connection until it is lost."""
 
-    def __init__(
-        self,
-        connection: BrokerConnection,
-        send_queue: SendQueue,
-        wakeup: asyncio.Event,
-        *,
-        heartbeat_interval: float,
-        timeout: float,
-    ) -> None:
-        self._connection = connection
-        self._send_queue = send_queue
-        self._wakeup = wakeup
-        self._heartbeat_interval = heartbeat_interval
-        self._timeout = timeout
-        self._is_unanswered = False
+    _connection: BrokerConnection
+    _send_queue: SendQueue
+    _wakeup: asyncio.Event
+    _heartbeat_interval: float
+    _timeout: float
+    _is_unanswered: bool = False
 
     async def run(self) -> None:
         # Not a task group: if it is cancelled while a task fails, it raises only the failure (Python 3.11).
