@@ -159,8 +159,14 @@ class FileSpool:
         with _translate_errors(path), self._lock_file(path) as file:
             _append(file, [b"".join(lines)])
             if os.fstat(file).st_size > _MAX_NOTES_BYTES:
-                notes = _select_newest(_parse_notes(_read_file(path)))
-                _replace(path, b"".join(dumps([key, *note]).encode() + b"\n" for key, note in notes.items()))
+                notes = _parse_notes(_read_file(path))
+                excess = len(notes) - _MAX_SHOWN_KEYS
+                kept_lines = [
+                    dumps([key, *note]).encode() + b"\n"
+                    for index, (key, note) in enumerate(notes.items())
+                    if index >= excess or not note[0]
+                ]
+                _replace(path, b"".join(kept_lines))
 
     def _build_path(self, session: str) -> str:
         return self._path.replace(SESSION_PLACEHOLDER, encode_filename(session))
@@ -374,12 +380,6 @@ def _parse_notes(content: bytes) -> dict[str, tuple[bool, Instant]]:
             notes.pop(key, None)
             notes[key] = bool(is_stored), int(at)
     return notes
-
-
-def _select_newest(notes: dict[str, tuple[bool, Instant]]) -> dict[str, tuple[bool, Instant]]:
-    """Return the newest notes, and all whose key the store does not know yet."""
-    excess = len(notes) - _MAX_SHOWN_KEYS
-    return {key: note for index, (key, note) in enumerate(notes.items()) if index >= excess or not note[0]}
 
 
 @contextmanager

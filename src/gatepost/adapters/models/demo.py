@@ -15,10 +15,10 @@ Its reply depends on the request and on nothing else, including the ids of its c
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from gatepost.core.agent import DEMO
 from gatepost.core.event import Json
@@ -73,40 +73,6 @@ _AGENT: Final = re.compile(rf"({_TITLE}) \(agent\)")
 
 
 @dataclass(frozen=True, slots=True)
-class _InboxMessage:
-    """A message in a space."""
-
-    sender: str
-    is_person: bool
-    text: str
-    space: str
-
-
-@dataclass(frozen=True, slots=True)
-class _InboxPlan:
-    name: str
-    instruction: str
-
-
-@dataclass(frozen=True, slots=True)
-class _InboxWebhook:
-    service: str
-    payload: str
-
-
-@dataclass(frozen=True, slots=True)
-class _InboxDecision:
-    """A decision that was answered, ended in another way, or was sent back."""
-
-    outcome: str
-    author: str
-    text: str
-
-
-_InboxLine = _InboxMessage | _InboxPlan | _InboxWebhook | _InboxDecision
-
-
-@dataclass(frozen=True, slots=True)
 class _DemoContext:
     """The names of the demo, the spaces it can post to, and the other agents in them."""
 
@@ -128,11 +94,7 @@ class _Reaction:
 
 class DemoModel:
     def __init__(self, name: str = DEMO) -> None:
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
+        self.name = name
 
     async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
         text, calls = _build_answer(request)
@@ -144,7 +106,7 @@ class DemoModel:
                 arguments += chunk
                 yield CallDelta(call.id, call.tool, arguments)
         prompt_tokens = estimate_tokens(request.system) + sum(weigh(turn) for turn in request.turns)
-        yield ModelReply(text, calls, Usage(prompt_tokens, weigh(ModelReply(text, calls))), self._name)
+        yield ModelReply(text, calls, Usage(prompt_tokens, weigh(ModelReply(text, calls))), self.name)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -152,18 +114,17 @@ class DemoModel:
 
 def _build_answer(request: ChatRequest) -> tuple[str, tuple[ToolCall, ...]]:
     """Return the text and the calls of the reply; one of both is empty."""
-    tool_schemas = {spec.name: spec.schema for spec in request.tools}
+    tools = {spec.name for spec in request.tools}
     context = _parse_system_prompt(request.system)
     new_turns = request.turns[_index_after_last_reply(request.turns, only_final=False) :]
-    reactions = list(_plan_reactions(_parse_inbox(new_turns), context, tool_schemas))
-    if reactions:
-        return "", _assign_ids(request, _list_tool_calls(reactions, tool_schemas))
+    if reactions := _plan_reactions(new_turns, context, tools):
+        return "", _assign_ids(request, _list_tool_calls(reactions, tools))
     if any(isinstance(turn, Prompt) and turn.text.startswith(REMINDER_HEADING) for turn in new_turns):
         return next(turn.text for turn in reversed(request.turns) if isinstance(turn, ModelReply)), ()
     cycle_turns = request.turns[_index_after_last_reply(request.turns, only_final=True) :]
-    if len(cycle_turns) == len(new_turns) and "skip" in tool_schemas:
+    if len(cycle_turns) == len(new_turns) and "skip" in tools:
         return "", _assign_ids(request, [("skip", {"reason": "nothing here is for me"})])
-    return _summarize(list(_plan_reactions(_parse_inbox(cycle_turns), context, tool_schemas)), cycle_turns), ()
+    return _summarize(_plan_reactions(cycle_turns, context, tools), cycle_turns), ()
 
 
 def _index_after_last_reply(turns: Sequence[Turn], *, only_final: bool) -> int:
@@ -175,68 +136,72 @@ def _index_after_last_reply(turns: Sequence[Turn], *, only_final: bool) -> int:
     return 0
 
 
-def _plan_reactions(
-    lines: Iterator[_InboxLine], context: _DemoContext, tool_schemas: dict[str, Json]
-) -> Iterator[_Reaction]:
-    for line in lines:
-        match line:
-            case _InboxMessage() if line.is_person and not _is_for_another(line.text, context):
-                yield _answer_message(line, context, tool_schemas)
-            case _InboxMessage():
-                pass
-            case _InboxPlan(name=name, instruction=instruction):
-                space_match = _SPACE_SUFFIX.search(instruction)
-                message = _SPACE_SUFFIX.sub("", instruction).strip()
-                space = space_match["space"] if space_match and space_match["space"] in context.spaces else None
-                yield from _announce(context, message or name, f"Acted on the plan {_quote(name)}.", space)
-            case _InboxWebhook(service=service, payload=payload):
-                message = f"{service} reports: {_shorten(payload)}"
-                yield from _announce(context, message, f"Responded to {service} about its report.")
-            case _InboxDecision(outcome="answered", author=who, text=text):
-                message = f"{who} has decided: {_shorten(text)}"
-                yield from _announce(context, message, f"Responded to {who} about the decision.")
-            case _InboxDecision(outcome=outcome, text=text):
-                message = f"the decision was {_OUTCOME_TEXTS.get(outcome, outcome)}" + (
-                    f": {_shorten(text)}" if text else ""
-                )
-                yield from _announce(
-                    context, message, f"Said that the decision was {_OUTCOME_TEXTS.get(outcome, outcome)}."
-                )
+def _plan_reactions(turns: Sequence[Turn], context: _DemoContext, tools: Collection[str]) -> list[_Reaction]:
+    """Return what the demo does about the inbox lines of these turns that it understands, in order."""
+    prompts = [turn.text for turn in turns if isinstance(turn, Prompt) and turn.text.startswith("INBOX (")]
+    lines = [line for prompt in prompts for line in prompt.split("\n")[1:]]
+    return [reaction for line in lines if (reaction := _react(line, context, tools)) is not None]
 
 
-def _announce(context: _DemoContext, text: str, summary: str, space: str | None = None) -> Iterator[_Reaction]:
+def _react(line: str, context: _DemoContext, tools: Collection[str]) -> _Reaction | None:
+    if match := _MESSAGE_LINE.fullmatch(line):
+        sender, text = _unquote(match["who"]), _unquote(match["text"])
+        space_match = _SPACE_NOTE.match(match["notes"] or "")
+        if space_match is None or match["kind"] != "human" or _is_for_another(text, context):
+            return None
+        return _answer_message(sender, text, _unquote(space_match["space"]), context, tools)
+    if match := _PLAN_LINE.fullmatch(line):
+        name, instruction = _unquote(match["name"]), _unquote(match["text"])
+        space_match = _SPACE_SUFFIX.search(instruction)
+        space = space_match["space"] if space_match and space_match["space"] in context.spaces else None
+        message = _SPACE_SUFFIX.sub("", instruction).strip() or name
+        return _announce(context, message, f"Acted on the plan {_quote(name)}.", space)
+    if match := _WEBHOOK_LINE.fullmatch(line):
+        service = _unquote(match["name"])
+        message = f"{service} reports: {_shorten(match['payload'])}"
+        return _announce(context, message, f"Responded to {service} about its report.")
+    if match := _DECISION_LINE.fullmatch(line):
+        outcome, text = match["outcome"], _unquote(match["text"] or "")
+        if outcome == "answered":
+            author = _unquote(match["who"] or "somebody")
+            message = f"{author} has decided: {_shorten(text)}"
+            return _announce(context, message, f"Responded to {author} about the decision.")
+        result = f"the decision was {_OUTCOME_TEXTS.get(outcome, outcome)}"
+        return _announce(context, f"{result}: {_shorten(text)}" if text else result, f"Said that {result}.")
+    return None
+
+
+def _announce(context: _DemoContext, text: str, summary: str, space: str | None = None) -> _Reaction | None:
     target_space = space or next(iter(context.spaces), None)
-    if target_space is not None:
-        yield _Reaction(target_space, f"{_LABEL} {text}", (), summary)
+    return None if target_space is None else _Reaction(target_space, f"{_LABEL} {text}", (), summary)
 
 
-def _answer_message(message: _InboxMessage, context: _DemoContext, tool_schemas: dict[str, Json]) -> _Reaction:
-    sentences = (
-        [f"{_LABEL} Hello {message.sender}!"] if _GREETING.match(message.text) else [f"{_LABEL} {message.sender},"]
-    )
+def _answer_message(sender: str, text: str, space: str, context: _DemoContext, tools: Collection[str]) -> _Reaction:
+    greeting = f"Hello {sender}!" if _GREETING.match(text) else f"{sender},"
+    sentences = [f"{_LABEL} {greeting}"]
     tool_calls: list[tuple[str, Json]] = []
-    if (schedule := _parse_schedule(message.text)) and "set_plans" in tool_schemas:
-        instruction = f"{message.sender} asked: {_shorten(message.text)} (in space {message.space})"
-        plan: dict[str, Json] = {"name": _shorten(message.text, 60), "instruction": instruction, **schedule}
+    if (schedule := _parse_schedule(text)) and "set_plans" in tools:
+        instruction = f"{sender} asked: {_shorten(text)} (in space {space})"
+        plan: dict[str, Json] = {"name": _shorten(text, 60), "instruction": instruction, **schedule}
         tool_calls.append(("set_plans", {"plans": [plan]}))
         sentences.append("I have made a plan of it.")
-    if (match := _REMEMBER.search(message.text)) and "set_memories" in tool_schemas:
+    if (match := _REMEMBER.search(text)) and "set_memories" in tools:
         fact = _shorten(match["what"].strip(), 1000)
         key = "-".join(re.findall(r"\w+", fact.lower())[:5])[:100] or "note"
         tool_calls.append(("set_memories", {"memories": [{"key": key, "value": fact}]}))
         sentences.append("I will remember that.")
-    if _DECIDE.search(message.text) and "ask_decision" in tool_schemas:
-        tool_calls.append(("ask_decision", _build_question(message.text, tool_schemas["ask_decision"])))
+    if _DECIDE.search(text) and "ask_decision" in tools:
+        options: list[Json] = [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]
+        tool_calls.append(("ask_decision", {"question": text, "options": options}))
         sentences.append("I have asked for a decision.")
     if not tool_calls:
-        sentences.append(f"I heard you say {_quote(_shorten(message.text))}.")
+        sentences.append(f"I heard you say {_quote(_shorten(text))}.")
         sentences.append(f"I am {context.display_name or 'a resident'}, and no language model: I follow a few rules.")
-    pending_note = (
-        " A decision is pending." if any(tool == "ask_decision" for tool, _ in tool_calls) else " Nothing is pending."
-    )
-    action_note = f"Used {', '.join(tool for tool, _ in tool_calls)}." if tool_calls else "Answered in the space."
-    summary = f"Responded to {message.sender} about {_quote(_shorten(message.text, 60))}. {action_note}{pending_note}"
-    return _Reaction(message.space, " ".join(sentences), tuple(tool_calls), summary)
+    used_tools = [tool for tool, _ in tool_calls]
+    pending_note = "A decision is pending." if "ask_decision" in used_tools else "Nothing is pending."
+    action_note = f"Used {', '.join(used_tools)}." if used_tools else "Answered in the space."
+    summary = f"Responded to {sender} about {_quote(_shorten(text, 60))}. {action_note} {pending_note}"
+    return _Reaction(space, " ".join(sentences), tuple(tool_calls), summary)
 
 
 def _is_for_another(text: str, context: _DemoContext) -> bool:
@@ -264,33 +229,19 @@ def _parse_schedule(text: str) -> dict[str, Json] | None:
     return None
 
 
-def _build_question(text: str, schema: Json) -> Json:
-    """Return the arguments for `ask_decision` that its schema accepts."""
-    properties: Any = schema.get("properties") if isinstance(schema, dict) else None
-    names = properties if isinstance(properties, dict) else {}
-    arguments: dict[str, Json] = {name: text for name in ("question", "text") if name in names}
-    if len(arguments) != 1:
-        arguments = {"question": text}
-    if "options" in names:
-        arguments["options"] = [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]
-    return arguments
-
-
-def _list_tool_calls(reactions: Sequence[_Reaction], tool_schemas: dict[str, Json]) -> Iterator[tuple[str, Json]]:
+def _list_tool_calls(reactions: Sequence[_Reaction], tools: Collection[str]) -> Iterator[tuple[str, Json]]:
     """Yield the calls of all reactions in order; consecutive messages to one space enter it once."""
     current_space: str | None = None
     for reaction in reactions:
         yield from reaction.tool_calls
-        if "enter_space" in tool_schemas and reaction.space != current_space:
+        if "enter_space" in tools and reaction.space != current_space:
             yield "enter_space", {"spaceId": reaction.space}
             current_space = reaction.space
-        if "send_message" in tool_schemas:
+        if "send_message" in tools:
             yield "send_message", {"text": reaction.text}
 
 
-def _assign_ids(
-    request: ChatRequest, tool_calls: Iterator[tuple[str, Json]] | Sequence[tuple[str, Json]]
-) -> tuple[ToolCall, ...]:
+def _assign_ids(request: ChatRequest, tool_calls: Iterable[tuple[str, Json]]) -> tuple[ToolCall, ...]:
     """Return the calls with unique ids, which are derived from the request and the calls before."""
     seed = blake2b(request.system.encode(), digest_size=16)
     for turn in request.turns:
@@ -306,10 +257,8 @@ def _summarize(reactions: Sequence[_Reaction], cycle_turns: Sequence[Turn]) -> s
     if not reactions:
         return "Responded to nobody. Nothing is pending."
     failed_count = sum(isinstance(turn, CallResult) and not turn.ok for turn in cycle_turns)
-    return " ".join(
-        [reaction.summary for reaction in reactions]
-        + ([f"{failed_count} of the calls failed."] if failed_count else [])
-    )
+    failure_note = [f"{failed_count} of the calls failed."] if failed_count else []
+    return " ".join([reaction.summary for reaction in reactions] + failure_note)
 
 
 def _quote(text: str) -> str:
@@ -325,22 +274,11 @@ def _split_chunks(text: str) -> Iterator[str]:
     return (text[start : start + _CHUNK_SIZE] for start in range(0, len(text), _CHUNK_SIZE))
 
 
-def _parse_inbox(turns: Sequence[Turn]) -> Iterator[_InboxLine]:
-    """Yield the inbox lines of these turns that the demo understands, in order."""
-    for turn in turns:
-        if isinstance(turn, Prompt) and turn.text.startswith("INBOX ("):
-            for line in turn.text.split("\n")[1:]:
-                yield from _parse_line(line)
-
-
 def _parse_system_prompt(system: str) -> _DemoContext:
     """Return what the system prompt says about the agent; fields that it does not have are empty."""
     self_match, section = _SELF_LINE.search(system), _SPACES_SECTION.search(system)
-    space_matches = (
-        [space_match for line in section["lines"].splitlines() if (space_match := _SPACE_LINE.match(line))]
-        if section
-        else []
-    )
+    lines = section["lines"].splitlines() if section else []
+    space_matches = [space_match for line in lines if (space_match := _SPACE_LINE.match(line))]
     return _DemoContext(
         name=self_match["name"] if self_match else "",
         display_name=_unquote(self_match["display"]) if self_match else "",
@@ -349,24 +287,6 @@ def _parse_system_prompt(system: str) -> _DemoContext:
             _unquote(name.strip()) for space_match in space_matches for name in _AGENT.findall(space_match["members"])
         ),
     )
-
-
-def _parse_line(line: str) -> Iterator[_InboxLine]:
-    if match := _MESSAGE_LINE.fullmatch(line):
-        space_match = _SPACE_NOTE.match(match["notes"] or "")
-        if space_match:
-            yield _InboxMessage(
-                _unquote(match["who"]),
-                match["kind"] == "human",
-                _unquote(match["text"]),
-                _unquote(space_match["space"]),
-            )
-    elif match := _PLAN_LINE.fullmatch(line):
-        yield _InboxPlan(_unquote(match["name"]), _unquote(match["text"]))
-    elif match := _WEBHOOK_LINE.fullmatch(line):
-        yield _InboxWebhook(_unquote(match["name"]), match["payload"])
-    elif match := _DECISION_LINE.fullmatch(line):
-        yield _InboxDecision(match["outcome"], _unquote(match["who"] or "somebody"), _unquote(match["text"] or ""))
 
 
 def _unquote(text: str) -> str:

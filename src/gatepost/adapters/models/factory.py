@@ -68,14 +68,9 @@ def open_model(choice: ModelChoice, environ: Mapping[str, str], *, read_timeout:
     if (variable := find_missing_key(choice, environ)) is not None:
         return DemoModel(f"{DEMO} (no {variable})")
     key = environ.get(_get_key_variable(choice), "").strip() or _PLACEHOLDER_KEY
+    open_client = {"openai": _open_openai, "ollama": _open_ollama, "anthropic": _open_anthropic}[provider]
     try:
-        match provider:
-            case "openai":
-                return _open_openai(choice.name, name, url, key, read_timeout)
-            case "ollama":
-                return _open_ollama(choice.name, name, url, key, read_timeout)
-            case _:
-                return _open_anthropic(choice.name, name, url, key, read_timeout)
+        return open_client(choice.name, name, url, key, read_timeout)
     except ImportError:
         extra = "anthropic" if provider == "anthropic" else "openai"
         raise Unavailable(f"{choice.name!r} needs its library", hint=f"pip install 'gatepost[{extra}]'") from None
@@ -83,12 +78,10 @@ def open_model(choice: ModelChoice, environ: Mapping[str, str], *, read_timeout:
 
 def find_missing_key(choice: ModelChoice, environ: Mapping[str, str]) -> str | None:
     """Return the variable that should hold the key of the model but is empty; None if it is set or not needed."""
-    is_key_needed = _get_provider_name(choice) in _PROVIDERS and (
-        choice.key_env or _get_base_url(choice, environ) is None
-    )
-    return (
-        _get_key_variable(choice) if is_key_needed and not environ.get(_get_key_variable(choice), "").strip() else None
-    )
+    variable = _get_key_variable(choice)
+    has_provider = _get_provider_name(choice) in _PROVIDERS
+    is_key_needed = has_provider and (choice.key_env or _get_base_url(choice, environ) is None)
+    return variable if is_key_needed and not environ.get(variable, "").strip() else None
 
 
 def _get_base_url(choice: ModelChoice, environ: Mapping[str, str]) -> str | None:

@@ -87,18 +87,14 @@ def parse_reply(response: ModelResponse, *, model: str, ids: Sequence[str]) -> M
             case _:
                 parts.append(part)
     text = "".join(part.content for part in parts if isinstance(part, TextPart))
-    usage = Usage(
-        prompt=_read_token_count(response.usage.input_tokens),
-        completion=_read_token_count(response.usage.output_tokens),
-    )
+    usage = Usage(_read_token_count(response.usage.input_tokens), _read_token_count(response.usage.output_tokens))
     return ModelReply(text, tuple(calls), usage, model, _dump_response(replace(response, parts=parts)))
 
 
 def _read_token_count(value: Any) -> int:
     """Return the token count of a server; 0, which means unknown, if the value is impossible."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-        return 0
-    return int(value) if 0 < value <= _MAX_TOKENS else 0
+    is_count = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
+    return int(value) if is_count and 0 < value <= _MAX_TOKENS else 0
 
 
 def format_arguments(args: Any) -> str:

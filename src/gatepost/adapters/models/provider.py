@@ -74,14 +74,10 @@ class PydanticModel:
         was cut off. `can_mark_failures` says that the protocol has a mark for failed results.
         """
         self._model = model
-        self._name = name
+        self.name = name
         self._has_finish_reason = has_finish_reason
         self._can_mark_failures = can_mark_failures
         self._close = close
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
         ids: dict[int, str] = {}
@@ -113,7 +109,7 @@ class PydanticModel:
                 response = stream.get()
             reply = self._build_reply(response, [ids[index] for index in sorted(ids)])
         except Exception as error:  # noqa: BLE001 (callers know only ModelFailed)
-            raise _classify_error(error, self._name) from None
+            raise _classify_error(error, self.name) from None
         yield reply
 
     async def close(self) -> None:
@@ -122,12 +118,12 @@ class PydanticModel:
 
     def _build_reply(self, response: ModelResponse, ids: list[str]) -> ModelReply:
         if response.finish_reason == "content_filter":
-            raise ModelFailed(Trouble.CONTENT, f"{self._name} refused to answer this")
+            raise ModelFailed(Trouble.CONTENT, f"{self.name} refused to answer this")
         is_unfinished = self._has_finish_reason and not (response.provider_details or {}).get("finish_reason")
         if is_unfinished or response.finish_reason == "error" or response.state in {"incomplete", "interrupted"}:
-            raise ModelFailed(Trouble.OVERLOAD, f"{self._name} broke off its answer")
+            raise ModelFailed(Trouble.OVERLOAD, f"{self.name} broke off its answer")
         missing_count = sum(isinstance(part, ToolCallPart) for part in response.parts) - len(ids)
-        return messages.parse_reply(response, model=self._name, ids=[*ids, *(_new_id() for _ in range(missing_count))])
+        return messages.parse_reply(response, model=self.name, ids=[*ids, *(_new_id() for _ in range(missing_count))])
 
 
 def _build_settings(request: ChatRequest) -> ModelSettings:
