@@ -41,6 +41,11 @@ class GatepostError(Exception):
         self.hint = _shorten(hint) if hint is not None else None
         super().__init__(self.message)
 
+    @property
+    def message_with_hint(self) -> str:
+        """Return the message on one line, with the hint in brackets."""
+        return f"{self.message} (hint: {self.hint})" if self.hint else self.message
+
 
 def _shorten(text: str) -> str:
     """Return the beginning and the end of a long text: the problem is named before or after the quoted value."""

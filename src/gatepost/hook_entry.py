@@ -200,7 +200,7 @@ class HookEntry:
         try:
             return self.load_config(hook.environ, notes.append)
         except GatepostError as error:
-            notes.append(error.message + (f" (hint: {error.hint})" if error.hint else ""))
+            notes.append(error.message_with_hint)
         except OSError as error:  # a path is relative to the working directory, and that is gone
             notes.append(f"what is set cannot be read: {error}")
         return None

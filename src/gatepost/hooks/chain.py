@@ -201,10 +201,9 @@ def _register_session(ctx: HookContext, event: HookEvent, activity: str, now: In
     except Unavailable:  # a note says so already
         return False, now
     except GatepostError as error:
-        problem = error.message + (f" (hint: {error.hint})" if error.hint else "")
-        ctx.add_note(problem)
+        ctx.add_note(error.message_with_hint)
         if _is_session_start(event) or ctx.state.unknown_agent != ctx.options.agent:  # once a session
-            ctx.agent_problem = f"Gatepost cannot find the agent of this session: {problem}"
+            ctx.agent_problem = f"Gatepost cannot find the agent of this session: {error.message_with_hint}"
         return False, now
     ctx.agent = session.agent
     return True, session.seen_at

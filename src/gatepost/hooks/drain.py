@@ -39,7 +39,7 @@ the store does not show them again. All keys are recorded, also those that the s
 may still be on its way to the spool when the store goes out of reach.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
@@ -50,11 +50,10 @@ from gatepost.core import render
 from gatepost.core.event import Event
 from gatepost.core.reconcile import BatchLine, ReconciledBatch
 from gatepost.core.session import PrintedBatch, encode_filename
-from gatepost.core.spool_line import SpoolLine
 from gatepost.core.times import DAY, Duration, Instant
 from gatepost.errors import Conflict, GatepostError, Unavailable
 from gatepost.hooks import proof
-from gatepost.ports import Spool, SpoolDrain, Store, UnprovedBatches
+from gatepost.ports import Spool, SpoolDrain, Store
 
 #: characters in the owner of a claim
 _MAX_OWNER_CHARS = 200
@@ -126,34 +125,35 @@ def drain(
             return DrainedBatch()
         return drainer.read_batch(include_pending, limit, budget)
     except GatepostError as error:
-        return DrainedBatch(notes=(*drainer.notes, _format_error(error)))
+        return DrainedBatch(notes=(*drainer.notes, error.message_with_hint))
 
 
+@dataclass(slots=True)
 class _Drainer:
     """Reads the batch of one drain, and holds the lock until the batch ends."""
 
-    def __init__(
-        self, store: Store | None, spool: Spool, session: str, agent: str, now: Instant, remember_for: Duration
-    ) -> None:
-        self.store = store
-        self._spool = spool
-        self._session = session
-        self._agent = agent
-        self._now = now
-        self._remember_for = remember_for
-        self._owner = (
-            session if session.isprintable() and len(session) <= _MAX_OWNER_CHARS else encode_filename(session)
-        )
-        #: what went wrong so far, as sentences
-        self.notes: list[str] = []
+    store: Store | None
+    _spool: Spool
+    _session: str
+    _agent: str
+    _now: Instant
+    _remember_for: Duration
+    #: what went wrong so far, as sentences
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def _owner(self) -> str:
+        is_usable = self._session.isprintable() and len(self._session) <= _MAX_OWNER_CHARS
+        return self._session if is_usable else encode_filename(self._session)
 
     def read_batch(self, include_pending: bool, limit: int, budget: int) -> DrainedBatch:
         with ExitStack() as stack:
             draining = self._open_spool(stack)
-            self.notes += draining.warnings
+            self.notes += draining.warnings if draining else ()
             reconciled_batch = self._choose_batch(draining, include_pending, limit, budget)
             if not reconciled_batch.lines:
-                draining.finish(reconciled_batch.remaining_lines)
+                if draining is not None:
+                    draining.finish(reconciled_batch.remaining_lines)
                 return DrainedBatch(deferred_count=reconciled_batch.deferred_count, notes=tuple(self.notes))
             header = render.render_header(
                 len(reconciled_batch.lines), reconciled_batch.deferred_count, reconciled_batch.at
@@ -162,29 +162,27 @@ class _Drainer:
             ending = _DrainEnding(
                 self.store, self._spool, self._session, self._now, reconciled_batch, draining, stack.pop_all()
             )
-        return DrainedBatch(
-            text,
-            tuple(batch_line.event for batch_line in reconciled_batch.lines),
-            reconciled_batch.deferred_count,
-            tuple(self.notes),
-            ending,
-        )
+        events = tuple(batch_line.event for batch_line in reconciled_batch.lines)
+        return DrainedBatch(text, events, reconciled_batch.deferred_count, tuple(self.notes), ending)
 
-    def _open_spool(self, stack: ExitStack) -> SpoolDrain:
-        """Return the content of the spool; an empty one if it cannot be used: then the batch comes from the store."""
+    def _open_spool(self, stack: ExitStack) -> SpoolDrain | None:
+        """Return the content of the spool; None if it cannot be used: then the batch comes from the store."""
         try:
             return stack.enter_context(self._spool.drain(self._session))
         except Unavailable as error:
-            self.notes.append(_format_error(error))
-            return _EMPTY_DRAINING
+            self.notes.append(error.message_with_hint)
+            return None
 
-    def _choose_batch(self, draining: SpoolDrain, include_pending: bool, limit: int, budget: int) -> ReconciledBatch:
-        lines = draining.lines
+    def _choose_batch(
+        self, draining: SpoolDrain | None, include_pending: bool, limit: int, budget: int
+    ) -> ReconciledBatch:
+        lines = draining.lines if draining else ()
         shown_keys: dict[str, bool] = {}
         unproved_keys: set[str] = set()
         with suppress(Unavailable):  # then only the store recognises a repeat
             shown_keys = self._spool.read_shown_keys(self._session, since=self._now - self._remember_for)
-            unproved_keys = {key for batch in draining.unproved.batches for key in batch.keys}
+            unproved_batches = draining.unproved.batches if draining else ()
+            unproved_keys = {key for batch in unproved_batches for key in batch.keys}
         unreported_keys = [key for key, is_stored in shown_keys.items() if not is_stored]
         if self.store is not None:
             try:
@@ -200,10 +198,10 @@ class _Drainer:
                     budget=budget,
                 )
             except Conflict as error:  # the agent has a run elsewhere, which reads the inbox
-                self.notes.append(_format_error(error))
+                self.notes.append(error.message_with_hint)
                 return ReconciledBatch(remaining_lines=tuple(lines), at=self._now)
             except GatepostError as error:
-                self.notes.append(f"only the spool was read: {_format_error(error)}")
+                self.notes.append(f"only the spool was read: {error.message_with_hint}")
                 self.store = None
             else:
                 with suppress(GatepostError):  # then the next drain reports them again
@@ -218,26 +216,18 @@ class _Drainer:
         return reconcile_rules.build_batch(sorted_lines, selection, at=self._now)
 
 
+@dataclass(slots=True)
 class _DrainEnding:
     """Ends a drain, by what became of its text."""
 
-    def __init__(
-        self,
-        store: Store | None,
-        spool: Spool,
-        session: str,
-        now: Instant,
-        reconciled_batch: ReconciledBatch,
-        draining: SpoolDrain,
-        lock: ExitStack,
-    ) -> None:
-        self._store = store
-        self._spool = spool
-        self._session = session
-        self._now = now
-        self._reconciled_batch = reconciled_batch
-        self._draining = draining
-        self._lock = lock
+    _store: Store | None
+    _spool: Spool
+    _session: str
+    _now: Instant
+    _reconciled_batch: ReconciledBatch
+    #: None if the spool cannot be used
+    _draining: SpoolDrain | None
+    _lock: ExitStack
 
     def ack(self) -> None:
         with self._lock:
@@ -250,8 +240,7 @@ class _DrainEnding:
                 self._spool.record_shown_keys(
                     self._session, _list_keys(self._reconciled_batch), is_known=is_stored, at=self._now
                 )
-            with suppress(GatepostError):  # then the next drain does it
-                self._draining.finish(self._reconciled_batch.remaining_lines)
+            self._finish()
 
     def await_proof(self, event_name: str, prompts: int, turn: str | None, replies: int, hold: Duration) -> None:
         claim, batch_lines = self._reconciled_batch.claim, self._reconciled_batch.lines
@@ -273,66 +262,38 @@ class _DrainEnding:
         with self._lock:
             is_recorded = False
             with suppress(GatepostError):  # then nothing can prove it: the lines stay set aside, and the claim lapses
-                self._draining.unproved.add(batch)
-                is_recorded = True
+                if self._draining is not None:
+                    self._draining.unproved.add(batch)
+                    is_recorded = True
             with suppress(GatepostError):  # then it lapses sooner
                 self._update_claim(inbox.extend, hold=hold)
             if is_recorded:
-                with suppress(GatepostError):  # then the next drain does it
-                    self._draining.finish(self._reconciled_batch.remaining_lines)
+                self._finish()
 
     def release(self) -> None:
         with self._lock, suppress(GatepostError):  # then the claim lapses
             self._update_claim(inbox.release)
+
+    def _finish(self) -> None:
+        with suppress(GatepostError):  # then the next drain does it
+            if self._draining is not None:
+                self._draining.finish(self._reconciled_batch.remaining_lines)
 
     def _update_claim(self, verb: Callable[..., object], **options: object) -> None:
         if self._store is not None and (claim := self._reconciled_batch.claim) is not None:
             self._store.call(verb, claim.id, owner=claim.owner, fence=claim.fence, **options)
 
 
-class _EmptyDraining:
-    """The content of a spool that cannot be used: it has no lines, and nothing can be written to it."""
-
-    lines: Sequence[SpoolLine] = ()
-    warnings: Sequence[str] = ()
-    batches: Sequence[PrintedBatch] = ()
-
-    @property
-    def unproved(self) -> UnprovedBatches:
-        return self
-
-    def add(self, batch: PrintedBatch) -> None:
-        raise Unavailable(f"the spool cannot be used: what {batch.event} has printed cannot be noted")
-
-    def replace(self, batches: Sequence[PrintedBatch]) -> None:
-        raise AssertionError(f"{batches} did not come from here")
-
-    def put_back(self, lines: Sequence[bytes]) -> None:
-        raise AssertionError(f"{lines} did not come from here")
-
-    def save_copy(self, entry: SpoolLine) -> str:
-        raise AssertionError(f"{entry} did not come from here")
-
-    def finish(self, remaining: Iterable[SpoolLine] = ()) -> None:
-        assert not list(remaining)
-
-
-_EMPTY_DRAINING = _EmptyDraining()
-
-
-def _render_line(batch_line: BatchLine, draining: SpoolDrain) -> str:
+def _render_line(batch_line: BatchLine, draining: SpoolDrain | None) -> str:
     """Return the text of a line; if it is cut and only the spool has it, save a copy of the whole and say where."""
-    if (
-        batch_line.size_limit is None
-        or batch_line.spool_line is None
-        or reconcile_rules.is_event_id(batch_line.spool_line.id)
-    ):
-        return render.render_event(batch_line.event, batch_line.size_limit)
+    event, size_limit, line = batch_line.event, batch_line.size_limit, batch_line.spool_line
+    if size_limit is None or line is None or draining is None or reconcile_rules.is_event_id(line.id):
+        return render.render_event(event, size_limit)
     try:
-        location = draining.save_copy(batch_line.spool_line)
+        location = draining.save_copy(line)
     except GatepostError:
         location = "there was no room to keep it"
-    return render.render_event(batch_line.event, batch_line.size_limit, rest_location=location)
+    return render.render_event(event, size_limit, rest_location=location)
 
 
 def _list_keys(reconciled_batch: ReconciledBatch) -> list[str]:
@@ -342,7 +303,3 @@ def _list_keys(reconciled_batch: ReconciledBatch) -> list[str]:
         for batch_line in reconciled_batch.lines
     ]
     return [key for key in keys if key]
-
-
-def _format_error(error: GatepostError) -> str:
-    return error.message + (f" (hint: {error.hint})" if error.hint else "")

@@ -45,7 +45,7 @@ from gatepost.hooks.events import HookEvent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # most hooks have nothing to settle, and import none of these at run time
-    from gatepost.ports import Spool, Store, UnprovedBatches
+    from gatepost.ports import Spool, Store
 
 #: events that follow a reply in which the model asks for a tool
 TOOL_EVENTS: Final = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure"})
@@ -120,66 +120,9 @@ def settle_batches(
     hold: Duration,
 ) -> None:
     """Settle each printed batch of a session as `choose_action` says, while nobody else drains the session."""
-    with spool.settle_unproved(session) as settling:
-        settler = _Settler(call_store, spool, settling, session, now, hold)
-        old_batches = settling.batches
-        settled_batches = (settler.settle(batch, choose_action(batch)) for batch in old_batches)
-        new_batches = [batch for batch in settled_batches if batch is not None]
-        if new_batches != old_batches:
-            settling.replace(new_batches)
+    from gatepost.actions import inbox
 
-
-def _raise_unreachable(*_: object, **__: object) -> object:
-    raise Unavailable("the store is out of reach")
-
-
-class _Settler:
-    """Settles the printed batches of a session, one after the other."""
-
-    def __init__(
-        self,
-        call_store: Callable[..., object],
-        spool: "Spool",
-        settling: "UnprovedBatches",
-        session: str,
-        now: Instant,
-        hold: Duration,
-    ) -> None:
-        self._call_store = call_store
-        self._spool = spool
-        self._settling = settling
-        self._session = session
-        self._now = now
-        self._hold = hold
-
-    def settle(self, batch: PrintedBatch, action: str) -> PrintedBatch | None:
-        """Apply an action to a batch; return what the note must keep of it, or None."""
-        from gatepost.actions import inbox
-
-        match action:
-            case "prove":
-                store_result = self._update_claim(inbox.ack, batch)
-                with suppress(GatepostError):  # then only the store recognises a repeat
-                    self._spool.record_shown_keys(
-                        self._session, batch.keys, is_known=store_result is True, at=self._now
-                    )
-                return _get_unreported(batch, PROVED, store_result)
-            case "release":
-                if batch.lines:
-                    self._settling.put_back(batch.lines)
-                return _get_unreported(batch, RELEASED, self._update_claim(inbox.release, batch))
-            case "renew":
-                if self._update_claim(inbox.extend, batch, hold=self._hold) is None:
-                    return batch
-                # A claim that lapsed cannot be renewed. The note can, so this session does not show the batch again.
-                return batch._replace(expires_at=self._now + self._hold)
-            case "finish":
-                verb = inbox.ack if batch.outcome == PROVED else inbox.release
-                return batch if self._update_claim(verb, batch) is None else None
-            case _:
-                return batch
-
-    def _update_claim(self, verb: Callable[..., object], batch: PrintedBatch, **options: object) -> bool | None:
+    def update_claim(verb: Callable[..., object], batch: PrintedBatch, **options: object) -> bool | None:
         """
         Ack, release or extend the claim of a batch in the store. Return False if there is no claim, or it has ended (it
         lapsed, or this was done before), None if the store is out of reach.
@@ -188,12 +131,45 @@ class _Settler:
             return False
         id, owner, fence = batch.claim
         try:
-            self._call_store(verb, id, owner=owner, fence=fence, **options)
+            call_store(verb, id, owner=owner, fence=fence, **options)
         except Unavailable:
             return None
         except GatepostError:
             return False
         return True
+
+    def settle_batch(batch: PrintedBatch) -> PrintedBatch | None:
+        """Apply an action to a batch; return what the note must keep of it, or None."""
+        match choose_action(batch):
+            case "prove":
+                store_result = update_claim(inbox.ack, batch)
+                with suppress(GatepostError):  # then only the store recognises a repeat
+                    spool.record_shown_keys(session, batch.keys, is_known=store_result is True, at=now)
+                return _get_unreported(batch, PROVED, store_result)
+            case "release":
+                if batch.lines:
+                    settling.put_back(batch.lines)
+                return _get_unreported(batch, RELEASED, update_claim(inbox.release, batch))
+            case "renew":
+                if update_claim(inbox.extend, batch, hold=hold) is None:
+                    return batch
+                # A claim that lapsed cannot be renewed. The note can, so this session does not show the batch again.
+                return batch._replace(expires_at=now + hold)
+            case "finish":
+                verb = inbox.ack if batch.outcome == PROVED else inbox.release
+                return batch if update_claim(verb, batch) is None else None
+            case _:
+                return batch
+
+    with spool.settle_unproved(session) as settling:
+        old_batches = settling.batches
+        new_batches = [rest for batch in old_batches if (rest := settle_batch(batch)) is not None]
+        if new_batches != old_batches:
+            settling.replace(new_batches)
+
+
+def _raise_unreachable(*_: object, **__: object) -> object:
+    raise Unavailable("the store is out of reach")
 
 
 def _get_unreported(batch: PrintedBatch, outcome: str, store_result: bool | None) -> PrintedBatch | None:

@@ -94,10 +94,12 @@ def normalize_event_name(event_name: str, names: Mapping[str, str]) -> str:
     return our_names.get(event_name.lower(), event_name)
 
 
-def build_output(fields: Mapping[str, Any]) -> HookOutput:
-    """Return the fields as JSON on stdout, without empty ones; if all are empty, print nothing."""
+def build_output(fields: Mapping[str, Any], person_text: str = "") -> HookOutput:
+    """Return the fields as JSON on stdout, without empty ones (nothing if all are empty), and the text on stderr."""
     filled_fields = {name: truncate_values(value) for name, value in fields.items() if value not in (None, "", {})}
-    return HookOutput(stdout=json.dumps(filled_fields)) if filled_fields else HookOutput()
+    return HookOutput(
+        stdout=json.dumps(filled_fields) if filled_fields else "", stderr=f"{person_text}\n" if person_text else ""
+    )
 
 
 def truncate_values(value: Any) -> Any:
@@ -132,15 +134,10 @@ def build_context(event_name: str, text: str) -> dict[str, Any]:
 def build_host_output(fields: dict[str, Any], verdict: Verdict, *, reads_json: bool) -> HookOutput:
     """Return the output with the text for the person; only that text, on stderr, if the host reads no JSON here."""
     person_text = build_person_text(verdict, has_answer=bool(fields))
-    return build_output(fields | {"systemMessage": person_text}) if reads_json else build_stderr_output(person_text)
+    return build_output(fields | {"systemMessage": person_text}) if reads_json else build_output({}, person_text)
 
 
 def build_person_text(verdict: Verdict, *, has_answer: bool) -> str:
     """Return the text for the person, a sentence a line: the warnings, and without an answer the block and context."""
     unsaid_texts = () if has_answer else (verdict.block, verdict.context)
     return "\n".join(item for item in (*unsaid_texts, *verdict.warnings) if item)
-
-
-def build_stderr_output(sentences: str) -> HookOutput:
-    """Return the sentences on stderr, for events on which a host reads no JSON."""
-    return HookOutput(stderr=f"{sentences}\n" if sentences else "")

@@ -72,8 +72,7 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
     person_text = wire.build_person_text(verdict, has_answer=bool(fields))
     if name == "PreCompact":
         fields["user_message"], person_text = person_text, ""
-    person_output, host_output = wire.build_stderr_output(person_text), wire.build_output(fields)
-    return HookOutput(stdout=host_output.stdout, stderr=person_output.stderr)
+    return wire.build_output(fields, person_text)
 
 
 def _get_loop_count(fields: Any) -> int:

@@ -68,7 +68,6 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
     elif verdict.context and name != "Stop" and has_field:
         fields = wire.build_context(_HOST_NAMES[name], verdict.context)
     if "reason" in fields:
-        person_output = wire.build_stderr_output(wire.build_person_text(verdict, has_answer=True))
-        return replace(wire.build_output(fields), stderr=person_output.stderr)
+        return wire.build_output(fields, wire.build_person_text(verdict, has_answer=True))
     # Events of the model itself (BeforeModel and others) have none of these fields.
     return wire.build_host_output(fields, verdict, reads_json=name in _HOST_NAMES)
