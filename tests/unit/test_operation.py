@@ -1,8 +1,9 @@
-"""Declarations of operations: lanes, bodies that must be sent, and whom a request acts for."""
+"""Declarations of operations: lanes, bodies that must be sent, whom a request acts for, and reprs without secrets."""
 
 import pytest
 
 from gatepost.api.access import ADMINISTRATOR, Caller, CallerKind
+from gatepost.api.agents import ChangeAgent, RegisterAgent
 from gatepost.api.decoding import get_decoder
 from gatepost.api.gates import AddGate, ResolveGate
 from gatepost.errors import Invalid, Refused
@@ -36,3 +37,16 @@ def test_the_administrator_who_names_nobody_acts_as_itself(by: str | None) -> No
 def test_an_entity_cannot_act_as_a_name_that_is_empty() -> None:
     with pytest.raises(Refused, match="cannot act as ''"):
         ResolveGate.operation.access.bind(ResolveGate(id="gate_1", by=""), Caller(CallerKind.ENTITY, "analyst"))
+
+
+def test_a_repr_shows_no_secret_of_a_configuration() -> None:
+    headers = {"authorization": "Bearer sk_1"}
+    tool = {"name": "revenue", "execution": {"url": "https://crm.example.com", "headers": headers}}
+    server = {"name": "files", "command": ["files"], "env": {"FILES_KEY": "sk_1"}}
+    for request in (
+        RegisterAgent(name="analyst", model="demo", tools=[tool], mcp={"servers": [server]}),
+        ChangeAgent(name="analyst", model="demo", tools=[tool], mcp={"servers": [server]}),
+    ):
+        for text in (repr(request), str(request), repr(request.__rich_repr__())):
+            assert "sk_1" not in text
+            assert "analyst" in text

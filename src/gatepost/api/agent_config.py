@@ -6,11 +6,11 @@ every field, and their secrets are masked.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from gatepost.api.fields import Count, Format, Json, RecordView, Source
+from gatepost.api.fields import Count, Format, Json, RecordView, Source, describe
 from gatepost.api.operation import Request
 from gatepost.core.agent import (
     AgentConfig,
@@ -28,6 +28,7 @@ from gatepost.core.agent_config import mask
 from gatepost.core.times import format_duration
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def _mask_secrets(secrets: Mapping[str, str]) -> dict[str, str]:
@@ -38,9 +39,11 @@ _MODEL_SCHEMA: Final = {"anyOf": [{"type": "string"}, {"type": "object"}, {"type
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Object = dict[str, Any]
+#: a value, null for the default, or nothing
+Setting: TypeAlias = T | UnsetType | None
 Secrets = Annotated[
     dict[str, str],
-    Meta(description="masked; a mask that is sent back stands for what is stored"),
+    describe("masked; a mask that is sent back stands for what is stored"),
     Format(_mask_secrets),
 ]
 
@@ -48,22 +51,24 @@ Secrets = Annotated[
 class ConfiguringRequest(Request[R], kw_only=True):
     """A request that may have fields of a configuration. A field that is null gets its default."""
 
+    secret_fields = frozenset({"tools", "mcp"})
+
     model: Annotated[
         Any,
         Meta(
-            description="such as openai:gpt-5, or demo, which needs no key",
+            description="model, such as openai:gpt-5; demo needs no key",
             examples=["demo"],
             extra_json_schema=_MODEL_SCHEMA,
         ),
     ] = UNSET
-    description: Annotated[str, Meta(description="what it is for, in its own prompt")] | UnsetType | None = UNSET
-    instructions: Annotated[str, Meta(description="up to 64 KiB")] | UnsetType | None = UNSET
-    tools: Annotated[list[Any], Meta(max_length=128, description="tools of its own")] | UnsetType | None = UNSET
-    mcp: Annotated[Object, Meta(description="servers that bring tools: {servers: [...]}")] | UnsetType | None = UNSET
-    mind: Annotated[Object, Meta(description="{maxTokens, minRecentCycles}")] | UnsetType | None = UNSET
-    loop: Annotated[Object, Meta(description="{maxSteps, maxCalls, maxTokens, phases}")] | UnsetType | None = UNSET
-    budget: Annotated[Object, Meta(description="{tokens, cycles, per: hour or day}")] | UnsetType | None = UNSET
-    skills: list[str] | UnsetType | None = UNSET
+    description: Setting[Annotated[str, describe("purpose of the agent, added to its prompt")]] = UNSET
+    instructions: Setting[Annotated[str, describe("instructions for the model, up to 64 KiB")]] = UNSET
+    tools: Setting[Annotated[list[Any], Meta(max_length=128, description="tools that only this agent has")]] = UNSET
+    mcp: Setting[Annotated[Object, describe("MCP servers whose tools it uses: {servers: [...]}")]] = UNSET
+    mind: Setting[Annotated[Object, describe("limits of its mind: {maxTokens, minRecentCycles}")]] = UNSET
+    loop: Setting[Annotated[Object, describe("limits of a cycle: {maxSteps, maxCalls, maxTokens, phases}")]] = UNSET
+    budget: Setting[Annotated[Object, describe("limits of its spending: {tokens, cycles, per: hour or day}")]] = UNSET
+    skills: Setting[list[str]] = UNSET
 
 
 class ModelView(RecordView[ModelChoice]):

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta
 from gatepost.api.access import Administrator, Anybody, Owner
 from gatepost.api.agent_config import ConfiguringRequest, ConfigView
 from gatepost.api.entities import Aliases, Change, EntityView
-from gatepost.api.fields import After, Count, Cursor, Limit, NewName, RecordView, Source, Time
+from gatepost.api.fields import After, Count, Cursor, Limit, NewName, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, View, read, write
 from gatepost.api.runs import TurnView
 from gatepost.core.memory import Goal, GoalStatus, Memory
@@ -47,7 +47,9 @@ class MindView(RecordView[MindSummaries]):
     tokens: Count
     summaries: list[str]
     dropped: Annotated[
-        int, Meta(ge=0, description="summaries that were let go; the runs are still there"), Source("dropped_count")
+        int,
+        Meta(ge=0, description="number of dropped summaries; their runs are still there"),
+        Source("dropped_count"),
     ]
     turns: list[TurnView]
 
@@ -88,8 +90,8 @@ class RegisterAgent(ConfiguringRequest[AgentView]):
 class ListAgents(Request[AgentPage]):
     """List agents, in order of registration, without their configurations."""
 
-    team: str | None = None
-    retired: bool = False
+    team: Annotated[str | None, describe("only members of this team")] = None
+    retired: Annotated[bool, describe("include retired agents")] = False
     after: After = 0
     limit: Limit = 100
 
@@ -177,7 +179,7 @@ class ListGoals(Request[GoalPage]):
     """List what an agent works towards, the most important first."""
 
     name: str
-    status: GoalStatus | None = None
+    status: Annotated[GoalStatus | None, describe("only goals with this status")] = None
 
 
 class MemoryView(RecordView[Memory]):

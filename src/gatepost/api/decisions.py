@@ -43,18 +43,18 @@ class DecisionView(RecordView[Decision]):
     default: str | None
     deadline: Time | None
     context: str | None
-    context_hash: Annotated[str, describe("of the present question; send it back with the answer")]
+    context_hash: Annotated[str, describe("hash of the present question; send it back with the answer")]
     ref: RefView | None
     session: str | None
     iteration: Round
-    guidance: Annotated[str | None, describe("the words of the respondent who sent the last round back")]
+    guidance: Annotated[str | None, describe("text of the respondent who sent the last round back")]
     created_at: Time
-    answers: Annotated[tuple[DecisionAnswerView, ...], describe("of all rounds")]
+    answers: Annotated[tuple[DecisionAnswerView, ...], describe("answers of all rounds")]
     status: DecisionStatus
     overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
     answer: Annotated[
         DecisionAnswerView | None,
-        describe("the answer that counts"),
+        describe("answer that counts"),
         Source(lambda decision: None if decision.is_open else decision.last_answer),
     ]
 
@@ -64,7 +64,7 @@ class DecisionPage(Page[DecisionView]):
 
 
 class OptionSpec(RequestPart):
-    id: Annotated[str, describe("a short word")]
+    id: Annotated[str, describe("id, a short word")]
     label: str
     description: str = ""
 
@@ -73,14 +73,14 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
     """The fields of a question, which is asked for the first time or again."""
 
     question: str
-    options: Annotated[tuple[OptionSpec, ...], describe("up to 20")] = ()
-    free_text: Annotated[bool, describe("whether words are an answer")] = False
+    options: Annotated[tuple[OptionSpec, ...], describe("up to 20 options")] = ()
+    free_text: Annotated[bool, describe("whether a text is an answer")] = False
     urgency: Annotated[int | str, describe("0 to 4, or critical, high, normal, low, fyi")] = 2
-    default: Annotated[str | None, describe("the option that counts at the deadline")] = None
+    default: Annotated[str | None, describe("option that counts at the deadline")] = None
     deadline: Deadline = None
     within: Within = None
-    context: Annotated[str | None, describe("what a respondent should know")] = None
-    ref: Annotated[RefSpec | None, describe("what it is about")] = None
+    context: Annotated[str | None, describe("background for the respondents")] = None
+    ref: Annotated[RefSpec | None, describe("subject in another system")] = None
     asker: Actor = None
 
 
@@ -106,19 +106,19 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
 class AskDecision(QuestionRequest):
     """Ask for a decision. A gate keeps its asker from stopping until it is answered."""
 
-    of: Annotated[tuple[str, ...], describe("names or teams; the owner of the asker, if none is given")] = ()
-    session: Annotated[str | None, describe("the guest session that asks")] = None
+    of: Annotated[tuple[str, ...], describe("names or teams to ask; default: the owner of the asker")] = ()
+    session: Annotated[str | None, describe("guest session that asks")] = None
 
 
 @read("GET /api/decisions", access=Anybody(own=("asker", "asked")), errors=(NotFound,))
 class ListDecisions(Request[DecisionPage]):
     """List the decisions that the caller asked or was asked, in that order; for the administrator all."""
 
-    asker: str | None = None
-    asked: str | None = None
-    session: str | None = None
-    pending: bool | None = None
-    since: Annotated[str | None, describe("a time; only those answered since then")] = None
+    asker: Annotated[str | None, describe("only decisions that this entity asked for")] = None
+    asked: Annotated[str | None, describe("only decisions that this entity was asked")] = None
+    session: Annotated[str | None, describe("only decisions of this guest session")] = None
+    pending: Annotated[bool | None, describe("true: only open decisions; false: only ended ones")] = None
+    since: Annotated[str | None, describe("only decisions that were answered since this time")] = None
     after: After = 0
     limit: Limit = 100
 
@@ -142,11 +142,11 @@ class AnswerDecision(Request[DecisionView]):
     """Answer a decision. The first answer counts, whichever way it comes; a later one is told who answered what."""
 
     id: str
-    option: str | None = None
-    text: Annotated[str | None, describe("words; alone only where they are allowed")] = None
-    again: Annotated[bool, describe("send the question back, with words: at most two times")] = False
+    option: Annotated[str | None, describe("id of an option")] = None
+    text: Annotated[str | None, describe("answer in words; without an option only where the question allows it")] = None
+    again: Annotated[bool, describe("send the question back with a text, at most twice")] = False
     reject: Annotated[bool, describe("refuse to decide")] = False
-    context_hash: Annotated[str | None, describe("of the question that was read: if it has changed, 409")] = None
+    context_hash: Annotated[str | None, describe("hash of the question that was read; 409 if it has changed")] = None
     by: Actor = None
 
 
@@ -176,5 +176,5 @@ class WithdrawDecision(Request[DecisionView]):
     """Withdraw a question: it need not be answered any more."""
 
     id: str
-    reason: str = ""
+    reason: Annotated[str, describe("reason, for everybody concerned")] = ""
     by: Actor = None

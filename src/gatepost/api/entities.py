@@ -43,11 +43,11 @@ class RegisterEntity(Request[EntityView]):
     """Register an agent, a human or a service."""
 
     name: NewName
-    kind: EntityKind
-    display_name: str | None = None
-    team: str | None = None
-    role: str | None = None
-    owner: str | None = None
+    kind: Annotated[EntityKind, describe("agent, human or service")]
+    display_name: Annotated[str | None, describe("name that others see; default: the name")] = None
+    team: Annotated[str | None, describe("team, which can be addressed as a whole")] = None
+    role: Annotated[str | None, describe("role in the team")] = None
+    owner: Annotated[str | None, describe("entity that gets its alerts; default: the administrator")] = None
     aliases: Aliases = ()
 
 
@@ -55,9 +55,9 @@ class RegisterEntity(Request[EntityView]):
 class ListEntities(Request[EntityPage]):
     """List entities, in order of registration."""
 
-    kind: EntityKind | None = None
-    team: str | None = None
-    retired: bool = False
+    kind: Annotated[EntityKind | None, describe("only entities of this kind")] = None
+    team: Annotated[str | None, describe("only members of this team")] = None
+    retired: Annotated[bool, describe("include retired entities")] = False
     after: After = 0
     limit: Limit = 100
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gatepost.api.access import ActAs, Anybody
-from gatepost.api.fields import Count, Json, Priority, RecordView, RefView, Source, Time
+from gatepost.api.fields import Count, Json, Priority, RecordView, RefView, Source, Time, describe
 from gatepost.api.operation import Page, Request, View, read, write
 from gatepost.core import event as records
 from gatepost.core.entity import EntityKind
@@ -15,7 +15,7 @@ from gatepost.core.event_data import split_data
 from gatepost.core.times import parse_instant
 from gatepost.errors import Conflict, NotFound
 
-Recipient = Annotated[str | None, Meta(description="one recipient; all of them, if it is not given")]
+Recipient = Annotated[str | None, describe("one recipient; default: all")]
 
 
 class RouteView(RecordView[Route]):
@@ -154,7 +154,7 @@ class RecipientView(View):
 class EventDetailView(EventView):
     """An event with its state for each recipient."""
 
-    state: Annotated[str, Meta(description="of all recipients; `mixed` if they differ")]
+    state: Annotated[str, describe("of all recipients; `mixed` if they differ")]
     recipients: list[RecipientView]
 
     @classmethod
@@ -201,4 +201,4 @@ class MarkDone(Request[ItemsView]):
     """Mark a person's item as done; the administrator's own, unless another person is named."""
 
     id: str
-    name: Annotated[str | None, Meta(description="the person; the caller itself, if it is not given")] = None
+    name: Annotated[str | None, describe("person; default: the caller")] = None

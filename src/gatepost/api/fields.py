@@ -116,9 +116,9 @@ Time = Annotated[
     Format(format_rfc3339),
 ]
 Count = Annotated[int, Meta(ge=0)]
-Limit = Annotated[int, Meta(ge=1, le=1000, description="how many at most")]
-After = Annotated[int, Meta(ge=0, le=2**62, description="`next` of the page before")]
-Cursor = Annotated[str, Meta(max_length=300, description="`next` of the page before")] | None
+Limit = Annotated[int, Meta(ge=1, le=1000, description="maximum number of results")]
+After = Annotated[int, Meta(ge=0, le=2**62, description="`next` of the previous page")]
+Cursor = Annotated[str, Meta(max_length=300, description="`next` of the previous page")] | None
 Seq = Annotated[int, Meta(ge=0, le=2**62)]
 Priority = Annotated[int, Meta(ge=0, le=4)]
 Json = Any
@@ -137,7 +137,7 @@ NewName = Annotated[str, describe(minLength=1, maxLength=address.MAX_NAME_LENGTH
 #: a name or an alias
 Name = Annotated[str, describe(minLength=1, maxLength=address.MAX_ALIAS_LENGTH)]
 #: whom the request acts for
-Actor = Annotated[str | None, describe("the caller itself, where that can be nobody else")]
+Actor = Annotated[str | None, describe("entity to act as; default: the caller")]
 
 
 class RefSpec(RequestPart):

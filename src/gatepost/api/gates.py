@@ -11,8 +11,8 @@ from gatepost.api.operation import Page, Request, read, write
 from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.errors import Conflict, NotFound, TooLarge
 
-Deadline = Annotated[str | None, Meta(description="a time", examples=["2026-02-20T10:00:00Z"])]
-Within = Annotated[str | None, Meta(description="a duration from now, instead", examples=["2h"])]
+Deadline = Annotated[str | None, Meta(description="time of the deadline", examples=["2026-02-20T10:00:00Z"])]
+Within = Annotated[str | None, Meta(description="duration until the deadline, instead of a time", examples=["2h"])]
 
 
 class GateStatus(StrEnum):
@@ -38,7 +38,7 @@ class GateView(RecordView[Gate]):
     id: str
     name: str
     kind: GateKind
-    owner: Annotated[str, describe("whom it keeps from stopping")]
+    owner: Annotated[str, describe("agent that may not stop")]
     made_by: str | None
     awaits: str | None
     instruction: str
@@ -46,12 +46,12 @@ class GateView(RecordView[Gate]):
     deadline: Time | None
     at_deadline: AtDeadline
     fail: FailMode
-    trouble: Annotated[str | None, describe("why the last check failed")]
+    trouble: Annotated[str | None, describe("reason why the last check failed")]
     escalated_at: Time | None
     created_at: Time
     resolution: ResolutionView | None
     status: Annotated[GateStatus, Source(_get_status)]
-    holds: Annotated[bool, describe("whether its owner may not stop now")]
+    holds: Annotated[bool, describe("whether the owner may not stop now")]
     overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
 
 
@@ -77,8 +77,8 @@ class AddGate(Request[GateView]):
     """Make a gate, which keeps its owner from stopping. Only the administrator can make a gate that runs a command."""
 
     name: str
-    kind: Annotated[GateKind, describe("all but decision: asking makes such a gate")] = GateKind.HUMAN
-    owner: Annotated[str | None, describe("whom it keeps from stopping; the caller, if it is not given")] = None
+    kind: Annotated[GateKind, describe("kind of gate; a question makes a gate of the kind decision")] = GateKind.HUMAN
+    owner: Annotated[str | None, describe("agent that may not stop; default: the caller")] = None
     made_by: Actor = None
     awaits: Annotated[
         str | None,
@@ -87,24 +87,25 @@ class AddGate(Request[GateView]):
             " run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME (ci)"
         ),
     ] = None
-    instruction: Annotated[str, describe("the text for its owner that wants to stop")] = ""
-    waiters: Annotated[tuple[str, ...], describe("who else gets an event when it ends")] = ()
+    instruction: Annotated[str, describe("text for the owner when it wants to stop")] = ""
+    waiters: Annotated[tuple[str, ...], describe("others that get an event when the gate ends")] = ()
     deadline: Deadline = None
     within: Within = None
     at_deadline: Annotated[
-        AtDeadline, describe("open ends it; escalate alerts the owner of its owner, and it still holds")
+        AtDeadline,
+        describe("open: the gate ends; escalate: it holds on, and the owner of its owner gets an alert"),
     ] = AtDeadline.OPEN
-    fail: Annotated[FailMode, describe("closed holds also if it cannot be checked")] = FailMode.OPEN
+    fail: Annotated[FailMode, describe("closed: the gate holds also if it cannot be checked")] = FailMode.OPEN
 
 
 @read("GET /api/gates", access=Anybody(own=("owner", "waiter")), errors=(NotFound,))
 class ListGates(Request[GatePage]):
     """List the gates that concern the caller, in the order in which they were made; for the administrator all."""
 
-    owner: str | None = None
-    waiter: str | None = None
-    kind: GateKind | None = None
-    pending: bool | None = None
+    owner: Annotated[str | None, describe("only gates of this owner")] = None
+    waiter: Annotated[str | None, describe("only gates that this entity waits for")] = None
+    kind: Annotated[GateKind | None, describe("only gates of this kind")] = None
+    pending: Annotated[bool | None, describe("true: only pending gates; false: only ended ones")] = None
     after: After = 0
     limit: Limit = 100
 
@@ -128,8 +129,8 @@ class ResolveGate(Request[GateView]):
     """Resolve a gate or, with `withdraw`, declare it unnecessary. The first end counts."""
 
     id: str
-    reason: Annotated[str, describe("why; everybody concerned gets it")] = ""
-    withdraw: Annotated[bool, describe("whether it is not needed any more, instead of resolved")] = False
+    reason: Annotated[str, describe("reason, for everybody concerned")] = ""
+    withdraw: Annotated[bool, describe("withdraw the gate as unnecessary instead of resolving it")] = False
     by: Actor = None
 
 

@@ -12,12 +12,7 @@ from gatepost.core.claim import Batch, Claim
 from gatepost.core.event import MAX_REF_LENGTH, Account, EventType, ItemState
 from gatepost.errors import Conflict, NotFound, TooLarge
 
-Text = Annotated[str, Meta(max_length=300)] | None
-ItemRef = Annotated[
-    str | None, Meta(extra_json_schema={"maxLength": 2 * MAX_REF_LENGTH + 1}, examples=["task:0.0.123"])
-]
-Since = Annotated[str | None, Meta(examples=["2026-02-18T15:07:00Z"])]
-Budget = Annotated[int, Meta(ge=600, le=4_000_000, description="how many UTF-8 bytes at most")]
+Budget = Annotated[int, Meta(ge=600, le=4_000_000, description="maximum number of UTF-8 bytes")]
 OwnerName = Annotated[str, Meta(min_length=1, max_length=200)]
 
 _CLAIM_EXAMPLE: Final = {"claimId": CLAIM_ID, "owner": "session-1", "fence": 1}
@@ -38,7 +33,7 @@ class BatchView(RecordView[Batch]):
 
     claim: ClaimView | None
     items: list[ItemView]
-    held: Annotated[int, Meta(ge=0, description="how many more items are pending"), Source("deferred_count")]
+    held: Annotated[int, Meta(ge=0, description="number of other pending items"), Source("deferred_count")]
     text: Annotated[str, Source(lambda batch: str(batch) if batch.items else "")]
 
 
@@ -68,31 +63,36 @@ class SeenView(View):
     seen: Count
 
 
+class ItemsRequest(Request[ItemPage], kw_only=True):
+    """A request for those items of one inbox, or of all, that a filter lets through."""
+
+    state: Annotated[ItemState | None, describe("only items in this state")] = None
+    type: Annotated[EventType | None, describe("only events of this type")] = None
+    sender: Annotated[str, Meta(max_length=300, description="only events of this sender")] | None = None
+    ref: Annotated[
+        str | None,
+        describe("only events about this subject", maxLength=2 * MAX_REF_LENGTH + 1),
+        Meta(examples=["task:0.0.123"]),
+    ] = None
+    since: Annotated[
+        str | None, Meta(description="only items that arrived since this time", examples=["2026-02-18T15:07:00Z"])
+    ] = None
+    until: Annotated[str, Meta(max_length=300, description="only items that arrived before this time")] | None = None
+
+
 @read("GET /api/inbox", access=Administrator(), errors=(NotFound, TooLarge))
-class ListItems(Request[ItemPage]):
+class ListItems(ItemsRequest):
     """List the items of all inboxes in order of arrival."""
 
-    state: ItemState | None = None
-    type: EventType | None = None
-    sender: Text = None
-    ref: ItemRef = None
-    since: Since = None
-    until: Text = None
     after: Cursor = None
     limit: Limit = 100
 
 
 @read("GET /api/inbox/{name}", access=Owner("name"), errors=(NotFound, TooLarge))
-class ListInbox(Request[ItemPage]):
+class ListInbox(ItemsRequest):
     """List the items of an inbox in order of arrival, in every state."""
 
     name: str
-    state: ItemState | None = None
-    type: EventType | None = None
-    sender: Text = None
-    ref: ItemRef = None
-    since: Since = None
-    until: Text = None
     after: After = 0
     limit: Limit = 100
 
@@ -130,7 +130,7 @@ class DrainInbox(Request[BatchView]):
     name: str
     limit: Limit = 20
     budget: Budget = 9_000
-    session: OwnerName | None = None
+    session: Annotated[OwnerName | None, describe("owner of the claim")] = None
 
 
 @write(
@@ -148,7 +148,7 @@ class ClaimBatch(Request[BatchView]):
     owner: OwnerName
     limit: Limit = 20
     budget: Budget = 9_000
-    hold: Annotated[str | None, describe("how long it is held, unless it is acked or released")] = None
+    hold: Annotated[str | None, describe("duration of the claim, unless it is acked or released before")] = None
 
 
 @write(
@@ -182,7 +182,8 @@ class ReleaseClaim(Request[ReleasedView]):
     owner: str
     fence: Seq
     failed: Annotated[
-        tuple[str, ...], Meta(max_length=1000, description="events that failed by themselves: each failure is counted")
+        tuple[str, ...],
+        Meta(max_length=1000, description="events that failed by themselves; each failure is counted"),
     ] = ()
 
 

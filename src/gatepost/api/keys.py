@@ -1,11 +1,11 @@
 """Keys: the secrets that authenticate callers. For the administrator only."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
 from gatepost.api.access import Administrator
-from gatepost.api.fields import After, Limit, RecordView, Time
+from gatepost.api.fields import After, Limit, RecordView, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, read, write
 from gatepost.core.key import Key, KeyKind
 from gatepost.errors import Conflict, NotFound
@@ -29,15 +29,11 @@ class KeyPage(Page[KeyView]):
 
 
 class NewKeyView(KeyView):
-    """A key with its secret, which a repr does not show."""
+    """A key with its secret."""
 
-    key: Annotated[str, Meta(description="the key itself, shown this once")]
+    secret_fields = frozenset({"key"})
 
-    def __repr__(self) -> str:
-        return f"NewKeyView(id={self.id!r}, prefix={self.prefix!r}, kind={self.kind!r})"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return [("id", self.id), ("prefix", self.prefix), ("kind", self.kind)]
+    key: Annotated[str, describe("the key itself, shown only now")]
 
 
 @write(
@@ -54,9 +50,9 @@ class CreateKey(Request[NewKeyView]):
     Create a key: for one agent, for one agent's trigger, public, or else the administrator's. It is shown this once.
     """
 
-    agent: str | None = None
-    trigger: str | None = None
-    public: bool = False
+    agent: Annotated[str | None, describe("agent that the key authenticates")] = None
+    trigger: Annotated[str | None, describe("agent that the key can trigger")] = None
+    public: Annotated[bool, describe("whether it goes together with bearer tokens")] = False
     name: Annotated[str, Meta(max_length=200)] = ""
 
 

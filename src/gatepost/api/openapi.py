@@ -180,7 +180,7 @@ def _list_responses(operation: Operation, types: _Types) -> dict[str, Any]:
 
 
 def _list_problems(operation: Operation) -> set[int]:
-    statuses = {error.status for error in operation.errors}
+    statuses = {431, *(error.status for error in operation.errors)}
     if operation.access.needs_credential:
         statuses |= {401, 403, 422, 503}
     if operation.has_body:

@@ -58,7 +58,18 @@ class _ModelMeta(msgspec.StructMeta):
         return super().__new__(mcls, name, bases, namespace, **(_OPTIONS | options))
 
 
-class View(msgspec.Struct, metaclass=_ModelMeta):
+class _Model(msgspec.Struct, metaclass=_ModelMeta):
+    #: fields that may hold a secret, which a repr leaves out
+    secret_fields: ClassVar[frozenset[str]] = frozenset()
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [(name, getattr(self, name)) for name in self.__struct_fields__ if name not in self.secret_fields]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+
+class View(_Model):
     """A model of an answer. In OpenAPI `GateView` is called `Gate`."""
 
 
@@ -77,7 +88,7 @@ class StreamedView(View):
     id: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Request(msgspec.Struct, Generic[R_co], metaclass=_ModelMeta, forbid_unknown_fields=True):
+class Request(_Model, Generic[R_co], forbid_unknown_fields=True):
     """What can be asked; `R_co` is the answer."""
 
     operation: ClassVar["Operation"]
@@ -115,10 +126,10 @@ class Request(msgspec.Struct, Generic[R_co], metaclass=_ModelMeta, forbid_unknow
 class Stream(Request[R_co], kw_only=True):
     """A request whose answers come one after the other."""
 
-    after: Annotated[str | None, msgspec.Meta(description="as Last-Event-ID, for callers that cannot send it")] = None
+    after: Annotated[str | None, msgspec.Meta(description="Last-Event-ID, for callers that cannot send it")] = None
 
 
-class RequestPart(msgspec.Struct, metaclass=_ModelMeta, forbid_unknown_fields=True):
+class RequestPart(_Model, forbid_unknown_fields=True):
     """An object within a request."""
 
 
@@ -198,6 +209,11 @@ class Operation:
         return f"{self.method} {self.path}"
 
     @property
+    def takes_key(self) -> bool:
+        """Whether a repeat with the same Idempotency-Key is recognised."""
+        return self.repetition in (Repetition.KEYED, Repetition.DEDUP)
+
+    @property
     def tag(self) -> str:
         return self.request.__module__.rpartition(".")[2]
 
@@ -231,7 +247,7 @@ class Operation:
 
     def check_key(self, key: str) -> str:
         """Return an idempotency key, or refuse it: the operation takes none, or it is not written as one."""
-        if self.repetition not in (Repetition.KEYED, Repetition.DEDUP):
+        if not self.takes_key:
             raise Invalid(f"{self.name} takes no idempotency key")
         if not key or len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or key != key.strip():
             raise Invalid(

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Anybody
-from gatepost.api.fields import After, Count, Limit, RecordView, Source, Time
+from gatepost.api.fields import After, Count, Limit, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read, write
 from gatepost.core.plan import CatchUp, Plan, PlanStatus
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -19,13 +19,11 @@ class PlanView(RecordView[Plan]):
     cron: str | None
     time_zone: Annotated[str | None, Source("zone")]
     catch_up: CatchUp
-    scheduled_at: Annotated[Time | None, Meta(description="the slot of a plan that fires once")]
+    scheduled_at: Annotated[Time | None, describe("the slot of a plan that fires once")]
     on_gate: Annotated[str | None, Source("gate")]
     hops: Count
     next_run_at: Annotated[Time | None, Source("next_at")]
-    last_run_at: Annotated[
-        Time | None, Meta(description="the last slot that fired, not the time of firing"), Source("last_at")
-    ]
+    last_run_at: Annotated[Time | None, describe("the last slot that fired, not the time of firing"), Source("last_at")]
     status: PlanStatus
     fired: Count
     created_at: Time
@@ -40,15 +38,15 @@ class PlanPage(Page[PlanView]):
 class PlanFields(Request[PlanView], kw_only=True):
     """What a request says of a plan; a field that is null is not said."""
 
-    name: str | None = None
-    instruction: str | None = None
-    run_after: Annotated[str | None, Meta(description="a duration", examples=["5 hours"])] = None
-    scheduled_at: Annotated[str | None, Meta(description="a time", examples=["2026-02-20T10:00:00Z"])] = None
-    cron: Annotated[str | None, Meta(description="five fields, or @daily and the like")] = None
-    time_zone: Annotated[str | None, Meta(description="of cron; UTC, if it is not given")] = None
-    on_gate: Annotated[str | None, Meta(description="the id of a gate; due when it is resolved")] = None
-    catch_up: Annotated[CatchUp | None, Meta(description="which missed slots of cron fire late")] = None
-    by: Annotated[str | None, Meta(description="who sets it: a guest's plan continues its chain of events")] = None
+    name: Annotated[str | None, describe("short name")] = None
+    instruction: Annotated[str | None, describe("text that comes to the inbox")] = None
+    run_after: Annotated[str | None, Meta(description="duration until it is due", examples=["5 hours"])] = None
+    scheduled_at: Annotated[str | None, Meta(description="when it is due", examples=["2026-02-20T10:00:00Z"])] = None
+    cron: Annotated[str | None, describe("five fields, or a word such as @daily")] = None
+    time_zone: Annotated[str | None, describe("time zone of cron; default: UTC")] = None
+    on_gate: Annotated[str | None, describe("id of a gate; the plan is due when it is resolved")] = None
+    catch_up: Annotated[CatchUp | None, describe("missed slots of cron that fire late")] = None
+    by: Annotated[str | None, describe("entity that sets it: a guest's plan continues its chain of events")] = None
 
 
 @write(
@@ -63,15 +61,15 @@ class PlanFields(Request[PlanView], kw_only=True):
 class CreatePlan(PlanFields):
     """Create a plan, due by exactly one of `runAfter`, `scheduledAt`, `cron` and `onGate`."""
 
-    owner: Annotated[str | None, Meta(description="whose inbox it fires into; the caller, if it is not given")] = None
+    owner: Annotated[str | None, describe("entity whose inbox it fires into; default: the caller")] = None
 
 
 @read("GET /api/plans", access=ActAs("owner"), errors=(NotFound,))
 class ListPlans(Request[PlanPage]):
     """List the plans of the caller; for the administrator all, or those of an owner."""
 
-    owner: str | None = None
-    status: PlanStatus | None = None
+    owner: Annotated[str | None, describe("only plans of this owner")] = None
+    status: Annotated[PlanStatus | None, describe("only plans with this status")] = None
     after: After = 0
     limit: Limit = 100
 

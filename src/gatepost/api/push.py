@@ -114,31 +114,31 @@ class PushEvent(Request[PushResultView]):
 
     to: Annotated[str, Meta(examples=["analyst"], extra_json_schema={"minLength": 1, "maxLength": address.MAX_LENGTH})]
     type: EventType = EventType.EVENT
-    content: str = ""
-    subject: str | None = None
-    data: Json = None
-    priority: Annotated[int | str, Meta(description="0 to 4, or critical, high, normal, low, fyi")] = 2
-    sender: str | None = None
-    source: str | None = None
+    content: Annotated[str, describe("text")] = ""
+    subject: Annotated[str | None, describe("short text")] = None
+    data: Annotated[Json, describe("any JSON")] = None
+    priority: Annotated[int | str, describe("0 to 4, or critical, high, normal, low, fyi")] = 2
+    sender: Annotated[str | None, describe("entity that sends it; default: that of the credential")] = None
+    source: Annotated[str | None, describe("system that it comes from")] = None
     dedup_key: Annotated[
         str | None,
         describe(
-            "a repeat of it is recognised; stored as `by:NAME:KEY`, the administrator's as it is",
+            "key by which a repeat is recognised; stored as `by:NAME:KEY`, the administrator's as it is",
             maxLength=dedup.MAX_LENGTH,
         ),
     ] = None
     occurred_at: Annotated[
-        str | None, Meta(description="the source's own time, RFC 3339", examples=["2026-02-18T15:06:55Z"])
+        str | None, Meta(description="time at the source, RFC 3339", examples=["2026-02-18T15:06:55Z"])
     ] = None
-    ttl: str | None = None
-    ref: RefSpec | None = None
-    route: PushRoute | None = None
+    ttl: Annotated[str | None, describe("duration after which it expires")] = None
+    ref: Annotated[RefSpec | None, describe("subject in another system")] = None
+    route: Annotated[PushRoute | None, describe("where a reply goes")] = None
     hops: Annotated[
         int,
         Meta(
             ge=0,
             le=10_000,
-            description="how many events led to this one; if an agent sends it, at least as many as reached it lately",
+            description="number of events that led to this one; for an agent, at least as many as reached it lately",
         ),
     ] = 0
 

@@ -29,7 +29,7 @@ class PromptView(RecordView[Prompt]):
 class CallView(RecordView[ToolCall]):
     id: str
     tool: str
-    arguments: Annotated[str, Meta(description="JSON, as the model wrote it")]
+    arguments: Annotated[str, describe("JSON, as the model wrote it")]
 
 
 class UsageView(RecordView[Usage]):
@@ -47,7 +47,7 @@ class ReplyView(RecordView[ModelReply]):
 class ResultView(RecordView[CallResult]):
     call: str
     tool: str
-    content: Annotated[str, Meta(description="JSON")]
+    content: Annotated[str, describe("JSON")]
     ok: bool
 
 
@@ -167,7 +167,7 @@ class ListAgentRuns(Request[RunPage]):
     """List the runs of an agent, the newest first."""
 
     name: str
-    status: RunStatus | None = None
+    status: Annotated[RunStatus | None, describe("only runs with this status")] = None
     after: After = 0
     limit: Limit = 100
 
@@ -176,8 +176,8 @@ class ListAgentRuns(Request[RunPage]):
 class ListRuns(Request[RunPage]):
     """List the runs of the caller, the newest first; for the administrator all, or those of an agent."""
 
-    agent: str | None = None
-    status: RunStatus | None = None
+    agent: Annotated[str | None, describe("only runs of this agent")] = None
+    status: Annotated[RunStatus | None, describe("only runs with this status")] = None
     after: After = 0
     limit: Limit = 100
 
@@ -232,4 +232,4 @@ class ReplayRun(Request[ReplayView]):
     """Show what another model would have said and done in a past run. Nothing is done, and nothing stored."""
 
     id: str
-    model: Annotated[str, describe("the model to hold it against", minLength=1, maxLength=MAX_MODEL_LENGTH)]
+    model: Annotated[str, describe("model to compare with", minLength=1, maxLength=MAX_MODEL_LENGTH)]

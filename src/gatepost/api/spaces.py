@@ -12,7 +12,7 @@ from gatepost.core.space import Member, Message, Space
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 Title = Annotated[str, describe(minLength=1, maxLength=200)]
-Reader = Annotated[str, describe("as whom to read; the caller, if it is not given", maxLength=200)] | None
+Reader = Annotated[str, describe("entity that reads; default: the caller", maxLength=200)] | None
 
 
 class SpaceView(RecordView[Space]):
@@ -73,7 +73,7 @@ class CreateSpace(Request[NewSpaceView]):
     """Create a space; its id is made from its name unless one is given."""
 
     name: Title
-    id: Annotated[str | None, Meta(description="made from the name, if it is not given")] = None
+    id: Annotated[str | None, describe("id; default: made from the name")] = None
     members: Annotated[tuple[str, ...], Meta(max_length=10_000)] = ()
 
 
@@ -81,7 +81,7 @@ class CreateSpace(Request[NewSpaceView]):
 class ListSpaces(Request[SpacePage]):
     """List the spaces of the caller; for the administrator all, or those of a member."""
 
-    member: str | None = None
+    member: Annotated[str | None, describe("only spaces of this member")] = None
     after: After = 0
     limit: Limit = 100
 
@@ -191,7 +191,7 @@ class MarkRead(Request[MemberView]):
 
     id: str
     seq: Seq
-    name: Annotated[str | None, describe("the member; the caller itself, where that can be nobody else")] = None
+    name: Annotated[str | None, describe("member; default: the caller")] = None
 
 
 @stream("GET /api/spaces/{id}/stream", access=ActAs("member"), errors=(NotFound,), event="space.message")

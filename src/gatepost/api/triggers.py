@@ -3,10 +3,9 @@ Triggers: named webhooks, and the addresses that get their events. The administr
 to them.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from gatepost.api.access import Administrator, Open
 from gatepost.api.fields import After, Limit, NewName, RecordView, Time, describe
@@ -43,18 +42,14 @@ class TriggerPage(Page[TriggerView]):
 class AddTrigger(Request[TriggerView]):
     """Add a webhook. Its secret is never shown again."""
 
+    secret_fields = frozenset({"secret"})
+
     name: NewName
-    scheme: Annotated[Scheme, Meta(description="how its caller proves who it is")]
+    scheme: Annotated[Scheme, describe("how the sender proves its identity")]
     secret: Annotated[str, describe(minLength=webhook.MIN_SECRET_LENGTH, maxLength=webhook.MAX_SECRET_LENGTH)]
-    target: Annotated[str, Meta(description="the address that gets the events")]
-    prompt: Annotated[str | None, describe("added to every event as context", maxLength=MAX_PROMPT_LENGTH)] = None
-    owner: str | None = None
-
-    def __repr__(self) -> str:
-        return f"AddTrigger(name={self.name!r}, scheme={self.scheme!r}, target={self.target!r})"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return [("name", self.name), ("scheme", self.scheme), ("target", self.target)]
+    target: Annotated[str, describe("address that gets the events")]
+    prompt: Annotated[str | None, describe("text added to every event as context", maxLength=MAX_PROMPT_LENGTH)] = None
+    owner: Annotated[str | None, describe("entity that owns it; default: the administrator")] = None
 
 
 @read("GET /api/triggers", access=Administrator())
@@ -82,7 +77,7 @@ class ChangeTrigger(Request[TriggerView]):
     """Activate or deactivate a webhook; an inactive one answers as if it did not exist."""
 
     name: str
-    active: bool
+    active: Annotated[bool, describe("whether it accepts webhooks")]
 
 
 @write("DELETE /api/triggers/{name}", access=Administrator(), status=204, errors=(NotFound,))

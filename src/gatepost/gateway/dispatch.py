@@ -21,7 +21,7 @@ from starlette.requests import Request as HttpRequest
 from gatepost.api import access
 from gatepost.api.access import Caller
 from gatepost.api.decoding import get_decoder
-from gatepost.api.operation import Kind, Operation, Repetition, Request
+from gatepost.api.operation import Kind, Operation, Request
 from gatepost.api.problems import NotJson, Unexpected
 from gatepost.errors import GatepostError
 from gatepost.gateway.auth import CACHE_TIME
@@ -173,7 +173,7 @@ class Dispatcher:
 def _find_key(exchange: HttpExchange, operation: Operation) -> str | None:
     """Return the Idempotency-Key of a request, quoted as a structured field or not, if its operation takes one."""
     header = exchange.headers.get("idempotency-key")
-    if header is None or operation.repetition not in (Repetition.KEYED, Repetition.DEDUP):
+    if header is None or not operation.takes_key:
         return None
     key = header.strip()
     if len(key) >= 2 and key[0] == key[-1] == '"':

@@ -19,6 +19,7 @@ from gatepost.api.inbox import (
     BatchView,
     ClaimBatch,
     DrainInbox,
+    ItemsRequest,
     ListInbox,
     ListItems,
     MarkSeen,
@@ -136,7 +137,7 @@ def mark_seen(tx: Transaction, request: MarkSeen, caller: Caller) -> SeenView:
     return SeenView(seen=inbox_items.mark_seen(tx, request.name, request.events))
 
 
-def _build_filter(request: ListItems | ListInbox) -> inbox.ItemFilter:
+def _build_filter(request: ItemsRequest) -> inbox.ItemFilter:
     return inbox.ItemFilter(
         state=request.state,
         type=request.type,
