@@ -27,12 +27,15 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from gatepost import cli
+
 ROOT = Path(__file__).parent.parent
 PRELOADED_MODULES = (
-    "gatepost.cli.commands",
+    *(f"gatepost.cli.{module.name}" for module in iter_modules(cli.__path__)),
     "gatepost.gateway.serve",
     "gatepost.gateway.app",
     "gatepost.hook_entry",

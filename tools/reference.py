@@ -1,5 +1,5 @@
 """
-Write what docs/reference says about commands and settings from the commands and the settings themselves. What stands
+Write the pages of docs/reference about commands and settings from the commands and the settings themselves. The part
 above the mark in those files is written by hand.
 
     python tools/reference.py            writes it
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
+import click
 
-from gatepost.cli.commands import app
+from gatepost.cli.root import ROOT
 from gatepost.settings import list_settings, variable_name
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -21,26 +21,34 @@ MARK = "<!-- From here on written by tools/reference.py; change the code instead
 WIDTH = 96
 
 
-def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Every command, as one types it."""
+def list_commands(command: click.Command = ROOT, path: str = "gatepost") -> Iterator[tuple[str, click.Command]]:
+    """Return every command, and how it is typed."""
     yield path, command
-    for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
-        yield from commands(command.commands[name], f"{path} {name}")
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            yield from list_commands(subcommand, f"{path} {name}")
 
 
-def cli() -> str:
-    """The help of every command."""
+def build_cli_reference() -> str:
+    """Return the help of every command."""
     parts: list[str] = []
-    for path, command in commands(get_command(app), "gatepost"):
-        options = {"resilient_parsing": True, "terminal_width": WIDTH, "help_option_names": ["-h", "--help"]}
+    for path, command in list_commands():
+        options: dict[str, Any] = {
+            "resilient_parsing": True,
+            "terminal_width": WIDTH,
+            "help_option_names": ["-h", "--help"],
+        }
         with command.make_context(path, [], **options) as context:
             text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
             parts.append(f"\n### {path}\n\n```text\n{text}\n```\n")
     return "".join(parts)
 
 
-def settings() -> str:
-    """A table of every setting."""
+def build_settings_reference() -> str:
+    """Return a table of every setting."""
     rows = ["\n| setting | variable | default | form | meaning |\n|---|---|---|---|---|\n"]
     for name, field in list_settings():
         converter = field.metadata["converter"]
@@ -52,13 +60,13 @@ def settings() -> str:
 
 def main(arguments: list[str]) -> int:
     stale = 0
-    for name, text in (("cli.md", cli()), ("settings.md", settings())):
+    for name, text in (("cli.md", build_cli_reference()), ("settings.md", build_settings_reference())):
         path = FOLDER / name
-        there = path.read_text(encoding="utf-8")
-        wanted = there.partition(MARK)[0] + MARK + text
+        old_text = path.read_text(encoding="utf-8")
+        new_text = old_text.partition(MARK)[0] + MARK + text
         if "--check" not in arguments:
-            path.write_text(wanted, encoding="utf-8")
-        elif there != wanted:
+            path.write_text(new_text, encoding="utf-8")
+        elif old_text != new_text:
             print(f"{path} is not up to date; run: python tools/reference.py", file=sys.stderr)
             stale = 1
     return stale

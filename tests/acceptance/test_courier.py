@@ -109,7 +109,7 @@ def test_a_guest_that_is_gone_keeps_nobody_waiting(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "error"),
     [
-        ([], 2, "it is not said whose courier this is"),
+        ([], 2, "the courier has no agent"),
         (["--as", ""], 2, "--as is empty"),
         (["--as", "nobody"], 2, "nobody is called 'nobody'"),
         (["--as", "husam"], 1, "'husam' is a person, and has no sessions"),

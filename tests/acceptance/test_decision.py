@@ -46,14 +46,14 @@ def test_ask_list_show_answer(cli: CommandLine) -> None:
     )
     assert (answer_result.out, answer_result.err) == (
         f"{decision}\n",
-        'answered by husam: ship "go\\u2028on"; analyst is told\n',
+        'answered by husam: ship "go\\u2028on"; analyst gets the answer\n',
     )
     late_result = cli("decision", "answer", decision, "wait", "--as", "quinn")
     assert (late_result.code, late_result.error) == (
         1,
         f"the decision {decision!r} was answered already by 'husam': 'Ship it - go\\u2028on'",
     )
-    assert cli.run_ok("decision", "list").err == "there is no decision that has not ended\n"
+    assert cli.run_ok("decision", "list").err == "no decisions are open\n"
     [row_document] = cli.run_ok("decision", "list", "--all", "--by", "analyst", "--of", "quinn", "--json").json
     assert (row_document["status"], row_document["answer"]["option"], row_document["answer"]["by"]) == (
         "answered",
@@ -68,7 +68,7 @@ def test_ask_list_show_answer(cli: CommandLine) -> None:
 def test_sent_back_and_revised(cli: CommandLine) -> None:
     decision = ask_decision(cli, "--text", "--session", "s-1")
     answer_result = cli.run_ok("decision", "answer", decision, "--text", "When?", "--again", "--as", "husam")
-    assert answer_result.err == 'sent back by husam: "When?"; analyst is told\n'
+    assert answer_result.err == 'sent back by husam: "When?"; analyst gets the answer\n'
     assert cli("decision", "wait", decision) == CommandResult(1, "", 'sent back by husam: "When?"\n')
     words = ("Ship it on Monday?", "--option", "yes", "--option", "no")
     assert cli("decision", "check", "--as", "analyst").code == 0, "it is for who asked to go on with"
@@ -101,7 +101,7 @@ def test_check(cli: CommandLine) -> None:
     decision = ask_decision(cli, "--session", "s-1")
     empty_result = cli(*check_args)
     assert (empty_result.code, empty_result.out) == (1, "")
-    assert re.fullmatch(r"nothing was answered since \S+Z\n", empty_result.err)
+    assert re.fullmatch(r"no decision has ended since \S+Z\n", empty_result.err)
     cli.run_ok("decision", "answer", decision, "--reject", "--as", "husam")
     assert "rejected by husam" in cli.run_ok(*check_args, "--session", "s-1").out
     assert [row["id"] for row in cli.run_ok(*check_args, "--json").json] == [decision]

@@ -20,14 +20,14 @@ def test_add_show_list_retire(empty_cli: CommandLine) -> None:
         "aliases": [],
     }
     assert [row["name"] for row in empty_cli.run_ok("agent", "list", "--json").json] == ["quinn"]
-    assert empty_cli.run_ok("agent", "list", "--team", "sales").err == "there is nobody in the team 'sales'\n"
+    assert empty_cli.run_ok("agent", "list", "--team", "sales").err == "no agents in the team 'sales'\n"
     empty_cli.push("--to", "quinn", "hello")
     agent_details = empty_cli.run_ok("agent", "show", "quinn", "--json").json
     assert agent_details["inbox"]["accepted"] == agent_details["inbox"]["pending"] == 1
     assert "pending    1" in empty_cli.run_ok("agent", "show", "quinn").out
 
     assert empty_cli.run_ok("agent", "retire", "quinn").out == "quinn\n"
-    assert empty_cli.run_ok("agent", "list").err == "there is nobody\n"
+    assert empty_cli.run_ok("agent", "list").err == "no agents yet\n"
     assert "(retired)" in empty_cli.run_ok("agent", "list", "--retired").out
     assert "retired already" in empty_cli("agent", "retire", "quinn").error
     late_result = empty_cli("inbox", "push", "--to", "quinn", "hello")

@@ -41,7 +41,7 @@ class TestExport:
     def test_does_not_replace_a_file_unasked(self, cli: CommandLine) -> None:
         (cli.cwd / "notes.txt").write_text("dear diary")
         ended = cli("export", "notes.txt")
-        assert (ended.code, ended.error) == (1, "'notes.txt' is there already")
+        assert (ended.code, ended.error) == (1, "'notes.txt' exists")
         assert (cli.cwd / "notes.txt").read_text() == "dear diary"
         cli.run_ok("export", "notes.txt", "--force")
 

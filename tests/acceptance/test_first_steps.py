@@ -22,7 +22,7 @@ def test_from_nothing_to_a_drained_inbox(empty_cli: CommandLine) -> None:
     assert drain_result.err == ""
 
     second_drain = empty_cli.run_process("inbox", "drain", "--to", "analyst")
-    assert (second_drain.code, second_drain.out, second_drain.err) == (0, "", "nothing waits for 'analyst'\n")
+    assert (second_drain.code, second_drain.out, second_drain.err) == (0, "", "the inbox of 'analyst' is empty\n")
 
     doctor_result = empty_cli.run_process("doctor")
     assert doctor_result.code == 0

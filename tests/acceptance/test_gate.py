@@ -35,7 +35,7 @@ def test_add_list_show_resolve(cli: CommandLine) -> None:
     )
     assert cli.run_ok("gate", "show", gate, "--json").json == row_document
 
-    assert cli.run_ok("gate", "waiter", gate, "bead-42").err == "quinn is told when it ends\n"
+    assert cli.run_ok("gate", "waiter", gate, "bead-42").err == "quinn gets an event when it ends\n"
     assert len(cli.run_ok("gate", "list", "--durable", "--waiter", "quinn", "--json").json) == 1
     resolve_result = cli.run_ok("gate", "resolve", gate, "--reason", "it is\nsigned", "--as", "husam")
     assert (resolve_result.out, resolve_result.err) == (f"{gate}\n", 'resolved by husam: "it is\\nsigned"\n')
@@ -50,7 +50,7 @@ def test_add_list_show_resolve(cli: CommandLine) -> None:
         1,
         f"the gate {gate!r} was resolved already by 'husam': 'it is\\nsigned'",
     )
-    assert cli.run_ok("gate", "list", "--durable").err == "there is no pending gate\n"
+    assert cli.run_ok("gate", "list", "--durable").err == "no pending gates\n"
     assert len(cli.run_ok("gate", "list", "--durable", "--all", "--json").json) == 1
 
 

@@ -250,7 +250,7 @@ class TestTheNotice:
 
     def test_of_a_gateway_on_another_store_is_not_believed(self, cli: CommandLine) -> None:
         with start_local_gateway(cli) as gateway:
-            assert cli.run_ok("agent", "list", GATEPOST_STORE="sqlite:///other.db").err.endswith("there is nobody\n")
+            assert cli.run_ok("agent", "list", GATEPOST_STORE="sqlite:///other.db").err.endswith("no agents yet\n")
         assert list_answered_routes(gateway) == set()
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"url": 1}', "\udcff", '{"url":"x","pid":"y","store":"z"}'])

@@ -30,7 +30,7 @@ ALLOWED_MODULES = {
 #: what takes long to import, and a hook with nothing to do does without
 HEAVY_MODULES = {
     *("asyncio", "concurrent.futures", "logging", "socket", "subprocess", "tomllib", "importlib.metadata", "random"),
-    *("typer", "click", "rich", "pydantic", "msgspec", "structlog", "fastapi", "psycopg", "hashlib", "decimal"),
+    *("click", "rich", "pydantic", "msgspec", "structlog", "fastapi", "psycopg", "hashlib", "decimal"),
     *("gatepost.app", "gatepost.settings", "gatepost.core.event", "gatepost.actions.directory", "gatepost.hooks.drain"),
 }
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())

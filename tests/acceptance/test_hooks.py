@@ -22,7 +22,7 @@ from tests.acceptance.command_line import CommandLine
 
 ROOT = Path(__file__).parents[2]
 GATEPOST_PATH = str(Path(sys.executable).parent / "gatepost")
-BACKUP_MESSAGE = re.compile(r"what it was before is in (\S+\.gatepost-[0-9a-f]{16}\.bak)\n")
+BACKUP_MESSAGE = re.compile(r"the backup is (\S+\.gatepost-[0-9a-f]{16}\.bak)\n")
 
 #: what people have, by host and file name
 SETTINGS_FILES = {
@@ -116,7 +116,7 @@ def test_in_and_out_again(empty_cli: CommandLine, host: str, name: str) -> None:
         assert list_hook_commands(file)[event][-1] == command + host_option
     assert "/old/gatepost" not in file.read_text()
     installed_bytes = file.read_bytes()
-    assert empty_cli.run_ok("hooks", "install", *words).err.startswith("our entries are there already\n")
+    assert empty_cli.run_ok("hooks", "install", *words).err.startswith("our entries are installed already\n")
     assert file.read_bytes() == installed_bytes
     [state] = empty_cli.run_ok("hooks", "status", *words, "--json").json
     assert (state["state"], sorted(state["events"]), state["why"]) == ("installed", sorted(commands), None)
@@ -125,10 +125,10 @@ def test_in_and_out_again(empty_cli: CommandLine, host: str, name: str) -> None:
     assert list_backups(file) == []
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     if name != "older.json":  # there were some of ours before, and those are gone too
-        assert uninstall_result.err == "it is again what it was before\n"
+        assert uninstall_result.err == "restored the backup\n"
         assert file.read_bytes() == SETTINGS_FILES[host, name].encode()
     assert "gatepost" not in file.read_text()
-    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "there is nothing of ours in it\n"
+    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "the file has none of our entries\n"
     assert empty_cli("hooks", "status", *words).code == 1
 
 
@@ -154,7 +154,7 @@ def test_out_of_a_file_that_somebody_changed(empty_cli: CommandLine, host: str, 
     file.write_bytes(
         file.read_bytes() + b"\n# mine\n" if file.suffix == ".toml" else file.read_bytes() + b"\n// mine\n"
     )
-    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "our entries are taken out\n"
+    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "removed our entries\n"
     remaining_text = file.read_text()
     assert "gatepost" not in remaining_text
     assert "// mine" in remaining_text or "# mine" in remaining_text
@@ -169,13 +169,13 @@ def test_where_there_was_no_file_there_is_none_again(empty_cli: CommandLine, tmp
     install_result = empty_cli.run_ok("hooks", "install", "--host", host)
     file = Path(install_result.out.strip())
     assert file.is_relative_to(tmp_path / f".{host}")
-    assert install_result.err.splitlines()[0] == "made a new file"
+    assert install_result.err.splitlines()[0] == "created the file"
     assert len(list_hook_commands(file)) == len(host_settings.build_entries(host, GATEPOST_PATH))
     assert ("version" in json.loads(file.read_text())) == (host == "cursor")
     [user, *_] = empty_cli.run_ok("hooks", "status", "--host", host, "--json").json
     assert (user["scope"], user["state"], user["file"]) == ("user", "installed", str(file))
     uninstall_result = empty_cli.run_ok("hooks", "uninstall", "--host", host)
-    assert uninstall_result.err == "it had nothing but our entries in it, and is gone\n"
+    assert uninstall_result.err == "removed the file, which had only our entries\n"
     assert list(file.parent.iterdir()) == []
 
 

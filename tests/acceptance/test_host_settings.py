@@ -48,7 +48,7 @@ def test_entries_in_a_file_that_the_host_ignores_are_not_called_installed(empty_
     assert "ignores a file with comments in it (line 1, column 1)\n" in result.err
     [state] = empty_cli("hooks", "status", *words, "--json").json
     assert state["state"] == "ignored"
-    assert empty_cli("hooks", "install", *words).code == 2, "although our entries are there already"
+    assert empty_cli("hooks", "install", *words).code == 2, "although our entries are installed already"
     empty_cli.run_ok("hooks", "uninstall", *words)
     assert "gatepost" not in file.read_text()
 
@@ -113,8 +113,10 @@ def test_what_has_to_be_trusted_first_is_said(empty_cli: CommandLine, tmp_path: 
     empty_cli.environ |= {"HOME": str(tmp_path), "CODEX_HOME": ""}
     words = ("--host", host, "--scope", "project")
     assert empty_cli("hooks", "status", "--host", host).err == "", "there is nothing to trust yet"
-    assert empty_cli.run_ok("hooks", "install", *words).err == f"made a new file\n{TRUST_NOTES[host]}\n"
-    assert empty_cli.run_ok("hooks", "install", *words).err == f"our entries are there already\n{TRUST_NOTES[host]}\n"
+    assert empty_cli.run_ok("hooks", "install", *words).err == f"created the file\n{TRUST_NOTES[host]}\n"
+    assert (
+        empty_cli.run_ok("hooks", "install", *words).err == f"our entries are installed already\n{TRUST_NOTES[host]}\n"
+    )
     assert empty_cli.run_ok("hooks", "install", *words, "--json").json["note"] == TRUST_NOTES[host]
     assert empty_cli.run_ok("hooks", "status", "--host", host).err == f"{TRUST_NOTES[host]}\n"
     states = empty_cli.run_ok("hooks", "status", "--host", host, "--json").json
@@ -123,8 +125,8 @@ def test_what_has_to_be_trusted_first_is_said(empty_cli: CommandLine, tmp_path: 
 
 def test_what_needs_no_trust_has_no_note(empty_cli: CommandLine, tmp_path: Path) -> None:
     empty_cli.environ |= {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": ""}
-    assert empty_cli.run_ok("hooks", "install", "--host", "gemini").err == "made a new file\n"
-    assert empty_cli.run_ok("hooks", "install", "--host", "claude", "--scope", "project").err == "made a new file\n"
+    assert empty_cli.run_ok("hooks", "install", "--host", "gemini").err == "created the file\n"
+    assert empty_cli.run_ok("hooks", "install", "--host", "claude", "--scope", "project").err == "created the file\n"
     assert empty_cli.run_ok("hooks", "status").err == ""
 
 
@@ -147,7 +149,7 @@ def test_the_agent_is_written_into_the_command(cli: CommandLine, host: str) -> N
     assert (state["state"], state["agents"]) == ("installed", ["quinn"])
     assert "quinn" in cli.run_ok("hooks", "status", *words).out.splitlines()[1].split()
 
-    assert cli.run_ok("hooks", "install", *words).err.startswith("our entries are there already\n")
+    assert cli.run_ok("hooks", "install", *words).err.startswith("our entries are installed already\n")
     assert cli.run_ok("hooks", "install", *words, "--json").json["agent"] == "quinn", "the name stays"
     cli.run_ok("hooks", "install", *words, "--agent", "analyst")
     assert list_commands(file) == {options.replace("quinn", "analyst")}

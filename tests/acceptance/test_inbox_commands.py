@@ -91,7 +91,7 @@ class TestList:
 
     def test_nothing_found_is_an_empty_list(self, cli: CommandLine) -> None:
         result = cli.run_ok("inbox", "list", "--to", "husam")
-        assert (result.out, result.err) == ("", "nothing there for 'husam'\n")
+        assert (result.out, result.err) == ("", "no such items in the inbox of 'husam'\n")
         assert cli.run_ok("inbox", "list", "--to", "husam", "--json").json == []
 
     def test_the_fields_of_an_event(self, cli: CommandLine) -> None:
@@ -108,13 +108,13 @@ class TestPeek:
         assert cli.run_ok("inbox", "peek", "--to", "analyst", "--json").json[0]["content"] == "sooner"
         result = cli.run_ok("inbox", "peek", "--to", "analyst", "-n", "1")
         assert len(result.out.splitlines()) == 2
-        assert "more is waiting" in result.err
+        assert "more items are pending" in result.err
         assert len(list_contents(cli, "--to", "analyst")) == 2
 
     def test_sees_a_broadcast(self, cli: CommandLine) -> None:
         cli.push("--broadcast", "all hands")
         assert "all hands" in cli.run_ok("inbox", "peek", "--to", "analyst").out
-        assert cli.run_ok("inbox", "peek", "--to", "husam").err == "nothing waits for 'husam'\n"
+        assert cli.run_ok("inbox", "peek", "--to", "husam").err == "the inbox of 'husam' is empty\n"
 
 
 class TestShow:
@@ -157,7 +157,7 @@ class TestDrain:
         result = cli.run_ok("inbox", "drain", "--to", "analyst", "--format", "json", "--limit", "2")
         assert [event["content"] for event in result.json] == ["one", "two"]
         assert [event["state"] for event in result.json] == ["claimed", "claimed"]
-        assert result.err == "1 more waiting\n"
+        assert result.err == "1 more pending\n"
         assert len(cli.run_ok("inbox", "drain", "--to", "analyst", "--json").json) == 1
         assert cli.run_ok("inbox", "drain", "--to", "analyst", "--json").json == []
 

@@ -28,7 +28,7 @@ class TestKey:
     @pytest.mark.parametrize(
         ("words", "start", "scope"),
         [
-            ([], "sk_", "the administrator's"),
+            ([], "sk_", "for the administrator"),
             (["--trigger", "analyst"], "sk_", "for triggering 'analyst'"),
             (["--public"], "pk_", "public"),
         ],
@@ -66,7 +66,7 @@ class TestTrigger:
         assert cli.run_ok("trigger", "enable", "jira", "--json").json["active"]
         assert "there is a trigger 'jira' already" in cli("trigger", "add", "jira", "--to", "analyst").error
         assert cli.run_ok("trigger", "delete", "jira").out == "jira\n"
-        assert cli.run_ok("trigger", "list").err == "there is no trigger\n"
+        assert cli.run_ok("trigger", "list").err == "no triggers yet\n"
 
     def test_a_secret_of_ones_own(self, cli: CommandLine, tmp_path: Path) -> None:
         (tmp_path / "secret").write_text("a secret of one's own\n")

@@ -132,7 +132,7 @@ def ended(arguments):
     begun = step()
     raise KeyboardInterrupt
 
-main._ended = ended
+main._run_command = ended
 main.main()
 """
 

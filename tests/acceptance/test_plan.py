@@ -14,7 +14,7 @@ def test_set_list_change_delete(cli: CommandLine) -> None:
     plan = set_result.out.strip()
     assert re.fullmatch(r"plan_[0-9a-f]{32}", plan)
     assert re.sub(r"\d{4}-\S+Z", "TIME", set_result.err) == (
-        "analyst is told TIME, and again by '0 9 * * 1-5' in Europe/Berlin\n"
+        "analyst gets it TIME, and again by '0 9 * * 1-5' in Europe/Berlin\n"
     )
     [plan_document] = cli.run_ok("plan", "list", "--json").json
     assert (
@@ -31,7 +31,7 @@ def test_set_list_change_delete(cli: CommandLine) -> None:
         "Post the numbers",
     )
     heading, row = cli.run_ok("plan", "list").out.splitlines()
-    assert heading.split() == ["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"]
+    assert heading.split() == ["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "INSTRUCTION"]
     assert row.endswith('Z  0 9 * * 1-5 Europe/Berlin  0      Daily report: "Post the numbers"')
 
     changed_plan = cli.run_ok("plan", "set", "--id", plan, "--after", "5 hours", "--json").json
@@ -39,14 +39,14 @@ def test_set_list_change_delete(cli: CommandLine) -> None:
     assert cli.run_ok("plan", "set", "--id", plan, "Post them all", "--json").json["instruction"] == "Post them all"
 
     assert cli.run_ok("plan", "delete", plan).out == f"{plan}\n"
-    assert cli.run_ok("plan", "list").err == "there is no plan\n"
+    assert cli.run_ok("plan", "list").err == "no plans yet\n"
     assert "there is no plan" in cli("plan", "delete", plan).error
 
 
 def test_of_the_current_agent(cli: CommandLine) -> None:
     plan = cli.run_ok("plan", "set", *DAILY_ARGS, "--catch-up", "all", "--json", GATEPOST_AGENT="bead-42").json
     assert (plan["owner"], plan["catchUp"]) == ("quinn", "all")
-    assert cli.run_ok("plan", "list", "--owner", "analyst").err == "there is no plan of 'analyst'\n"
+    assert cli.run_ok("plan", "list", "--owner", "analyst").err == "no plans of 'analyst'\n"
     assert len(cli.run_ok("plan", "list", "--owner", "quinn", "--status", "pending", "--json").json) == 1
     assert cli.run_ok("plan", "list", "--status", "completed", "--json").json == []
 
@@ -58,6 +58,6 @@ def test_once_at_a_time(cli: CommandLine) -> None:
     ).json
     assert (plan["scheduledAt"], plan["instruction"]) == ("2099-12-31T23:00:00Z", "Look")
     set_result = cli.run_ok("plan", "set", "--owner", "analyst", "--name", "Soon", "--after", "5h", "x")
-    assert re.fullmatch(r"analyst is told \S+Z\n", set_result.err)
+    assert re.fullmatch(r"analyst gets it \S+Z\n", set_result.err)
     list_result = cli.run_ok("plan", "list", "-n", "1")
     assert (len(list_result.out.splitlines()), list_result.err) == (2, "there are more than 1: raise --limit\n")

@@ -82,7 +82,7 @@ def test_a_repeat_says_so_and_changes_nothing(cli: CommandLine) -> None:
 
 def test_for_nobody_else(cli: CommandLine) -> None:
     result = cli.run_ok("inbox", "push", "--to", "team:web", "--as", "quinn", "hello")
-    assert (result.out, result.err) == ("", "nobody else is there: nothing was stored\n")
+    assert (result.out, result.err) == ("", "no recipients: nothing was stored\n")
     assert cli.run_ok("inbox", "push", "--to", "team:web", "--as", "quinn", "x", "--json").json["eventId"] is None
 
 

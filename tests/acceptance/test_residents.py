@@ -34,7 +34,7 @@ def create_finished_run(cli: CommandLine) -> WaitingRun:
 
 def test_add_show_set(cli: CommandLine) -> None:
     add_result = cli.run_ok("agent", "add", "cleo", "--model", "demo", "--instructions", "Be brief")
-    assert (add_result.out, add_result.err) == ("cleo\n", "registered 'cleo'; it lives here, and thinks with demo\n")
+    assert (add_result.out, add_result.err) == ("cleo\n", "registered 'cleo', a resident with the model demo\n")
     agent_details = cli.run_ok("agent", "show", "cleo", "--json").json
     assert (agent_details["resident"], agent_details["paused"], agent_details["cycles"], agent_details["version"]) == (
         True,
@@ -46,11 +46,11 @@ def test_add_show_set(cli: CommandLine) -> None:
     assert agent_details["inbox"]["accepted"] == 0
 
     set_result = cli.run_ok("agent", "set", "cleo", "--instructions", "-", "--team", "web", stdin=b"Be kind\n")
-    assert set_result.err == "changed 'cleo'; its configuration is number 2\n"
+    assert set_result.err == "changed 'cleo'; its configuration has version 2\n"
     text = cli.run_ok("agent", "show", "cleo").out
     assert text.endswith("instructions\n  Be kind\n")
-    assert "model       demo\n" in text
-    assert "team        web\n" in text
+    assert "model      demo\n" in text
+    assert "team       web\n" in text
 
 
 def test_a_guest_stays_one_until_it_is_given_a_model(cli: CommandLine) -> None:
@@ -66,7 +66,7 @@ def test_a_guest_stays_one_until_it_is_given_a_model(cli: CommandLine) -> None:
 def test_a_key_that_is_missing_is_said_at_once(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    warning = "OPENAI_API_KEY is not set: set it where the gateway runs, or the demo stands in for openai:gpt-5\n"
+    warning = "OPENAI_API_KEY is not set: set it where the gateway runs, or the demo model replaces openai:gpt-5\n"
     assert cli.run_ok("agent", "add", "cleo", "--model", "openai:gpt-5").err.endswith(f"openai:gpt-5\n{warning}")
     assert cli.run_ok("agent", "show", "cleo", "--json").json["config"]["model"]["name"] == "gpt-5"
     assert cli.run_ok("agent", "set", "cleo", "--model", "openai:gpt-5", "--json").err == warning
@@ -110,11 +110,11 @@ def _find_number(reader: object) -> int:
     [
         (["--model", "gpt-5"], "model: 'gpt-5' is not a model"),
         (["--model", ""], "--model is empty"),
-        (["--config", "bad.json"], "'bad.json' is not JSON"),
-        (["--config", "list.json"], "'list.json' is not a JSON object"),
-        (["--config", "bad.toml"], "'bad.toml' is not TOML"),
+        (["--config", "bad.json"], "--config: 'bad.json' is not JSON"),
+        (["--config", "list.json"], "--config: 'list.json' is not a JSON object"),
+        (["--config", "bad.toml"], "--config: 'bad.toml' is not TOML"),
         (["--config", "typo.json"], "tools[0]: 'tmeout' is not a field of it"),
-        (["--config", "missing.json"], "'missing.json' cannot be read"),
+        (["--config", "missing.json"], "--config: 'missing.json' cannot be read"),
         (["--config", "-", "--instructions", "-"], "stdin can be read only once"),
     ],
 )
@@ -137,12 +137,12 @@ def test_pause_and_resume(cli: CommandLine) -> None:
         assert cli.run_ok("agent", "pause", "cleo").err.startswith("paused 'cleo'")
     assert "paused since 2" in cli.run_ok("agent", "show", "cleo").out
     assert cli.run_ok("agent", "resume", "cleo", "--json").json["paused"] is False
-    assert cli("agent", "pause", "husam").error == "'husam' is a person, not an agent"
-    assert "nothing is to be changed" in cli("agent", "set", "cleo").error
+    assert cli("agent", "pause", "husam").error == "'husam' is not an agent, but a human"
+    assert "nothing to change" in cli("agent", "set", "cleo").error
 
 
 def test_runs_and_mind(cli: CommandLine) -> None:
-    assert cli.run_ok("agent", "runs", "analyst").err == "'analyst' has no run\n"
+    assert cli.run_ok("agent", "runs", "analyst").err == "'analyst' has no runs\n"
     waiting_run = create_finished_run(cli)
     [run] = cli.run_ok("agent", "runs", "thinker", "--json").json
     fields = ("id", "status", "cycleNumber", "cause", "steps", "promptTokens", "completionTokens")
@@ -150,14 +150,14 @@ def test_runs_and_mind(cli: CommandLine) -> None:
     heading, row = cli.run_ok("agent", "runs", "thinker").out.splitlines()
     assert heading.split()[:3] == ["RUN", "CYCLE", "STATUS"]
     assert row.endswith('"Asked the warehouse about order 7."')
-    assert cli.run_ok("agent", "runs", "thinker", "--status", "failed").err == "'thinker' has no run that is failed\n"
+    assert cli.run_ok("agent", "runs", "thinker", "--status", "failed").err == "'thinker' has no runs that are failed\n"
     assert cli("agent", "runs", "thinker", "--status", "x").code == 2
 
     mind = cli.run_ok("agent", "mind", "thinker", "--json").json
     assert [turn["kind"] for turn in mind["turns"]] == ["prompt", "reply", "result", "reply"]
     assert "of the adapter" not in str(mind)
     result = cli.run_ok("agent", "mind", "thinker")
-    assert 'said\n  I ask the warehouse\n  ship {"order": 7}\nship returned\n' in result.out
+    assert 'reply\n  I ask the warehouse\n  ship {"order": 7}\nship returned\n' in result.out
     assert result.err.startswith("4 turns, about ")
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.acceptance.command_line import CommandLine, CommandResult
 
+ONE_GATE_OR_EVENT = "give the name of one gate, or an event with --hook"
 SESSION_ARGS = ("--session", "s-1")
 
 
@@ -35,7 +36,7 @@ def test_a_soft_one_counts_when_asked_for(cli: CommandLine) -> None:
 
 def test_each_stands_at_its_event(cli: CommandLine) -> None:
     message = cli.run_ok("gate", "register", "careful", "--hook", "PreToolUse").err
-    assert "`gatepost hooks install` has programs call us at PreToolUse too" in message
+    assert "run `gatepost hooks install`, so that programs call us at PreToolUse too" in message
     assert cli("gate", "check", *SESSION_ARGS).code == 0
     result = cli("gate", "check", "--hook", "PreToolUse", *SESSION_ARGS, "--json")
     assert (result.code, result.json["open"]) == (1, False)
@@ -74,16 +75,20 @@ def test_within_a_session_it_need_not_be_named(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "error"),
     [
-        (("mark", "tested"), 2, "no session is named"),
+        (("mark", "tested"), 2, "no session is given"),
         (("mark", "tested", "--session", ""), 2, "--session is empty"),
         (("mark", "tested", *SESSION_ARGS), 1, "there is no session gate 'tested'"),
         (("mark", "../../etc", *SESSION_ARGS), 2, "'../../etc' is not a name of a session gate"),
-        (("clear", *SESSION_ARGS), 2, "name one gate, or an event with --hook"),
-        (("clear", "decision", "--hook", "Stop", *SESSION_ARGS), 2, "name one gate, or an event with --hook"),
-        (("check", "--hook", "stop", *SESSION_ARGS), 2, "'stop' is no event for a gate"),
+        (("clear", *SESSION_ARGS), 2, "give the name of one gate, or an event with --hook"),
+        (
+            ("clear", "decision", "--hook", "Stop", *SESSION_ARGS),
+            2,
+            "give the name of one gate, or an event with --hook",
+        ),
+        (("check", "--hook", "stop", *SESSION_ARGS), 2, "'stop' is not an event of a gate"),
         (("register", "decision"), 1, "the session gate 'decision' is built in"),
-        (("register", "tested", "--hook", "Whenever"), 2, "'Whenever' is no event for a gate"),
-        (("register", "tested", "--soft", "--closed"), 2, "a soft gate holds nobody, so it cannot be closed"),
+        (("register", "tested", "--hook", "Whenever"), 2, "'Whenever' is not an event of a gate"),
+        (("register", "tested", "--soft", "--closed"), 2, "a soft gate never blocks, so it cannot be closed"),
         (("register", "tested", "--hint", "a\nb"), 2, "the hint is too long, or has line breaks in it"),
         (("unregister", "tested"), 1, "there is no session gate 'tested'"),
     ],

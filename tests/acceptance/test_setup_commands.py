@@ -102,7 +102,7 @@ class TestDoctor:
         assert set(cli.run_ok("doctor", "--json").json[0]) == {"check", "ok", "detail", "hint"}
 
     def test_of_a_new_store(self, empty_cli: CommandLine) -> None:
-        assert "(made just now)" in empty_cli.run_ok("doctor").out
+        assert "(created just now)" in empty_cli.run_ok("doctor").out
 
     @pytest.mark.parametrize(
         ("statement", "check", "detail"),
@@ -144,9 +144,9 @@ class TestCompletion:
 
     def test_completes(self, empty_cli: CommandLine) -> None:
         result = empty_cli.run_process(
-            _GATEPOST_COMPLETE="complete_bash", COMP_WORDS="gatepost inbox p", COMP_CWORD="2"
+            _GATEPOST_COMPLETE="bash_complete", COMP_WORDS="gatepost inbox p", COMP_CWORD="2"
         )
-        assert result.out.split() == ["push", "peek"]
+        assert result.out.split() == ["plain,push", "plain,peek"]
 
 
 def test_json_is_json_everywhere(cli: CommandLine) -> None:

@@ -13,7 +13,7 @@ EITHER_WAY = True
 
 def test_from_making_one_to_reading_it(cli: CommandLine) -> None:
     create_result = cli.run_ok("space", "create", "Q4 report", "--member", "husam", "--member", "analyst")
-    assert (create_result.out, create_result.err) == ("q4-report\n", "made 'Q4 report' with 2 members\n")
+    assert (create_result.out, create_result.err) == ("q4-report\n", "created 'Q4 report' with 2 members\n")
     post_result = cli.run_ok("space", "post", "q4-report", "--as", "husam", "Who has the numbers?")
     assert (post_result.out, post_result.err) == ("1\n", "")
     assert cli.run_ok("space", "post", "q4-report", "-", stdin=b"I do\n", GATEPOST_AGENT="analyst").out == "2\n"
@@ -48,12 +48,12 @@ def test_long_messages_fill_several_pages(cli: CommandLine, monkeypatch: pytest.
 
 
 def test_list_and_show(cli: CommandLine) -> None:
-    assert cli.run_ok("space", "list").err == "there is no space\n"
+    assert cli.run_ok("space", "list").err == "no spaces yet\n"
     cli.run_ok("space", "create", "Q4 report", "--member", "husam")
     cli.run_ok("space", "create", "Side talk", "--id", "side")
     assert [row["id"] for row in cli.run_ok("space", "list", "--json").json] == ["q4-report", "side"]
     assert [row["id"] for row in cli.run_ok("space", "list", "--member", "husam", "--json").json] == ["q4-report"]
-    assert cli.run_ok("space", "list", "--member", "quinn").err == "there is no space with 'quinn' in it\n"
+    assert cli.run_ok("space", "list", "--member", "quinn").err == "no spaces with 'quinn' in them\n"
     list_result = cli.run_ok("space", "list", "-n", "1")
     assert (len(list_result.out.splitlines()), list_result.err) == (2, "there are more than 1: raise --limit\n")
     space = cli.run_ok("space", "show", "q4-report", "--json").json
@@ -66,7 +66,7 @@ def test_join_and_leave(cli: CommandLine) -> None:
     cli.run_ok("space", "create", "Q4", "--member", "husam")
     assert cli.run_ok("space", "join", "q4", "bead-42").out == "quinn\n"
     cli.run_ok("space", "post", "q4", "--as", "husam", "hello")
-    assert cli.run_ok("space", "leave", "q4", "quinn").err == "'quinn' is not in 'q4' any more\n"
+    assert cli.run_ok("space", "leave", "q4", "quinn").err == "'quinn' is no longer in 'q4'\n"
     cli.run_ok("space", "post", "q4", "--as", "husam", "not for quinn")
     assert len(cli.run_ok("inbox", "list", "--to", "quinn", "--json").json) == 1
     second_leave = cli("space", "leave", "q4", "quinn")
@@ -87,7 +87,7 @@ def test_reading_as_somebody_is_noted(cli: CommandLine) -> None:
     assert read_seqs == {"husam": 3, "analyst": 4}
     refusal = cli("space", "read", "q4", "--as", "quinn")
     assert (refusal.code, refusal.error) == (1, "'quinn' is not a member of the space 'q4'")
-    assert cli.run_ok("space", "read", "q4", "--after", "4").err == "nothing there in 'q4'\n"
+    assert cli.run_ok("space", "read", "q4", "--after", "4").err == "no messages in 'q4'\n"
 
 
 def test_a_message_cannot_pretend_to_be_another(cli: CommandLine) -> None:

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from gatepost import app, settings, telemetry
-from gatepost.cli.init import template
+from gatepost.cli.init import build_template
 from gatepost.core.limits import Limits
 from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
@@ -364,10 +364,10 @@ class TestSecrets:
 
 class TestTemplate:
     def test_changes_nothing(self, home: Path) -> None:
-        assert {value.origin for value in load(home, template()).values.values()} == {"default"}
+        assert {value.origin for value in load(home, build_template()).values.values()} == {"default"}
 
     def test_every_setting_in_it_holds_when_uncommented(self, home: Path) -> None:
-        lines = [line.removeprefix("# ") if " = " in line else line for line in template().splitlines()]
+        lines = [line.removeprefix("# ") if " = " in line else line for line in build_template().splitlines()]
         toml = (
             "\n".join(lines)
             .replace('jwt_secret = "..."', 'jwt_secret = "' + 32 * "x" + '"')

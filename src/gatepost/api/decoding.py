@@ -191,7 +191,7 @@ def _build_body(request: type[Request[Any]], fields: list[Any]) -> type[msgspec.
 
 
 def _choose_parser(field: Any) -> Callable[[str], Any]:
-    kinds = _list_kinds(inspect.type_info(field.type))
+    kinds = list_kinds(field.type)
     if any(isinstance(kind, inspect.ListType | inspect.VarTupleType) for kind in kinds):
         return _parse_list
     if any(isinstance(kind, inspect.IntType) for kind in kinds):
@@ -206,14 +206,26 @@ def _parse_text(field: Any, text: str) -> Any:
     return [text] if parse is _parse_list else parse(text)
 
 
-def _list_kinds(kind: inspect.Type) -> list[inspect.Type]:
-    match kind:
-        case inspect.Metadata():
-            return _list_kinds(kind.type)
-        case inspect.UnionType():
-            return [found for inner in kind.types for found in _list_kinds(inner)]
-        case _:
-            return [kind]
+def list_kinds(annotation: Any) -> list[inspect.Type]:
+    """Return the types that a value of a field may have."""
+
+    def flatten(kind: inspect.Type) -> list[inspect.Type]:
+        match kind:
+            case inspect.Metadata():
+                return flatten(kind.type)
+            case inspect.UnionType():
+                return [member for inner in kind.types for member in flatten(inner)]
+            case _:
+                return [kind]
+
+    return flatten(inspect.type_info(annotation))
+
+
+def find_description(annotation: Any) -> str | None:
+    """Return what a field says about itself."""
+    kind = inspect.type_info(annotation)
+    schema = kind.extra_json_schema if isinstance(kind, inspect.Metadata) else None
+    return schema.get("description") if schema else None
 
 
 def _parse_number(text: str) -> int | str:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from gatepost import app, settings
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.api.operation import Page, Request, Stream
-from gatepost.cli import identity, output, words
+from gatepost.cli import identity, output
 from gatepost.client.local import LocalClient
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
@@ -55,13 +55,14 @@ class Connection:
         models: Iterator[R] = self.client.stream(request, on_connect=lambda: callbacks.pop()() if callbacks else None)
         return models
 
-    def choose_actor(self, name: str | None) -> str:
-        """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
-        return words.given(name, "--as") or identity.find_current_agent(self.configuration) or ADMINISTRATOR
-
     def read_clock(self) -> Instant:
         """Return the time of the store; with a gateway, that of this machine."""
         return time.time_ns() // 1_000 if self.store is None else self.store.query(lambda tx: tx.now)
+
+
+def choose_actor(configuration: Configuration, name: str | None) -> str:
+    """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
+    return name or identity.find_current_agent(configuration) or ADMINISTRATOR
 
 
 @contextmanager

@@ -11,16 +11,17 @@ from contextlib import ExitStack, aclosing
 from functools import cached_property, partial
 from typing import Annotated, ClassVar, Final
 
-import typer
+from click.exceptions import Exit
 
 from gatepost import app, settings, telemetry
 from gatepost.actions import inbox
 from gatepost.api.entities import EntityView, ShowEntity
 from gatepost.api.inbox import PeekInbox
 from gatepost.api.streams import WatchInbox
-from gatepost.cli import output, words
+from gatepost.cli import output
+from gatepost.cli.command import build_verb
 from gatepost.cli.connect import check_gateway, connect, find_gateway
-from gatepost.cli.plain import Json, flag, option
+from gatepost.cli.parameters import Json, flag, option
 from gatepost.client import Client
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
@@ -41,22 +42,24 @@ _RETRY_TIME: Final = 3.0
 
 
 def courier(
-    who: Annotated[str | None, option("--as", "NAME", "Whose courier; else the current agent's.")] = None,
-    session: Annotated[str | None, option("--session", "ID", "For this session; else for all that live here.")] = None,
+    who: Annotated[str | None, option("--as", "NAME", "the agent; by default the current agent")] = None,
+    session: Annotated[
+        str | None, option("--session", "ID", "only this session; by default all sessions of the agent here")
+    ] = None,
     nudge: Annotated[
-        str | None, option("--nudge", "CMD|URL|rewake", "How to tell an idle agent that mail waits.")
+        str | None, option("--nudge", "CMD|URL|rewake", "how to tell an idle agent that events are pending")
     ] = None,
     wait: Annotated[
-        bool, flag("--rewake", "As an asyncRewake hook: wait until the session is nudged, and end with 2.")
+        bool, flag("--rewake", "as an asyncRewake hook: wait until the session is nudged, and exit with 2")
     ] = False,
     json: Json = False,
 ) -> None:
     """
-    Carry what comes for an agent to the spools of its sessions on this machine, from where its hooks take it.
+    Write the events of an agent to the spools of its sessions on this machine, where its hooks read them.
 
-    Events come by the transport (NATS or Redis), else from the gateway. An agent that is idle is nudged: a command has
-    the text as $1 and on stdin, and the session as $2; a URL is sent JSON; rewake wakes whoever waits with --rewake.
-    Nothing is marked as delivered by it. It stops at Ctrl-C.
+    Events come through the transport (NATS or Redis), else from the gateway. An idle agent is nudged: a command gets
+    the text as $1 and on stdin, and the session as $2; a URL gets JSON; rewake ends every `courier --rewake` that
+    waits. The courier marks nothing as delivered. Ctrl-C stops it.
 
     Examples:
       gatepost courier --as analyst
@@ -64,17 +67,16 @@ def courier(
       gatepost courier --rewake < hook.json
     """
     configuration = settings.load()
-    words.given(session, "--session", "which")
     if wait:
-        raise typer.Exit(_wait(configuration, session))
+        raise Exit(_wait(configuration, session))
     guest = find_guest(configuration.home, session) if session else None
-    name = words.given(who, "--as") or (guest.agent if guest else None) or configuration.settings.agent
+    name = who or (guest.agent if guest else None) or configuration.settings.agent
     if name is None:
         raise Invalid(
-            "it is not said whose courier this is",
+            "the courier has no agent",
             hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
         )
-    method = words.given(nudge, "--nudge", "what") or configuration.settings.courier.nudge
+    method = nudge or configuration.settings.courier.nudge
     telemetry.configure_logging("json" if json else configuration.settings.gateway.log)
     entity = find_agent(configuration, name)
     agent, names = (entity.name, {entity.name, *entity.aliases}) if entity else (name, {name})
@@ -223,3 +225,6 @@ def _read_session() -> str:
     if not isinstance(session, str) or not session:
         raise Invalid("no session is named on stdin", hint="the host sends it, as JSON; or give --session ID")
     return session
+
+
+commands = [build_verb("courier", courier, "Write the events of a guest to the spools of its sessions.")]

@@ -1,35 +1,178 @@
 """`gatepost decision`."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 import msgspec
-import typer
+from click.exceptions import Exit
 
 from gatepost import settings
-from gatepost.api.decisions import ListDecisions, ShowDecision, WithdrawDecision
-from gatepost.cli import decided, identity, output, words
-from gatepost.cli.asking import answer, ask, revise
-from gatepost.cli.connect import connect
-from gatepost.cli.decided import MAX_TEXT_SIZE, DecisionId, For, Session
-from gatepost.cli.plain import As, Json, Limit, Noun, flag, option
+from gatepost.api.agents import ShowSession
+from gatepost.api.decisions import (
+    AnswerDecision,
+    AskDecision,
+    DecisionAnswerView,
+    DecisionView,
+    ListDecisions,
+    ReviseDecision,
+    ShowDecision,
+    WithdrawDecision,
+)
+from gatepost.cli import identity, inputs, output
+from gatepost.cli.command import Noun, Outcome, Row
+from gatepost.cli.connect import Connection, connect
+from gatepost.cli.parameters import Json, ParameterSpec, argument, flag, option
+from gatepost.cli.wait import FOR, poll
 from gatepost.core import render, times
-from gatepost.core.event import Priority
+from gatepost.core.decision import DecisionStatus
+from gatepost.core.event import Priority, Ref
+from gatepost.core.times import Duration
+from gatepost.errors import Invalid
+from gatepost.settings import Configuration
 
-app = Noun(help="Decisions: questions that keep whoever asks from stopping until they are answered.")
-app.verb("ask")(ask)
-app.verb("answer")(answer)
-app.verb("revise")(revise)
+decisions = Noun(
+    "decision", "Ask and answer decisions: questions that keep an agent from stopping until they are answered."
+)
+commands = [decisions]
+
+DECISION: Final = argument("DECISION", "the id of a decision")
+SESSION: Final = option("--session", "ID", "the guest session that asks")
+DecisionId = Annotated[str, DECISION]
+_COLUMNS: Final = ("DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION")
 
 
-@app.verb("list")
-def list_(
-    of: Annotated[str | None, option("--of", "NAME", "Only those that this one may answer.")] = None,
-    asker: Annotated[str | None, option("--by", "NAME", "Only those that this one asked.")] = None,
-    session: Session = None,
-    include_ended: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
-    limit: Limit = "100",
-    json: Json = False,
+Wait = Annotated[bool, flag("--wait", "wait for the answer, and print it")]
+For = Annotated[Duration | None, FOR]
+
+
+def _parse_option(text: str) -> dict[str, str]:
+    """Return the option of `ship=Ship it`, or of an id alone."""
+    id, equals, label = text.partition("=")
+    return {"id": id.strip(), "label": label.strip() if equals else id.strip()}
+
+
+_QUESTION: Final[dict[str, ParameterSpec]] = {
+    "question": argument("TEXT|-", "the question; - reads stdin", parse=inputs.read_text),
+    "options": option(
+        "--option", "ID=LABEL", "an answer to choose; repeatable; ID alone is its own label", parse=_parse_option
+    ),
+    "free_text": flag("--text", "text is an answer, too"),
+    "default": option("--default", "ID", "the option that counts at the deadline"),
+    "within": option("--within", "2h", "its deadline, from now"),
+    "deadline": option("--until", "TIME", "its deadline, as a time"),
+    "context": option(
+        "--context", "TEXT", "what a respondent should know; @FILE reads a file", parse=inputs.read_text_or_file
+    ),
+    "ref": option("--ref", "TYPE:ID", "what it is about", parse=Ref.parse),
+    "urgency": option("--urgency", "P", "critical, high, normal, low, fyi; or 0 to 4"),
+}
+
+
+@decisions.request(
+    "ask",
+    AskDecision,
+    **_QUESTION,
+    of=option("--of", "ADDRESS", "who is asked: names or teams; by default the owner of the asker"),
+    session=SESSION,
+    asker=option("--as", "NAME", "who asks; by default the entity of the session, or the current agent"),
+)
+def ask(
+    request: AskDecision, configuration: Configuration, wait: Wait = False, timeout: For = None, json: Json = False
 ) -> None:
+    """
+    Ask for a decision and print its id. Until it is answered, the asker may not stop.
+
+    With --wait the answer is printed: the option, and then the text. Exits with 0 if it was answered, and with 1 if it
+    was rejected, withdrawn, sent back, or not answered in time.
+
+    Examples:
+      gatepost decision ask "Ship version 2?" --option ship="Ship it" --option wait=Wait --as analyst --of husam
+      gatepost decision ask "What is it called?" --text --within 2h --as analyst --wait
+    """
+    _check_timeout(timeout, wait=wait)
+    asker, session = request.asker, request.session
+    if asker is None and session is None:
+        asker, session = identity.find_current_agent(configuration), identity.find_session(configuration)
+        if asker is None:
+            raise Invalid(
+                "no asker is given", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml"
+            )
+    with connect(configuration) as connection:
+        asker = asker or connection.send(ShowSession(id=session or "")).agent
+        decision = connection.send(msgspec.structs.replace(request, asker=asker, session=session))
+        _print_question(connection, decision, wait=wait, timeout=timeout, json=json)
+
+
+@decisions.request("revise", ReviseDecision, id=DECISION, **_QUESTION)
+def revise(
+    request: ReviseDecision, configuration: Configuration, wait: Wait = False, timeout: For = None, json: Json = False
+) -> None:
+    """
+    Ask again, in another round. The new question replaces the old one, and everybody who was asked gets it.
+
+    Example:
+      gatepost decision revise dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Ship it on Monday?" --option yes --option no
+    """
+    _check_timeout(timeout, wait=wait)
+    with connect(configuration) as connection:
+        decision = connection.send(request)
+        _print_question(connection, decision, wait=wait, timeout=timeout, json=json)
+
+
+def _check_timeout(timeout: Duration | None, *, wait: bool) -> None:
+    if timeout is not None and not wait:
+        raise Invalid("--for goes with --wait")
+
+
+def _print_question(
+    connection: Connection, decision: DecisionView, *, wait: bool, timeout: Duration | None, json: bool
+) -> None:
+    """Print that a question was asked or, with `wait`, its answer."""
+    message = f"{_join_names(decision.asked)} asked"
+    if wait:
+        output.talk(f"{decision.id}: {message}, waiting")
+        wait_for_answer(connection, decision.id, timeout, json=json)
+    else:
+        output.done(msgspec.to_builtins(decision), decision.id, message, json=json)
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+@decisions.send(
+    "answer",
+    AnswerDecision,
+    id=DECISION,
+    option=argument("OPTION", "the id of an option"),
+    text=option("--text", "TEXT", "text with the option, or instead of one; - reads stdin", parse=inputs.read_text),
+    again=flag("--again", "send the question back, with --text"),
+    reject=flag("--reject", "refuse to decide"),
+    context_hash=option("--context-hash", "HASH", "answer only if the question has not changed"),
+)
+def describe_answered(decision: DecisionView) -> Outcome:
+    """
+    Answer a decision. The first answer counts, whichever way it comes; later ones get an error that says who answered.
+
+    Examples:
+      gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 ship --as husam
+      gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --text "On which day?" --again
+    """
+    return Outcome(decision.id, f"{describe_outcome(decision)}; {decision.asker} gets the answer")
+
+
+@decisions.list(
+    "list",
+    ListDecisions,
+    columns=_COLUMNS,
+    empty=lambda request: "no decisions" if request.pending is None else "no decisions are open",
+    asked=option("--of", "NAME", "only decisions that this entity may answer"),
+    asker=option("--by", "NAME", "only decisions that this entity asked"),
+    session=SESSION,
+    pending=flag("--all", "include decisions that have ended", on=None, off=True),
+    since=None,
+)
+def build_row(decision: DecisionView) -> Row:
     """
     List the decisions that have not ended, in the order in which they were asked.
 
@@ -37,23 +180,21 @@ def list_(
       gatepost decision list --of husam
       gatepost decision list --by analyst --all --json
     """
-    count = words.number(limit, "--limit", most=100_000)
-    with connect() as connection:
-        request = ListDecisions(
-            asker=words.given(asker, "--by"),
-            asked=words.given(of, "--of"),
-            session=words.given(session, "--session", "which"),
-            pending=None if include_ended else True,
-        )
-        decisions = connection.list_all(request, count + 1)
-    none = "there is no decision" if include_ended else "there is no decision that has not ended"
-    decided.print_list(decisions, count, otherwise=none, json=json)
+    outcome = f" -> {describe_outcome(decision)}" if _find_last_answer(decision) else ""
+    return [
+        decision.id,
+        _describe_state(decision),
+        decision.asker,
+        ", ".join(decision.asked),
+        output.format_seconds(decision.deadline),
+        f"{render.quote(decision.question)}{outcome}",
+    ]
 
 
-@app.verb("show")
+@decisions.command("show")
 def show(decision: DecisionId, json: Json = False) -> None:
     """
-    Show a decision: the question, its options, and what was answered.
+    Show a decision: the question, its options, and the answers.
 
     Example:
       gatepost decision show dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7
@@ -66,7 +207,7 @@ def show(decision: DecisionId, json: Json = False) -> None:
     output.facts(
         ("decision", view.id),
         ("gate", view.gate),
-        ("state", decided.describe_state(view)),
+        ("state", _describe_state(view)),
         ("asked by", view.asker),
         ("asked", ", ".join(view.asked)),
         ("since", view.created_at),
@@ -80,78 +221,122 @@ def show(decision: DecisionId, json: Json = False) -> None:
         ("hash", view.context_hash),
     )
     output.line_out("")
-    output.line_out(output.prose(view.question))
+    output.line_out(output.indent(view.question))
     if view.context is not None:
-        output.line_out("\n" + output.prose(view.context))
+        output.line_out("\n" + output.indent(view.context))
     if view.options:
         output.line_out("")
-        rows = [
-            [option.id, render.render_name(option.label), render.escape_unsafe(option.description)]
-            for option in view.options
-        ]
+        rows = [[option.id, render.render_name(option.label), option.description] for option in view.options]
         output.table(["OPTION", "LABEL", "DESCRIPTION"], rows)
     if view.answers:
         output.line_out("")
-        output.table(["ROUND", "OUTCOME", "BY", "AT", "OPTION", "TEXT"], map(decided.build_answer_row, view.answers))
+        output.table(["ROUND", "OUTCOME", "BY", "AT", "OPTION", "TEXT"], map(_build_answer_row, view.answers))
 
 
-@app.verb("withdraw")
-def withdraw(
-    decision: DecisionId,
-    reason: Annotated[str, option("--reason", "TEXT", "Why.")] = "",
-    actor: As = None,
-    json: Json = False,
-) -> None:
+@decisions.send(
+    "withdraw",
+    WithdrawDecision,
+    id=DECISION,
+    reason=option("--reason", "TEXT", "why", parse=inputs.read_text),
+)
+def describe_withdrawn(decision: DecisionView) -> Outcome:
     """
-    Withdraw a question: it need not be answered any more, and whoever asked may stop.
+    Withdraw a question: no answer is needed any more, and the asker may stop.
 
     Example:
       gatepost decision withdraw dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Found it out"
     """
-    with connect() as connection:
-        by = connection.choose_actor(actor)
-        view = connection.send(WithdrawDecision(id=decision, by=by, reason=words.content(reason, MAX_TEXT_SIZE)))
-    output.done(msgspec.to_builtins(view), view.id, "withdrawn", json=json)
+    return Outcome(decision.id, "withdrawn")
 
 
-@app.verb("wait")
+@decisions.command("wait")
 def wait(decision: DecisionId, timeout: For = None, json: Json = False) -> None:
     """
-    Wait for the answer to a decision, and print it: the option, and then what was said.
+    Wait for the answer to a decision, and print it: the option, and then the text.
 
-    Ends with 0 when it was answered, and with 1 when it was rejected, withdrawn, sent back, or not answered in time.
+    Exits with 0 if it was answered, and with 1 if it was rejected, withdrawn, sent back, or not answered in time.
 
     Example:
       gatepost decision wait dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m
     """
-    duration = times.parse_duration(timeout) if timeout is not None else None
     with connect() as connection:
-        decided.wait_for_answer(connection, decision, duration, json=json)
+        wait_for_answer(connection, decision, timeout, json=json)
 
 
-@app.verb("check")
+@decisions.command("check")
 def check(
-    since: Annotated[str, option("--since", "5m", "What was answered since: how long ago, or a time.")] = "5m",
-    asker: Annotated[str | None, option("--as", "NAME", "Who asked; else the current agent.")] = None,
-    session: Session = None,
+    since: Annotated[str, option("--since", "5m", "how long ago, or a time")] = "5m",
+    asker: Annotated[str | None, option("--as", "NAME", "who asked; by default the current agent")] = None,
+    session: Annotated[str | None, SESSION] = None,
     json: Json = False,
 ) -> None:
     """
-    Look whether decisions were answered, or ended otherwise, of late. Ends with 0 if there are some, with 1 if not.
+    Check whether decisions were answered, or ended otherwise, lately. Exits with 0 if there are some, with 1 if not.
 
     Example:
       gatepost decision check --since 5m --as analyst
     """
     configuration = settings.load()
     with connect(configuration) as connection:
-        start = words.moment(since, "--since", connection.read_clock())
+        start = inputs.parse_past(since, "--since", connection.read_clock())
         request = ListDecisions(
-            asker=words.given(asker, "--as") or (None if session else identity.find_current_agent(configuration)),
-            session=words.given(session, "--session", "which"),
+            asker=asker or (None if session else identity.find_current_agent(configuration)),
+            session=session,
             since=times.format_rfc3339(max(0, start)),  # a request has no times before 1970
         )
-        decisions = connection.list_all(request, 1_000)
-    none = f"nothing was answered since {times.format_rfc3339(start)}"
-    decided.print_list(decisions, len(decisions), otherwise=none, json=json)
-    if not decisions:
-        raise typer.Exit(1)
+        answered = connection.list_all(request, 1_000)
+    empty = f"no decision has ended since {times.format_rfc3339(start)}"
+    output.listing(answered, len(answered), _COLUMNS, build_row, msgspec.to_builtins, empty=empty, json=json)
+    if not answered:
+        raise Exit(1)
+
+
+def wait_for_answer(connection: Connection, id: str, timeout: Duration | None, *, json: bool) -> None:
+    """Wait until a round has ended, print the answer, and exit with 1 if there is none."""
+    decision = poll(connection.store, lambda: connection.send(ShowDecision(id=id)), _is_over, timeout)
+    last_answer = _find_last_answer(decision)
+    if json:
+        output.document(msgspec.to_builtins(decision))
+    elif decision.status is DecisionStatus.ANSWERED and last_answer is not None:
+        if last_answer.option is not None:
+            output.line_out(last_answer.option)
+        if last_answer.text is not None:
+            output.line_out("\n".join(render.escape_unsafe(line) for line in last_answer.text.splitlines()))
+    if decision.status is not DecisionStatus.ANSWERED:
+        output.talk(describe_outcome(decision) if last_answer else f"not answered: it is {_describe_state(decision)}")
+        raise Exit(1)
+
+
+def _is_over(decision: DecisionView) -> bool:
+    # What has a default is answered with it in a moment; nothing else can be answered any more.
+    return decision.status is not DecisionStatus.PENDING or (decision.default is None and decision.overdue)
+
+
+def _build_answer_row(answer: DecisionAnswerView) -> Row:
+    return [
+        str(answer.iteration),
+        answer.outcome.value,
+        answer.by or "",
+        answer.at,
+        answer.option or "",
+        render.quote(answer.text) if answer.text is not None else "",
+    ]
+
+
+def _find_last_answer(decision: DecisionView) -> DecisionAnswerView | None:
+    """Return the end of the present round, also if it was sent back; None while it can be answered."""
+    return None if decision.status is DecisionStatus.PENDING else decision.answers[-1]
+
+
+def _describe_state(decision: DecisionView) -> str:
+    return "overdue" if decision.overdue else decision.status.value
+
+
+def describe_outcome(decision: DecisionView) -> str:
+    """Return how the last round ended, in a few words."""
+    answer = _find_last_answer(decision)
+    assert answer is not None
+    by = f" by {answer.by}" if answer.by else ""
+    parts = [part for part in (answer.option, render.quote(answer.text) if answer.text is not None else None) if part]
+    verb = "sent back" if decision.status is DecisionStatus.REVISING else answer.outcome.value
+    return f"{verb}{by}" + (f": {' '.join(parts)}" if parts else "")

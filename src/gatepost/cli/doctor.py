@@ -1,14 +1,15 @@
-"""`gatepost doctor`: whether everything is as it should be, and what to do where it is not."""
+"""`gatepost doctor`: check the home, the settings and the store, and say how to fix what is wrong."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-import typer
+from click.exceptions import Exit
 
 from gatepost import app, settings
 from gatepost.actions import maintenance
 from gatepost.cli import output
-from gatepost.cli.plain import Json
+from gatepost.cli.command import build_verb
+from gatepost.cli.parameters import Json
 from gatepost.errors import GatepostError
 from gatepost.ports import Store
 from gatepost.settings import Configuration
@@ -24,14 +25,14 @@ class Finding:
 
 def doctor(json: Json = False) -> None:
     """
-    Look everything over: home, settings, store, schema, disk, integrity, accounts, orphans.
+    Check the home, the settings and the store: schema, disk, integrity, accounts, orphans.
 
-    Prints a line for each, and exits with 1 if something is wrong.
+    Prints a line for each check, and exits with 1 if something is wrong.
 
     Example:
       gatepost doctor
     """
-    findings = list(_findings())
+    findings = list(_check_all())
     if json:
         output.document([asdict(finding) for finding in findings])
     else:
@@ -40,32 +41,32 @@ def doctor(json: Json = False) -> None:
             if finding.hint and not finding.ok:
                 output.line_out(f"{'':<5}  {'':<9}  hint: {finding.hint}")
     if not all(finding.ok for finding in findings):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
-def _findings() -> Iterator[Finding]:
-    """What is found, until something is wrong that everything after it stands on."""
+def _check_all() -> Iterator[Finding]:
+    """Return the findings, up to the first fault that all later checks depend on."""
     try:
         configuration = settings.load()
     except GatepostError as error:
-        yield _wrong("settings", error)
+        yield _build_fault("settings", error)
         return
     yield Finding("home", True, f"{configuration.home} ({configuration.home_origin})")
-    yield Finding("settings", True, str(configuration.file) if configuration.file else "no file: the defaults hold")
-    yield from _store(configuration)
+    yield Finding("settings", True, str(configuration.file) if configuration.file else "no file: the defaults apply")
+    yield from _check_store(configuration)
 
 
-def _store(configuration: Configuration) -> Iterator[Finding]:
+def _check_store(configuration: Configuration) -> Iterator[Finding]:
     url = settings.mask_passwords(configuration.settings.store)
-    made: list[str] = []
+    reports: list[str] = []
     try:
-        with app.prepare_store(configuration, report=made.append) as store:
-            yield Finding("store", True, url + (" (made just now)" if made else ""))
+        with app.prepare_store(configuration, report=reports.append) as store:
+            yield Finding("store", True, url + (" (created just now)" if reports else ""))
             yield Finding("schema", True, f"version {store.migrate()[1]}")
             yield _check_disk(store)
-            yield from _books(store)
+            yield from _check_contents(store)
     except GatepostError as error:
-        yield _wrong("store", error)
+        yield _build_fault("store", error)
 
 
 def _check_disk(store: Store) -> Finding:
@@ -74,12 +75,12 @@ def _check_disk(store: Store) -> Finding:
     return Finding("disk", is_durable, detail, hint)
 
 
-def _books(store: Store) -> Iterator[Finding]:
+def _check_contents(store: Store) -> Iterator[Finding]:
     broken = store.check()
     yield Finding(
         "integrity",
         not broken,
-        "; ".join(broken[:3]) or "the database is whole",
+        "; ".join(broken[:3]) or "the database is intact",
         "restore a backup, or save what can be read with `gatepost export`: docs/howto/damaged-store.md",
     )
     unbalanced, inboxes, accepted = store.query(maintenance.find_unbalanced)
@@ -101,5 +102,8 @@ def _books(store: Store) -> Iterator[Finding]:
     )
 
 
-def _wrong(check: str, error: GatepostError) -> Finding:
+def _build_fault(check: str, error: GatepostError) -> Finding:
     return Finding(check, False, settings.mask_passwords(error.message), error.hint)
+
+
+commands = [build_verb("doctor", doctor, "Check the home, the settings and the store.")]

@@ -36,9 +36,9 @@ from gatepost.actions import maintenance, sessions
 from gatepost.api.events import ItemView
 from gatepost.api.inbox import AckClaim, BatchView, ClaimBatch, ReleaseClaim
 from gatepost.api.operation import Request
-from gatepost.cli import identity, output, words
+from gatepost.cli import identity, output
 from gatepost.cli.connect import connect
-from gatepost.cli.plain import Json, Limit, To, flag, option
+from gatepost.cli.parameters import Json, flag, number, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.batch import GUEST_BUDGET
 from gatepost.core.claim import check_owner
@@ -60,22 +60,22 @@ _SWEEP_LIMIT = 200
 
 
 def drain(
-    to: To = None,
+    to: Annotated[str | None, option("--to", "NAME", "whose inbox; by default that of the current agent")] = None,
     session: Annotated[
-        str | None, option("--session", "ID", "The session whose spool to read; with --to, only who reads.")
+        str | None, option("--session", "ID", "the session whose spool to read; with --to, only the name of the reader")
     ] = None,
-    reconcile: Annotated[bool, flag("--reconcile", "With --session: its spool, and the inbox too.")] = False,
-    limit: Limit = "20",
-    form: Annotated[str, option("--format", "text|json", "How to print it.")] = "text",
+    reconcile: Annotated[bool, flag("--reconcile", "with --session: read its spool, and the inbox too")] = False,
+    limit: Annotated[int, number("--limit", "how many at most", most=1_000, short="-n")] = 20,
+    form: Annotated[str, option("--format", "text|json", "the output format")] = "text",
     json: Json = False,
 ) -> None:
     """
-    Print what waits, and mark it as delivered.
+    Print the pending items, and then mark them as delivered.
 
-    In that order: if the output cannot be written, nothing is marked, and the next drain prints it again. If this is
-    killed half-way, that happens when the time set as `inbox.hold` has passed.
+    If the output cannot be written, nothing is marked, and the next drain prints the items again. If this command is
+    killed, that happens after the time of the setting `inbox.hold`.
 
-    A session's spool is read also when the store is out of reach. What is in both is printed once.
+    The spool of a session is read even if the store cannot be reached. An item that is in both is printed once.
 
     Examples:
       gatepost inbox drain --to analyst
@@ -85,14 +85,12 @@ def drain(
     if form not in ("text", "json"):
         raise Invalid(f"{form!r} is not a format", hint="use text or json")
     as_json = json or form == "json"
-    count = words.number(limit, "--limit", most=1_000)
-    reader = words.given(session, "--session", "which")
-    if reconcile and reader is None:
+    if reconcile and session is None:
         raise Invalid("--reconcile is about the spool of a session", hint="name the session with --session")
-    if reader is not None and (reconcile or to is None):
-        _drain_session(reader, words.given(to, "--to"), reconcile=reconcile, as_json=as_json, limit=count)
+    if session is not None and (reconcile or to is None):
+        _drain_session(session, to, reconcile=reconcile, as_json=as_json, limit=limit)
     else:
-        _drain_inbox(to, reader or f"cli:{os.getpid()}", as_json=as_json, limit=count)
+        _drain_inbox(to, session or f"cli:{os.getpid()}", as_json=as_json, limit=limit)
 
 
 def _drain_inbox(to: str | None, reader: str, *, as_json: bool, limit: int) -> None:
@@ -106,9 +104,9 @@ def _drain_inbox(to: str | None, reader: str, *, as_json: bool, limit: int) -> N
     if batch.claim is None:
         if as_json:
             output.document([])
-        output.talk(f"nothing waits for {recipient!r}")
+        output.talk(f"the inbox of {recipient!r} is empty")
     elif as_json and batch.held:
-        output.talk(f"{batch.held} more waiting")
+        output.talk(f"{batch.held} more pending")
 
 
 def _write_text(batch: BatchView) -> None:
@@ -175,10 +173,10 @@ def _drain_session(session: str, to: str | None, *, reconcile: bool, as_json: bo
     for note in batch.notes:
         output.talk(note)
     if not batch.text:
-        place = "the spool, or the inbox," if reconcile else "the spool"
-        output.talk(f"nothing waits in {place} of the session {session!r}")
+        place = "the spool and the inbox" if reconcile else "the spool"
+        output.talk(f"no items in {place} of the session {session!r}")
     elif as_json and batch.deferred_count:
-        output.talk(f"{batch.deferred_count} more waiting")
+        output.talk(f"{batch.deferred_count} more pending")
 
 
 def _open_store_soon(configuration: Configuration, stack: ExitStack) -> Store | None:

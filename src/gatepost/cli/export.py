@@ -9,14 +9,15 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Annotated, Never
 
-import typer
+from click.exceptions import Exit
 
 from gatepost import app, settings
 from gatepost.actions import export as verbs
 from gatepost.actions import store_import
 from gatepost.cli import output
+from gatepost.cli.command import build_verb
 from gatepost.cli.connect import find_gateway
-from gatepost.cli.plain import Json, argument, flag
+from gatepost.cli.parameters import Json, argument, flag
 from gatepost.errors import Conflict, Unavailable
 from gatepost.paths import AtomicFile
 
@@ -24,22 +25,21 @@ Advance = Callable[[int], None]
 
 
 def export(
-    file: Annotated[str, argument("FILE|-", "Where to; - is stdout.")] = "-",
-    force: Annotated[bool, flag("--force", "Replace the file if there is one.")] = False,
+    file: Annotated[str, argument("FILE|-", "the file to write; - is stdout")] = "-",
+    force: Annotated[bool, flag("--force", "replace the file if it exists")] = False,
     secrets: Annotated[
-        bool, flag("--secrets", "With the secrets of triggers and tools, and the administrator's keys.")
+        bool, flag("--secrets", "include the secrets of triggers and tools, and the administrator's keys")
     ] = False,
-    json: Annotated[bool, flag("--json", "Print what was exported, as JSON; with a FILE.")] = False,
+    json: Annotated[bool, flag("--json", "print what was exported as JSON; needs a FILE")] = False,
 ) -> None:
     """
-    Write everything there is, as of one moment, as lines of JSON: a line for each row of each table.
+    Write the whole store, as of one moment, as lines of JSON: a line for each row of each table.
 
-    A file is written aside and put in place when it is complete. It holds all content, so only you may read it. Without
-    --secrets nothing in it opens a door of the administrator's or forges a webhook: triggers are closed where it is
-    imported, and keys are there as hashes, the administrator's not at all. What is written in the URL, the body or the
-    command of a tool stays in it.
+    The file appears when it is complete. It holds all content, so only you can read it. Without --secrets nothing in it
+    gives the rights of the administrator or signs a webhook: imported triggers are inactive, and keys are hashes,
+    without those of the administrator. Secrets in the URL, the body or the command of a tool stay in it.
 
-    Of a damaged store it writes what can be read, says what cannot, and exits with 1.
+    Of a damaged store it writes the rows that can be read, names the others, and exits with 1.
 
     Examples:
       gatepost export backup.jsonl
@@ -48,8 +48,8 @@ def export(
     in_terminal = file == "-" and sys.stdout.isatty()
     with (
         app.prepare_store(settings.load(), report=output.talk, register=False) as store,
-        _target(file, force=force) as stream,
-        _progress("exporting rows", None, shown=not in_terminal) as advance,
+        _open_target(file, force=force) as stream,
+        _show_progress("exporting rows", None, is_visible=not in_terminal) as advance,
     ):
 
         def write(line: bytes) -> None:
@@ -60,27 +60,26 @@ def export(
         stream.flush()
     if json and file != "-":
         output.document({"file": file, "rows": summary.rows, "unreadable": summary.omissions})
-    _tell("exported", summary)
+    _report("exported", summary)
     if summary.omissions:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def import_(
-    file: Annotated[str, argument("FILE|-", "An export; - is stdin.")],
+    file: Annotated[str, argument("FILE|-", "an export; - is stdin")],
     repair: Annotated[
         bool,
         flag(
-            "--repair", "Of a damaged store: leave out rows that are not valid or refer to lost ones; balance accounts."
+            "--repair", "for a damaged store: leave out rows that are not valid or refer to lost rows; balance accounts"
         ),
     ] = False,
     json: Json = False,
 ) -> None:
     """
-    Fill an empty store with what was exported from another, on SQLite or PostgreSQL.
+    Fill an empty store with an export of another, on SQLite or PostgreSQL.
 
-    All of it is stored, or nothing. The export has to be of the same version of the schema, and no gateway may run.
-    Import only a file that you trust: it can hold keys, open triggers, and commands of tools and gates. These are
-    listed.
+    All rows are stored, or none. The export must have the same version of the schema, and no gateway may run. Import
+    only a file that you trust: it can hold keys, active triggers, and commands of tools and gates. These are listed.
 
     Examples:
       gatepost import backup.jsonl
@@ -88,21 +87,21 @@ def import_(
       zcat backup.jsonl.gz | gatepost import -
     """
     configuration = settings.load()
-    with _source(file) as (stream, size):
+    with _open_source(file) as (stream, size):
         if find_gateway(configuration) is not None:
             raise Conflict("a gateway is running on this store", hint="stop it: an import has the store to itself")
         with (
             app.prepare_store(configuration, report=output.talk, register=False) as store,
-            _progress("importing", size) as advance,
+            _show_progress("importing", size) as advance,
         ):
-            summary = store.call(store_import.import_store, _lines(stream, advance), repair=repair)
+            summary = store.call(store_import.import_store, _read_lines(stream, advance), repair=repair)
     if json:
         output.document({"rows": summary.rows, "omitted": summary.omissions, "rights": summary.rights})
     else:
-        _tell("imported", summary)
+        _report("imported", summary)
 
 
-def _tell(what: str, summary: verbs.Summary) -> None:
+def _report(what: str, summary: verbs.Summary) -> None:
     for omission in summary.omissions[:20]:
         output.talk(f"left out: {omission}")
     if len(summary.omissions) > 20:
@@ -112,15 +111,15 @@ def _tell(what: str, summary: verbs.Summary) -> None:
     output.talk(f"{what} {output.count(summary.rows.total(), 'row')} of {output.count(len(summary.rows), 'table')}")
 
 
-def _lines(stream: IO[bytes], advance: Advance) -> Iterator[bytes]:
+def _read_lines(stream: IO[bytes], advance: Advance) -> Iterator[bytes]:
     while line := stream.readline(store_import.MAX_LINE_LENGTH + 1):
         advance(len(line))
         yield line
 
 
 @contextmanager
-def _target(file: str, *, force: bool) -> Iterator[IO[bytes]]:
-    """Where an export goes. A file appears when it is complete, or not at all."""
+def _open_target(file: str, *, force: bool) -> Iterator[IO[bytes]]:
+    """Open the target of an export. A file appears when it is complete, or not at all."""
     if file == "-":
         yield sys.stdout.buffer
         return
@@ -128,7 +127,7 @@ def _target(file: str, *, force: bool) -> Iterator[IO[bytes]]:
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise Conflict(f"{file!r} is not a regular file", hint="name a new file, or - for standard output")
     if path.exists() and not force:
-        raise Conflict(f"{file!r} is there already", hint="--force replaces it")
+        raise Conflict(f"{file!r} exists", hint="--force replaces it")
     try:
         with _exit_on_signals(), AtomicFile(file, is_durable=True, is_locked=True) as stream:
             yield stream
@@ -155,7 +154,7 @@ def _exit_on_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
+def _open_source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
     if file == "-":
         if sys.stdin is None:
             raise Unavailable("there is no stdin to read", hint="name a file")
@@ -170,9 +169,9 @@ def _source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
 
 
 @contextmanager
-def _progress(what: str, total: int | None, *, shown: bool = True) -> Iterator[Advance]:
-    """A bar on stderr, if that is a terminal and nothing else is written there meanwhile."""
-    if not shown or not sys.stderr.isatty():
+def _show_progress(what: str, total: int | None, *, is_visible: bool = True) -> Iterator[Advance]:
+    """Show a bar on stderr, if that is a terminal and nothing else is written there meanwhile."""
+    if not is_visible or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
@@ -186,3 +185,9 @@ def _progress(what: str, total: int | None, *, shown: bool = True) -> Iterator[A
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda amount: bar.advance(task, amount)
+
+
+commands = [
+    build_verb("export", export, "Write the whole store as lines of JSON."),
+    build_verb("import", import_, "Fill an empty store with an export."),
+]

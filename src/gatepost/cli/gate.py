@@ -1,61 +1,58 @@
-"""`gatepost gate`: durable gates; those of sessions are in `gates.py`."""
+"""`gatepost gate`: durable gates; those of sessions are in `session_gates.py`."""
 
 from typing import Annotated, Any, Final
 
 import msgspec
-import typer
+from click.exceptions import Exit
 
 from gatepost import settings
 from gatepost.api.gates import AddGate, AddWaiter, GateStatus, GateView, ListGates, ResolveGate, ShowGate
-from gatepost.cli import gates, identity, output, waiting, words
+from gatepost.cli import identity, inputs, output, session_gates
+from gatepost.cli.command import Facts, Limit, Noun, Outcome, Row
 from gatepost.cli.connect import connect
-from gatepost.cli.plain import As, Json, Limit, Noun, argument, flag, option
-from gatepost.core import render, times
-from gatepost.core.gate import AtDeadline, FailMode, GateKind
-from gatepost.hooks import gates as session_gates
-from gatepost.hooks.gates import SessionGate
+from gatepost.cli.parameters import Json, argument, flag, option
+from gatepost.cli.wait import FOR, poll
+from gatepost.core import render
+from gatepost.core.gate import AtDeadline, GateKind
+from gatepost.core.times import Duration
+from gatepost.hooks.gates import SessionGate, list_gates
+from gatepost.settings import Configuration
 
-app = Noun(help="Gates: what keeps an agent from stopping.")
+gates = Noun("gate", "Add, check and resolve gates: conditions that keep an agent from stopping.")
+commands = [gates]
 
-#: as a kind: those of sessions, beside those in the store
+#: as a kind: the gates of sessions, beside those in the store
 _SESSION: Final = "session"
+_KINDS: Final = (*GateKind, _SESSION)
 
-GateId = Annotated[str, argument("GATE", "The id of a gate.")]
-Reason = Annotated[str, option("--reason", "TEXT", "Why; everybody concerned is told.")]
+GATE: Final = argument("GATE", "the id of a gate")
+REASON: Final = option("--reason", "TEXT", "why; everybody concerned gets it", parse=inputs.read_text)
 
 
-@app.verb("add")
-def add(
-    name: Annotated[str, argument("NAME", "What it is called.")],
-    kind: Annotated[str, option("--kind", "KIND", "human, timer, event, mail, command or ci.")] = GateKind.HUMAN,
-    owner: Annotated[
-        str | None, option("--owner", "NAME", "Whom it keeps from stopping; else the current agent.")
-    ] = None,
-    awaits: Annotated[str | None, option("--awaits", "WHAT", "What it waits for; see above.")] = None,
-    instruction: Annotated[str, option("--instruction", "TEXT", "What its owner is told who wants to stop.")] = "",
-    waiter: Annotated[
-        list[str] | None, option("--waiter", "NAME", "Who else is told when it ends; repeatable.")
-    ] = None,
-    within: Annotated[str | None, option("--within", "2h", "Its deadline, from now.")] = None,
-    until: Annotated[str | None, option("--until", "TIME", "Its deadline, as a time.")] = None,
-    at_deadline: Annotated[
-        str, option("--at-deadline", "open|escalate", "Let go, or alert the owner's owner and hold on.")
-    ] = AtDeadline.OPEN,
-    fail: Annotated[
-        str, option("--fail", "open|closed", "Whether it holds when it cannot be looked at: closed.")
-    ] = FailMode.OPEN,
-    actor: As = None,
-    json: Json = False,
-) -> None:
+@gates.request(
+    "add",
+    AddGate,
+    name=argument("NAME", "the name of the gate"),
+    kind=option("--kind", "KIND", "human, timer, event, mail, command or ci", choices=list(GateKind)),
+    owner=option("--owner", "NAME", "the agent that it keeps from stopping; by default the current agent"),
+    awaits=option("--awaits", "WHAT", "what it waits for; see above"),
+    instruction=option("--instruction", "TEXT", "the text for its owner that wants to stop", parse=inputs.read_text),
+    waiters=option("--waiter", "NAME", "who else gets an event when it ends; repeatable"),
+    within=option("--within", "2h", "its deadline, from now"),
+    deadline=option("--until", "TIME", "its deadline, as a time"),
+    at_deadline=option("--at-deadline", "open|escalate", "end it, or alert the owner of its owner and keep holding"),
+    fail=option("--fail", "open|closed", "closed holds also if it cannot be checked"),
+)
+def add(request: AddGate, configuration: Configuration, json: Json = False) -> None:
     """
-    Make a gate, and print its id. Until it has ended, its owner may not stop.
+    Add a gate and print its id. Its owner may not stop until it has ended.
 
     What it waits for depends on its kind:
-      human     that somebody resolves it: --awaits NAME, by default the owner of the one it holds
+      human     a resolution by a person or agent: --awaits NAME, by default the owner of its owner
       timer     its deadline
       event     an event for its owner: --awaits TYPE or TYPE:SOURCE
       mail      mail for its owner: --awaits SENDER
-      command   a command that ends with 0: --awaits COMMAND (gates.commands must be set)
+      command   a command that exits with 0: --awaits COMMAND (gates.commands must be set)
       ci        a run or pull request on GitHub: --awaits run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME, of a
                 repository that is listed in the setting gates.ci
 
@@ -63,60 +60,45 @@ def add(
       gatepost gate add "Sign-off" --owner analyst --awaits husam --within 2h
       gatepost gate add "The build" --owner analyst --kind ci --awaits run:4711@acme/shop --waiter reviewer
     """
-    configuration = settings.load()
-    request = AddGate(
-        name=name,
-        kind=GateKind.parse(kind),
-        owner=identity.choose_agent(owner, "--owner", configuration, otherwise="whom does it keep from stopping?"),
-        awaits=words.given(awaits, "--awaits", "what"),
-        instruction=words.content(instruction, configuration.settings.limits.content),
-        waiters=tuple(waiter or ()),
-        deadline=until,
-        within=within,
-        at_deadline=AtDeadline.parse(at_deadline),
-        fail=FailMode.parse(fail),
-    )
+    owner = identity.choose_agent(request.owner, "--owner", configuration, otherwise="the gate has no owner")
     with connect(configuration) as connection:
-        gate = connection.send(msgspec.structs.replace(request, made_by=connection.choose_actor(actor)))
+        gate = connection.send(msgspec.structs.replace(request, owner=owner))
     output.done(msgspec.to_builtins(gate), gate.id, f"{gate.owner} may not stop until it has ended", json=json)
 
 
-@app.verb("list")
-def list_(
-    owner: Annotated[str | None, option("--owner", "NAME", "Only those that hold this one.")] = None,
-    waiter: Annotated[str | None, option("--waiter", "NAME", "Only those that this one waits for.")] = None,
-    kind: Annotated[str | None, option("--kind", "KIND", f"One of {', '.join(GateKind)}; or session.")] = None,
-    durable: Annotated[bool, flag("--durable", "Without the gates of sessions.")] = False,
-    include_ended: Annotated[bool, flag("--all", "Those too that have ended.")] = False,
-    limit: Limit = "100",
+@gates.command("list")
+def list_all(
+    owner: Annotated[str | None, option("--owner", "NAME", "only gates that hold this agent")] = None,
+    waiter: Annotated[str | None, option("--waiter", "NAME", "only gates with this waiter")] = None,
+    kind: Annotated[
+        str | None, option("--kind", "KIND", f"only gates of this kind: {', '.join(_KINDS)}", choices=_KINDS)
+    ] = None,
+    durable: Annotated[bool, flag("--durable", "leave out the gates of sessions")] = False,
+    include_ended: Annotated[bool, flag("--all", "include gates that have ended")] = False,
+    limit: Limit = 100,
     json: Json = False,
 ) -> None:
     """
-    List the gates that are pending, and those of sessions.
+    List the pending gates, and the gates of sessions.
 
-    Those in the store are in the order in which they were made; those that every session of a guest has follow.
+    Gates in the store come first, in the order in which they were added; gates that every guest session has follow.
 
     Examples:
       gatepost gate list
       gatepost gate list --owner analyst
       gatepost gate list --all --kind ci --json
     """
-    count = words.number(limit, "--limit", most=100_000)
     durable_kind = GateKind.parse(kind) if kind not in (None, _SESSION) else None
     configuration = settings.load()
-    own_gates = () if durable or owner or waiter or durable_kind else session_gates.list_gates(configuration.home)
+    own_gates = () if durable or owner or waiter or durable_kind else list_gates(configuration.home)
     asks = configuration.settings.stop_decision.enabled
     durable_gates: list[GateView] = []
     if kind != _SESSION:
+        pending = None if include_ended else True
         with connect(configuration) as connection:
-            request = ListGates(
-                owner=words.given(owner, "--owner"),
-                waiter=words.given(waiter, "--waiter"),
-                kind=durable_kind,
-                pending=None if include_ended else True,
-            )
-            durable_gates = connection.list_all(request, count + 1)
-    shown_gates = durable_gates[:count]
+            request = ListGates(owner=owner, waiter=waiter, kind=durable_kind, pending=pending)
+            durable_gates = connection.list_all(request, limit + 1)
+    shown_gates = durable_gates[:limit]
     if json:
         documents = [msgspec.to_builtins(gate) for gate in shown_gates]
         output.document([*documents, *(_build_session_document(gate, asks) for gate in own_gates)])
@@ -124,130 +106,107 @@ def list_(
         rows = [*map(_build_row, shown_gates), *(_build_session_row(gate, asks) for gate in own_gates)]
         output.table(["GATE", "KIND", "OWNER", "STATE", "DEADLINE", "NAME"], rows)
     else:
-        output.talk(f"there is no {'' if include_ended else 'pending '}gate" + (f" of {owner!r}" if owner else ""))
-    if len(durable_gates) > count:
-        output.talk(f"there are more than {count}: raise --limit")
+        output.talk(f"no {'' if include_ended else 'pending '}gates" + (f" of {owner!r}" if owner else ""))
+    if len(durable_gates) > limit:
+        output.talk(f"there are more than {limit}: raise --limit")
 
 
-@app.verb("show")
-def show(gate: GateId, json: Json = False) -> None:
+def _build_row(gate: GateView) -> Row:
+    deadline = output.format_seconds(gate.deadline)
+    return [gate.id, gate.kind.value, gate.owner, _describe_state(gate), deadline, render.render_name(gate.name)]
+
+
+def _build_session_row(gate: SessionGate, asks: bool) -> Row:
+    mode = "off" if gate.name == "decision" and not asks else "soft" if gate.soft else "strict"
+    return [gate.name, _SESSION, "", mode, "", f"at {gate.hook}" + (f": {gate.hint}" if gate.hint else "")]
+
+
+def _build_session_document(gate: SessionGate, asks: bool) -> dict[str, Any]:
+    return session_gates.build_document(gate) | {"active": gate.name != "decision" or asks}
+
+
+@gates.show("show", ShowGate, id=GATE)
+def list_facts(gate: GateView) -> Facts:
     """
     Show a gate: what it waits for, whom it holds, and how it ended.
 
     Example:
       gatepost gate show gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    with connect() as connection:
-        view = connection.send(ShowGate(id=gate))
-    if json:
-        output.document(msgspec.to_builtins(view))
-        return
-    resolution = view.resolution
-    output.facts(
-        ("gate", view.id),
-        ("name", view.name),
-        ("kind", view.kind.value),
-        ("state", _describe_state(view)),
-        ("owner", view.owner),
-        ("awaits", view.awaits),
-        ("instruction", view.instruction),
-        ("waiters", ", ".join(view.waiters)),
-        ("made by", view.made_by),
-        ("since", view.created_at),
-        ("deadline", view.deadline),
-        ("then", view.at_deadline.value if view.deadline is not None else None),
-        ("escalated", view.escalated_at),
-        ("fail", view.fail.value),
-        ("trouble", view.trouble),
+    resolution = gate.resolution
+    return [
+        ("gate", gate.id),
+        ("name", gate.name),
+        ("kind", gate.kind.value),
+        ("state", _describe_state(gate)),
+        ("owner", gate.owner),
+        ("awaits", gate.awaits),
+        ("instruction", gate.instruction),
+        ("waiters", ", ".join(gate.waiters)),
+        ("made by", gate.made_by),
+        ("since", gate.created_at),
+        ("deadline", gate.deadline),
+        ("then", gate.at_deadline.value if gate.deadline is not None else None),
+        ("escalated", gate.escalated_at),
+        ("fail", gate.fail.value),
+        ("trouble", gate.trouble),
         ("ended", resolution.at if resolution else None),
         ("by", resolution.by if resolution else None),
         ("reason", resolution.reason if resolution else None),
-    )
+    ]
 
 
-@app.verb("resolve")
-def resolve(gate: GateId, reason: Reason = "", actor: As = None, json: Json = False) -> None:
+@gates.send("resolve", ResolveGate, id=GATE, reason=REASON, withdraw=None)
+def describe_resolved(gate: GateView) -> Outcome:
     """
-    Say that what a gate waits for has come: it holds its owner no more, and everybody concerned is told.
+    Resolve a gate: it no longer holds its owner, and everybody concerned gets an event.
 
     Example:
       gatepost gate resolve gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Signed" --as husam
     """
-    _end_gate(gate, reason, actor, withdraw=False, json=json)
+    return _describe_end(gate)
 
 
-@app.verb("withdraw")
-def withdraw(gate: GateId, reason: Reason = "", actor: As = None, json: Json = False) -> None:
+@gates.send("withdraw", ResolveGate, id=GATE, reason=REASON, withdraw=True)
+def describe_withdrawn(gate: GateView) -> Outcome:
     """
-    Say that a gate is not needed any more.
+    Withdraw a gate that is not needed any more.
 
     Example:
       gatepost gate withdraw gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "The release is off"
     """
-    _end_gate(gate, reason, actor, withdraw=True, json=json)
+    return _describe_end(gate)
 
 
-@app.verb("wait")
-def wait(
-    gate: GateId,
-    timeout: Annotated[str | None, option("--for", "10m", "How long at most; else until it ends.")] = None,
-    json: Json = False,
-) -> None:
+@gates.command("wait")
+def wait(gate: Annotated[str, GATE], timeout: Annotated[Duration | None, FOR] = None, json: Json = False) -> None:
     """
-    Wait until a gate has ended. Ends with 0 when it was resolved, and with 1 when it ended otherwise or not in time.
+    Wait until a gate has ended. Exits with 0 if it was resolved, and with 1 if it ended otherwise or not in time.
 
     Example:
       gatepost gate wait gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m && ./deploy.sh
     """
-    duration = times.parse_duration(timeout) if timeout is not None else None
     with connect() as connection:
-        view = waiting.poll(connection.store, lambda: connection.send(ShowGate(id=gate)), _is_over, duration)
-    _print_end(view, json=json)
+        view = poll(connection.store, lambda: connection.send(ShowGate(id=gate)), _is_over, timeout)
+    output.done(msgspec.to_builtins(view), *_describe_end(view)[:2], json=json)
     if view.status is not GateStatus.RESOLVED:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
-@app.verb("waiter")
-def waiter(
-    gate: GateId,
-    name: Annotated[str, argument("NAME", "Who is told when it ends.")],
-    actor: As = None,
-    json: Json = False,
-) -> None:
+@gates.send("waiter", AddWaiter, id=GATE, name=argument("NAME", "who gets an event when it ends"))
+def describe_waiters(gate: GateView) -> Outcome:
     """
-    Let somebody be told when a gate ends.
+    Add a waiter, which gets an event when the gate ends.
 
     Example:
       gatepost gate waiter gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 reviewer
     """
-    with connect() as connection:
-        view = connection.send(AddWaiter(id=gate, name=name, by=connection.choose_actor(actor)))
-    output.done(
-        msgspec.to_builtins(view),
-        view.id,
-        f"{', '.join(view.waiters)} {'is' if len(view.waiters) == 1 else 'are'} told when it ends",
-        json=json,
-    )
+    verb = "gets" if len(gate.waiters) == 1 else "get"
+    return Outcome(gate.id, f"{', '.join(gate.waiters)} {verb} an event when it ends")
 
 
-app.verb("mark")(gates.mark)
-app.verb("clear")(gates.clear)
-app.verb("status")(gates.status)
-app.verb("check")(gates.check)
-app.verb("register")(gates.register)
-app.verb("unregister")(gates.unregister)
-
-
-def _end_gate(id: str, reason: str, actor: str | None, *, withdraw: bool, json: bool) -> None:
-    with connect() as connection:
-        request = ResolveGate(
-            id=id,
-            by=connection.choose_actor(actor),
-            reason=words.content(reason, connection.configuration.settings.limits.content),
-            withdraw=withdraw,
-        )
-        gate = connection.send(request)
-    _print_end(gate, json=json)
+for verb, function in session_gates.VERBS.items():
+    gates.command(verb)(function)
 
 
 def _is_over(gate: GateView) -> bool:
@@ -256,32 +215,12 @@ def _is_over(gate: GateView) -> bool:
     return gate.resolution is not None or (expires and gate.overdue)
 
 
-def _print_end(gate: GateView, *, json: bool) -> None:
+def _describe_end(gate: GateView) -> Outcome:
     resolution = gate.resolution
     by = f" by {resolution.by}" if resolution and resolution.by else ""
     reason = f": {render.quote(resolution.reason)}" if resolution and resolution.reason else ""
-    output.done(msgspec.to_builtins(gate), gate.id, f"{_describe_state(gate)}{by}{reason}", json=json)
+    return Outcome(gate.id, f"{_describe_state(gate)}{by}{reason}")
 
 
 def _describe_state(gate: GateView) -> str:
     return "overdue" if gate.overdue else gate.status.value
-
-
-def _build_row(gate: GateView) -> list[str]:
-    return [
-        gate.id,
-        gate.kind.value,
-        gate.owner,
-        _describe_state(gate),
-        output.format_seconds(gate.deadline) if gate.deadline is not None else "",
-        render.render_name(gate.name),
-    ]
-
-
-def _build_session_row(gate: SessionGate, asks: bool) -> list[str]:
-    mode = "off" if gate.name == "decision" and not asks else "soft" if gate.soft else "strict"
-    return [gate.name, _SESSION, "", mode, "", f"at {gate.hook}" + (f": {gate.hint}" if gate.hint else "")]
-
-
-def _build_session_document(gate: SessionGate, asks: bool) -> dict[str, Any]:
-    return gates.document(gate) | {"active": gate.name != "decision" or asks}

@@ -1,4 +1,4 @@
-"""`gatepost hooks`: our entries in the settings files of other programs."""
+"""`gatepost hooks`: our entries in the settings files of other programs; and the help of `gatepost hook`."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -6,13 +6,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from click.exceptions import Exit
 
 from gatepost import settings
 from gatepost.api.entities import ShowEntity
-from gatepost.cli import identity, output, words
+from gatepost.cli import identity, output
+from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.connect import connect
-from gatepost.cli.plain import Json, Noun, option
+from gatepost.cli.hook import answer
+from gatepost.cli.parameters import Json, argument, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Invalid, Refused, Unavailable
@@ -22,11 +24,14 @@ from gatepost.hooks.context import locate_program
 from gatepost.hooks.install import SCOPES, InstallState
 from gatepost.hooks.wire import HOSTS
 
-app = Noun(help="Hooks: have Claude Code, Codex, Gemini CLI or Cursor call Gatepost.")
+hooks = Noun("hooks", "Install hooks in Claude Code, Codex, Gemini CLI or Cursor.")
 
-Host = Annotated[str, option("--host", "|".join(HOSTS), "Whose settings.")]
-Scope = Annotated[str, option("--scope", "|".join(SCOPES), "Yours everywhere, or those of the project in this folder.")]
-File = Annotated[str | None, option("--file", "PATH", "This settings file instead.")]
+Host = Annotated[str, option("--host", "|".join(HOSTS), "the program", choices=HOSTS)]
+Scope = Annotated[
+    str,
+    option("--scope", "|".join(SCOPES), "your own settings, or those of the project in this folder", choices=SCOPES),
+]
+File = Annotated[str | None, option("--file", "PATH", "another settings file")]
 
 _CODEX_TRUST = (
     "Codex runs a hook only after you trust it, and `codex exec` skips others without a word: start `codex`, type"
@@ -38,23 +43,23 @@ _GEMINI_TRUST = (
 )
 
 
-@app.verb("install")
+@hooks.command("install")
 def install(
     host: Host = "claude",
     scope: Scope = "user",
     file: File = None,
-    agent: Annotated[str | None, option("--agent", "NAME", "Write this agent into our entries.")] = None,
+    agent: Annotated[str | None, option("--agent", "NAME", "the agent to name in our entries")] = None,
     json: Json = False,
 ) -> None:
     """
-    Put our entries into a host's settings file, and print which file that is.
+    Write our entries into the settings file of a program, and print the path of the file.
 
-    Nothing else in it is changed. What it was before is kept beside it, so that `uninstall` can put it back. It can be
-    run again: entries of an older release are replaced, and what is as it should be is left alone. Do so after
-    `gatepost gate register` with another event than Stop.
+    Nothing else in the file changes. A backup is kept beside it, so that `uninstall` can restore it. It can be run
+    again: it replaces entries of an older release. Run it again after `gatepost gate register` with another event than
+    Stop.
 
-    With --agent our entries say who the agent is, whatever GATEPOST_AGENT says. Sessions that a program runs in the
-    background have the environment of another terminal, and need that. Without --agent a name that is there stays.
+    With --agent our entries name the agent, and take precedence over GATEPOST_AGENT. Sessions that a program runs in
+    the background have the environment of another terminal, and need that. Without --agent an existing name stays.
 
     Examples:
       gatepost hooks install
@@ -78,20 +83,20 @@ def install(
         return
     output.line_out(str(change.file))
     if not change.is_changed:
-        output.talk("our entries are there already")
+        output.talk("our entries are installed already")
     else:
-        output.talk(f"what it was before is in {change.backup.name}" if change.backup else "made a new file")
+        output.talk(f"the backup is {change.backup.name}" if change.backup else "created the file")
     if note:
         output.talk(note)
 
 
-@app.verb("uninstall")
+@hooks.command("uninstall")
 def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, json: Json = False) -> None:
     """
-    Take our entries out of a host's settings file again, and print which file that is.
+    Remove our entries from the settings file of a program, and print the path of the file.
 
-    If nobody has changed the file since they were put in, it is again what it was before, byte for byte. Else only our
-    entries are taken out.
+    If the file has not changed since the installation, the backup is restored, byte for byte. Else only our entries are
+    removed.
 
     Example:
       gatepost hooks uninstall
@@ -104,21 +109,24 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
         return
     output.line_out(str(change.file))
     if change.is_removed:
-        output.talk("it had nothing but our entries in it, and is gone")
+        output.talk("removed the file, which had only our entries")
     elif change.is_restored:
-        output.talk("it is again what it was before")
+        output.talk("restored the backup")
     else:
-        output.talk("our entries are taken out" if change.is_changed else "there is nothing of ours in it")
+        output.talk("removed our entries" if change.is_changed else "the file has none of our entries")
 
 
-@app.verb("status")
+@hooks.command("status")
 def status(
-    host: Annotated[str | None, option("--host", "|".join(HOSTS), "Only this host; of a --file, claude.")] = None,
+    host: Annotated[
+        str | None,
+        option("--host", "|".join(HOSTS), "only this program; with --file, by default claude", choices=HOSTS),
+    ] = None,
     file: File = None,
     json: Json = False,
 ) -> None:
     """
-    Look where our entries are. Ends with 1 if they are nowhere as they should be.
+    Show where our entries are installed. Exits with 1 if they are installed nowhere.
 
     Example:
       gatepost hooks status --host claude
@@ -142,7 +150,7 @@ def status(
         for note in dict.fromkeys(filter(None, notes)):
             output.talk(note)
     if not any(state.state == "installed" for _, _, state in found):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _looked_at(host: str, file: str | None) -> list[tuple[str | None, InstallState]]:
@@ -196,7 +204,7 @@ def _plan(host: str) -> Callable[[str | None], dict[str, dict[str, Any]]]:
 
 def _find_agent(name: str | None) -> str | None:
     """Return the name under which the store knows the agent."""
-    if words.given(name, "--agent") is None or name is None:
+    if name is None:
         return None
     with connect() as connection:
         entity = connection.send(ShowEntity(name=check_entity_address(name)))
@@ -222,3 +230,25 @@ def _program() -> str:
     if found is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
     return str(identity.get_folder() / found)
+
+
+def describe_hook(
+    event: Annotated[str, argument("EVENT", "the event, by the name that the program has for it")],
+    host: Annotated[str, option("--host", "|".join(HOSTS), "the program", choices=HOSTS)] = "claude",
+    agent: Annotated[str | None, option("--agent", "NAME", "the agent; takes precedence over GATEPOST_AGENT")] = None,
+) -> None:
+    """
+    Answer a hook of the program in which a guest lives.
+
+    The program writes JSON to stdin and gets an answer in its own format: the pending items of the guest, or the reason
+    why it may not stop yet. `gatepost hooks install` makes the program call this. It fails open: if something is wrong
+    here, the program goes on, and stderr says why.
+
+    Example:
+      echo '{"session_id": "4f1c", "source": "startup"}' | gatepost hook SessionStart --host claude
+    """
+    # `main.py` calls `answer` itself, because a hook must start fast; here it is for the help.
+    raise Exit(answer([event, "--host", host, *(() if agent is None else ("--agent", agent))]))
+
+
+commands = [hooks, build_verb("hook", describe_hook, "Answer a hook of the program in which a guest lives.")]

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from typing import Final
 
-from gatepost.cli import words
 from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks.session import Session, find_guest
 from gatepost.settings import Configuration
@@ -44,7 +43,7 @@ def find_session_agent(configuration: Configuration) -> str | None:
 
 def choose_agent(name: str | None, option: str, configuration: Configuration, *, otherwise: str) -> str:
     """Return the entity that the option names, else the current agent; raise Invalid (`otherwise`) if there is none."""
-    agent = words.given(name, option) or find_current_agent(configuration)
+    agent = name or find_current_agent(configuration)
     if agent is None:
         raise Invalid(otherwise, hint=f"give {option} NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
     return agent

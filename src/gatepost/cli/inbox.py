@@ -1,128 +1,151 @@
-"""`gatepost inbox`: list, show and watch the items of inboxes; push, drain and the rest are in files of their own."""
+"""`gatepost inbox`: list, show and watch items, and end them by hand; `push.py` and `drain.py` have the other verbs."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import compress
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
-from gatepost.api.events import EventDetailView, ItemView, RecipientView, ShowEvent
+from gatepost.api.events import (
+    DiscardEvent,
+    EventDetailView,
+    ItemsView,
+    ItemView,
+    MarkDone,
+    RecipientView,
+    ReplayEvent,
+    ShowEvent,
+)
 from gatepost.api.inbox import ListInbox, ListItems, PeekInbox
 from gatepost.api.streams import WatchInbox
-from gatepost.cli import identity, output, words
+from gatepost.cli import identity, inputs, output
+from gatepost.cli.command import Limit, Noun, Outcome
 from gatepost.cli.connect import Connection, connect
 from gatepost.cli.drain import drain
-from gatepost.cli.mend import discard, done, replay
-from gatepost.cli.plain import EventId, Json, Limit, Noun, To, flag, option
-from gatepost.cli.push import push_command
+from gatepost.cli.parameters import Json, argument, flag, number, option
+from gatepost.cli.push import push
 from gatepost.core import ids, render, times
 from gatepost.core.address import check_entity_address
 from gatepost.core.event import EventType, Item, ItemState, Posted, Priority, Ref, parse_body
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 
-app = Noun(help="Push, read and mend what is in inboxes.")
-app.verb("push")(push_command)
+inbox = Noun("inbox", "Push, read and manage the items of inboxes.")
+commands = [inbox]
+
+EVENT: Final = argument("EVENT", "the id of an event", parse=partial(ids.check, "evt"))
+RECIPIENT: Final = option("--to", "NAME", "only for this recipient")
+To = Annotated[str | None, option("--to", "NAME", "whose inbox; by default that of the current agent")]
+
+inbox.command("push")(push)
 
 
-@app.verb("list")
-def list_(
+@inbox.command("list")
+def list_items(
     to: To = None,
-    every: Annotated[bool, flag("--all", "Whatever its state.")] = False,
-    delivered: Annotated[bool, flag("--delivered", "Only what was delivered.")] = False,
-    expired: Annotated[bool, flag("--expired", "Only what ran out of time.")] = False,
-    dead: Annotated[bool, flag("--dead", "Only what failed too often.")] = False,
-    state: Annotated[str | None, option("--state", "STATE", f"One of {', '.join(ItemState)}.")] = None,
-    type: Annotated[str | None, option("--type", "TYPE", "Only events of this type.")] = None,
-    sender: Annotated[str | None, option("--from", "NAME", "Only what this one sent.")] = None,
-    ref: Annotated[str | None, option("--ref", "TYPE:ID", "Only what is about this.")] = None,
-    since: Annotated[str | None, option("--since", "2h", "Only what came since: how long ago, or a time.")] = None,
-    older: Annotated[str | None, option("--older", "1d", "Only what came before: how long ago, or a time.")] = None,
-    limit: Limit = "100",
+    every: Annotated[bool, flag("--all", "items in any state")] = False,
+    delivered: Annotated[bool, flag("--delivered", "only delivered items")] = False,
+    expired: Annotated[bool, flag("--expired", "only expired items")] = False,
+    dead: Annotated[bool, flag("--dead", "only items that failed too often")] = False,
+    state: Annotated[
+        str | None, option("--state", "STATE", f"one of {', '.join(ItemState)}", choices=list(ItemState))
+    ] = None,
+    type: Annotated[
+        EventType | None,
+        option("--type", "TYPE", "only events of this type", parse=EventType.parse, choices=list(EventType)),
+    ] = None,
+    sender: Annotated[str | None, option("--from", "NAME", "only events of this sender")] = None,
+    ref: Annotated[Ref | None, option("--ref", "TYPE:ID", "only events about this", parse=Ref.parse)] = None,
+    since: Annotated[str | None, option("--since", "2h", "only events since then: how long ago, or a time")] = None,
+    older: Annotated[str | None, option("--older", "1d", "only events before then: how long ago, or a time")] = None,
+    limit: Limit = 100,
     json: Json = False,
 ) -> None:
     """
-    List what is in an inbox, in order of arrival.
+    List the items of an inbox, in order of arrival.
 
-    What is pending is listed, unless another state is asked for. --to '*' lists all inboxes.
+    By default it lists pending items. --to '*' lists all inboxes.
 
     Examples:
       gatepost inbox list --to analyst
       gatepost inbox list --to '*' --dead --json
       gatepost inbox list --to analyst --all --type mail --since 2h
     """
-    count = words.number(limit, "--limit", most=100_000)
     filters: dict[str, Any] = {
         "state": _parse_state(state, every=every, delivered=delivered, expired=expired, dead=dead),
-        "type": EventType.parse(type) if type is not None else None,
+        "type": type,
         "sender": sender,
-        "ref": str(Ref.parse(ref)) if ref is not None else None,
+        "ref": str(ref) if ref is not None else None,
     }
     with connect() as connection:
         recipient = None if to in ("*", "ALL") else _choose_recipient(to, connection)
         now = connection.read_clock()
-        filters |= {"since": _format_moment(since, "--since", now), "until": _format_moment(older, "--older", now)}
+        filters |= {"since": _format_past(since, "--since", now), "until": _format_past(older, "--older", now)}
         request = ListItems(**filters) if recipient is None else ListInbox(name=recipient, **filters)
-        items = connection.list_all(request, count + 1)
-    shown_items = items[:count]
+        items = connection.list_all(request, limit + 1)
+    shown_items = items[:limit]
     if json:
         output.document(msgspec.to_builtins(shown_items))
     elif shown_items:
         _print_table(shown_items, now, include_recipient=recipient is None)
     else:
-        output.talk("nothing there" if recipient is None else f"nothing there for {recipient!r}")
-    if len(items) > count:
-        output.talk(f"there are more than {count}: raise --limit, or narrow it with --since, --older or --type")
+        output.talk("no such items" if recipient is None else f"no such items in the inbox of {recipient!r}")
+    if len(items) > limit:
+        output.talk(f"there are more than {limit}: raise --limit, or narrow it with --since, --older or --type")
 
 
-@app.verb("peek")
-def peek(to: To = None, limit: Limit = "20", json: Json = False) -> None:
+@inbox.command("peek")
+def peek(
+    to: To = None,
+    limit: Annotated[int, number("--limit", "how many at most", most=1_000, short="-n")] = 20,
+    json: Json = False,
+) -> None:
     """
-    Show what waits, as a drain would; nothing changes.
+    Print the pending items as a drain does, without a change.
 
     Example:
       gatepost inbox peek --to analyst -n 3
     """
-    count = words.number(limit, "--limit", most=1_000)
     with connect() as connection:
         recipient = _choose_recipient(to, connection)
         now = connection.read_clock()
-        items = connection.list_all(PeekInbox(name=recipient), count + 1)
-    shown_items = items[:count]
+        items = connection.list_all(PeekInbox(name=recipient), limit + 1)
+    shown_items = items[:limit]
     if json:
         output.document(msgspec.to_builtins(shown_items))
     elif shown_items:
         records = [Item(event=item.to_event(), recipient=item.recipient) for item in shown_items]
         output.line_out(render.render_batch(records, at=now))
     else:
-        output.talk(f"nothing waits for {recipient!r}")
-    if len(items) > count:
-        output.talk("more is waiting: raise --limit to see it")
+        output.talk(f"the inbox of {recipient!r} is empty")
+    if len(items) > limit:
+        output.talk("more items are pending: raise --limit to see them")
 
 
-@app.verb("show")
-def show(event: EventId, json: Json = False) -> None:
+@inbox.command("show")
+def show(event: Annotated[str, EVENT], json: Json = False) -> None:
     """
-    Show all of an event, and where it stands with each recipient.
+    Show all of an event, and its state for each recipient.
 
     Example:
       gatepost inbox show evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with connect() as connection:
-        view = connection.send(ShowEvent(id=ids.check("evt", event)))
+        view = connection.send(ShowEvent(id=event))
     if json:
         output.document(msgspec.to_builtins(view))
     else:
         _print_details(view)
 
 
-app.verb("drain")(drain)
+inbox.command("drain")(drain)
 
 
-@app.verb("watch")
+@inbox.command("watch")
 def watch(to: To = None, json: Json = False) -> None:
     """
-    Print what comes into an inbox as it comes, one line an event, until Ctrl-C. Nothing is marked as delivered.
+    Print the events of an inbox as they arrive, one a line, until Ctrl-C. Nothing is marked as delivered.
 
     With --json each line is a JSON document.
 
@@ -137,9 +160,69 @@ def watch(to: To = None, json: Json = False) -> None:
             output.live(msgspec.to_builtins(item) if json else render.render_event(item.to_event()))
 
 
-app.verb("replay")(replay)
-app.verb("discard")(discard)
-app.verb("done")(done)
+@inbox.send("replay", ReplayEvent, id=EVENT, name=RECIPIENT)
+def describe_replayed(page: ItemsView) -> Outcome:
+    """
+    Deliver an event again.
+
+    A dead, expired or discarded item becomes pending, without an expiry and without counted failures. A delivered item
+    stays delivered, and a new event with the same content is pushed.
+
+    Example:
+      gatepost inbox replay evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    return _describe_items(page.items, "pending again for")
+
+
+@inbox.send("discard", DiscardEvent, id=EVENT, name=RECIPIENT)
+def describe_discarded(page: ItemsView) -> Outcome:
+    """
+    Discard an event that is pending or dead, without delivering it. `gatepost inbox replay` brings it back.
+
+    Example:
+      gatepost inbox discard evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --to analyst
+    """
+    return _describe_items(page.items, "discarded for")
+
+
+@inbox.command("done")
+def mark_done(
+    event: Annotated[str, EVENT],
+    person: Annotated[str | None, option("--as", "NAME", "the person; by default the only recipient")] = None,
+    json: Json = False,
+) -> None:
+    """
+    Mark a person's item as done.
+
+    Agents drain their inbox; the items of a person stay until they are done.
+
+    Example:
+      gatepost inbox done evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --as husam
+    """
+    with connect() as connection:
+        if person is None:
+            person = _choose_person(connection.send(ShowEvent(id=event)), connection.configuration.settings.agent)
+        items = connection.send(MarkDone(id=event, name=person)).items
+    outcome = _describe_items(items, "done for")
+    output.done(outcome.document, outcome.line, outcome.message, json=json)
+
+
+def _choose_person(event: EventDetailView, current: str | None) -> str:
+    """Return the recipient who is meant if no one is named: the only one, or the current one."""
+    names = [recipient.name for recipient in event.recipients]
+    if len(names) == 1:
+        return names[0]
+    if current in names:
+        return current
+    raise Invalid(f"{event.event_id!r} has {len(names)} recipients", hint="say who is done with it: --as NAME")
+
+
+def _describe_items(items: Sequence[ItemView], change: str) -> Outcome:
+    return Outcome(
+        "\n".join(item.event_id for item in items),
+        "\n".join(f"{change} {item.recipient}" for item in items),
+        msgspec.to_builtins(EventDetailView.merge(items)),
+    )
 
 
 def _choose_recipient(to: str | None, connection: Connection) -> str:
@@ -156,9 +239,9 @@ def _parse_state(state: str | None, **flags: bool) -> ItemState | None:
     return ItemState.parse(names[0]) if names else ItemState.PENDING
 
 
-def _format_moment(text: str | None, option: str, now: Instant) -> str | None:
+def _format_past(text: str | None, option: str, now: Instant) -> str | None:
     """Return the time of an option as a request has it; it has no times before 1970."""
-    return times.format_rfc3339(max(0, words.moment(text, option, now))) if text is not None else None
+    return times.format_rfc3339(max(0, inputs.parse_past(text, option, now))) if text is not None else None
 
 
 def _print_table(items: Sequence[ItemView], now: Instant, *, include_recipient: bool) -> None:
@@ -203,10 +286,10 @@ def _print_details(view: EventDetailView) -> None:
         *((f"for {recipient.name}", _describe_recipient(recipient)) for recipient in view.recipients),
     )
     if view.content:
-        output.line_out("\ncontent:\n" + output.prose(view.content))
+        output.line_out("\ncontent:\n" + output.indent(view.content))
     if view.data is not None:
         data = view.data | view.extra if view.extra else view.data
-        output.line_out("\ndata:\n" + output.prose(output.pretty(data)))
+        output.line_out("\ndata:\n" + output.indent(output.format_json(data)))
 
 
 def _describe_recipient(recipient: RecipientView) -> str:

@@ -1,4 +1,4 @@
-"""`gatepost init`: a home of one's own for a folder."""
+"""`gatepost init` and `gatepost config`: the home of a folder, and its settings."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from gatepost import app, paths, settings
 from gatepost.cli import identity, output
-from gatepost.cli.plain import Json
+from gatepost.cli.command import Noun, build_verb
+from gatepost.cli.parameters import Json
 from gatepost.errors import Unavailable
 from gatepost.runtime import gateway_files
 from gatepost.settings import FILE, HOME, Converter, list_settings, variable_name
@@ -15,20 +16,20 @@ from gatepost.settings import FILE, HOME, Converter, list_settings, variable_nam
 
 def init(json: Json = False) -> None:
     """
-    Make a home here: the folder .gatepost with a settings file, a store, the person admin and their key.
+    Create a home here: the folder .gatepost with a settings file, a store, the person admin and their key.
 
-    With GATEPOST_HOME set, that folder is the home. What is there already is left as it is, so it can be run again.
+    With GATEPOST_HOME set, that folder is the home. It can be run again: what exists is not changed.
 
     Example:
       gatepost init
     """
     home = Path(os.environ.get("GATEPOST_HOME") or HOME).expanduser()
     home = home if home.is_absolute() else identity.get_folder() / home
-    steps = [("home", str(home), paths.make_home(home)), *_files(home)]
+    steps = [("home", str(home), paths.make_home(home)), *_write_files(home)]
     configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
-    made: list[str] = []
-    with app.prepare_store(configuration, report=made.append) as store:
-        steps.append(("store", str(configuration.values["store"]), bool(made)))
+    reports: list[str] = []
+    with app.prepare_store(configuration, report=reports.append) as store:
+        steps.append(("store", str(configuration.values["store"]), bool(reports)))
         new = gateway_files.ensure_admin_key(store, home)
         steps.append(("key", str(home / gateway_files.ADMIN_KEY), new))
     if json:
@@ -38,20 +39,20 @@ def init(json: Json = False) -> None:
     output.talk("next: gatepost agent add NAME, then gatepost inbox push --to NAME TEXT")
 
 
-def _files(home: Path) -> Iterator[tuple[str, str, bool]]:
-    """Write the settings file, all of it commented out, and keep what is private out of version control."""
-    found = settings.find_file(home)
-    if found is None:
-        _write(home / FILE, template())
-    yield "settings", str(found or home / FILE), found is None
+def _write_files(home: Path) -> Iterator[tuple[str, str, bool]]:
+    """Write the settings file, with all settings commented out, and keep the home out of version control."""
+    file = settings.find_file(home)
+    if file is None:
+        _write(home / FILE, build_template())
+    yield "settings", str(file or home / FILE), file is None
     if home.name == HOME and not (home / ".gitignore").exists():
         _write(home / ".gitignore", "*\n")
 
 
-def template() -> str:
-    """A settings file with every setting in it, at its default and commented out."""
-    parts = ["# Settings of Gatepost. The variable in brackets sets the same, and is stronger.\n"]
-    for section, group in groupby(list_settings(), key=lambda each: each[0].rpartition(".")[0]):
+def build_template() -> str:
+    """Return a settings file with every setting, at its default and commented out."""
+    parts = ["# Settings of Gatepost. The variable in brackets sets the same, and takes precedence.\n"]
+    for section, group in groupby(list_settings(), key=lambda pair: pair[0].rpartition(".")[0]):
         parts.append(f"\n[{section}]\n" if section else "")
         for name, field in group:
             converter: Converter = field.metadata["converter"]
@@ -67,3 +68,26 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None
+
+
+config = Noun("config", "Show the settings.")
+
+
+@config.command("show")
+def show(json: Json = False) -> None:
+    """
+    Show every setting, its value, and where the value comes from. Passwords are masked.
+
+    Example:
+      gatepost config show
+    """
+    configuration = settings.load()
+    rows = [("home", str(configuration.home), configuration.home_origin)]
+    rows += [(name, str(value), value.origin) for name, value in configuration.values.items()]
+    if json:
+        output.document({name: {"value": value or None, "origin": origin} for name, value, origin in rows})
+    else:
+        output.table(["SETTING", "VALUE", "FROM"], rows)
+
+
+commands = [build_verb("init", init, "Create a home for this folder."), config]

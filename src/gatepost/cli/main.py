@@ -1,14 +1,14 @@
 """
-How a command begins and ends.
+How a command starts and ends.
 
     0    done
     1    no: a check that says no, nothing of that name, not in that state
     2    wrong use or bad input; nothing was stored
     3    what is needed cannot be reached
-    130  interrupted      141  whoever read the output went away      129, 143  an export was ended by SIGHUP, SIGTERM
+    130  interrupted      141  the reader of the output is gone      129, 143  an export was ended by SIGHUP, SIGTERM
 
-Every error is one sentence on stderr, often with a hint. A traceback is shown only with GATEPOST_DEBUG=1. The commands
-are imported late, so that this holds as early as it can, and because a hook must start fast: it ends in its own way.
+Every error is one sentence on stderr, often with a hint. A traceback is printed only with GATEPOST_DEBUG=1. Commands
+are imported late, so that this holds from the start, and because a hook must start fast: `hook.py` answers it alone.
 """
 
 import os
@@ -19,109 +19,107 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import typer
+    import click
 
 
 def main() -> None:
     code = run(sys.argv[1:])
     if sys.argv[1:2] == ["hook"]:
-        os._exit(code)  # all is written out, and tidying up takes time
+        os._exit(code)  # everything is written, and the interpreter's clean-up takes time
     sys.exit(code)
 
 
 def run(arguments: "Sequence[str]") -> int:
-    """Run a command and return how it ended; nothing is raised."""
+    """Run a command and return its exit code; nothing is raised."""
     if list(arguments[:1]) == ["hook"] and not {"-h", "--help"}.intersection(arguments):
         from gatepost.cli import hook
 
         return hook.answer(arguments[1:])
     try:
-        _speak_plainly()
-        code = _ended(arguments)
-        if code == 0:
+        _prepare_streams()
+        code = _run_command(arguments)
+        try:
             sys.stdout.flush()
-        else:
-            _flush_what_can_be()
+        except OSError:
+            if code == 0:
+                raise
+            _abandon_stdout()  # the error is on stderr already
     except KeyboardInterrupt:
         import warnings
 
-        warnings.simplefilter("ignore")  # a step that was interrupted before it began is dropped, and that is well
+        warnings.simplefilter("ignore")  # of a coroutine that was interrupted before it began
         return 130
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0
     except BrokenPipeError:
-        _leave_stdout()
+        _abandon_stdout()
         return 141
     except OSError as error:
-        _leave_stdout()
-        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        _abandon_stdout()
+        print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
         return 3
     return code
 
 
-def _ended(arguments: "Sequence[str]") -> int:
-    import typer
+def _run_command(arguments: "Sequence[str]") -> int:
+    import click
 
     from gatepost.cli import output
-    from gatepost.cli.commands import app, build_command
-    from gatepost.cli.completion import complete
+    from gatepost.cli.root import ROOT, answer_completion
     from gatepost.errors import GatepostError
 
     if "_GATEPOST_COMPLETE" in os.environ:
-        complete(app)
+        return answer_completion(os.environ["_GATEPOST_COMPLETE"])
     try:
-        # not app(), which has its own way of ending
-        with build_command().make_context("gatepost", list(arguments)) as context:
-            context.command.invoke(context)
+        # not ROOT(), which ends the process in its own way
+        with ROOT.make_context("gatepost", list(arguments)) as context:
+            ROOT.invoke(context)
     except GatepostError as error:
         output.fail(error.message, error.hint)
         return error.exit
-    except typer.TyperException as error:
-        return _misused(error)
-    except typer.Exit as ended:
-        return ended.exit_code
+    except click.ClickException as error:
+        return _report_misuse(error)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except BrokenPipeError:
         raise
     except OSError as error:
-        output.fail(
-            f"{error.filename!r}: {error.strerror}"
-            if error.filename
-            else f"cannot read or write: {error.strerror or error}"
-        )
+        path = f"{error.filename!r}: " if error.filename else ""
+        output.fail(f"{path}{error.strerror}" if path else f"cannot read or write: {error.strerror or error}")
         return 3
-    except Exception as error:  # noqa: BLE001 (whatever it was, nobody should have to read a traceback)
-        output.fail(f"something went wrong inside: {type(error).__name__}: {error}", "GATEPOST_DEBUG=1 shows where")
+    except Exception as error:  # noqa: BLE001 (no error of ours may end in a traceback)
+        output.fail(f"internal error: {type(error).__name__}: {error}", "GATEPOST_DEBUG=1 prints where it happened")
         output.trace()
         return 1
     return 0
 
 
-def _misused(error: "typer.TyperException") -> int:
-    """Say what is wrong with the words of a command, in our way of saying it."""
+def _report_misuse(error: "click.ClickException") -> int:
+    """Print what is wrong with the words of a command, in the form of our errors."""
     import re
 
     from gatepost.cli import output
 
-    said = error.format_message()
+    text = error.format_message()
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        output.talk(said)
+        output.talk(text)
         return 2
-    message, _, rest = re.sub(r"\.? (?=\(?(?:Did you mean|Possible options))", "\n", said).partition("\n")
+    message, _, rest = re.sub(r"\.? (?=\(?(?:Did you mean|Possible options))", "\n", text).partition("\n")
     message = message[:1].lower() + message[1:].rstrip(".")
     hint = rest.strip("()").lower() if rest else ""
     if not hint and "extra argument" in message:
-        hint = "put quotes around text with spaces in it"
+        hint = "put text that has spaces in quotes"
     if not hint and context is not None:
-        hint = f"`{context.command_path} --help` shows how"
+        hint = f"`{context.command_path} --help` explains it"
     output.fail(message, hint)
     return 2
 
 
-def _speak_plainly() -> None:
-    """Whatever the terminal can show: a character it cannot is written as an escape, not as an error."""
+def _prepare_streams() -> None:
+    """Let a character that the terminal cannot show be written as an escape instead of raising an error."""
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (for as long as we live)
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (until the process ends)
     if sys.stdout is None:
         raise BrokenPipeError
     for stream in (sys.stdout, sys.stderr):
@@ -129,16 +127,8 @@ def _speak_plainly() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _flush_what_can_be() -> None:
-    """It has been said already what went wrong; that the rest cannot be written either need not be."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _leave_stdout()
-
-
-def _leave_stdout() -> None:
-    """Let nothing more be written there, also not by the interpreter when it ends."""
+def _abandon_stdout() -> None:
+    """Let nothing more be written to stdout, also not by the interpreter when it ends."""
     if sys.stdout is not None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

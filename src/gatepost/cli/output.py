@@ -1,5 +1,5 @@
 """
-What a command says. Data goes to stdout, all else to stderr; whatever came from outside is written so that it cannot
+What a command prints. Data goes to stdout, everything else to stderr. Text from outside is escaped, so that it cannot
 act on a terminal.
 """
 
@@ -7,132 +7,128 @@ import json
 import os
 import re
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Sequence
+from shutil import get_terminal_size
 from typing import Any, Final, TypeVar
+from unicodedata import category, east_asian_width
 
 from gatepost.core import render
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant
 from gatepost.settings import mask_passwords
 
-#: characters of the last column of a table that a narrow terminal must bear
-_LEAST: Final = 24
+#: characters of the last column, at least; a terminal without room for them gets a block for each row
+_MIN_LAST_WIDTH: Final = 24
 
 T = TypeVar("T")
 
 
 def talk(text: str) -> None:
-    """Say something to the person at the terminal."""
+    """Print a message for the person at the terminal."""
     print(text, file=sys.stderr)
 
 
 def fail(message: str, hint: str | None = None) -> None:
-    """Say what went wrong, in one sentence, and what to do about it. Secrets are left out."""
-    talk(f"{_painted('error:', '1;31')} {mask_passwords(message)}")
+    """Print what is wrong, in one sentence, and how to fix it. Passwords are masked."""
+    talk(f"{_paint('error:', '1;31', sys.stderr)} {mask_passwords(message)}")
     if hint:
-        talk(f"{_painted('hint:', '1;36')} {hint}")
+        talk(f"{_paint('hint:', '1;36', sys.stderr)} {hint}")
 
 
 def trace() -> None:
-    """Say where an error came from, to whoever asked for it."""
+    """Print where an error came from, if GATEPOST_DEBUG is set."""
     if os.environ.get("GATEPOST_DEBUG"):
+        import traceback
+
         talk(mask_passwords(traceback.format_exc()))
 
 
 def line_out(text: str) -> None:
-    """One line of data."""
+    """Print one line of data."""
     print(text, flush=True)
 
 
 def document(value: Any) -> None:
-    """One JSON document: an array for a list, an object for one thing."""
-    print("\n".join(render.escape_unsafe(each) for each in pretty(value).split("\n")), flush=True)
+    """Print one JSON document: an array for a list, an object for one thing."""
+    print("\n".join(render.escape_unsafe(line) for line in format_json(value).split("\n")), flush=True)
 
 
 def live(value: Any) -> None:
-    """One of many that come as they happen: a line, or JSON on one line, out at once."""
-    print(
-        value if isinstance(value, str) else render.escape_unsafe(json.dumps(value, ensure_ascii=_ascii_only())),
-        flush=True,
-    )
+    """Print one of many that come as they happen: a line, or JSON on one line."""
+    text = json.dumps(value, ensure_ascii=_is_ascii_only()) if not isinstance(value, str) else value
+    print(text if isinstance(value, str) else render.escape_unsafe(text), flush=True)
 
 
-def pretty(value: Any) -> str:
-    """JSON to look at. Its only line ends are its own: those within strings are escaped."""
-    return json.dumps(value, ensure_ascii=_ascii_only(), indent=2)
+def format_json(value: Any) -> str:
+    """Return JSON to read. Line ends within strings are escaped."""
+    return json.dumps(value, ensure_ascii=_is_ascii_only(), indent=2)
 
 
-def done(value: Any, line: str, said: str, *, json: bool) -> None:
-    """What came of a command: as JSON, or in a line of data and a word about it."""
+def done(value: Any, line: str, message: str, *, json: bool) -> None:
+    """Print the result of a command: as JSON, or as a line of data and a message about it."""
     if json:
         document(value)
     else:
         line_out(line)
-        talk(said)
+        talk(message)
 
 
 def listing(
-    found: Sequence[T],
-    most: int,
+    items: Sequence[T],
+    limit: int,
     headings: Sequence[str],
-    row: Callable[[T], Sequence[str]],
-    written: Callable[[T], Any],
+    build_row: Callable[[T], Sequence[str]],
+    build_document: Callable[[T], Any],
     *,
-    otherwise: str,
+    empty: str,
     json: bool,
 ) -> None:
-    """A list, as a table or `written` as JSON; if there are more than are to be shown at most, that is said."""
-    shown = found[:most]
+    """Print the first items as a table, or as JSON, and say so if there are more."""
     if json:
-        document([written(each) for each in shown])
-    elif shown:
-        table(headings, [row(each) for each in shown])
+        document([build_document(item) for item in items[:limit]])
+    elif items:
+        table(headings, [build_row(item) for item in items[:limit]])
     else:
-        talk(otherwise)
-    if len(found) > most:
-        talk(f"there are more than {most}: raise --limit")
+        talk(empty)
+    if len(items) > limit:
+        talk(f"there are more than {limit}: raise --limit")
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Rows under headings. On a terminal the last column is cut to fit, and only that; elsewhere nothing is cut."""
-    from rich.cells import cell_len
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    cells = [list(row) for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(headings, *cells, strict=True)]
-    console = Console(highlight=False)
+    """
+    Print rows under headings. On a terminal the last column is cut to fit, and only that; a terminal that is too narrow
+    gets a block of lines for each row. Elsewhere nothing is cut.
+    """
+    cells = [[render.escape_unsafe(cell) for cell in row] for row in rows]
+    widths = [max(map(_measure, column)) for column in zip(headings, *cells, strict=True)]
     if sys.stdout.isatty():
-        widths[-1] = min(widths[-1], max(_LEAST, console.width - sum(widths[:-1]) - 2 * len(widths[:-1])))
-    console.width = sum(widths) + 2 * len(widths)
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading, width in zip(headings, widths, strict=True):
-        grid.add_column(heading, no_wrap=True, overflow="ellipsis", width=width)
+        room = get_terminal_size().columns - sum(widths[:-1]) - 2 * len(widths[:-1])
+        if room < min(widths[-1], _MIN_LAST_WIDTH):
+            for row in cells:
+                facts(*zip([heading.lower() for heading in headings], row, strict=True))
+                print()
+            return
+        widths[-1] = min(widths[-1], room)
+    print(_paint(_join_cells(headings, widths), "1", sys.stdout))
     for row in cells:
-        grid.add_row(*map(Text, row))
-    with console.capture() as captured:
-        console.print(grid)
-    for each in captured.get().splitlines():
-        print(each.rstrip())
+        print(_join_cells(row, widths))
 
 
 def facts(*pairs: tuple[str, object]) -> None:
-    """Names and values, one a line; what has no value is left out."""
-    known = [(name, str(value)) for name, value in pairs if value not in (None, "", ())]
-    width = max((len(name) for name, _ in known), default=0)
-    for name, value in known:
+    """Print names and values, a line each; a name without a value is left out."""
+    lines = [(name, str(value)) for name, value in pairs if value not in (None, "", ())]
+    width = max((len(name) for name, _ in lines), default=0)
+    for name, value in lines:
         print(f"{name:<{width}}  {render.escape_unsafe(value)}")
 
 
-def prose(text: str) -> str:
-    """Text of several lines, indented, so that none of them can pass for one of ours."""
+def indent(text: str) -> str:
+    """Return text of several lines, indented, so that none of them can pass for one of ours."""
     lines = re.split(r"\r\n|\n|\r", text.expandtabs(4))
-    return "\n".join(f"  {render.escape_unsafe(each)}".rstrip() for each in lines)
+    return "\n".join(f"  {render.escape_unsafe(line)}".rstrip() for line in lines)
 
 
 def count(number: int, noun: str) -> str:
-    """`1 item`, `2 items`, `2 inboxes`, `2 entities`, `2 keys`."""
+    """Return `1 item`, `2 items`, `2 inboxes`, `2 entities`, `2 keys`."""
     if number == 1:
         return f"1 {noun}"
     if noun.endswith("y") and noun[-2] not in "aeiou":
@@ -141,7 +137,7 @@ def count(number: int, noun: str) -> str:
 
 
 def age(since: Instant, now: Instant) -> str:
-    """How long ago, roughly: `5m`, `3h`, `12d`."""
+    """Return how long ago something was, roughly: `5m`, `3h`, `12d`."""
     passed = max(0, now - since)
     for unit, size in (("d", DAY), ("h", HOUR), ("m", MINUTE)):
         if passed >= size:
@@ -149,15 +145,38 @@ def age(since: Instant, now: Instant) -> str:
     return f"{passed // SECOND}s"
 
 
-def format_seconds(time: str) -> str:
+def format_seconds(time: str | None) -> str:
     """Return a time of a view without the fraction of its second."""
-    return f"{time[: len('2026-02-18T15:07:00')]}Z"
+    return f"{time[: len('2026-02-18T15:07:00')]}Z" if time is not None else ""
 
 
-def _ascii_only() -> bool:
+def _join_cells(cells: Sequence[str], widths: Sequence[int]) -> str:
+    *first, last = zip(cells, widths, strict=True)
+    padded = [f"{cell}{' ' * (width - _measure(cell))}  " for cell, width in first]
+    return f"{''.join(padded)}{_cut(*last)}".rstrip()
+
+
+def _cut(text: str, width: int) -> str:
+    if _measure(text) <= width:
+        return text
+    while _measure(text) >= width:
+        text = text[: width - 1] if len(text) > width else text[:-1]
+    return f"{text}…"
+
+
+def _measure(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if category(char) in ("Mn", "Me", "Cf") else 2 if east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def _is_ascii_only() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
 
 
-def _painted(text: str, code: str) -> str:
-    plain = not sys.stderr.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    return text if plain else f"\x1b[{code}m{text}\x1b[0m"
+def _paint(text: str, code: str, stream: Any) -> str:
+    is_plain = not stream.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return text if is_plain else f"\x1b[{code}m{text}\x1b[0m"

@@ -1,82 +1,144 @@
-"""`gatepost person`."""
+"""`gatepost person`, and what agents and people have in common."""
+
+from typing import Annotated, Final
 
 import msgspec
 
-from gatepost.api.entities import RegisterEntity
-from gatepost.api.inbox import ShowAccount
-from gatepost.cli import entities, output
-from gatepost.cli.connect import connect
-from gatepost.cli.entities import Alias, Display, Name, NewName, Owner, Retired, Role, Team
-from gatepost.cli.plain import Json, Limit, Noun
+from gatepost.api.entities import EntityView, ListEntities, RegisterEntity, RetireEntity, ShowEntity
+from gatepost.api.inbox import AccountView, ShowAccount
+from gatepost.cli import output
+from gatepost.cli.command import Facts, Noun, Outcome, Row
+from gatepost.cli.connect import Connection, connect
+from gatepost.cli.parameters import Json, argument, flag, option
+from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
+from gatepost.errors import Refused
 
-app = Noun(help="People: what they get waits until they say it is done.")
+people = Noun("person", "Register and list people. An item in the inbox of a person stays until it is marked as done.")
+commands = [people]
+
+NAME: Final = argument("NAME", "a name or an alias", parse=check_entity_address)
+NEW_NAME: Final = argument("NAME", "up to 63 lower-case letters, digits, dots, dashes and underscores")
+DISPLAY: Final = option("--display", "TEXT", "the name to show; by default the name")
+TEAM: Final = option("--team", "TEAM", "the team")
+ROLE: Final = option("--role", "ROLE", "the role in the team")
+OWNER: Final = option("--owner", "NAME", "who gets alerts about it; by default admin")
+ALIASES: Final = option("--alias", "ID", "another name, such as a bead id; repeatable")
+RETIRED: Final = flag("--retired", "include the retired")
+COLUMNS: Final = ("NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES")
+
+_KIND_NAMES: Final = {EntityKind.AGENT: "an agent", EntityKind.HUMAN: "a person", EntityKind.SERVICE: "a service"}
 
 
-@app.verb("add")
-def add(
-    name: NewName,
-    display: Display = None,
-    team: Team = None,
-    role: Role = None,
-    alias: Alias = None,
-    owner: Owner = None,
-    json: Json = False,
-) -> None:
+@people.send(
+    "add",
+    RegisterEntity,
+    name=NEW_NAME,
+    kind=EntityKind.HUMAN,
+    display_name=DISPLAY,
+    team=TEAM,
+    role=ROLE,
+    aliases=ALIASES,
+    owner=OWNER,
+)
+def describe_registered(person: EntityView) -> Outcome:
     """
-    Register a person: from now on they have an inbox.
+    Register a person, who gets an inbox.
 
     Example:
       gatepost person add husam --display "Husam"
     """
-    request = RegisterEntity(
-        name=name,
-        kind=EntityKind.HUMAN,
-        display_name=display,
-        team=team,
-        role=role,
-        owner=owner,
-        aliases=tuple(alias or ()),
-    )
-    with connect() as connection:
-        person = connection.send(request)
-    output.done(msgspec.to_builtins(person), person.name, f"registered {person.name!r}", json=json)
+    return Outcome(person.name, f"registered {person.name!r}")
 
 
-@app.verb("list")
-def list_(team: Team = None, retired: Retired = False, limit: Limit = "1000", json: Json = False) -> None:
+@people.list(
+    "list",
+    ListEntities,
+    columns=COLUMNS,
+    empty=lambda request: f"no people in the team {request.team!r}" if request.team else "no people yet",
+    count=1_000,
+    kind=EntityKind.HUMAN,
+    team=TEAM,
+    retired=RETIRED,
+)
+def build_person_row(person: EntityView) -> Row:
     """
-    List the people, in order of registration.
+    List the people, in the order in which they were registered.
 
     Example:
       gatepost person list
     """
-    entities.list_(EntityKind.HUMAN, team=team, retired=retired, limit=limit, json=json)
+    return build_row(person)
 
 
-@app.verb("show")
-def show(name: Name, json: Json = False) -> None:
+@people.command("show")
+def show(name: Annotated[str, NAME], json: Json = False) -> None:
     """
-    Show a person and the accounts of their inbox.
+    Show a person and the counts of their inbox.
 
     Example:
       gatepost person show husam
     """
     with connect() as connection:
-        person = entities.find_entity(connection, name, EntityKind.HUMAN)
+        person = find_entity(connection, name, EntityKind.HUMAN)
         account = connection.send(ShowAccount(name=person.name))
     if json:
         output.document({**msgspec.to_builtins(person), "inbox": msgspec.to_builtins(account)})
-        return
-    output.facts(*entities.list_facts(person, account))
+    else:
+        output.facts(*list_facts(person, account))
 
 
-@app.verb("retire")
-def retire(name: Name, json: Json = False) -> None:
+@people.command("retire")
+def retire(name: Annotated[str, NAME], json: Json = False) -> None:
     """
-    Let a person receive nothing from now on. What they have stays.
+    Retire a person: they receive nothing more, and what they have stays.
 
     Example:
       gatepost person retire husam
     """
-    entities.retire(name, EntityKind.HUMAN, json=json)
+    retire_entity(name, EntityKind.HUMAN, json=json)
+
+
+def find_entity(connection: Connection, name: str, kind: EntityKind) -> EntityView:
+    """Return the entity with a name or an alias; raise Refused if it is of another kind."""
+    entity = connection.send(ShowEntity(name=name))
+    if entity.kind is not kind:
+        raise Refused(f"{entity.name!r} is {_KIND_NAMES[entity.kind]}, not {_KIND_NAMES[kind]}")
+    return entity
+
+
+def retire_entity(name: str, kind: EntityKind, *, json: bool) -> None:
+    with connect() as connection:
+        entity = connection.send(RetireEntity(name=find_entity(connection, name, kind).name))
+    message = f"retired {entity.name!r}: it receives nothing more, and its history stays"
+    output.done(msgspec.to_builtins(entity), entity.name, message, json=json)
+
+
+def build_row(entity: EntityView) -> Row:
+    return [
+        entity.name,
+        entity.display_name,
+        entity.team or "",
+        entity.role or "",
+        entity.owner or "",
+        entity.created_at[:10] + (" (retired)" if entity.retired_at is not None else ""),
+        ", ".join(entity.aliases),
+    ]
+
+
+def list_facts(entity: EntityView, account: AccountView) -> Facts:
+    """Return the facts to show about an entity and its inbox."""
+    return [
+        ("name", entity.name),
+        ("display", entity.display_name),
+        ("team", entity.team),
+        ("role", entity.role),
+        ("owner", entity.owner),
+        ("aliases", ", ".join(entity.aliases)),
+        ("since", entity.created_at),
+        ("retired", entity.retired_at),
+        *((state, getattr(account, state)) for state in _ACCOUNT_FIELDS),
+    ]
+
+
+_ACCOUNT_FIELDS: Final = ("accepted", "pending", "claimed", "delivered", "expired", "dead", "discarded")

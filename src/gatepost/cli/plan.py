@@ -1,43 +1,48 @@
 """`gatepost plan`."""
 
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from gatepost import settings
 from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView
-from gatepost.cli import identity, output, words
+from gatepost.cli import identity, inputs, output
+from gatepost.cli.command import Noun, Outcome, Row
 from gatepost.cli.connect import connect
-from gatepost.cli.plain import Json, Limit, Noun, argument, option
+from gatepost.cli.parameters import Json, argument, option
 from gatepost.core import ids, render
 from gatepost.core.plan import CatchUp, PlanStatus
 from gatepost.errors import Invalid
 
-app = Noun(help="Plans: what an agent is told later, once or again and again.")
+plans = Noun("plan", "Set, list and delete plans: instructions that an agent gets later, once or again and again.")
+commands = [plans]
 
-_SCHEDULE_HINT = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9 * * 1-5' or --on-gate GATE"
+_SCHEDULE_HINT: Final = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9 * * 1-5' or --on-gate GATE"
+_check_id = partial(ids.check, "plan")
 
 
-@app.verb("set")
-def set_(
-    text: Annotated[str | None, argument("TEXT|-", "What to do then; - reads stdin.")] = None,
-    owner: Annotated[str | None, option("--owner", "NAME", "Who is told; else the current agent.")] = None,
-    name: Annotated[str | None, option("--name", "NAME", "What the plan is called.")] = None,
-    after: Annotated[str | None, option("--after", "5h", "Due once, so long from now.")] = None,
-    at: Annotated[str | None, option("--at", "TIME", "Due once, at this time.")] = None,
-    cron: Annotated[str | None, option("--cron", "EXPR", "Due again and again: five fields, or @daily.")] = None,
-    zone: Annotated[str | None, option("--zone", "ZONE", "The time zone of --cron; else UTC.")] = None,
-    on_gate: Annotated[str | None, option("--on-gate", "GATE", "Due once, when this gate is resolved.")] = None,
+@plans.command("set")
+def set_plan(
+    text: Annotated[str | None, argument("TEXT|-", "the instruction; - reads stdin", parse=inputs.read_text)] = None,
+    owner: Annotated[str | None, option("--owner", "NAME", "who gets it; by default the current agent")] = None,
+    name: Annotated[str | None, option("--name", "NAME", "the name of the plan")] = None,
+    after: Annotated[str | None, option("--after", "5h", "due once, after this time")] = None,
+    at: Annotated[str | None, option("--at", "TIME", "due once, at this time")] = None,
+    cron: Annotated[str | None, option("--cron", "EXPR", "due again and again: five fields, or @daily")] = None,
+    zone: Annotated[str | None, option("--zone", "ZONE", "the time zone of --cron; by default UTC")] = None,
+    on_gate: Annotated[str | None, option("--on-gate", "GATE", "due once, when this gate is resolved")] = None,
     catch_up: Annotated[
-        str | None, option("--catch-up", "once|skip|all", "What of --cron fires late that was missed.")
+        CatchUp | None,
+        option("--catch-up", "once|skip|all", "which missed slots of --cron fire late", parse=CatchUp.parse),
     ] = None,
-    id: Annotated[str | None, option("--id", "PLAN", "Change this plan instead.")] = None,
+    id: Annotated[str | None, option("--id", "PLAN", "change this plan instead", parse=_check_id)] = None,
     json: Json = False,
 ) -> None:
     """
-    Make a plan, and print its id; with --id, change what is given of one.
+    Create a plan and print its id; with --id, change the given fields of one.
 
-    When it is due, its owner has an event in the inbox: once, however many gateways run, and late if none did.
+    When it is due, its owner gets an event in the inbox: once, however many gateways run, and late if none ran.
 
     Examples:
       gatepost plan set --owner analyst --name "Check the build" --after 30m "See whether the build is green"
@@ -52,73 +57,28 @@ def set_(
         "cron": cron,
         "time_zone": zone,
         "on_gate": on_gate,
-        "catch_up": CatchUp.parse(catch_up) if catch_up is not None else None,
-        "instruction": words.content(text, configuration.settings.limits.content) if text is not None else None,
+        "catch_up": catch_up,
+        "instruction": text,
     }
     if sum(schedule is not None for schedule in (after, at, cron, on_gate)) > 1:
         raise Invalid("give only one of --after, --at, --cron and --on-gate")
     if zone is not None and cron is None:
-        raise Invalid("--zone goes with --cron", hint="a time says its offset itself: 2026-02-20T10:00:00+01:00")
+        raise Invalid("--zone goes with --cron", hint="a time has its own offset: 2026-02-20T10:00:00+01:00")
     by = identity.find_session_agent(configuration)
     request: CreatePlan | ChangePlan
     if id is None:
         _check_new(fields)
-        owner = identity.choose_agent(owner, "--owner", configuration, otherwise="whose plan is it?")
+        owner = identity.choose_agent(owner, "--owner", configuration, otherwise="the plan has no owner")
         request = CreatePlan(owner=owner, by=by, **fields)
     elif owner is not None:
-        raise Invalid("a plan stays with its owner", hint="leave out --owner, or make a new plan without --id")
+        raise Invalid("the owner of a plan cannot change", hint="leave out --owner, or create a plan without --id")
     elif all(value is None for value in fields.values()):
-        raise Invalid("there is nothing to change", hint="say what, such as --after 5h or another TEXT")
+        raise Invalid("nothing to change", hint="give a new value, such as --after 5h or another TEXT")
     else:
-        request = ChangePlan(id=_check_id(id), by=by, **fields)
+        request = ChangePlan(id=id, by=by, **fields)
     with connect(configuration) as connection:
         plan = connection.send(request)
-    output.done(msgspec.to_builtins(plan), plan.id, f"{plan.owner} is told {_describe_schedule(plan)}", json=json)
-
-
-@app.verb("list")
-def list_(
-    owner: Annotated[str | None, option("--owner", "NAME", "Only this one's.")] = None,
-    status: Annotated[str | None, option("--status", "STATUS", f"Only those that are {', '.join(PlanStatus)}.")] = None,
-    limit: Limit = "100",
-    json: Json = False,
-) -> None:
-    """
-    List the plans, in the order in which they were made.
-
-    Example:
-      gatepost plan list --owner analyst --status pending
-    """
-    count = words.number(limit, "--limit", most=100_000)
-    request = ListPlans(
-        owner=words.given(owner, "--owner"), status=PlanStatus.parse(status) if status is not None else None
-    )
-    with connect() as connection:
-        plans = connection.list_all(request, count + 1)
-    headings = ["PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "WHAT"]
-    none = "there is no plan" + (f" of {owner!r}" if owner else "")
-    output.listing(plans, count, headings, _build_row, msgspec.to_builtins, otherwise=none, json=json)
-
-
-@app.verb("delete")
-def delete(
-    plan: Annotated[str, argument("PLAN", "The id of a plan.")],
-    json: Json = False,
-) -> None:
-    """
-    Delete a plan: it fires no more.
-
-    Example:
-      gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
-    """
-    with connect() as connection:
-        connection.send(DeletePlan(id=_check_id(plan)))
-    output.done({"id": plan, "deleted": True}, plan, "deleted", json=json)
-
-
-def _check_id(text: str) -> str:
-    """Return the id of a plan; in the path of a request, `a/b` would be another path."""
-    return ids.check("plan", text)
+    output.done(msgspec.to_builtins(plan), plan.id, f"{plan.owner} gets it {_describe_schedule(plan)}", json=json)
 
 
 def _check_new(fields: dict[str, Any]) -> None:
@@ -128,18 +88,43 @@ def _check_new(fields: dict[str, Any]) -> None:
         raise Invalid("a plan must say when it is due", hint=_SCHEDULE_HINT)
 
 
-def _describe_schedule(plan: PlanView) -> str:
-    without_slot = f"when {plan.on_gate} is resolved" if plan.status is PlanStatus.PENDING else "never"
-    next_slot = plan.next_run_at or without_slot
-    return next_slot if plan.cron is None else f"{next_slot}, and again by {plan.cron!r} in {plan.time_zone}"
+@plans.list(
+    "list",
+    ListPlans,
+    columns=("PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "INSTRUCTION"),
+    empty=lambda request: f"no plans of {request.owner!r}" if request.owner else "no plans yet",
+    owner=option("--owner", "NAME", "only plans of this owner"),
+    status=option("--status", "STATUS", f"only plans in this state: {', '.join(PlanStatus)}", choices=list(PlanStatus)),
+)
+def build_row(plan: PlanView) -> Row:
+    """
+    List the plans, in the order in which they were created.
 
-
-def _build_row(plan: PlanView) -> list[str]:
+    Example:
+      gatepost plan list --owner analyst --status pending
+    """
     return [
         plan.id,
         plan.owner,
-        output.format_seconds(plan.next_run_at) if plan.next_run_at is not None else plan.status.value,
+        output.format_seconds(plan.next_run_at) or plan.status.value,
         f"{plan.cron} {plan.time_zone}" if plan.cron is not None else "",
         str(plan.fired),
         f"{render.render_name(plan.name)}: {render.quote(plan.instruction)}",
     ]
+
+
+@plans.send("delete", DeletePlan, id=argument("PLAN", "the id of a plan", parse=_check_id))
+def describe_deleted(request: DeletePlan) -> Outcome:
+    """
+    Delete a plan: it fires no more.
+
+    Example:
+      gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    return Outcome(request.id, "deleted", {"id": request.id, "deleted": True})
+
+
+def _describe_schedule(plan: PlanView) -> str:
+    without_slot = f"when {plan.on_gate} is resolved" if plan.status is PlanStatus.PENDING else "never"
+    next_slot = plan.next_run_at or without_slot
+    return next_slot if plan.cron is None else f"{next_slot}, and again by {plan.cron!r} in {plan.time_zone}"

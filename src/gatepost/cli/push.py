@@ -1,6 +1,5 @@
 """`gatepost inbox push`."""
 
-import json as documents
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -11,44 +10,48 @@ from gatepost.api.agents import ShowSession
 from gatepost.api.entities import EntityView, ShowEntity
 from gatepost.api.fields import RefSpec
 from gatepost.api.push import PushEvent, PushResultView
-from gatepost.cli import identity, output, words
+from gatepost.cli import identity, inputs, output
 from gatepost.cli.connect import Connection, connect
-from gatepost.cli.plain import Json, argument, flag, option
+from gatepost.cli.parameters import Json, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Priority, Ref
-from gatepost.core.text import check_storable
 from gatepost.errors import Invalid, UnknownAddress
 
 
-def push_command(
-    text: Annotated[str | None, argument("TEXT|-", "What to say; - reads it from stdin.")] = None,
+def push(
+    text: Annotated[str | None, argument("TEXT|-", "the content; - reads stdin", parse=inputs.read_text)] = None,
     to: Annotated[
         str | None,
-        option(
-            "--to", "ADDRESS", "Who it is for: a name, an alias, team:NAME, team:NAME/ROLE, or '*' for every agent."
-        ),
+        option("--to", "ADDRESS", "the recipient: a name, an alias, team:NAME, team:NAME/ROLE, or '*' for every agent"),
     ] = None,
-    broadcast: Annotated[bool, flag("--broadcast", "For every agent, as --to '*'.")] = False,
-    bead: Annotated[str | None, option("--bead", "ID", "For whoever has this alias.")] = None,
-    session: Annotated[str | None, option("--session", "ID", "For the guest whose session this is.")] = None,
+    broadcast: Annotated[bool, flag("--broadcast", "to every agent, as --to '*'")] = False,
+    bead: Annotated[str | None, option("--bead", "ID", "to the entity with this alias")] = None,
+    session: Annotated[str | None, option("--session", "ID", "to the guest of this session")] = None,
     sender: Annotated[
-        str | None, option("--as", "NAME", "Who it is from; else the current agent, if it is for somebody else.")
+        str | None, option("--as", "NAME", "the sender; by default the current agent, unless it is the recipient")
     ] = None,
-    type: Annotated[str, option("--type", "TYPE", f"One of {', '.join(EventType)}.")] = EventType.EVENT,
-    source: Annotated[str, option("--source", "NAME", "What it comes through.")] = "cli",
-    subject: Annotated[str | None, option("--subject", "TEXT", "A short title.")] = None,
-    data: Annotated[str | None, option("--data", "JSON", "A payload; @FILE reads a file, - reads stdin.")] = None,
-    priority: Annotated[str, option("--priority", "P", "critical, high, normal, low, fyi; or 0 to 4.")] = "normal",
-    ttl: Annotated[str | None, option("--ttl", "10m", "How long it is worth reading; then it expires.")] = None,
+    type: Annotated[
+        EventType,
+        option("--type", "TYPE", f"one of {', '.join(EventType)}", parse=EventType.parse, choices=list(EventType)),
+    ] = EventType.EVENT,
+    source: Annotated[str, option("--source", "NAME", "the source of the event")] = "cli",
+    subject: Annotated[str | None, option("--subject", "TEXT", "a short title")] = None,
+    data: Annotated[
+        Any, option("--data", "JSON", "a payload; @FILE reads a file, - reads stdin", parse=inputs.read_json)
+    ] = None,
+    priority: Annotated[
+        Priority, option("--priority", "P", "critical, high, normal, low, fyi; or 0 to 4", parse=Priority.parse)
+    ] = Priority.NORMAL,
+    ttl: Annotated[str | None, option("--ttl", "10m", "how long it is worth reading; then it expires")] = None,
     dedup_key: Annotated[
-        str | None, option("--dedup-key", "KEY", "A second push with this key is recognised as a repeat.")
+        str | None, option("--dedup-key", "KEY", "a second push with this key is a repeat, and changes nothing")
     ] = None,
-    ref: Annotated[str | None, option("--ref", "TYPE:ID", "What it is about.")] = None,
+    ref: Annotated[Ref | None, option("--ref", "TYPE:ID", "what it is about", parse=Ref.parse)] = None,
     json: Json = False,
 ) -> None:
     """
-    Put an event into an inbox, and print its id.
+    Push an event to an inbox, and print its id.
 
     When this returns, the event is on disk. Without an address it goes to the current agent.
 
@@ -58,33 +61,25 @@ def push_command(
       git log -1 | gatepost inbox push --to reviewer --subject "New commit" --dedup-key commit:41f2 -
     """
     if text is None and data is None:
-        raise Invalid("there is nothing to push", hint="give TEXT, or - to read it from stdin, or --data JSON")
-    if text == "-" and data == "-":
-        raise Invalid("text and data cannot both be read from stdin", hint="read the data from a file: --data @FILE")
-    if not source:
-        raise Invalid("an event needs a source")
-    words.given(bead, "--bead", "which")
-    words.given(session, "--session", "which")
+        raise Invalid("nothing to push", hint="give TEXT, or - to read it from stdin, or --data JSON")
     if sum((to is not None, bead is not None, session is not None, broadcast)) > 1:
         raise Invalid("give only one of --to, --bead, --session and --broadcast")
+    if data is None and not (text or "").strip():
+        raise Invalid("the text is empty", hint="if it was read from stdin, the command that wrote it may have failed")
     configuration = settings.load()
-    limits = configuration.settings.limits
-    about = Ref.parse(ref) if ref is not None else None
     request = PushEvent(
         to="*" if broadcast or session else bead or identity.choose_recipient(to, configuration),
-        type=EventType.parse(type),
+        type=type,
         source=source,
-        sender=words.given(sender, "--as") or identity.find_session_agent(configuration),
+        sender=sender or identity.find_session_agent(configuration),
         subject=subject,
-        priority=Priority.parse(priority).value,
+        priority=priority.value,
         dedup_key=dedup_key,
         ttl=ttl,
-        ref=RefSpec(type=about.type, id=about.id) if about is not None else None,
-        data=_read_data(data, limits.data) if data is not None else None,
-        content=words.content(text, limits.content) if text is not None else "",
+        ref=RefSpec(type=ref.type, id=ref.id) if ref is not None else None,
+        data=data,
+        content=text or "",
     )
-    if request.data is None and not request.content.strip():
-        raise Invalid("the text is empty", hint="what wrote to stdin may have failed" if text == "-" else None)
     with connect(configuration) as connection:
         if bead is not None:
             _check_alias(connection, bead)
@@ -97,12 +92,6 @@ def push_command(
         output.document(msgspec.to_builtins(result))
     else:
         _print_result(result)
-
-
-def _read_data(text: str, limit: int) -> Any:
-    data = words.data(text, limit)
-    check_storable("data", documents.dumps(data, ensure_ascii=False))  # an escape can be half of a character
-    return data
 
 
 def _check_alias(connection: Connection, bead: str) -> None:
@@ -133,11 +122,11 @@ def _find_entity(connection: Connection, name: str) -> EntityView | None:
 
 def _print_result(result: PushResultView) -> None:
     if result.event_id is None:
-        output.talk("nobody else is there: nothing was stored")
+        output.talk("no recipients: nothing was stored")
         return
     output.line_out(result.event_id)
     if result.broadcast:
-        output.talk("a repeat: this broadcast was made before" if result.duplicate else "pushed to every agent")
+        output.talk("a repeat: this broadcast was pushed before" if result.duplicate else "pushed to every agent")
     new_names = [recipient.name for recipient in result.recipients if not recipient.duplicate]
     repeated_names = [recipient.name for recipient in result.recipients if recipient.duplicate]
     if new_names:

@@ -1,6 +1,6 @@
 """`gatepost space`."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
@@ -12,6 +12,7 @@ from gatepost.api.spaces import (
     ListSpaces,
     MarkRead,
     MessageView,
+    NewSpaceView,
     PostMessage,
     ReadMessages,
     RemoveMember,
@@ -19,75 +20,71 @@ from gatepost.api.spaces import (
     SpaceView,
     WatchSpace,
 )
-from gatepost.cli import identity, output, words
+from gatepost.cli import identity, inputs, output
+from gatepost.cli.command import Noun, Outcome, Row
 from gatepost.cli.connect import Connection, connect
-from gatepost.cli.plain import Json, Limit, Noun, argument, option
+from gatepost.cli.parameters import Json, argument, number, option
+from gatepost.cli.person import NAME
 from gatepost.core import render
-from gatepost.core.address import check_entity_address
 from gatepost.core.space import check_id
 
-app = Noun(help="Spaces: where people and agents talk.")
+spaces = Noun("space", "Create, read and watch spaces, in which people and agents talk.")
+commands = [spaces]
 
-#: every command checks it: in the path of a request, `a/b` would be another path
-Space = Annotated[str, argument("SPACE", "The id of a space.")]
-Name = Annotated[str, argument("NAME", "A name, or an alias.")]
-Member = Annotated[str | None, option("--as", "NAME", "Read as this member, and note how far they have read.")]
+#: checked here, because in the path of a request `a/b` would be another path
+SPACE: Final = argument("SPACE", "the id of a space", parse=check_id)
+Space = Annotated[str, SPACE]
+Member = Annotated[str | None, option("--as", "NAME", "read as this member, and record how far they have read")]
 
 #: what an agent's message has for those who watched it being written
-_STREAM_FIELDS = ("streamId", "runId")
+_STREAM_FIELDS: Final = ("streamId", "runId")
 
 
-@app.verb("create")
-def create(
-    name: Annotated[str, argument("NAME", "What it is called.")],
-    member: Annotated[list[str] | None, option("--member", "NAME", "Who is in it; may be repeated.")] = None,
-    id: Annotated[str | None, option("--id", "ID", "Its id; else made from the name.")] = None,
-    json: Json = False,
-) -> None:
+@spaces.send(
+    "create",
+    CreateSpace,
+    name=argument("NAME", "the name of the space"),
+    id=option("--id", "ID", "its id; by default made from the name"),
+    members=option("--member", "NAME", "a member; repeatable"),
+)
+def describe_created(space: NewSpaceView) -> Outcome:
     """
-    Make a space, and print its id.
+    Create a space and print its id.
 
     Example:
       gatepost space create "Q4 report" --member husam --member analyst
     """
-    request = CreateSpace(name=name, id=words.given(id, "--id", "which"), members=tuple(member or ()))
-    with connect() as connection:
-        space = connection.send(request)
-    summary = f"made {space.name!r} with {output.count(len(space.members), 'member')}"
-    output.done(msgspec.to_builtins(space), space.id, summary, json=json)
+    return Outcome(space.id, f"created {space.name!r} with {output.count(len(space.members), 'member')}")
 
 
-@app.verb("list")
-def list_(
-    member: Annotated[str | None, option("--member", "NAME", "Only those this one is in.")] = None,
-    limit: Limit = "100",
-    json: Json = False,
-) -> None:
+@spaces.list(
+    "list",
+    ListSpaces,
+    columns=("SPACE", "MESSAGES", "SINCE", "NAME"),
+    empty=lambda request: "no spaces" + (f" with {request.member!r} in them" if request.member else " yet"),
+    member=option("--member", "NAME", "only spaces with this member"),
+)
+def build_row(space: SpaceView) -> Row:
     """
-    List the spaces, in the order in which they were made.
+    List the spaces, in the order in which they were created.
 
     Example:
       gatepost space list --member analyst
     """
-    count = words.number(limit, "--limit", most=100_000)
-    request = ListSpaces(member=words.given(member, "--member"))
-    with connect() as connection:
-        spaces = connection.list_all(request, count + 1)
-    headings = ["SPACE", "MESSAGES", "SINCE", "NAME"]
-    none = "there is no space" + (f" with {member!r} in it" if member else "")
-    output.listing(spaces, count, headings, _build_row, msgspec.to_builtins, otherwise=none, json=json)
+    archived = " (archived)" if space.archived_at is not None else ""
+    return [space.id, str(space.last_seq), space.created_at[:10], space.name + archived]
 
 
-@app.verb("show")
+@spaces.command("show")
 def show(space: Space, json: Json = False) -> None:
     """
-    Show a space, who is in it, and how far each has read.
+    Show a space, its members, and how far each has read.
 
     Example:
       gatepost space show q4-report
     """
     with connect() as connection:
-        view = connection.send(ShowSpace(id=check_id(space)))
+        view = connection.send(ShowSpace(id=space))
         members = connection.send(ListMembers(id=view.id)).items
     if json:
         output.document(msgspec.to_builtins(view) | {"members": msgspec.to_builtins(members)})
@@ -101,74 +98,72 @@ def show(space: Space, json: Json = False) -> None:
     )
     if members:
         output.line_out("")
-        output.table(
-            ["MEMBER", "KIND", "SINCE", "READ", "DISPLAY"],
-            [
-                [member.name, member.kind.value, member.joined_at[:10], str(member.read_seq), member.display_name]
-                for member in members
-            ],
-        )
+        rows = [
+            [member.name, member.kind.value, member.joined_at[:10], str(member.read_seq), member.display_name]
+            for member in members
+        ]
+        output.table(["MEMBER", "KIND", "SINCE", "READ", "DISPLAY"], rows)
 
 
-@app.verb("join")
-def join(space: Space, name: Name, json: Json = False) -> None:
+@spaces.command("join")
+def join(space: Space, name: Annotated[str, NAME], json: Json = False) -> None:
     """
-    Let somebody into a space: they read all of it, and an agent hears what is said from now on.
+    Add a member to a space. They can read all of it, and an agent gets what is posted from now on.
 
     Example:
       gatepost space join q4-report designer
     """
     with connect() as connection:
-        member = connection.send(AddMember(id=check_id(space), name=name))
+        member = connection.send(AddMember(id=space, name=name))
     output.done(msgspec.to_builtins(member), member.name, f"{member.name!r} is in {space!r}", json=json)
 
 
-@app.verb("leave")
-def leave(space: Space, name: Name, json: Json = False) -> None:
+@spaces.send("leave", RemoveMember, id=SPACE, name=NAME)
+def describe_removed(request: RemoveMember) -> Outcome:
     """
-    Let somebody read and hear nothing more of a space.
+    Remove a member from a space.
 
     Example:
       gatepost space leave q4-report designer
     """
-    with connect() as connection:
-        connection.send(RemoveMember(id=check_id(space), name=check_entity_address(name)))
-    output.done({"space": space, "name": name}, name, f"{name!r} is not in {space!r} any more", json=json)
+    document = {"space": request.id, "name": request.name}
+    return Outcome(request.name, f"{request.name!r} is no longer in {request.id!r}", document)
 
 
-@app.verb("post")
+@spaces.command("post")
 def post(
     space: Space,
-    text: Annotated[str, argument("TEXT|-", "What to say; - reads stdin.")],
-    sender: Annotated[str | None, option("--as", "NAME", "Who says it; else the current agent.")] = None,
+    text: Annotated[str, argument("TEXT|-", "the message; - reads stdin", parse=inputs.read_text)],
+    sender: Annotated[str | None, option("--as", "NAME", "the sender; by default the current agent")] = None,
     json: Json = False,
 ) -> None:
     """
-    Say something in a space, and print the number of the message.
+    Post a message in a space, and print its number.
 
-    When this returns, it is in the inbox of every other agent in the space.
+    When this returns, the message is in the inbox of every other agent in the space.
 
     Examples:
       gatepost space post q4-report --as husam "Who has the numbers?"
       date | gatepost space post q4-report --as analyst -
     """
     configuration = settings.load()
-    sender = identity.choose_agent(sender, "--as", configuration, otherwise="who says it?")
-    content = words.content(text, configuration.settings.limits.content)
+    sender = identity.choose_agent(sender, "--as", configuration, otherwise="the message has no sender")
     with connect(configuration) as connection:
-        message = connection.send(PostMessage(id=check_id(space), content=content, sender=sender))
+        message = connection.send(PostMessage(id=space, content=text, sender=sender))
     if json:
         output.document(msgspec.to_builtins(message))
     else:
         output.line_out(str(message.seq))
 
 
-@app.verb("read")
+@spaces.command("read")
 def read(
     space: Space,
     member: Member = None,
-    after: Annotated[str | None, option("--after", "NUMBER", "The first after this one; else the last.")] = None,
-    limit: Limit = "50",
+    after: Annotated[
+        int | None, number("--after", "start after this message; by default the last ones", least=0, most=999_999_999)
+    ] = None,
+    limit: Annotated[int, number("--limit", "how many at most", most=1_000, short="-n")] = 50,
     json: Json = False,
 ) -> None:
     """
@@ -178,25 +173,20 @@ def read(
       gatepost space read q4-report -n 10
       gatepost space read q4-report --as husam --after 41
     """
-    count = words.number(limit, "--limit", most=1_000)
-    after_seq = words.number(after, "--after", least=0, most=999_999_999) if after is not None else None
-    reader = words.given(member, "--as")
     with connect() as connection:
-        messages = _read_messages(
-            connection, ReadMessages(id=check_id(space), member=reader, after_seq=after_seq, limit=count)
-        )
+        messages = _read_messages(connection, ReadMessages(id=space, member=member, after_seq=after, limit=limit))
         if json:
             output.document(msgspec.to_builtins(messages))
         elif messages:
             for message in messages:
                 output.line_out(_build_line(message))
         else:
-            output.talk(f"nothing there in {space!r}")
+            output.talk(f"no messages in {space!r}")
         if messages:
-            _mark_read(connection, messages[-1], reader)
+            _mark_read(connection, messages[-1], member)
 
 
-@app.verb("watch")
+@spaces.command("watch")
 def watch(space: Space, member: Member = None, json: Json = False) -> None:
     """
     Print the messages of a space as they are posted, one a line, until Ctrl-C.
@@ -206,14 +196,13 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
     Example:
       gatepost space watch q4-report --as husam
     """
-    reader = words.given(member, "--as")
     with connect() as connection:
         stream = connection.stream(
-            WatchSpace(id=check_id(space), member=reader), lambda: output.talk(f"watching {space!r}; Ctrl-C stops it")
+            WatchSpace(id=space, member=member), lambda: output.talk(f"watching {space!r}; Ctrl-C stops it")
         )
         for message in stream:
             output.live(msgspec.to_builtins(message) if json else _build_line(message))
-            _mark_read(connection, message, reader)
+            _mark_read(connection, message, member)
 
 
 def _read_messages(connection: Connection, request: ReadMessages) -> list[MessageView]:
@@ -233,11 +222,6 @@ def _mark_read(connection: Connection, message: MessageView, reader: str | None)
     """Record that the reader, if there is one, has read up to a message."""
     if reader is not None:
         connection.send(MarkRead(id=message.space, seq=message.seq, name=reader))
-
-
-def _build_row(space: SpaceView) -> list[str]:
-    archived = " (archived)" if space.archived_at is not None else ""
-    return [space.id, str(space.last_seq), space.created_at[:10], space.name + archived]
 
 
 def _build_line(message: MessageView) -> str:

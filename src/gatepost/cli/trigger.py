@@ -2,59 +2,60 @@
 
 import secrets
 from base64 import b64encode
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
-import typer
 
 from gatepost.api.triggers import AddTrigger, ChangeTrigger, DeleteTrigger, ListTriggers, ShowTrigger, TriggerView
-from gatepost.cli import output, words
+from gatepost.cli import inputs, output
+from gatepost.cli.command import Noun, Outcome, Row
 from gatepost.cli.connect import connect
-from gatepost.cli.plain import Json, Limit, Noun, argument, option
+from gatepost.cli.parameters import Json, argument, option
 from gatepost.core import render
 from gatepost.core.webhook import Scheme, check_trigger_name
 from gatepost.errors import Invalid
 
-app = Noun(help="Triggers: webhooks, by which other services tell agents something.")
+triggers = Noun("trigger", "Add, list and change triggers: webhooks by which other services reach agents.")
+commands = [triggers]
 
-Name = Annotated[str, argument("NAME", "The name of a trigger.")]
+NAME: Final = argument("NAME", "the name of a trigger", parse=check_trigger_name)
+_SECRET_BYTES: Final = 24
 
-_SECRET_BYTES = 24
 
-
-@app.verb("add")
+@triggers.command("add")
 def add(
-    name: Name,
-    to: Annotated[str, typer.Option("--to", metavar="ADDRESS", help="Who is told what comes.", show_default=False)],
+    name: Annotated[str, NAME],
+    to: Annotated[str, option("--to", "ADDRESS", "who gets the events")],
     scheme: Annotated[
-        str, option("--scheme", "SCHEME", f"How callers prove themselves: {', '.join(Scheme)}.")
+        Scheme,
+        option("--scheme", "SCHEME", f"how callers prove who they are: {', '.join(Scheme)}", parse=Scheme.parse),
     ] = Scheme.HEADER,
     secret: Annotated[
-        str | None, option("--secret", "TEXT|-|@FILE", "What callers must have; else one is made and printed.")
+        str | None,
+        option(
+            "--secret",
+            "TEXT|-|@FILE",
+            "the secret of the callers; by default a new one is made and printed",
+            parse=inputs.read_secret,
+        ),
     ] = None,
-    prompt: Annotated[str | None, option("--prompt", "TEXT", "Added to everything that comes, as context.")] = None,
-    owner: Annotated[str | None, option("--owner", "NAME", "Who is told when something is wrong; else admin.")] = None,
+    prompt: Annotated[str | None, option("--prompt", "TEXT", "added to every event as context")] = None,
+    owner: Annotated[str | None, option("--owner", "NAME", "who gets alerts about it; by default admin")] = None,
     json: Json = False,
 ) -> None:
     """
-    Add a webhook, and print where it is called: POST /hooks/NAME on the gateway.
+    Add a webhook, and print its path: POST /hooks/NAME on the gateway.
 
-    The secret is never shown again. Slack and Stripe give you theirs; for the others one is made if none is given.
-    Callers send it in the header X-Secret-Key, unless the scheme is another one.
+    The secret is never shown again. Slack and Stripe give you theirs; for the others a new one is made if none is
+    given. Callers send it in the header X-Secret-Key, unless the scheme is another one.
 
     Examples:
       gatepost trigger add jira --to analyst --prompt "Triage this"
       gatepost trigger add github-main --to team:web --scheme github --secret @secret.txt
     """
-    parsed_scheme = Scheme.parse(scheme)
-    new_secret = _generate_secret(parsed_scheme) if secret is None else None
+    new_secret = _generate_secret(scheme) if secret is None else None
     request = AddTrigger(
-        name=name,
-        scheme=parsed_scheme,
-        secret=new_secret or words.secret(secret or ""),
-        target=to,
-        prompt=prompt,
-        owner=words.given(owner, "--owner"),
+        name=name, scheme=scheme, secret=new_secret or secret or "", target=to, prompt=prompt, owner=owner
     )
     with connect() as connection:
         trigger = connection.send(request)
@@ -68,25 +69,28 @@ def add(
     output.talk(trigger.scheme.instructions)
 
 
-@app.verb("list")
-def list_(limit: Limit = "100", json: Json = False) -> None:
+def _generate_secret(scheme: Scheme) -> str:
+    if scheme in (Scheme.SLACK, Scheme.STRIPE):
+        raise Invalid(f"{scheme.value} gives you the secret", hint="give it with --secret @FILE")
+    if scheme is Scheme.STANDARD:
+        return "whsec_" + b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
+
+@triggers.list("list", ListTriggers, columns=("TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"), empty="no triggers yet")
+def build_row(trigger: TriggerView) -> Row:
     """
-    List the webhooks there are.
+    List the webhooks.
 
     Example:
       gatepost trigger list
     """
-    count = words.number(limit, "--limit", most=100_000)
-    with connect() as connection:
-        triggers = connection.list_all(ListTriggers(), count + 1)
-    headings = ["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"]
-    output.listing(
-        triggers, count, headings, _build_row, msgspec.to_builtins, otherwise="there is no trigger", json=json
-    )
+    prompt = render.quote(trigger.prompt) if trigger.prompt else ""
+    return [trigger.name, _get_state(trigger), trigger.scheme.value, trigger.target, prompt]
 
 
-@app.verb("show")
-def show(name: Name, json: Json = False) -> None:
+@triggers.command("show")
+def show(name: Annotated[str, NAME], json: Json = False) -> None:
     """
     Show a webhook, without its secret.
 
@@ -94,7 +98,7 @@ def show(name: Name, json: Json = False) -> None:
       gatepost trigger show github-main
     """
     with connect() as connection:
-        trigger = connection.send(ShowTrigger(name=check_trigger_name(name)))
+        trigger = connection.send(ShowTrigger(name=name))
     if json:
         output.document(_build_document(trigger))
         return
@@ -111,62 +115,41 @@ def show(name: Name, json: Json = False) -> None:
     )
 
 
-@app.verb("enable")
-def enable(name: Name, json: Json = False) -> None:
+@triggers.send("enable", ChangeTrigger, name=NAME, active=True)
+def describe_enabled(trigger: TriggerView) -> Outcome:
     """
     Open a webhook that was closed.
 
     Example:
       gatepost trigger enable github-main
     """
-    _set_active(name, active=True, json=json)
+    return Outcome(trigger.name, _get_state(trigger))
 
 
-@app.verb("disable")
-def disable(name: Name, json: Json = False) -> None:
+@triggers.send("disable", ChangeTrigger, name=NAME, active=False)
+def describe_disabled(trigger: TriggerView) -> Outcome:
     """
-    Close a webhook: it answers as if it were not there.
+    Close a webhook: it answers as if it did not exist.
 
     Example:
       gatepost trigger disable github-main
     """
-    _set_active(name, active=False, json=json)
+    return Outcome(trigger.name, _get_state(trigger))
 
 
-@app.verb("delete")
-def delete(name: Name, json: Json = False) -> None:
+@triggers.send("delete", DeleteTrigger, name=NAME)
+def describe_deleted(request: DeleteTrigger) -> Outcome:
     """
-    Delete a webhook; what came by it stays.
+    Delete a webhook; the events that it received stay.
 
     Example:
       gatepost trigger delete github-main
     """
-    with connect() as connection:
-        connection.send(DeleteTrigger(name=check_trigger_name(name)))
-    output.done({"name": name, "deleted": True}, name, "deleted", json=json)
-
-
-def _set_active(name: str, *, active: bool, json: bool) -> None:
-    with connect() as connection:
-        trigger = connection.send(ChangeTrigger(name=check_trigger_name(name), active=active))
-    output.done(msgspec.to_builtins(trigger), trigger.name, _get_state(trigger), json=json)
-
-
-def _generate_secret(scheme: Scheme) -> str:
-    if scheme in (Scheme.SLACK, Scheme.STRIPE):
-        raise Invalid(f"{scheme.value} gives you the secret", hint="give it with --secret @FILE")
-    if scheme is Scheme.STANDARD:
-        return "whsec_" + b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
-    return secrets.token_urlsafe(_SECRET_BYTES)
+    return Outcome(request.name, "deleted", {"name": request.name, "deleted": True})
 
 
 def _build_document(trigger: TriggerView) -> dict[str, Any]:
     return {**msgspec.to_builtins(trigger), "path": _build_path(trigger)}
-
-
-def _build_row(trigger: TriggerView) -> list[str]:
-    prompt = render.quote(trigger.prompt) if trigger.prompt else ""
-    return [trigger.name, _get_state(trigger), trigger.scheme.value, trigger.target, prompt]
 
 
 def _get_state(trigger: TriggerView) -> str:

@@ -3,20 +3,23 @@
 from typing import Annotated
 
 from gatepost import settings
-from gatepost.cli import output, words
-from gatepost.cli.plain import Json, option
+from gatepost.cli import output
+from gatepost.cli.command import build_verb
+from gatepost.cli.parameters import Json, number, option
 from gatepost.runtime.gateway_files import ADMIN_KEY
 
 
 def up(
-    host: Annotated[str | None, option("--host", "H", "Where to listen.")] = None,
-    port: Annotated[str | None, option("--port", "P", "The port to listen on; 0 finds a free one.")] = None,
+    host: Annotated[str | None, option("--host", "H", "the address to listen on")] = None,
+    port: Annotated[
+        int | None, number("--port", "the port to listen on; 0 chooses a free one", least=0, most=65_535)
+    ] = None,
     json: Json = False,
 ) -> None:
     """
-    Start the gateway: HTTP, live streams, plans, and all that runs in the background.
+    Start the gateway: HTTP, live streams, plans, and all other background tasks.
 
-    It listens on 127.0.0.1 unless told otherwise, and stops at Ctrl-C when it has finished what it accepted.
+    It listens on 127.0.0.1 by default. Ctrl-C stops it after the requests that it has accepted.
 
     Examples:
       gatepost up
@@ -26,12 +29,10 @@ def up(
     from gatepost.gateway import serve
 
     configuration = settings.load()
-    chosen = configuration.settings.gateway
-    where = words.given(host, "--host", "where") or chosen.host
-    number = words.number(port, "--port", least=0, most=65_535) if port is not None else chosen.port
-    telemetry.configure_logging("json" if json else chosen.log)
+    gateway = configuration.settings.gateway
+    telemetry.configure_logging("json" if json else gateway.log)
 
-    def ready(url: str) -> None:
+    def report_ready(url: str) -> None:
         if json:
             output.document({"url": url})
             return
@@ -39,4 +40,7 @@ def up(
         output.talk(f"the administrator's key is in {configuration.home / ADMIN_KEY}")
         output.talk(f"see {url}/api/docs; Ctrl-C stops it")
 
-    serve.run(configuration, where, number, ready=ready)
+    serve.run(configuration, host or gateway.host, gateway.port if port is None else port, ready=report_ready)
+
+
+commands = [build_verb("up", up, "Start the gateway.")]

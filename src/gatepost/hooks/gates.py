@@ -211,7 +211,7 @@ def _parse_gate(document: Any) -> SessionGate:
 def _validate_gate(gate: SessionGate) -> None:
     check_name(gate.name)
     if gate.hook not in GATE_EVENTS:
-        raise Invalid(f"{gate.hook[:80]!r} is no event for a gate", hint=f"use one of {', '.join(GATE_EVENTS)}")
+        raise Invalid(f"{gate.hook[:80]!r} is not an event of a gate", hint=f"use one of {', '.join(GATE_EVENTS)}")
     if len(gate.hint) > _MAX_HINT_CHARS or not gate.hint.isprintable():
         raise Invalid(
             "the hint is too long, or has line breaks in it", hint=f"use one line of {_MAX_HINT_CHARS} at most"

@@ -7,11 +7,14 @@ from typing import Final, TypeVar
 
 from gatepost.actions import deadlines
 from gatepost.actions.deadlines import EventScan
-from gatepost.core.times import SECOND, Duration
+from gatepost.cli.parameters import option
+from gatepost.core.times import SECOND, Duration, parse_duration
 from gatepost.errors import GatepostError
 from gatepost.ports import Reader, Store
 
 T = TypeVar("T")
+
+FOR: Final = option("--for", "10m", "how long to wait at most; by default until the end", parse=parse_duration)
 
 #: seconds between two reads: few at first, since some are answered at once
 _FIRST_PAUSE: Final = 0.1

@@ -1,0 +1,214 @@
+"""
+How a command is declared, and how it runs: arguments -> request -> client -> output.
+
+A noun (`gatepost key`) has verbs. Most of them send one request, whose fields are their parameters (`parameters.py`):
+
+    keys = Noun("key", "Create, list and revoke keys.")
+
+    @keys.send("revoke", RevokeKey, id=argument("KEY", "its id or its prefix"))
+    def describe_revoked_key(key: KeyView) -> Outcome:
+        "Revoke a key for good."
+        return Outcome(key.prefix, "revoked")
+
+    @keys.list("list", ListKeys, columns=("PREFIX", "NAME"), empty="no keys yet")
+    def build_row(key: KeyView) -> Row: ...
+
+    @keys.show("show", ShowKey)
+    def list_facts(key: KeyView) -> Facts: ...
+
+The docstring is the help, with its examples; the function says what the answer looks like. A keyword changes how a
+field is typed (`argument`, `option`, `flag`), or gives it a value that is not typed: `active=True`, or None for its
+default. Whatever is wrong is said before anything is opened.
+
+A verb that does more is a function of its own, whose parameters have their specs in their annotations:
+`@keys.command("wait")`, or with a request that was typed as above `@decisions.request("ask", AskDecision)`. A verb is
+built when it is run, and when help or completion lists it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from inspect import cleandoc
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
+
+import click
+import msgspec
+
+from gatepost import settings
+from gatepost.api.operation import Page, Request
+from gatepost.cli import output
+from gatepost.cli.parameters import Json, RequestParameters, SpecType, list_function_parameters, number
+from gatepost.errors import Invalid
+from gatepost.settings import Configuration
+
+F = TypeVar("F", bound=Callable[..., Any])
+Row = Sequence[str]
+Facts = Iterable[tuple[str, object]]
+
+_MAX_LIMIT: Final = 100_000
+Limit = Annotated[int, number("--limit", "how many at most", most=_MAX_LIMIT, short="-n")]
+
+
+class Outcome(NamedTuple):
+    """What a command prints after it has done something: a line of data on stdout, and a message on stderr."""
+
+    line: str
+    message: str
+    #: what `--json` prints, if it is not the answer
+    document: Any = None
+
+
+class Verb(click.Command):
+    """A command. Its help is a docstring: examples, and whatever else is indented there, stay as they are."""
+
+    def __init__(self, name: str, docstring: str | None, **options: Any) -> None:
+        text = re.sub(r"\n\n(?=\S.*\n )", "\n\n\b\n", cleandoc(docstring or ""))
+        super().__init__(name, help=text, **options)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:  # a line that is being completed may be unfinished
+            self._check_values(*self.make_parser(ctx).parse_args(list(args)))
+        return super().parse_args(ctx, args)
+
+    def _check_values(self, values: Mapping[str, Any], _: Any, order: Sequence[click.Parameter]) -> None:
+        """Refuse an option with one value that is given two, the first of which would be lost; and stdin for two."""
+        single = [word for word in order if isinstance(word, click.Option) and not (word.multiple or word.is_flag)]
+        for option in single:
+            if single.count(option) > 1:
+                raise Invalid(f"{option.opts[0]} is given {single.count(option)} times", hint="give it once")
+        readers = [
+            word
+            for word in self.params
+            if isinstance(word.type, SpecType) and word.type.spec.reads_stdin and values.get(word.name) == "-"
+        ]
+        if len(readers) > 1:
+            raise Invalid("stdin can be read only once", hint="read one of the values from a file: @FILE")
+
+
+def build_verb(name: str, function: Callable[..., None], short_help: str | None = None) -> Verb:
+    """Return the command of a function, whose parameters have their specs in their annotations."""
+    parameters = list(list_function_parameters(function))
+    return Verb(name, function.__doc__, short_help=short_help, callback=function, params=parameters)
+
+
+class Noun(click.Group):
+    """What verbs are about: `inbox` in `gatepost inbox push`."""
+
+    def __init__(self, name: str, help: str) -> None:
+        super().__init__(name, help=help, no_args_is_help=True)
+        self._builders: dict[str, Callable[[], click.Command]] = {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self._builders)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self.commands and cmd_name in self._builders:
+            self.commands[cmd_name] = self._builders[cmd_name]()
+        return self.commands.get(cmd_name)
+
+    def command(self, name: str) -> Callable[[F], F]:  # type: ignore[override]
+        """Declare a verb whose parameters are those of the function."""
+
+        def register(function: F) -> F:
+            self._builders[name] = partial(build_verb, name, function)
+            return function
+
+        return register
+
+    def request(self, name: str, request: type[Request[Any]], /, **fields: Any) -> Callable[[F], F]:
+        """Declare a verb whose function gets a request, the settings, and parameters of its own."""
+
+        def register(function: F) -> F:
+            def build() -> Verb:
+                parameters = RequestParameters(request, fields)
+                own_parameters = list(list_function_parameters(function))
+
+                def run(**values: Any) -> None:
+                    own_values = {parameter.name: values.pop(parameter.name) for parameter in own_parameters}
+                    configuration = settings.load()
+                    function(_build_request(parameters, values, configuration), configuration, **own_values)
+
+                return Verb(
+                    name, function.__doc__, callback=run, params=[*parameters.list_parameters(), *own_parameters]
+                )
+
+            self._builders[name] = build
+            return function
+
+        return register
+
+    def send(self, name: str, request: type[Request[Any]], /, **fields: Any) -> Callable[[F], F]:
+        """Declare a verb that sends a request. The function describes the answer or, if there is none, the request."""
+
+        def print_outcome(describe: Callable[[Any], Outcome], sent: Request[Any], answer: Any, *, json: bool) -> None:
+            outcome = describe(sent if sent.operation.answer is None else answer)
+            document = msgspec.to_builtins(answer) if outcome.document is None else outcome.document
+            output.done(document, outcome.line, outcome.message, json=json)
+
+        return self._declare(name, request, fields, print_outcome)
+
+    def show(self, name: str, request: type[Request[Any]], /, **fields: Any) -> Callable[[F], F]:
+        """Declare a verb that prints one thing. The function returns its facts."""
+
+        def print_facts(list_facts: Callable[[Any], Facts], _: Request[Any], answer: Any, *, json: bool) -> None:
+            if json:
+                output.document(msgspec.to_builtins(answer))
+            else:
+                output.facts(*list_facts(answer))
+
+        return self._declare(name, request, fields, print_facts)
+
+    def _declare(
+        self, name: str, request: type[Request[Any]], fields: dict[str, Any], print_answer: Callable[..., None]
+    ) -> Callable[[F], F]:
+        def register(function: F) -> F:
+            def send(filled: Request[Any], configuration: Configuration, json: Json = False) -> None:
+                from gatepost.cli.connect import connect  # help does without
+
+                with connect(configuration) as connection:
+                    answer = connection.send(filled)
+                print_answer(function, filled, answer, json=json)
+
+            send.__doc__ = function.__doc__
+            self.request(name, request, **fields)(send)
+            return function
+
+        return register
+
+    def list(
+        self,
+        name: str,
+        request: type[Request[Page[Any]]],
+        /,
+        *,
+        columns: Sequence[str],
+        empty: str | Callable[[Any], str],
+        count: int = 100,
+        **fields: Any,
+    ) -> Callable[[F], F]:
+        """Declare a verb that prints a table of `count` items, unless `--limit` says another number."""
+
+        def register(build_row: F) -> F:
+            def list_items(
+                filled: Request[Page[Any]], configuration: Configuration, limit: Limit = count, json: Json = False
+            ) -> None:
+                from gatepost.cli.connect import connect
+
+                with connect(configuration) as connection:
+                    items = connection.list_all(filled, limit + 1)
+                message = empty(filled) if callable(empty) else empty
+                output.listing(items, limit, columns, build_row, msgspec.to_builtins, empty=message, json=json)
+
+            list_items.__doc__ = build_row.__doc__
+            self.request(name, request, **{"after": None, "limit": None, **fields})(list_items)
+            return build_row
+
+        return register
+
+
+def _build_request(parameters: RequestParameters, values: dict[str, Any], configuration: Configuration) -> Request[Any]:
+    if parameters.actor_field is not None:
+        from gatepost.cli.connect import choose_actor
+
+        values[parameters.actor_field] = choose_actor(configuration, values[parameters.actor_field])
+    return parameters.build_request(values)

@@ -1,0 +1,124 @@
+"""How the words of a command become values: times, JSON, and text from stdin or a file."""
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+from typing import IO, Any, Final
+
+from gatepost.core import strict, times
+from gatepost.core.text import check_storable
+from gatepost.core.times import Instant
+from gatepost.errors import Invalid, Malformed, TooLarge, Unavailable
+
+#: bytes that are read from stdin or a file; the limits of the store are smaller, and are checked where it is
+_MAX_SIZE: Final = 4 * 1024 * 1024
+_MAX_SECRET_SIZE: Final = 10_000
+_LINE_END: Final = "\r\n"
+
+
+def parse_past(text: str, option: str, now: Instant) -> Instant:
+    """Return the time of `2026-02-18T15:07:00Z`, or of how long ago: `2h`."""
+    try:
+        return now - times.parse_duration(text)
+    except Invalid:
+        pass
+    try:
+        return times.parse_instant(text)
+    except Invalid:
+        raise Invalid(
+            f"{option}: {text!r} is not a time", hint="write how long ago (2h, 1 day) or 2026-02-18T15:07:00Z"
+        ) from None
+
+
+def read_text(text: str) -> str:
+    """Return the text itself or, for `-`, what stdin has, without the line end that `echo` adds."""
+    if text != "-":
+        return _decode(text.encode(errors="surrogatepass"), "the text")
+    return _decode(_read(_open_stdin(), "stdin"), "stdin").removesuffix("\n").removesuffix("\r")
+
+
+def read_text_or_file(text: str) -> str:
+    """Return the text itself, that of a file for `@FILE`, or what stdin has for `-`."""
+    if text.startswith("@"):
+        return _decode(_read_file(text[1:]), repr(text[1:])).rstrip(_LINE_END)
+    return read_text(text)
+
+
+def read_secret(text: str) -> str:
+    """Return a secret: the text itself, that of a file for `@FILE`, or what stdin has for `-`."""
+    secret = read_text_or_file(text).strip()
+    if len(secret) > _MAX_SECRET_SIZE:
+        raise TooLarge(f"a secret has at most {_MAX_SECRET_SIZE} characters")
+    return secret
+
+
+def read_json(text: str) -> Any:
+    """Return a JSON value: of the text itself, of a file for `@FILE`, or of stdin for `-`."""
+    if text == "-":
+        raw, name = _read(_open_stdin(), "stdin"), "stdin"
+    elif text.startswith("@"):
+        raw, name = _read_file(text[1:]), repr(text[1:])
+    else:
+        raw, name = text.encode(errors="surrogatepass"), repr(text[:40])
+    try:
+        value = strict.parse_json(raw, name)
+    except Malformed as error:
+        raise Invalid(error.message, hint="""write it as '{"name": "value"}', in single quotes""") from None
+    check_storable("value", json.dumps(value, ensure_ascii=False))  # an escape can be half of a character
+    return value
+
+
+def read_object(name: str) -> dict[str, Any]:
+    """Return an object from a file, TOML if its name ends so and else JSON, or from stdin for `-`."""
+    label = "stdin" if name == "-" else repr(name)
+    raw = _read(_open_stdin(), label) if name == "-" else _read_file(name)
+    if name.endswith(".toml"):
+        try:
+            return tomllib.loads(_decode(raw, label))
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise Invalid(f"{label} is not TOML: {str(error).lower()}") from None
+    try:
+        document = strict.parse_json(raw, label)
+    except Malformed as error:
+        raise Invalid(error.message, hint="write one JSON object, or use a file whose name ends in .toml") from None
+    if not isinstance(document, dict):
+        raise Invalid(
+            f"{label} is not a JSON object", hint="write one JSON object, or use a file whose name ends in .toml"
+        )
+    return document
+
+
+#: the functions for which `-` is stdin
+STDIN_READERS: Final = (read_text, read_text_or_file, read_secret, read_json, read_object)
+
+
+def _read_file(name: str) -> bytes:
+    try:
+        with Path(name).open("rb") as file:
+            return _read(file, repr(name))
+    except OSError as error:
+        raise Unavailable(f"{name!r} cannot be read: {error.strerror}") from None
+
+
+def _read(stream: IO[bytes], name: str) -> bytes:
+    """Return all that a stream has, but never much more than may be stored; a line end comes on top."""
+    raw = stream.read(_MAX_SIZE + len(_LINE_END) + 1)
+    if len(raw) > _MAX_SIZE + len(_LINE_END):
+        raise TooLarge(f"{name} has more than {_MAX_SIZE} bytes, which is the limit", hint="send a reference to it")
+    return raw
+
+
+def _decode(raw: bytes, name: str) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise Invalid(
+            f"{name} is not valid UTF-8 at byte {error.start + 1}", hint="convert it first, such as with iconv"
+        ) from None
+
+
+def _open_stdin() -> IO[bytes]:
+    if sys.stdin is None:
+        raise Unavailable("there is no stdin to read")
+    return sys.stdin.buffer

@@ -1,0 +1,225 @@
+"""
+The parameters of a command: how they are declared, and how they become values of a function or fields of a request.
+
+`argument`, `option`, `flag` and `number` declare a parameter. A function has them in its annotations; a request needs
+them only where its fields do not say enough:
+
+    required field         an argument           NAME
+    bool                   a switch              --free-text
+    tuple                  a repeatable option   --member NAME --member NAME
+    the one who acts       --as NAME
+    any other field        an option of its name, with the description of the field as its help
+
+What is typed for a request is parsed by the type of its field and checked as a query of HTTP is, with the same
+sentences.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter as PythonParameter
+from inspect import signature
+from typing import Annotated, Any, Final, get_args, get_origin
+
+import click
+import msgspec
+from msgspec import inspect
+
+from gatepost.api.access import ActAs
+from gatepost.api.decoding import find_description, get_decoder, list_kinds
+from gatepost.api.operation import Request
+from gatepost.cli import inputs
+from gatepost.errors import GatepostError, Invalid
+
+Parse = Callable[[str], Any]
+
+_LIST_TYPES: Final = (inspect.ListType, inspect.VarTupleType)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterSpec:
+    """A parameter of a command: `--flag METAVAR`, or an argument if it has no flag."""
+
+    flag: str | None
+    metavar: str
+    help: str
+    short: str | None = None
+    is_switch: bool = False
+    #: the values of a field for a switch that is given, and for one that is not
+    switch_values: tuple[bool | None, bool | None] = (True, None)
+    #: returns the value of a text, or raises Invalid
+    parse: Parse | None = None
+    #: what completion offers
+    choices: Sequence[str] = ()
+
+    @property
+    def reads_stdin(self) -> bool:
+        return self.parse in inputs.STDIN_READERS
+
+    @property
+    def label(self) -> str:
+        """How errors name it."""
+        return self.flag or self.metavar
+
+    def build(
+        self, name: str, *, required: bool = False, multiple: bool = False, default: Any = None
+    ) -> click.Parameter:
+        """Return the parameter for click; `name` is what the function or the request calls it."""
+        help_text = f"{self.help[:1].upper()}{self.help[1:].rstrip('.')}."
+        options: dict[str, Any] = {"required": required, "type": SpecType(self), "help": help_text}
+        if not required:
+            options["default"] = default  # a required parameter must have none, not even None
+        if self.flag is None:
+            return click.Argument([name], metavar=self.metavar if required else f"[{self.metavar}]", **options)
+        names = [self.flag, *([self.short] if self.short else []), name]
+        if self.is_switch:
+            return click.Option(names, is_flag=True, default=False, help=help_text)
+        return click.Option(
+            names,
+            multiple=multiple,
+            metavar=self.metavar,
+            **options,
+            show_default=str(getattr(default, "value", default)) if default is not None and not multiple else False,
+        )
+
+
+def argument(metavar: str, help: str, *, parse: Parse | None = None) -> ParameterSpec:
+    return ParameterSpec(flag=None, metavar=metavar, help=help, parse=parse)
+
+
+def option(
+    flag: str,
+    metavar: str,
+    help: str,
+    *,
+    short: str | None = None,
+    parse: Parse | None = None,
+    choices: Sequence[str] = (),
+) -> ParameterSpec:
+    """Declare an option with one value, or with several where its type is a list. Only a TEXT may be empty."""
+    return ParameterSpec(flag=flag, metavar=metavar, help=help, short=short, parse=parse, choices=choices)
+
+
+def flag(name: str, help: str, *, on: bool | None = True, off: bool | None = None) -> ParameterSpec:
+    """Declare a switch. A field of a request gets the value `on` or `off`; None stands for its default."""
+    return ParameterSpec(flag=name, metavar="", help=help, is_switch=True, switch_values=(on, off))
+
+
+def number(flag: str, help: str, *, least: int = 1, most: int = 10_000, short: str | None = None) -> ParameterSpec:
+    """Declare an option whose value is a whole number."""
+
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or len(text) > 9 or not least <= int(text) <= most:
+            raise Invalid(f"{text!r} is not a number from {least} to {most}")
+        return int(text)
+
+    return option(flag, "N", help, short=short, parse=parse)
+
+
+Json = Annotated[bool, flag("--json", "print JSON")]
+EVENT: Final = argument("EVENT", "the id of an event")
+AS: Final = option("--as", "NAME", "who acts; by default the current agent, else the administrator")
+
+
+class SpecType(click.ParamType[Any]):
+    """The value of a parameter. Errors are our own, so that every door has the same sentences."""
+
+    name = "text"
+
+    def __init__(self, spec: ParameterSpec) -> None:
+        self.spec = spec
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
+        if not isinstance(value, str) or (ctx is not None and ctx.resilient_parsing):
+            return value  # a default, or a line that is being completed
+        spec = self.spec
+        if spec.flag is not None and not value.strip() and not spec.metavar.startswith("TEXT"):
+            # An unset variable of a script must not pass for an option that is left out.
+            raise Invalid(f"{spec.flag} is empty", hint="leave it out, or give it a value")
+        if spec.parse is None:
+            return value
+        try:
+            return spec.parse(value)
+        except GatepostError as error:
+            if spec.flag is not None:
+                error.message = f"{spec.flag}: {error.message}"
+            raise
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(choice) for choice in self.spec.choices if choice.startswith(incomplete)]
+
+
+def list_function_parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
+    """Return the parameters of a function that are annotated with their specs."""
+    for name, parameter in signature(function).parameters.items():
+        if get_origin(parameter.annotation) is not Annotated:
+            continue
+        kind, spec = get_args(parameter.annotation)
+        is_required = parameter.default is PythonParameter.empty
+        is_list = any(getattr(inner, "__origin__", None) is list for inner in (kind, *get_args(kind)))
+        yield spec.build(
+            name, required=is_required, multiple=is_list, default=None if is_required else parameter.default
+        )
+
+
+class RequestParameters:
+    """The parameters of a request. `fields` says how some of its fields are typed, or what value they have."""
+
+    def __init__(self, request: type[Request[Any]], fields: Mapping[str, Any]) -> None:
+        if unknown := fields.keys() - set(request.__struct_fields__):
+            raise TypeError(f"{request.__name__} has no field {min(unknown)!r}")
+        access = request.operation.access
+        #: the field that says who acts, if the administrator does by default
+        self.actor_field = access.fields[0] if isinstance(access, ActAs) and access.default is not None else None
+        if self.actor_field is not None:
+            fields = {**fields, self.actor_field: fields.get(self.actor_field, AS)}
+        self._request = request
+        self._values = {name: value for name, value in fields.items() if not isinstance(value, ParameterSpec)}
+        order = list(dict.fromkeys((*fields, *request.__struct_fields__)))
+        self._fields = sorted(
+            (field for field in msgspec.structs.fields(request) if field.name not in self._values),
+            key=lambda field: order.index(field.name),
+        )
+        self._specs = {
+            field.name: spec if isinstance(spec := fields.get(field.name), ParameterSpec) else _describe_field(field)
+            for field in self._fields
+        }
+
+    def list_parameters(self) -> Iterator[click.Parameter]:
+        """Return the parameters, arguments first, in the order in which they are declared."""
+        for field in sorted(self._fields, key=lambda field: self._specs[field.name].flag is not None):
+            is_list = any(isinstance(kind, _LIST_TYPES) for kind in list_kinds(field.type))
+            default = getattr(field.default, "value", field.default)
+            is_shown = isinstance(default, str | int) and default != ""
+            yield self._specs[field.name].build(
+                field.name,
+                required=field.required,
+                multiple=is_list,
+                default=default if is_shown and not is_list else None,
+            )
+
+    def build_request(self, values: Mapping[str, Any]) -> Request[Any]:
+        """Return the request of what was typed; raise Invalid, which names the parameter, if something is wrong."""
+        fields = {name: value for name, value in self._values.items() if value is not None}
+        for name, value in values.items():
+            spec = self._specs[name]
+            field_value = spec.switch_values[not value] if spec.is_switch else value
+            if field_value not in (None, ()):
+                fields[name] = field_value
+        labels = {name: spec.label for name, spec in self._specs.items()}
+        return get_decoder(self._request.operation).decode_text(fields, labels)
+
+
+def _describe_field(field: Any) -> ParameterSpec:
+    """Return the spec of a field whose declaration says enough."""
+    kinds = list_kinds(field.type)
+    name = field.name.replace("_", "-")
+    choices = [value.value for kind in kinds if isinstance(kind, inspect.EnumType) for value in kind.cls]
+    help_text = find_description(field.type) or (f"one of {', '.join(choices)}" if choices else f"its {name}")
+    if field.required:
+        return ParameterSpec(flag=None, metavar=name.upper(), help=help_text, choices=choices)
+    if any(isinstance(kind, inspect.BoolType) for kind in kinds):
+        return flag(f"--{name}", help_text)
+    metavar = "N" if any(isinstance(kind, inspect.IntType) for kind in kinds) else name.rpartition("-")[2].upper()
+    return option(f"--{name}", metavar, help_text, choices=choices)

@@ -1,0 +1,106 @@
+"""
+`gatepost`: the command that all others belong to.
+
+A module of this package that has `commands` adds them. The module of a command's own name is looked at first, so that
+`gatepost key list` imports the commands of keys only; help and completion of the root import all of them.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import Annotated, Any
+
+import click
+
+from gatepost import cli
+from gatepost.cli import output
+from gatepost.cli.command import build_verb
+from gatepost.cli.parameters import argument
+from gatepost.errors import Invalid
+
+#: the order in which a newcomer meets the commands; others follow in the order of their names
+ORDER = (  # noqa: SIM905
+    "up inbox agent person space plan gate decision hooks hook courier trigger key init config doctor"
+    " export import completion"
+).split()
+#: the modules of commands that have not the name of their module
+_MODULES = {"config": "init", "hook": "hooks", "import": "export", "completion": "root"}
+_COMPLETE_VARIABLE = "_GATEPOST_COMPLETE"
+_SHELLS = ("bash", "zsh", "fish", "powershell")
+
+
+class Root(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        for module in iter_modules(cli.__path__):
+            self._add_commands(module.name)
+        return sorted(self.commands, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module_name = _MODULES.get(cmd_name, cmd_name)
+        if cmd_name not in self.commands and module_name.isidentifier() and find_spec(f"{cli.__name__}.{module_name}"):
+            self._add_commands(module_name)
+        if cmd_name not in self.commands:  # click names those that are spelt alike
+            self.list_commands(ctx)
+        return self.commands.get(cmd_name)
+
+    def _add_commands(self, module_name: str) -> None:
+        for command in getattr(import_module(f"{cli.__name__}.{module_name}"), "commands", ()):
+            self.add_command(command)
+
+
+def _print_version(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted:
+        from importlib.metadata import version
+
+        output.line_out(f"gatepost {version('gatepost')}")
+        context.exit()
+
+
+@click.pass_context
+def _print_help(context: click.Context, /, **_: Any) -> None:
+    if context.invoked_subcommand is None:
+        output.line_out(context.get_help())
+
+
+ROOT = Root(
+    "gatepost",
+    callback=_print_help,
+    invoke_without_command=True,
+    params=[
+        click.Option(["--version"], is_flag=True, is_eager=True, callback=_print_version, help="Print the version.")
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="""
+    One inbox for every agent, and gates that say when it may stop.
+
+    \b
+    First steps:
+      gatepost agent add analyst
+      gatepost inbox push --to analyst "Pull the Q4 revenue numbers"
+      gatepost inbox drain --to analyst
+    """,
+)
+
+
+def answer_completion(instruction: str) -> int:
+    """Print what a shell asks for in its variables, and return the exit code."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(ROOT, {}, "gatepost", _COMPLETE_VARIABLE, instruction)
+
+
+def _print_completion(shell: Annotated[str, argument("|".join(_SHELLS), "your shell")]) -> None:
+    """
+    Print the script that lets the Tab key complete commands and options in your shell.
+
+    Example:
+      gatepost completion bash >> ~/.bashrc
+    """
+    from click.shell_completion import get_completion_class
+
+    if shell not in _SHELLS or (completion := get_completion_class(shell)) is None:
+        raise Invalid(f"{shell!r} is not a shell known here", hint=f"use one of {', '.join(_SHELLS)}")
+    output.line_out(completion(ROOT, {}, "gatepost", _COMPLETE_VARIABLE).source())
+
+
+commands = [build_verb("completion", _print_completion, "Print the completion script of a shell.")]
