@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from gatepost.actions import pages
 from gatepost.handlers import pages as handler_pages
 from tests.acceptance.command_line import CommandLine
 
@@ -39,7 +38,7 @@ def test_long_messages_fill_several_pages(cli: CommandLine, monkeypatch: pytest.
     cli.run_ok("space", "create", "Q4", "--member", "husam")
     for number in range(1, 21):
         cli.run_ok("space", "post", "q4", "--as", "husam", f"{number} {'x' * 500}")
-    for module in (pages, handler_pages):
+    for module in (handler_pages, handler_pages):
         monkeypatch.setattr(module, "PAGE_SIZE", 4_000)
     last_messages = cli.run_ok("space", "read", "q4", "-n", "18", "--json").json
     assert [message["seq"] for message in last_messages] == [*range(3, 21)]

@@ -15,22 +15,21 @@ from gatepost.actions import (
     inbox,
     inbox_items,
     memories,
-    pages,
     plans,
     run_journal,
     spaces,
 )
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
-from gatepost.actions.pages import limit_page
 from gatepost.core.agent import AgentConfig
 from gatepost.core.decision import Question
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push, PushResult
+from gatepost.core.event import Item, Push, PushResult
 from gatepost.core.gate import GateSpec
 from gatepost.core.mind import ModelReply
 from gatepost.handlers import pages as handler_pages
-from gatepost.ports import Store, Transaction
+from gatepost.handlers.pages import limit_page
+from gatepost.ports import Reader, Store, Transaction
 from gatepost.tables import runs
 from tests.gateways import Gateway
 from tests.plan_specs import parse_spec
@@ -128,7 +127,7 @@ class TestPages:
     @pytest.fixture
     def small_pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let pages be small, so that what fills them is written soon."""
-        for module in (pages, handler_pages):
+        for module in (handler_pages, handler_pages):
             monkeypatch.setattr(module, "PAGE_SIZE", 4_000)
 
     @pytest.mark.parametrize("path", ["/api/inbox/analyst", "/api/inbox", "/api/inbox/analyst/peek"])
@@ -207,9 +206,12 @@ class TestPages:
         assert received == list(contents)
 
     def test_rows_past_the_end_of_a_page_are_not_read(self, gateway: Gateway, contents: Sequence[str]) -> None:
-        rows = gateway.store.query(limit_page(inbox.page), "analyst", limit=1_000)
-        assert rows.is_cut
-        assert len(rows.value) == 16
+        def read_rows(tx: Reader) -> tuple[list[Item], bool]:
+            return limit_page(inbox.page)(tx, "analyst", limit=1_000), tx.is_cut
+
+        rows, is_cut = gateway.store.query(read_rows)
+        assert is_cut
+        assert len(rows) == 16
         assert len(gateway.store.query(inbox.page, "analyst", limit=1_000)) == 20
 
     async def test_an_event_of_many_recipients_is_read_once(self, gateway: Gateway) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from gatepost import errors
-from gatepost.actions import inbox, inbox_items, pages, spaces
+from gatepost.actions import inbox, inbox_items, spaces
 from gatepost.api.agents import WakeAgent
 from gatepost.api.decisions import (
     AnswerDecision,
@@ -453,7 +453,7 @@ async def _read_next(results: AsyncIterator[T]) -> T:
 
 
 async def test_it_goes_on_where_a_page_ends(client: Client, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pages, handler_pages):
+    for module in (handler_pages, handler_pages):
         monkeypatch.setattr(module, "PAGE_SIZE", 4_000)
 
     def fill(tx: Transaction) -> None:

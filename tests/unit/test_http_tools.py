@@ -21,8 +21,8 @@ from cryptography.x509.oid import NameOID
 
 from gatepost.adapters.tools import ssrf
 from gatepost.adapters.tools.http import MAX_RESPONSE_BYTES, HttpTools
+from gatepost.adapters.tools.ssrf import AddressScope, classify_address
 from gatepost.core.agent import Execution, Tool, ToolRequest
-from gatepost.core.ip_policy import AddressScope, classify_address
 from gatepost.core.model import ToolResult
 from gatepost.core.times import SECOND
 from gatepost.errors import Invalid, Unavailable

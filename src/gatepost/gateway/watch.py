@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from gatepost.actions import directory, inbox_feed, runs, spaces
-from gatepost.actions.pages import limit_page
 from gatepost.api.access import Caller
 from gatepost.api.events import ItemView
 from gatepost.api.runs import RunView, StepView
@@ -23,6 +22,7 @@ from gatepost.core.space import Message, Space
 from gatepost.errors import Invalid
 from gatepost.gateway.state import GatewayState
 from gatepost.gateway.stream import EventStream, StreamPart, open_stream
+from gatepost.handlers.pages import limit_page
 from gatepost.handlers.runs import find_run
 from gatepost.ports import Reader
 from gatepost.runtime.live import StreamEnd, StreamEntry, StreamPage, StreamPosition, StreamSource
@@ -113,7 +113,7 @@ def _find_named(
 
 def _build_space_part(state: GatewayState, id: str, start: int) -> StreamPart:
     async def read_page(after: StreamPosition) -> StreamPage:
-        messages, audience = (await state.store.read(limit_page(_read_messages), id, after)).value
+        messages, audience = await state.store.read(limit_page(_read_messages), id, after)
         entries = [StreamEntry(message.seq, "space.message", _encode(MessageView.of(message))) for message in messages]
         return StreamPage(entries, messages[-1].seq if messages else after, audience)
 
@@ -122,7 +122,7 @@ def _build_space_part(state: GatewayState, id: str, start: int) -> StreamPart:
 
 def _build_inbox_part(state: GatewayState, name: str, start: inbox_feed.Position) -> StreamPart:
     async def read_page(after: StreamPosition) -> StreamPage:
-        page = (await state.store.read(limit_page(inbox_feed.read_page), name, after=after, limit=_PAGE_LENGTH)).value
+        page = await state.store.read(limit_page(inbox_feed.read_page), name, after=after, limit=_PAGE_LENGTH)
         entries = [StreamEntry(position, "inbox.item", _encode(ItemView.of(item))) for item, position in page.entries]
         return StreamPage(entries, page.position, has_hidden_entries=page.has_delayed_items)
 

@@ -1,21 +1,44 @@
-"""Pages of lists: as many rows as there is room for, and where the next page begins."""
+"""
+Pages of lists: as many rows as there is room for, and where the next page begins.
+
+Rows differ: a thousand of them may be a few kilobytes or a gigabyte. So a page ends after `limit` rows, or when its
+text reaches `PAGE_SIZE`, whichever comes first, and has one row at least. The rows after it are not read from the
+database, so that a page of large rows takes no more memory than any other.
+
+    page = await store.read(limit_page(inbox.page), "analyst", limit=100)
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
 
-from gatepost.actions.pages import PAGE_SIZE, BoundedResult, limit_page
 from gatepost.api.operation import Page
 from gatepost.errors import Invalid
 from gatepost.ports import Reader
 
+A = ParamSpec("A")
 P = TypeVar("P", bound=Page[Any])
 T = TypeVar("T")
 
+#: bytes of a page
+PAGE_SIZE: Final = 4 * 1024 * 1024
 #: bytes around the items of a page
 _FRAME: Final = 1_024
 _encode: Final = msgspec.json.Encoder().encode
+
+
+def limit_page(query: Callable[Concatenate[Reader, A], T]) -> Callable[Concatenate[Reader, A], T]:
+    """Return the same query, which reads at most `PAGE_SIZE` bytes; `is_cut` of its reader says if there is more."""
+
+    def read(tx: Reader, /, *args: A.args, **kwargs: A.kwargs) -> T:
+        tx.room = PAGE_SIZE
+        try:
+            return query(tx, *args, **kwargs)
+        finally:
+            tx.room = None
+
+    return read
 
 
 def _get_number(row: Any) -> int:
@@ -38,10 +61,10 @@ def read_page(
     Return a page of the rows of a query, one row at least. `next` is the `cursor` of its last row, which the next page
     begins after, and None on the last page. A list that is read `backwards` ends with the row that it was read from.
     """
-    result: BoundedResult[Sequence[T]] = limit_page(query)(tx, *args, limit=limit, **filters)
-    rows = list(reversed(result.value)) if backwards else result.value
+    result = limit_page(query)(tx, *args, limit=limit, **filters)
+    rows = list(reversed(result)) if backwards else result
     views = _fit([view(row) for row in rows])
-    is_last = len(views) == len(rows) < limit and not result.is_cut
+    is_last = len(views) == len(rows) < limit and not tx.is_cut
     following = None if is_last or not views else str(cursor(rows[len(views) - 1]))
     return page(items=views[::-1] if backwards else views, next=following)
 
