@@ -7,7 +7,6 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from gatepost.adapters.transports import codec
-from gatepost.core import wire
 from gatepost.core.event import Event, EventType
 from gatepost.core.signals import Frame, Signal, TransportMessage
 from tests.property.texts import event_strategy, texts, values
@@ -42,7 +41,7 @@ def test_an_event_means_the_same_after_the_journey(event: Event) -> None:
     for signal in codec.decode_payload(message):
         assert isinstance(signal, Signal)
         assert signal.event is not None
-        assert as_json(wire.write_event(signal.event)) == as_json(wire.write_event(event))
+        assert as_json(codec.encode_event(signal.event)) == as_json(codec.encode_event(event))
 
 
 @given(some.lists(signal_strategy | frames, max_size=50), some.integers(min_value=2, max_value=300))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import nats as driver
 import pytest
+from msgspec import to_builtins
 from nats.js import JetStreamContext
 from redis.asyncio import Redis as Client
 
@@ -19,9 +20,10 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.adapters.transports.jetstream import JetStreamIntakeQueue
 from gatepost.adapters.transports.redis import RedisIntakeQueue
-from gatepost.core import foreign, render, wire
+from gatepost.api.events import EventView, ItemView
+from gatepost.core import foreign, render
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event
+from gatepost.core.event import Event, Item
 from gatepost.core.signals import Position
 from gatepost.core.spool_line import SpoolLine
 from gatepost.hooks import drain
@@ -123,14 +125,20 @@ async def read_stored_event(sources: IntakeSources) -> Event:
     """The one event of the inbox, which reads the same through every door that shows it."""
     store = sources.gateway.store
     [item] = store.query(inbox.peek, "analyst")
-    expected = wire.write_event(item.event)
+    expected = to_builtins(EventView.of(item))
     async with sources.gateway.open_client() as client:
         peeked_item = (await client.get("/api/inbox/analyst/peek")).json()["items"][0]
         shown_event = (await client.get(f"/api/events/{item.event.id}")).json()
         listed_item = (await client.get("/api/inbox/analyst")).json()["items"][-1]
         streamed_item = store.query(inbox_feed.read_page, "analyst", after=Position(0, 0), limit=9).entries[-1][0]
         drain_answer = (await client.post("/api/inbox/analyst/drain")).json()
-    for document in (peeked_item, shown_event, listed_item, wire.write_item(streamed_item), drain_answer["items"][0]):
+    for document in (
+        peeked_item,
+        shown_event,
+        listed_item,
+        to_builtins(ItemView.of(streamed_item)),
+        drain_answer["items"][0],
+    ):
         assert {name: document[name] for name in expected if name != "state"} == expected
     assert drain_answer["text"].endswith(render.render_event(item.event))
     exported = [json.loads(line) for line in export_lines(store)]
@@ -162,7 +170,7 @@ SENDERS: Final[dict[str, Callable[[IntakeSources, dict[str, Any]], Awaitable[Eve
 async def test_what_others_say_is_read_back_as_they_said_it(sources: IntakeSources, sender_name: str) -> None:
     for document in DOCUMENTS:
         event = await SENDERS[sender_name](sources, document)
-        event_document = wire.write_event(event)
+        event_document = to_builtins(EventView.of(Item(event=event, recipient="analyst")))
         # what the administrator's key says over HTTP is a member's word, but for what only Gatepost itself reports
         trust = "member" if sender_name == "http" and document is DECISION_DOCUMENT else "external"
         assert (event_document["type"], event_document["trust"], event_document["sender"]) == (

@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from gatepost.actions import directory, inbox, maintenance, plans
+from gatepost.api.events import EventView
+from gatepost.api.plans import PlanView
 from gatepost.core import plan as rules
-from gatepost.core import wire
 from gatepost.core.cron import Cron, _load_zone
 from gatepost.core.event import EventType, Item, ItemState, Priority, parse_body
 from gatepost.core.limits import Limits
@@ -124,7 +126,7 @@ class TestSetting:
         plan = set_plan(ctx, instruction="post it", runAfter="5 hours")
         assert plan == show_plan(ctx, plan)
         assert (plan.owner, plan.status, plan.next_at, plan.fired) == ("ann", PlanStatus.PENDING, MORNING + 5 * HOUR, 0)
-        assert wire.write_plan(plan) == {
+        assert to_builtins(PlanView.of(plan)) == {
             "id": plan.id,
             "owner": "ann",
             "name": "Daily Report",
@@ -149,7 +151,7 @@ class TestSetting:
         assert plan == show_plan(ctx, plan)
         assert (plan.cron, plan.zone, plan.catch_up) == ("0 9 * * 1", "Europe/Riga", CatchUp.SKIP)
         assert plan.next_at == parse_instant("2026-02-23T09:00:00+02:00")
-        assert (wire.write_plan(plan)["isRecurring"], wire.write_plan(plan)["scheduledAt"]) == (True, None)
+        assert (PlanView.of(plan).is_recurring, PlanView.of(plan).scheduled_at) == (True, None)
 
     def test_the_tickers_are_told(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, runAfter="5 hours")
@@ -306,7 +308,7 @@ class TestFiring:
         ctx.clock.advance(5 * HOUR + 3 * SECOND)
         assert fire_plans(ctx.store) == 1
         [item] = list_items(ctx, "ann")
-        event = wire.write_event(item.event)
+        event = to_builtins(EventView.of(item))
         assert (event["type"], event["source"], event["priority"], event["sender"]) == ("plan", "plan", 2, None)
         assert event["data"] == {
             "planId": plan.id,

@@ -1,13 +1,14 @@
 """Spaces: their members, their messages, and who hears them."""
 
 import pytest
+from msgspec import to_builtins
 
 from gatepost.actions import directory, inbox, maintenance, spaces
 from gatepost.actions.directory import EntitySpec
+from gatepost.api.events import EventView
 from gatepost.api.spaces import MessageView
 from gatepost.cli.space import _build_line
 from gatepost.core import space as rules
-from gatepost.core import wire
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Json, Trust
 from gatepost.core.signals import Signal
@@ -177,7 +178,7 @@ class TestPosting:
         event = item.event
         assert (event.type, event.source, event.key) == (EventType.SPACE_MESSAGE, "alpha", f"msg:{message.id}")
         assert (event.hops, event.trust) == (2, Trust.OWNER)
-        document = wire.write_event(event)
+        document = to_builtins(EventView.of(item))
         assert document["data"] == {
             "spaceId": "alpha",
             "spaceName": "Project Alpha",

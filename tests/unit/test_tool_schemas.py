@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatepost.actions.tools import BUILT_IN_TOOLS
-from gatepost.core import conform
 from gatepost.core.model import ToolCaller
 from gatepost.errors import Invalid, Malformed, TooLarge
 from gatepost.runtime import tool_schema
@@ -241,24 +240,24 @@ class TestConfiguredSchemas:
     @given(candidate=SCHEMAS, value=VALUES)
     def test_the_verdict_is_that_of_json_schema(self, candidate: dict[str, Any], value: Any) -> None:
         if jsonschema_rs.is_valid(candidate, value):
-            conform.check(candidate, value)
+            tool_schema.check_value(candidate, value)
         else:
             with pytest.raises(Invalid, match=r"\A[^\n]+\Z"):
-                conform.check(candidate, value)
+                tool_schema.check_value(candidate, value)
 
     @pytest.mark.parametrize("other", [1, [1], {"a": [1]}])
     def test_true_is_not_one(self, other: Any) -> None:
         true_value = json.loads(json.dumps(other).replace("1", "true"))
         for candidate, value in ((other, true_value), (true_value, other)):
             for rule in ({"const": candidate}, {"enum": [candidate]}):
-                conform.check(rule, candidate)
+                tool_schema.check_value(rule, candidate)
                 with pytest.raises(Invalid):
-                    conform.check(rule, value)
+                    tool_schema.check_value(rule, value)
 
     @given(candidate=JSON, value=JSON)
     def test_a_schema_that_makes_no_sense_does_no_harm(self, candidate: Any, value: Any) -> None:
         with suppress(Invalid):
-            conform.check(candidate, value)
+            tool_schema.check_value(candidate, value)
 
     def test_the_document_is_an_object_whatever_the_schema(self) -> None:
         assert tool_schema.parse_document('{"a": [1]}') == {"a": [1]}

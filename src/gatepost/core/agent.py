@@ -1,5 +1,6 @@
 """
-The configuration of a resident: its model, its instructions, its tools, and the limits of one cycle.
+The configuration of a resident: its model, its instructions, its tools, and the limits of one cycle. The names of
+fields in JSON are in `core/agent_config.py`, or here if a record is written as it is.
 
 An agent with a configuration is a resident: Gatepost runs its think cycle. An agent without one is a guest, and reads
 its inbox itself.
@@ -57,7 +58,16 @@ class ToolRequest(Struct, frozen=True, kw_only=True):
     body: Json = None
 
 
-class Tool(Struct, frozen=True, kw_only=True):
+#: the fields of a tool that have other names in JSON
+_TOOL_NAMES: Final = {
+    "schema": "inputSchema",
+    "execution": "executionType",
+    "is_async": "async",
+    "request": "execution",
+}
+
+
+class Tool(Struct, frozen=True, kw_only=True, rename=_TOOL_NAMES):
     name: str
     description: str = ""
     #: JSON Schema of the arguments
@@ -81,7 +91,7 @@ class ToolServer(Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = {}
 
 
-class MindRules(Struct, frozen=True, kw_only=True):
+class MindRules(Struct, frozen=True, kw_only=True, rename="camel"):
     #: above this number of tokens, old cycles are replaced by their summaries
     max_tokens: int = 100_000
     #: the number of latest cycles that stay whole, if they fit
@@ -95,7 +105,7 @@ class Phase(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...]
 
 
-class LoopRules(Struct, frozen=True, kw_only=True):
+class LoopRules(Struct, frozen=True, kw_only=True, rename="camel"):
     max_steps: int = 20
     #: tool calls in one reply
     max_calls: int = 32

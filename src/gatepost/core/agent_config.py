@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.core.agent import (
@@ -30,9 +32,8 @@ from gatepost.core.agent import (
     ToolServer,
 )
 from gatepost.core.event import Json
-from gatepost.core.given import Given
-from gatepost.core.shape import Shape
-from gatepost.core.times import HOUR
+from gatepost.core.json_node import JsonNode
+from gatepost.core.times import HOUR, format_duration
 
 #: the tools that every resident has; no configured tool may have one of these names
 BUILT_IN_TOOLS: Final = frozenset(
@@ -74,19 +75,6 @@ _MODEL_HINT: Final = (
 )
 
 
-REQUEST: Final = Shape(ToolRequest, "url method headers body")
-TOOL: Final = Shape(
-    Tool,
-    "name description inputSchema=schema executionType=execution visible async=is_async timeout execution=request",
-    REQUEST,
-)
-SERVER: Final = Shape(ToolServer, "name url headers command env")
-MIND: Final = Shape(MindRules, "maxTokens minRecentCycles")
-PHASE: Final = Shape(Phase, "step tools")
-BUDGET: Final = Shape(Budget, "tokens cycles per")
-LOOP: Final = Shape(LoopRules, "maxSteps maxCalls maxTokens phases", PHASE)
-
-
 def encode(config: AgentConfig) -> str:
     return json.dumps(build_document(config), ensure_ascii=True, separators=(",", ":"))
 
@@ -102,8 +90,8 @@ def parse(document: Json, *, stored_config: AgentConfig | None = None, is_masked
     Return the configuration of a document; raise Invalid with the first thing that is wrong. A masked secret becomes
     the stored one. If none is stored it is an error, unless the whole document is masked (`is_masked`).
     """
-    Given(document).json(_MAX_DOCUMENT_BYTES)
-    fields = Given(document).fields(*FIELDS)
+    JsonNode(document).json(_MAX_DOCUMENT_BYTES)
+    fields = JsonNode(document).fields(*FIELDS)
     secrets = _StoredSecrets(stored_config or AgentConfig(), is_masked=is_masked)
     tools = tuple(_parse_tool(node, secrets) for node in fields["tools"].items(_MAX_TOOLS))
     _check_unique(fields["tools"], (tool.name for tool in tools))
@@ -130,13 +118,18 @@ def build_document(config: AgentConfig, *, mask_secrets: bool = False) -> dict[s
         "model": _build_model_document(config.model),
         "description": config.description,
         "instructions": config.instructions,
-        "tools": [TOOL.write(tool) for tool in shown_config.tools],
-        "mcp": {"servers": [SERVER.write(server) for server in shown_config.servers]},
-        "mind": MIND.write(config.mind),
-        "loop": LOOP.write(config.loop),
-        "budget": BUDGET.write(config.budget) if config.budget is not None else None,
+        "tools": [_to_json(tool) | {"timeout": format_duration(tool.timeout)} for tool in shown_config.tools],
+        "mcp": {"servers": [_to_json(server) for server in shown_config.servers]},
+        "mind": _to_json(config.mind),
+        "loop": _to_json(config.loop),
+        "budget": _to_json(config.budget) if config.budget is not None else None,
         "skills": list(config.skills),
     }
+
+
+def _to_json(record: Struct) -> Any:
+    """Return a record as it is read from JSON, with lists in the place of tuples."""
+    return msgspec.json.decode(msgspec.json.encode(record))
 
 
 def replace_secrets(config: AgentConfig, transform: Callable[[Mapping[str, str]], Mapping[str, str]]) -> AgentConfig:
@@ -151,7 +144,7 @@ def replace_secrets(config: AgentConfig, transform: Callable[[Mapping[str, str]]
     return replace(config, tools=tuple(tools), servers=tuple(servers))
 
 
-def _parse_model(node: Given) -> ModelChoice:
+def _parse_model(node: JsonNode) -> ModelChoice:
     """Return the model of a document, which is an object or only a name."""
     if node.is_absent or isinstance(node.value, str):
         return ModelChoice(name=_parse_model_name(node, None)) if not node.is_absent else ModelChoice()
@@ -178,7 +171,7 @@ def _parse_model(node: Given) -> ModelChoice:
     )
 
 
-def _parse_model_name(node: Given, provider: str | None) -> str:
+def _parse_model_name(node: JsonNode, provider: str | None) -> str:
     """Return `PROVIDER:NAME`; `demo` and `code` have no name."""
     text = node.text(MAX_MODEL_LENGTH)
     if provider in (DEMO, CODE) and text in ("", provider):
@@ -206,8 +199,8 @@ def _build_model_document(model: ModelChoice) -> dict[str, Any]:
     }
 
 
-def _parse_tool(node: Given, secrets: "_StoredSecrets") -> Tool:
-    fields = node.fields(*TOOL.types)
+def _parse_tool(node: JsonNode, secrets: "_StoredSecrets") -> Tool:
+    fields = node.fields(*Tool.__struct_encode_fields__)
     name = fields["name"].text(_KIB)
     if not _TOOL_NAME.fullmatch(name):
         fields["name"].reject_value(
@@ -234,7 +227,7 @@ def _parse_tool(node: Given, secrets: "_StoredSecrets") -> Tool:
     )
 
 
-def _parse_schema(node: Given) -> Json:
+def _parse_schema(node: JsonNode) -> Json:
     if node.is_absent:
         return Tool(name="").schema
     if not isinstance(node.value, dict) or node.value.get("type") != "object":
@@ -244,8 +237,8 @@ def _parse_schema(node: Given) -> Json:
     return node.json(_MAX_SCHEMA_BYTES)
 
 
-def _parse_request(node: Given, secrets: "_StoredSecrets", tool: str) -> ToolRequest:
-    fields = node.fields(*REQUEST.types)
+def _parse_request(node: JsonNode, secrets: "_StoredSecrets", tool: str) -> ToolRequest:
+    fields = node.fields(*ToolRequest.__struct_encode_fields__)
     if fields["url"].is_absent:
         fields["url"].reject("a gateway tool needs one", hint="say where it is called, or make it an external tool")
     url = _parse_url(fields["url"])
@@ -257,7 +250,7 @@ def _parse_request(node: Given, secrets: "_StoredSecrets", tool: str) -> ToolReq
     )
 
 
-def _parse_url(node: Given) -> str:
+def _parse_url(node: JsonNode) -> str:
     """Return the URL. Its host must be fixed: arguments of a tool do not decide which server is called."""
     text = node.text(_MAX_URL_BYTES)
     try:
@@ -275,8 +268,8 @@ def _parse_url(node: Given) -> str:
     return text
 
 
-def _parse_server(node: Given, secrets: "_StoredSecrets") -> ToolServer:
-    fields = node.fields(*SERVER.types)
+def _parse_server(node: JsonNode, secrets: "_StoredSecrets") -> ToolServer:
+    fields = node.fields(*ToolServer.__struct_encode_fields__)
     name = fields["name"].text(_KIB)
     if not _TOOL_NAME.fullmatch(name):
         fields["name"].reject_value(
@@ -296,8 +289,8 @@ def _parse_server(node: Given, secrets: "_StoredSecrets") -> ToolServer:
     )
 
 
-def _parse_mind(node: Given) -> MindRules:
-    fields, defaults = node.fields(*MIND.types), MindRules()
+def _parse_mind(node: JsonNode) -> MindRules:
+    fields, defaults = node.fields(*MindRules.__struct_encode_fields__), MindRules()
     tokens, recent = fields["maxTokens"], fields["minRecentCycles"]
     return MindRules(
         max_tokens=defaults.max_tokens if tokens.is_absent else tokens.whole(1_000, _MAX_TOKENS),
@@ -305,12 +298,12 @@ def _parse_mind(node: Given) -> MindRules:
     )
 
 
-def _parse_loop(node: Given, tools: Iterable[str] | None) -> LoopRules:
+def _parse_loop(node: JsonNode, tools: Iterable[str] | None) -> LoopRules:
     """How far a cycle may go. Where servers bring tools of their own, nobody knows yet which there are."""
-    fields, defaults = node.fields(*LOOP.types), LoopRules()
+    fields, defaults = node.fields(*LoopRules.__struct_encode_fields__), LoopRules()
     phases: list[Phase] = []
     for phase_node in fields["phases"].items(20):
-        phase_fields = phase_node.fields(*PHASE.types)
+        phase_fields = phase_node.fields(*Phase.__struct_encode_fields__)
         step = phase_fields["step"].whole(1, 200)
         if phases and step <= phases[-1].step:
             phase_fields["step"].reject_value("is not after the phase before", hint="write the phases in order")
@@ -328,8 +321,8 @@ def _parse_loop(node: Given, tools: Iterable[str] | None) -> LoopRules:
     )
 
 
-def _parse_budget(node: Given) -> Budget:
-    fields = node.fields(*BUDGET.types)
+def _parse_budget(node: JsonNode) -> Budget:
+    fields = node.fields(*Budget.__struct_encode_fields__)
     tokens, cycles = fields["tokens"], fields["cycles"]
     if tokens.is_absent and cycles.is_absent:
         node.reject("a budget has `tokens`, `cycles` or both", hint='such as {"tokens": 1000000, "per": "day"}')
@@ -341,12 +334,12 @@ def _parse_budget(node: Given) -> Budget:
     )
 
 
-def _parse_skills(node: Given) -> tuple[str, ...]:
+def _parse_skills(node: JsonNode) -> tuple[str, ...]:
     skills = [skill_node.choice(*SKILLS, default="") for skill_node in node.items(len(SKILLS))]
     return tuple(skill for skill in dict.fromkeys(skills) if skill)
 
 
-def _check_unique(node: Given, names: Iterable[str]) -> None:
+def _check_unique(node: JsonNode, names: Iterable[str]) -> None:
     seen_names: set[str] = set()
     for name in names:
         if name in seen_names:
@@ -378,7 +371,7 @@ class _StoredSecrets:
         return self._servers.get((name, _find_server(url), command), ({}, {}))
 
     def read_secrets(
-        self, node: Given, stored_secrets: Mapping[str, str], name_pattern: re.Pattern[str]
+        self, node: JsonNode, stored_secrets: Mapping[str, str], name_pattern: re.Pattern[str]
     ) -> dict[str, str]:
         """Return the secrets of a document by name. No error quotes a secret."""
         if not isinstance(node.value, dict | None):
@@ -392,7 +385,7 @@ class _StoredSecrets:
             secrets[name] = self._unmask(secret, stored_secrets.get(name))
         return secrets
 
-    def _unmask(self, node: Given, stored_secret: str | None) -> str:
+    def _unmask(self, node: JsonNode, stored_secret: str | None) -> str:
         text = node.text(8 * _KIB)
         if self._is_masked or mask(text) != text:
             return text

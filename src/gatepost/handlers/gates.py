@@ -38,7 +38,7 @@ def add_gate(tx: Transaction, request: AddGate, caller: Caller) -> GateView:
         at_deadline=request.at_deadline,
         fail=request.fail,
     )
-    return _view_gate(tx, gates.add(tx, spec, by=request.made_by), caller)
+    return view_gate(tx, gates.add(tx, spec, by=request.made_by), caller)
 
 
 @ListGates.handler
@@ -47,7 +47,7 @@ def list_gates(tx: Reader, request: ListGates, caller: Caller) -> GatePage:
         tx,
         GatePage,
         gates.page,
-        view=lambda gate: _view_gate(tx, gate, caller),
+        view=lambda gate: view_gate(tx, gate, caller),
         concerning=caller.entity,
         **asdict(request),
     )
@@ -55,23 +55,26 @@ def list_gates(tx: Reader, request: ListGates, caller: Caller) -> GatePage:
 
 @ShowGate.handler
 def show_gate(tx: Reader, request: ShowGate, caller: Caller) -> GateView:
-    return _view_gate(tx, gates.show(tx, request.id, viewer=caller.entity), caller)
+    return view_gate(tx, gates.show(tx, request.id, viewer=caller.entity), caller)
 
 
 @ResolveGate.handler
 def resolve_gate(tx: Transaction, request: ResolveGate, caller: Caller) -> GateView:
     end = gates.withdraw if request.withdraw else gates.resolve
-    return _view_gate(tx, end(tx, request.id, by=request.by, reason=request.reason), caller)
+    return view_gate(tx, end(tx, request.id, by=request.by, reason=request.reason), caller)
 
 
 @AddWaiter.handler
 def add_waiter(tx: Transaction, request: AddWaiter, caller: Caller) -> GateView:
-    return _view_gate(tx, gates.add_waiter(tx, request.id, request.name, by=request.by), caller)
+    return view_gate(tx, gates.add_waiter(tx, request.id, request.name, by=request.by), caller)
 
 
-def _view_gate(tx: Reader, gate: Gate, caller: Caller) -> GateView:
-    """Return the view of a gate; only the administrator sees the command line, which may hold a secret."""
-    is_hidden = gate.kind is GateKind.COMMAND and not caller.is_administrator
+def view_gate(tx: Reader, gate: Gate, caller: Caller | None = None) -> GateView:
+    """
+    Return the view of a gate for its caller, or for all whom it concerns (None). Only the administrator sees the
+    command line, which may hold a secret.
+    """
+    is_hidden = gate.kind is GateKind.COMMAND and (caller is None or not caller.is_administrator)
     return GateView.of(
         gate,
         awaits=None if is_hidden else gate.awaits,
@@ -83,7 +86,7 @@ def _view_gate(tx: Reader, gate: Gate, caller: Caller) -> GateView:
 @AskDecision.handler
 def ask_decision(tx: Transaction, request: AskDecision, caller: Caller) -> DecisionView:
     question = replace(_build_question(request), respondents=request.of, session=request.session)
-    return _view_decision(tx, decisions.ask(tx, question, by=request.asker))
+    return view_decision(tx, decisions.ask(tx, question, by=request.asker))
 
 
 @ListDecisions.handler
@@ -93,7 +96,7 @@ def list_decisions(tx: Reader, request: ListDecisions, caller: Caller) -> Decisi
         tx,
         DecisionPage,
         decisions.page,
-        view=lambda decision: _view_decision(tx, decision),
+        view=lambda decision: view_decision(tx, decision),
         concerning=caller.entity,
         **(asdict(request) | {"since": since}),
     )
@@ -101,7 +104,7 @@ def list_decisions(tx: Reader, request: ListDecisions, caller: Caller) -> Decisi
 
 @ShowDecision.handler
 def show_decision(tx: Reader, request: ShowDecision, caller: Caller) -> DecisionView:
-    return _view_decision(tx, decisions.show(tx, request.id, viewer=caller.entity))
+    return view_decision(tx, decisions.show(tx, request.id, viewer=caller.entity))
 
 
 @AnswerDecision.handler
@@ -113,20 +116,20 @@ def answer_decision(tx: Transaction, request: AnswerDecision, caller: Caller) ->
         reject=request.reject,
         context_hash=request.context_hash,
     )
-    return _view_decision(tx, decisions.answer(tx, request.id, answer, by=request.by))
+    return view_decision(tx, decisions.answer(tx, request.id, answer, by=request.by))
 
 
 @ReviseDecision.handler
 def revise_decision(tx: Transaction, request: ReviseDecision, caller: Caller) -> DecisionView:
-    return _view_decision(tx, decisions.revise(tx, request.id, _build_question(request), by=request.asker))
+    return view_decision(tx, decisions.revise(tx, request.id, _build_question(request), by=request.asker))
 
 
 @WithdrawDecision.handler
 def withdraw_decision(tx: Transaction, request: WithdrawDecision, caller: Caller) -> DecisionView:
-    return _view_decision(tx, decisions.withdraw(tx, request.id, by=request.by, reason=request.reason))
+    return view_decision(tx, decisions.withdraw(tx, request.id, by=request.by, reason=request.reason))
 
 
-def _view_decision(tx: Reader, decision: Decision) -> DecisionView:
+def view_decision(tx: Reader, decision: Decision) -> DecisionView:
     return DecisionView.of(decision, overdue=decision.is_overdue(tx.now))
 
 

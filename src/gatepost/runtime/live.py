@@ -40,12 +40,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import structlog
 
 from gatepost.actions import decisions, gates
-from gatepost.core import key, wire
+from gatepost.core import key
+from gatepost.core.event import Json
 from gatepost.core.signals import Frame, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
+from gatepost.handlers.gates import view_decision, view_gate
 from gatepost.ports import Reader, Store
 
 log = structlog.get_logger("gatepost.hub")
@@ -353,11 +356,11 @@ class GateFrames:
                 self._live_streams.on_signal(Frame(f"inbox:{name}", event, document))
 
 
-def _read_gate(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
+def _read_gate(tx: Reader, id: str) -> tuple[Collection[str], Json]:
     gate = gates.show(tx, id)
-    return gate.viewers, wire.write_gate(gate, tx.now, include_private=False)
+    return gate.viewers, msgspec.to_builtins(view_gate(tx, gate))
 
 
-def _read_decision(tx: Reader, id: str) -> tuple[Collection[str], wire.Document]:
+def _read_decision(tx: Reader, id: str) -> tuple[Collection[str], Json]:
     decision = decisions.show(tx, id)
-    return decision.viewers, wire.write_decision(decision, tx.now)
+    return decision.viewers, msgspec.to_builtins(view_decision(tx, decision))

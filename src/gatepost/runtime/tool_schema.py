@@ -1,5 +1,5 @@
 """
-Build the schema of a function for a model, and parse the arguments that the model writes.
+Build the schema of a function for a model, and parse and check the arguments that the model writes.
 
 The schema comes from the signature: the types of the parameters, their defaults, and `Annotated[int, "what it means"]`
 for what a name cannot say; the docstring is the description. A parameter of type `ToolContext` or `ToolCaller` is
@@ -9,11 +9,15 @@ filled in by Gatepost, and is not in the schema. Built-in tools, which have a `T
 Parsing is strict about names and structure, and lenient about how a value is written: "5" is accepted as a number, and
 5 as a text. An integer has 64 bits at most, as in a database. An error is one sentence that lets the model correct its
 call.
+
+The arguments of a tool that is no function here are checked against its JSON Schema (`check_value`), by the keywords
+that matter: type, enum, const, properties, required, additionalProperties, items, anyOf and oneOf. Other keywords guide
+the model, and the program that runs the tool checks them. A schema that makes no sense accepts everything.
 """
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
@@ -33,6 +37,17 @@ MAX_ARGUMENT_BYTES: Final = 256 * 1024
 
 _INT64_LIMIT: Final = 2**63
 _INJECTED_TYPES: Final = (ToolContext, ToolCaller)
+_TYPES: Final[Mapping[str, Callable[[Json], bool]]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "integer": lambda value: (
+        not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+    ),
+}
 _OBJECT_HINT: Final = 'write them as one JSON object, {"name": value}'
 
 
@@ -229,3 +244,89 @@ def _format_path(parts: Iterable[str | int]) -> str:
     for part in parts:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
     return path
+
+
+def check_value(schema: Json, value: Json, path: str = "") -> None:
+    """Raise Invalid with one sentence about the first part that does not conform."""
+    if not isinstance(schema, dict):
+        return
+    _check_type(schema, value, path)
+    _check_choices(schema, value, path)
+    if isinstance(value, dict):
+        _check_members(schema, value, path)
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            check_value(schema.get("items"), item, f"{path}[{index}]")
+
+
+def _check_type(schema: Mapping[str, Json], value: Json, path: str) -> None:
+    schema_type = schema.get("type")
+    kinds = [
+        kind for kind in (schema_type if isinstance(schema_type, list) else [schema_type]) if isinstance(kind, str)
+    ]
+    if kinds and not any(_TYPES.get(kind, lambda _: True)(value) for kind in kinds):
+        raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, not of the type {' or '.join(kinds)}")
+
+
+def _check_choices(schema: Mapping[str, Json], value: Json, path: str) -> None:
+    choices = schema.get("enum")
+    if isinstance(choices, list) and not any(_is_equal(value, choice) for choice in choices):
+        raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, not one of {choices!r:.200}")
+    if "const" in schema and not _is_equal(value, schema["const"]):
+        raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, not {schema['const']!r:.60}")
+    for keyword in ("anyOf", "oneOf"):
+        alternatives = schema.get(keyword)
+        if (
+            isinstance(alternatives, list)
+            and alternatives
+            and not any(_is_valid(choice, value) for choice in alternatives)
+        ):
+            raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, which fits none of the ways it may be written")
+
+
+def _check_members(schema: Mapping[str, Json], value: Mapping[str, Json], path: str) -> None:
+    raw_properties = schema.get("properties")
+    properties: Mapping[str, Json] = raw_properties if isinstance(raw_properties, dict) else {}
+    required_names = schema.get("required")
+    for name in required_names if isinstance(required_names, list) else ():
+        if name not in value:
+            raise Invalid(f"{_describe_argument(_join_path(path, str(name)))} is missing")
+    for name, member in value.items():
+        member_path = _join_path(path, name)
+        if name in properties:
+            check_value(properties[name], member, member_path)
+        elif schema.get("additionalProperties") is False:
+            property_names = ", ".join(properties)
+            raise Invalid(
+                f"there is no argument {member_path!r:.100}",
+                hint=f"there are {property_names}" if property_names else None,
+            )
+        else:
+            check_value(schema.get("additionalProperties"), member, member_path)
+
+
+def _is_valid(schema: Json, value: Json) -> bool:
+    try:
+        check_value(schema, value)
+    except Invalid:
+        return False
+    return True
+
+
+def _is_equal(left_value: Json, right_value: Json) -> bool:
+    """Return True if both are the same JSON; true is not 1."""
+    if isinstance(left_value, list) and isinstance(right_value, list):
+        return len(left_value) == len(right_value) and all(map(_is_equal, left_value, right_value))
+    if isinstance(left_value, dict) and isinstance(right_value, dict):
+        return left_value.keys() == right_value.keys() and all(
+            _is_equal(value, right_value[name]) for name, value in left_value.items()
+        )
+    return bool(left_value == right_value) and isinstance(left_value, bool) == isinstance(right_value, bool)
+
+
+def _join_path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _describe_argument(path: str) -> str:
+    return f"the argument {path!r:.100}" if path else "what the tool was given"

@@ -25,7 +25,6 @@ from typing import Any, Final
 import structlog
 
 from gatepost.actions.tools import BUILT_IN_TOOLS
-from gatepost.core import conform
 from gatepost.core.agent import Execution, LoopRules, Resident, ToolServer
 from gatepost.core.agent import Tool as ConfiguredTool
 from gatepost.core.event import Json
@@ -182,7 +181,7 @@ class Toolbox:
 
         def parse_arguments(text: str) -> dict[str, Any]:
             document = tool_schema.parse_document(text)
-            conform.check(tool.schema, document)
+            tool_schema.check_value(tool.schema, document)
             return document
 
         match tool.execution:

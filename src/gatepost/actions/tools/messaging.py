@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from gatepost.actions import directory, inbox, push, spaces
 from gatepost.actions.tools.context import MAX_CHAR_SIZE, MAX_RESULT_SIZE, ToolContext, shorten, take_fitting
-from gatepost.core import address, render, wire
+from gatepost.api.events import EventView
+from gatepost.api.push import PushResultView
+from gatepost.core import address, render
 from gatepost.core.address import AllAgentsAddress, EntityAddress
 from gatepost.core.batch import COUNT_LIMIT, MIN_BUDGET
-from gatepost.core.event import Event, EventType, Json, Priority, Push, PushResult, Ref
+from gatepost.core.event import EventType, Item, Json, Priority, Push, PushResult, Ref
 from gatepost.core.space import MessageRow
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, Invalid, Refused
@@ -113,7 +115,7 @@ def send_mail(
         raise Refused("you cannot send mail to yourself", hint="use set_plans or set_memories")
     mail = _build_mail(ctx, to, text, priority, Ref.parse(ref) if ref is not None else None)
     result = push.push_event(ctx.tx, replace(mail, subject=subject))
-    return {"success": True} | wire.write_push_result(result)
+    return {"success": True} | msgspec.to_builtins(PushResultView.of(result))
 
 
 def post_note(
@@ -187,7 +189,7 @@ def peek_inbox(
     ctx.taken_items.extend(batch.items)
     bytes_per_event = max_bytes // max(1, len(batch.items)) - 1
     return {
-        "events": [_build_event_document(item.event, bytes_per_event) for item in batch.items],
+        "events": [_build_event_document(item, bytes_per_event) for item in batch.items],
         "remaining": items.count_pending(ctx.tx, ctx.agent.number, COUNT_LIMIT),
     }
 
@@ -201,9 +203,10 @@ def skip(ctx: ToolContext, reason: Annotated[str | None, "why there is nothing t
     return {"success": True, "reason": reason}
 
 
-def _build_event_document(event: Event, max_bytes: int) -> Json:
+def _build_event_document(item: Item, max_bytes: int) -> Json:
     """Return an event without its empty fields; if that is over `max_bytes`, return its rendered line, shortened."""
-    document = {name: value for name, value in wire.write_event(event).items() if value is not None}
+    event, fields = item.event, msgspec.to_builtins(EventView.of(item))
+    document = {name: value for name, value in fields.items() if value is not None}
     length = max_bytes
     while len(_encode(document)) > max_bytes and length:  # escaped characters take more bytes than the line has
         document = {"eventId": event.id, "type": event.type.value, "line": render.render_event(event, length)}

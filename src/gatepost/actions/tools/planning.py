@@ -6,11 +6,13 @@ of every cycle lists them.
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final
 
+import msgspec
+
 from gatepost.actions import memories as memory_actions
 from gatepost.actions import plans as plan_actions
 from gatepost.actions.tools.context import MAX_RESULT_SIZE, ToolContext, check_count, optional, shorten, take_fitting
+from gatepost.api.plans import PlanView
 from gatepost.core import plan as rules
-from gatepost.core import wire
 from gatepost.core.event import Json
 from gatepost.core.memory import MAX_GOALS, MAX_KEY_LENGTH, MAX_MEMORIES, MAX_VALUE_BYTES, GoalSpec, GoalStatus
 from gatepost.core.plan import CatchUp, Plan, PlanSpec, PlanStatus
@@ -153,7 +155,7 @@ def _build_spec(
 
 
 def _build_plan_document(plan: Plan) -> Json:
-    document = wire.write_plan(plan)
+    document = msgspec.to_builtins(PlanView.of(plan))
     return {name: document[name] for name in _PLAN_FIELDS} | {
         "instruction": shorten(plan.instruction, MAX_RESULT_SIZE // 2)
     }

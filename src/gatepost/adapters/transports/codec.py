@@ -4,7 +4,7 @@ How messages look on a wire that only Gatepost reads: a JSON array of entries.
     {"to": ["ann", "bob"], "cause": "event", "wakes": true, "event": {...}}    up to 64 signals that differ in recipient
     {"topic": "space:q4", "name": "agent.active", "data": {...}}               a frame
 
-An event is written as everywhere (`core/wire.py`). It is the only part that may be left out: if there is no room for
+An event is written as everywhere (`api/events.py`). It is the only part that may be left out: if there is no room for
 it, the signal goes without it, because a receiver reads the store. A frame for which there is no room is lost.
 
 Only ASCII is written, so characters are bytes. Messages that cannot be written are counted and entries that cannot be
@@ -17,7 +17,9 @@ from contextlib import suppress
 from itertools import groupby
 from typing import Any, Final
 
-from gatepost.core.event import Event
+import msgspec
+
+from gatepost.core.event import Event, Item
 from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.errors import GatepostError
 
@@ -25,11 +27,14 @@ from gatepost.errors import GatepostError
 _MAX_SIGNALS_PER_ENTRY: Final = 64
 
 #: fields that a document of an event may leave out
-_OPTIONAL_FIELDS: Final = dict.fromkeys(("sender", "subject", "dedupKey", "occurredAt", "expiresAt", "ref", "route"))
+_OPTIONAL_FIELDS: Final = dict.fromkeys(
+    ("sender", "senderName", "senderType", "subject", "dedupKey", "occurredAt", "expiresAt", "ref", "route")
+)
 _ENCODE_ERRORS: Final = (TypeError, ValueError, RecursionError, GatepostError)
 _DECODE_ERRORS: Final = (
     *(TypeError, ValueError, LookupError, AttributeError, RecursionError, GatepostError),
     OverflowError,  # an infinite number
+    msgspec.ValidationError,
 )
 
 
@@ -77,20 +82,23 @@ def dump_json(document: Any) -> str | None:
 
 def encode_event(event: Event) -> dict[str, Any] | None:
     """Return an event as other programs see it; None if it cannot be written."""
-    from gatepost.core import wire  # a slow import, which a short-lived process may not need
+    from gatepost.api.events import EventView  # a slow import, which a short-lived process may not need
 
     try:
-        return wire.write_event(event)
+        document: dict[str, Any] = msgspec.to_builtins(EventView.of(Item(event=event, recipient="")))
     except _ENCODE_ERRORS:
         return None
+    return document
 
 
 def decode_event(document: dict[str, Any]) -> Event | None:
     """Return the event of a document that `encode_event` wrote; None if it is malformed."""
-    from gatepost.core import unwire  # a slow import
+    from gatepost.api.events import EventView  # a slow import
 
     try:
-        return unwire.read_event(_OPTIONAL_FIELDS | document)
+        fields = _OPTIONAL_FIELDS | document
+        occurred_at = fields["occurredAt"] or fields["createdAt"]
+        return msgspec.convert(fields | {"occurredAt": occurred_at, "timestamp": occurred_at}, EventView).to_event()
     except _DECODE_ERRORS:
         return None
 

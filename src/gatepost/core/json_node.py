@@ -20,7 +20,7 @@ from gatepost.core.times import Duration
 from gatepost.errors import Invalid
 
 
-class Given(Struct, frozen=True):
+class JsonNode(Struct, frozen=True):
     """A value, and its path: an empty path is the whole document."""
 
     value: Any
@@ -40,7 +40,7 @@ class Given(Struct, frozen=True):
     def is_absent(self) -> bool:
         return self.value is None
 
-    def fields(self, *field_names: str) -> "GivenFields":
+    def fields(self, *field_names: str) -> "JsonFields":
         """Return the fields of an object that may have these fields only."""
         value = {} if self.value is None else self.value
         if not isinstance(value, dict):
@@ -50,9 +50,9 @@ class Given(Struct, frozen=True):
                 close_names = get_close_matches(str(name)[:100], field_names, n=1, cutoff=0.5)
                 hint = f"did you mean {close_names[0]!r}?" if close_names else f"it may have {', '.join(field_names)}"
                 raise Invalid(f"{self.path or 'the document'}: {quote_value(name)} is not a field of it", hint=hint)
-        return GivenFields(self, value)
+        return JsonFields(self, value)
 
-    def members(self, limit: int) -> Iterator[tuple[str, "Given"]]:
+    def members(self, limit: int) -> Iterator[tuple[str, "JsonNode"]]:
         """Yield the members of an object that may have any names."""
         value = {} if self.value is None else self.value
         if not isinstance(value, dict):
@@ -62,15 +62,15 @@ class Given(Struct, frozen=True):
         for name, member in value.items():
             if not isinstance(name, str):
                 self.reject(f"{quote_value(name)} is not a name")
-            yield name, Given(member, f"{self.path}.{name:.60}")
+            yield name, JsonNode(member, f"{self.path}.{name:.60}")
 
-    def items(self, limit: int) -> Iterator["Given"]:
+    def items(self, limit: int) -> Iterator["JsonNode"]:
         value = [] if self.value is None else self.value
         if not isinstance(value, list | tuple):
             self.reject_value("is not a list")
         if len(value) > limit:
             self.reject(f"{len(value)} are too many", hint=f"use at most {limit}")
-        return (Given(item, f"{self.path}[{index}]") for index, item in enumerate(value))
+        return (JsonNode(item, f"{self.path}[{index}]") for index, item in enumerate(value))
 
     def text(self, limit: int, *, default: str = "") -> str:
         """Return a string of at most `limit` bytes."""
@@ -142,12 +142,12 @@ class Given(Struct, frozen=True):
         return self.value
 
 
-class GivenFields(Struct, frozen=True):
+class JsonFields(Struct, frozen=True):
     """The fields of an object, missing ones included."""
 
-    parent: Given
+    parent: JsonNode
     value: dict[str, Any]
 
-    def __getitem__(self, name: str) -> Given:
+    def __getitem__(self, name: str) -> JsonNode:
         path = f"{self.parent.path}.{name}" if self.parent.path else name
-        return Given(self.value.get(name), path)
+        return JsonNode(self.value.get(name), path)

@@ -1,12 +1,14 @@
-"""What other programs see: the same fields through every door."""
+"""What other programs see of events: the same fields through every door, and what was written can be read again."""
 
 import json
+from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
-from gatepost.core import wire
-from gatepost.core.decision import Answer, Decision, DecisionOutcome, Option
+from gatepost.api.events import EventDetailView, EventView, ItemView
+from gatepost.api.push import PushResultView
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import (
     Delivery,
@@ -20,50 +22,55 @@ from gatepost.core.event import (
     Ref,
     Route,
     Sender,
+    Trust,
 )
-from gatepost.core.gate import AtDeadline, FailMode, Gate, GateKind
 from gatepost.core.times import parse_instant
 
 NOW = parse_instant("2026-02-18T15:06:55Z")
 HUSAM = Sender("husam", "Husam", EntityKind.HUMAN)
 EVENT = Event(id="evt_" + "0" * 32, type=EventType.EVENT, source="test", created_at=NOW)
-GATE = Gate(
-    id="gate_" + "0" * 32,
-    name="CI",
-    kind=GateKind.CI,
-    owner="ana",
-    made_by="husam",
-    awaits="run:1",
-    instruction="look",
-    waiters=(),
-    deadline=None,
-    at_deadline=AtDeadline.OPEN,
-    fail=FailMode.CLOSED,
-    trouble="gh is not there",
-    escalated_at=None,
-    created_at=NOW,
-    resolution=None,
-)
-DECISION = Decision(
-    id="dec_" + "0" * 32,
-    gate=GATE.id,
-    asker="ana",
-    respondents=("husam", "bob"),
-    question='"\n\u2028',
-    options=(Option(id="ship", label="Ship it", description="now"),),
-    free_text=True,
-    urgency=Priority.HIGH,
-    default=None,
-    deadline=None,
-    context="so",
-    context_hash="0" * 64,
+FULL_EVENT = replace(
+    EVENT,
+    sender=HUSAM,
+    subject="About it",
+    content="said\u2028so",
+    priority=Priority.FYI,
+    key="k",
+    source_time=NOW - 1,
+    expires_at=NOW + 1,
     ref=Ref("task", "1"),
-    session="s-1",
-    iteration=2,
-    guidance="when?",
-    created_at=NOW,
-    answers=(Answer(outcome=DecisionOutcome.AGAIN, option=None, text="when?", by="husam", at=NOW, iteration=1),),
+    route=Route("telegram", "chat-1"),
+    hops=3,
+    trust=Trust.EXTERNAL,
+    wakes=False,
 )
+DATA_VALUES: list[Any] = [
+    None,
+    {},
+    [1],
+    "text",
+    7,
+    {"payload": None},
+    {"serviceName": "jira", "payload": {"issue": 1}, "context": "x"},
+    {"planId": "plan_1", "planName": "Daily", "instruction": "Do it", "dueAt": NOW},
+    {"spaceId": "q4", "spaceName": "Q4", "messageId": "msg_1", "seq": 4, "senderEntityId": "husam"},
+]
+
+
+def write_event(event: Event) -> dict[str, Any]:
+    document: dict[str, Any] = to_builtins(EventView.of(Item(event=event, recipient="ana")))
+    return document
+
+
+@pytest.mark.parametrize("event", [EVENT, FULL_EVENT], ids=["bare", "full"])
+@pytest.mark.parametrize("type", EventType)
+@pytest.mark.parametrize("data", DATA_VALUES, ids=str)
+def test_what_was_written_can_be_read_and_is_written_as_it_was(event: Event, type: EventType, data: Any) -> None:
+    document = write_event(replace(event, type=type, data=data))
+    parsed_event = convert(document, EventView).to_event()
+    assert write_event(parsed_event) == document
+    if type not in (EventType.SPACE_MESSAGE, EventType.PLAN, EventType.SERVICE):
+        assert parsed_event == replace(event, type=type, data=data)
 
 
 def test_the_entries_of_the_source_document() -> None:
@@ -74,7 +81,7 @@ def test_the_entries_of_the_source_document() -> None:
         content="Pull the Q4 revenue numbers",
         data={"spaceId": "space-xyz", "spaceName": "Project Alpha", "messageId": "msg-g7h8", "seq": 3, "context": "x"},
     )
-    document = wire.write_event(message_event)
+    document = write_event(message_event)
     assert document["timestamp"] == "2026-02-18T15:06:55Z"
     assert document["type"] == "space_message"
     assert document["data"] == {
@@ -90,16 +97,16 @@ def test_the_entries_of_the_source_document() -> None:
     plan_event = replace(
         EVENT, type=EventType.PLAN, subject="Daily Report", content="Post it", data={"planId": "p", "dueAt": 1}
     )
-    assert wire.write_event(plan_event)["data"] == {"planId": "p", "planName": "Daily Report", "instruction": "Post it"}
+    assert write_event(plan_event)["data"] == {"planId": "p", "planName": "Daily Report", "instruction": "Post it"}
     service_event = replace(EVENT, type=EventType.SERVICE, source="jira", data=[1, 2])
-    assert wire.write_event(service_event)["data"] == {"serviceName": "jira", "payload": [1, 2]}
-    assert "extra" not in wire.write_event(service_event)
+    assert write_event(service_event)["data"] == {"serviceName": "jira", "payload": [1, 2]}
+    assert "extra" not in write_event(service_event)
 
 
 @pytest.mark.parametrize("type", list(EventType))
 def test_every_type_can_be_written(type: EventType) -> None:
     for data in (None, {}, {"payload": None}, [1], "text", 7):
-        document = wire.write_event(replace(EVENT, type=type, data=data))
+        document = write_event(replace(EVENT, type=type, data=data))
         assert json.loads(json.dumps(document)) == document
         if type not in (EventType.SPACE_MESSAGE, EventType.PLAN, EventType.SERVICE):
             assert document["data"] == data
@@ -113,11 +120,13 @@ def test_an_item_says_where_it_stands() -> None:
         ended_at=NOW,
         receipt=Receipt(kind="drain", owner="s-1", at=NOW),
     )
-    document = wire.write_item(item)
+    document = to_builtins(ItemView.of(item))
     assert (document["priority"], document["state"], document["recipient"]) == (4, "delivered", "ana")
     assert document["route"] == {"channel": "telegram", "sessionId": "chat-1"}
     assert document["receipt"] == {"kind": "drain", "owner": "s-1", "at": "2026-02-18T15:06:55Z"}
-    items_document = wire.write_items([item, replace(item, recipient="ben", state=ItemState.PENDING)])
+    items_document = to_builtins(
+        EventDetailView.merge([ItemView.of(item), ItemView.of(replace(item, recipient="ben", state=ItemState.PENDING))])
+    )
     assert (items_document["state"], [recipient["name"] for recipient in items_document["recipients"]]) == (
         "mixed",
         ["ana", "ben"],
@@ -125,14 +134,14 @@ def test_an_item_says_where_it_stands() -> None:
 
 
 def test_what_a_push_came_to() -> None:
-    assert wire.write_push_result(PushResult("evt_1", (Delivery("ana", "evt_1", duplicate=False),))) == {
+    assert to_builtins(PushResultView.of(PushResult("evt_1", (Delivery("ana", "evt_1", duplicate=False),)))) == {
         "eventId": "evt_1",
         "recipients": [{"name": "ana", "eventId": "evt_1", "duplicate": False}],
     }
-    assert wire.write_push_result(PushResult("evt_1", broadcast=3)) == {
+    assert to_builtins(PushResultView.of(PushResult("evt_1", broadcast=3))) == {
         "eventId": "evt_1",
         "recipients": [],
         "broadcast": 3,
         "duplicate": False,
     }
-    assert wire.write_push_result(PushResult("evt_1"))["eventId"] is None
+    assert to_builtins(PushResultView.of(PushResult("evt_1")))["eventId"] is None
