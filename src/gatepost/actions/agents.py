@@ -169,6 +169,11 @@ def start_budget_rest(tx: Transaction, resident: Resident, until: Instant) -> No
     budget = resident.config.budget
     assert budget is not None, "only a budget can be exhausted"
     agents.set_rest(tx, replace(resident, rest_until=until))
-    owner = directory.find_responsible(tx, directory.find(tx, resident.name))
     text = f"{resident.name!r} has used up its budget of {budget} and rests until {format_rfc3339(until)}"
-    push.push_alerts(tx, [push.build_alert(owner, text, f"{resident.name}:budget:{until}")])
+    alert_owner(tx, resident.name, text, topic=f"budget:{until}")
+
+
+def alert_owner(tx: Transaction, name: str, text: str, *, topic: str) -> None:
+    """Alert the owner of an agent, once for each topic."""
+    owner = directory.find_responsible(tx, directory.find(tx, name))
+    push.push_alerts(tx, [push.build_alert(owner, text, f"{name}:{topic}")])

@@ -14,7 +14,7 @@ once, and every repeat gets the answer of the first request:
 
 import json
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec
 
 from gatepost.core.event import Json
 from gatepost.errors import Reused
@@ -39,18 +39,14 @@ def run_once(
     (`Operation.check_key`).
     """
     if not jobs.insert_idempotency_key(tx, scope, key, digest):
-        return _read_answer(tx, scope, key, digest)
+        row = jobs.read_reply(tx, scope, key)
+        if row is None:
+            raise RetryTransaction(f"the answer to the key {key!r} was just forgotten")
+        if row[0] != digest:
+            raise Reused(
+                f"the idempotency key {key!r} was used for another request", hint="use a new key for a new request"
+            )
+        return json.loads(row[1])
     value = verb(tx, *args, **kwargs)
     jobs.save_reply(tx, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     return value
-
-
-def _read_answer(tx: Transaction, scope: str, key: str, digest: str) -> Any:
-    row = jobs.read_reply(tx, scope, key)
-    if row is None:
-        raise RetryTransaction(f"the answer to the key {key!r} was just forgotten")
-    if row[0] != digest:
-        raise Reused(
-            f"the idempotency key {key!r} was used for another request", hint="use a new key for a new request"
-        )
-    return json.loads(row[1])

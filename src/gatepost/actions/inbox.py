@@ -256,12 +256,8 @@ def ack(tx: Transaction, id: str, *, owner: str, fence: int, recipient: str | No
     Deliver the items of a claim, and return how many. A stale owner is refused; with `recipient`, so is a claim on
     another inbox.
     """
-    _check_holder(id, owner, fence)
-    _check_inbox(tx, id, recipient)
-    ended_claim = inboxes.end_claim(tx, id, owner, fence, "acked")
-    if ended_claim is None:
-        raise _build_claim_error(tx, id)
-    return items.deliver(tx, ended_claim[0])
+    number, _ = _end_claim(tx, id, owner, fence, "acked", recipient)
+    return items.deliver(tx, number)
 
 
 def release(
@@ -271,15 +267,10 @@ def release(
     Make the items of a claim pending again, and return how many. `failed_events` are those that failed by themselves:
     their failures are counted. A stale owner is refused; with `recipient`, so is a claim on another inbox.
     """
-    _check_holder(id, owner, fence)
-    _check_inbox(tx, id, recipient)
-    ended_claim = inboxes.end_claim(tx, id, owner, fence, "released")
-    stored_claim = inboxes.read_claim(tx, id)
-    if ended_claim is None or stored_claim is None:
-        raise _build_claim_error(tx, id)
-    count = items.fail(tx, ended_claim[0], failed_events) if failed_events else 0
-    count += items.release(tx, ended_claim[0])
-    tx.after_commit(Signal(stored_claim.recipient, "release"))
+    number, recipient_name = _end_claim(tx, id, owner, fence, "released", recipient)
+    count = items.fail(tx, number, failed_events) if failed_events else 0
+    count += items.release(tx, number)
+    tx.after_commit(Signal(recipient_name, "release"))
     return count
 
 
@@ -341,11 +332,21 @@ def _check_holder(id: str, owner: str, fence: int) -> None:
         raise Invalid(f"{fence} is not a fence")
 
 
-def _check_inbox(tx: Transaction, id: str, recipient: str | None) -> None:
-    """Refuse a claim on another inbox in the same words as one that does not exist."""
+def _end_claim(
+    tx: Transaction, id: str, owner: str, fence: int, outcome: str, recipient: str | None
+) -> tuple[int, str]:
+    """
+    End a claim; return its number and the name of its recipient. With `recipient`, refuse a claim on another inbox in
+    the same words as one that does not exist.
+    """
+    _check_holder(id, owner, fence)
     stored_claim = inboxes.read_claim(tx, id) if recipient is not None else None
     if recipient is not None and (stored_claim is None or stored_claim.recipient != recipient):
         raise NotFound(f"there is no claim {id!r} in the inbox of {recipient!r}")
+    ended_claim = inboxes.end_claim(tx, id, owner, fence, outcome)
+    if ended_claim is None:
+        raise _build_claim_error(tx, id)
+    return ended_claim
 
 
 def _build_claim_error(tx: Transaction, id: str) -> NotFound | Conflict:

@@ -18,9 +18,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import directory, gates, inbox, leases, push
-from gatepost.actions.agents import start_budget_rest
-from gatepost.actions.run_journal import RunLease, renew_lease, write_reply, write_step
+from gatepost.actions import gates, inbox, leases
+from gatepost.actions.agents import alert_owner, start_budget_rest
+from gatepost.actions.run_journal import RunLease, renew_lease, write_step
 from gatepost.core import mind as rules
 from gatepost.core import retry_policy
 from gatepost.core.agent import CODE
@@ -61,14 +61,14 @@ def finish_run(
     has_mind = run_lease.resident.config.model.name != CODE
     if can_continue and has_mind and (instructing_gates := gates.list_instructing(tx, run_lease.resident.number)):
         renew_lease(tx, run_lease)
-        write_reply(tx, run_lease, step_number, reply)
+        write_step(tx, run_lease.run, step_number, reply)
         reminder = Prompt(render_reminder(instructing_gates), gates=tuple(gate.id for gate in instructing_gates))
         write_step(tx, run_lease.run, step_number + 1, reminder)
         for gate in instructing_gates:
             gate_rows.set_instructed_at(tx, gate.id, tx.now)
         return reminder
     leases.release_or_raise(tx, run_lease.lease)
-    write_reply(tx, run_lease, step_number, reply)
+    write_step(tx, run_lease.run, step_number, reply)
     weight = _end_run(tx, run_lease, RunStatus.COMPLETED, summary=summary)
     _update_mind(tx, run_lease, weight, context_tokens)
     return _has_more_work(tx, run_lease)
@@ -106,7 +106,7 @@ def stop_at_limit(
         text = (
             f"the cycles of {run.agent!r} ended at a limit {_LIMITS_IN_A_ROW} times in a row, the last at its {limit}"
         )
-        _alert_owner(tx, run_lease, f"{text}; `gatepost agent runs {run.agent}` shows them", topic=f"limit:{run.id}")
+        alert_owner(tx, run.agent, f"{text}; `gatepost agent runs {run.agent}` shows them", topic=f"limit:{run.id}")
     return _has_more_work(tx, run_lease)
 
 
@@ -146,7 +146,7 @@ def release_run(tx: Transaction, run_lease: RunLease, trouble: str, error: str, 
     if any(item.state is ItemState.DEAD for _, item in failed_items):
         batch_limit = None
         text = f"an event made the model of {run.agent!r} fail again and again: {failed_events[0]} ({error})"
-        _alert_owner(tx, run_lease, text, topic=failed_events[0])
+        alert_owner(tx, run.agent, text, topic=failed_events[0])
     _rest_agent(tx, run_lease, retry_in, batch_limit)
 
 
@@ -167,12 +167,8 @@ def record_refusal(tx: Transaction, run_lease: RunLease, error: str, retry_in: D
         _rest_agent(tx, run_lease, retry_in, run_lease.resident.batch_limit)
         return None
     _end_run(tx, run_lease, RunStatus.FAILED, error=error)
-    _alert_owner(
-        tx,
-        run_lease,
-        f"the run {run_lease.run.id} of {run_lease.run.agent!r} could not be ended: {error}",
-        topic=run_lease.run.id,
-    )
+    run = run_lease.run
+    alert_owner(tx, run.agent, f"the run {run.id} of {run.agent!r} could not be ended: {error}", topic=run.id)
     agents.record_cycles(
         tx, run_lease.resident.number, cycles=run_lease.resident.cycles, tokens=run_lease.resident.tokens
     )
@@ -233,8 +229,3 @@ def _rest_agent(tx: Transaction, run_lease: RunLease, retry_in: Duration, batch_
     agents.set_rest(
         tx, replace(resident, failures=resident.failures + 1, rest_until=tx.now + retry_in, batch_limit=batch_limit)
     )
-
-
-def _alert_owner(tx: Transaction, run_lease: RunLease, text: str, *, topic: str) -> None:
-    owner = directory.find_responsible(tx, directory.find(tx, run_lease.run.agent))
-    push.push_alerts(tx, [push.build_alert(owner, text, f"{run_lease.run.agent}:{topic}")])

@@ -22,7 +22,7 @@ over:
   free" are one transaction too: whatever is committed later sends its signal later, and finds the lease free.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -189,7 +189,7 @@ def renew_lease(tx: Transaction, run_lease: RunLease) -> None:
 def record_reply(tx: Transaction, run_lease: RunLease, step_number: int, reply: ModelReply) -> None:
     """Write a reply of the model."""
     renew_lease(tx, run_lease)
-    write_reply(tx, run_lease, step_number, reply)
+    write_step(tx, run_lease.run, step_number, reply)
 
 
 def run_tool(
@@ -226,8 +226,7 @@ def run_tool(
         result,
         key=key,
         effects=int(BUILT_IN_TOOLS[call.tool].has_effect),
-        events=len(ctx.taken_items),
-        hops=_count_max_hops(tx, ctx.taken_items),
+        taken_items=ctx.taken_items,
     )
     return ToolOutcome(result, ctx.active_space, list_waiting_items(tx, agent.number) if include_waiting else None)
 
@@ -292,37 +291,29 @@ def pull_critical_items(tx: Transaction, run_lease: RunLease, step_number: int, 
     if not critical_batch.items:
         return None
     critical_prompt = _build_prompt(critical_batch)
-    write_step(
-        tx,
-        run,
-        step_number,
-        critical_prompt,
-        events=len(critical_batch.items),
-        hops=_count_max_hops(tx, critical_batch.items),
-    )
+    write_step(tx, run, step_number, critical_prompt, taken_items=critical_batch.items)
     return critical_prompt
 
 
-def write_reply(tx: Transaction, run_lease: RunLease, step_number: int, reply: ModelReply) -> None:
-    """Write a reply of the model as a step; the caller holds the lease in this transaction."""
-    write_step(
-        tx,
-        run_lease.run,
-        step_number,
-        reply,
-        steps=1,
-        prompt_tokens=reply.usage.prompt,
-        completion_tokens=reply.usage.completion,
-        model=reply.model,
-    )
-
-
 def write_step(
-    tx: Transaction, run: Run, step_number: int, turn: Turn, *, key: str | None = None, **counts: Any
+    tx: Transaction,
+    run: Run,
+    step_number: int,
+    turn: Turn,
+    *,
+    key: str | None = None,
+    effects: int = 0,
+    taken_items: Sequence[Item] = (),
 ) -> None:
-    """Write a step, and add its weight and `counts` to its run; raise `Lost` if the run has ended."""
+    """
+    Write a step, and add it, its effects and the items that it took to the counters of its run; raise `Lost` if the run
+    has ended. The caller holds the lease in this transaction.
+    """
     runs.insert_step(tx, run.number, step_number, turn, key)
-    if not runs.add_usage(tx, run.number, tokens=rules.weigh(turn), **counts):
+    hops = _count_max_hops(tx, taken_items)
+    if not runs.add_usage(
+        tx, run.number, turn, tokens=rules.weigh(turn), effects=effects, events=len(taken_items), hops=hops
+    ):
         raise Lost(f"the run {run.id!r} has ended")
     tx.after_commit(Signal(f"run:{run.id}", "step"))
 

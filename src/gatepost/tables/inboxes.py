@@ -43,8 +43,8 @@ def extend_claim(tx: Transaction, id: str, owner: str, fence: int, deadline: Ins
     return tx.execute("claims/extend", id=id, owner=owner, fence=fence, deadline=deadline) == 1
 
 
-def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> tuple[int, int] | None:
-    """End an open claim; return its number and recipient, or None if it is not theirs or not open."""
+def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> tuple[int, str] | None:
+    """End an open claim; return its number and the name of its recipient, or None if it is not theirs or not open."""
     row = tx.fetch_one("claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=tx.now)
     return (row.number, row.recipient) if row else None
 

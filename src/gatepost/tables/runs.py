@@ -23,6 +23,7 @@ NO_LIMIT: Final = 2**31 - 1
 _KINDS: Final[dict[type[Turn], str]] = {Prompt: "prompt", ModelReply: "reply", CallResult: "result"}
 _DECODERS: Final = {kind: msgspec.json.Decoder(turn).decode for turn, kind in _KINDS.items()}
 _encode_turn: Final = msgspec.json.Encoder().encode
+_NO_REPLY: Final = ModelReply()
 
 
 def create(tx: Transaction, entity: int, *, tokens: int, agent: str, **fields: Any) -> Run:
@@ -50,31 +51,20 @@ def list_page(
     return _RUN.fetch_page(tx, "runs/list_page", agent=agent, status=status, before=before, limit=limit)
 
 
-def add_usage(
-    tx: Transaction,
-    run: int,
-    *,
-    tokens: int,
-    steps: int = 0,
-    effects: int = 0,
-    events: int = 0,
-    prompt_tokens: int = 0,
-    completion_tokens: int = 0,
-    hops: int = 0,
-    model: str = "",
-) -> bool:
-    """Add to the counters of a run; return False if it is not running any more."""
+def add_usage(tx: Transaction, run: int, turn: Turn, *, tokens: int, effects: int, events: int, hops: int) -> bool:
+    """Add a turn of so many tokens to the counters of a run; return False if the run is not running any more."""
+    reply = turn if isinstance(turn, ModelReply) else _NO_REPLY
     row_count = tx.execute(
         "runs/add_usage",
         number=run,
         tokens=tokens,
-        steps=steps,
+        steps=0 if reply is _NO_REPLY else 1,
         effects=effects,
         events=events,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
+        prompt_tokens=reply.usage.prompt,
+        completion_tokens=reply.usage.completion,
         hops=hops,
-        model=model,
+        model=reply.model,
     )
     return row_count == 1
 

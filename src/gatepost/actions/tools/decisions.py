@@ -1,13 +1,13 @@
 """The tools for decisions and gates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Final
 
 from gatepost.actions import decisions, gates
 from gatepost.actions.tools.context import ToolContext
 from gatepost.core import times
-from gatepost.core.decision import AnswerSpec, Decision, Option, Question
+from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.core.event import Json, Priority, Ref
 from gatepost.core.gate import AtDeadline, FailMode, Gate, GateKind, GateSpec
 from gatepost.core.times import Duration
@@ -47,9 +47,7 @@ def ask_decision(
     """
     question_spec = Question(
         question=question,
-        options=tuple(
-            Option(id=choice.id, label=choice.label, description=choice.description) for choice in options or ()
-        ),
+        options=tuple(Option(**asdict(choice)) for choice in options or ()),
         free_text=free_text or not options,
         respondents=tuple(of or ()),
         urgency=Priority.parse(urgency),
@@ -59,11 +57,18 @@ def ask_decision(
         ref=Ref.parse(ref) if ref is not None else None,
     )
     if revises is not None:
-        return _build_decision_document(
-            decisions.revise(ctx.tx, revises, question_spec, by=ctx.agent.name, hops=ctx.hops)
-        )
-    _check_gate_count(ctx)
-    return _build_decision_document(decisions.ask(ctx.tx, question_spec, by=ctx.agent.name, hops=ctx.hops))
+        decision = decisions.revise(ctx.tx, revises, question_spec, by=ctx.agent.name, hops=ctx.hops)
+    else:
+        _check_gate_count(ctx)
+        decision = decisions.ask(ctx.tx, question_spec, by=ctx.agent.name, hops=ctx.hops)
+    return {
+        "success": True,
+        "decisionId": decision.id,
+        "gateId": decision.gate,
+        "asked": list(decision.respondents),
+        "status": decision.status.value,
+        "iteration": decision.iteration,
+    }
 
 
 def answer_decision(
@@ -115,7 +120,7 @@ def set_gate(
         at_deadline=at_deadline,
         fail=fail,
     )
-    return {"success": True} | _build_gate_document(gates.add(ctx.tx, spec, by=ctx.agent.name, hops=ctx.hops))
+    return _build_gate_document(gates.add(ctx.tx, spec, by=ctx.agent.name, hops=ctx.hops))
 
 
 def resolve_gate(
@@ -129,27 +134,14 @@ def resolve_gate(
     gate = gates.show(ctx.tx, gate_id, viewer=agent_name)
     if withdraw and gate.kind is GateKind.DECISION and gate.awaits is not None:
         decisions.withdraw(ctx.tx, gate.awaits, by=agent_name, reason=reason, hops=ctx.hops)
-        return {"success": True} | _build_gate_document(gates.show(ctx.tx, gate_id))
+        return _build_gate_document(gates.show(ctx.tx, gate_id))
     end_gate = gates.withdraw if withdraw else gates.resolve
-    return {"success": True} | _build_gate_document(
-        end_gate(ctx.tx, gate_id, by=agent_name, reason=reason, hops=ctx.hops)
-    )
+    return _build_gate_document(end_gate(ctx.tx, gate_id, by=agent_name, reason=reason, hops=ctx.hops))
 
 
-def _build_decision_document(decision: Decision) -> Json:
-    return {
-        "success": True,
-        "decisionId": decision.id,
-        "gateId": decision.gate,
-        "asked": list(decision.respondents),
-        "status": decision.status.value,
-        "iteration": decision.iteration,
-    }
-
-
-def _build_gate_document(gate: Gate) -> dict[str, Json]:
+def _build_gate_document(gate: Gate) -> Json:
     status = gate.resolution.ending.value if gate.resolution is not None else "pending"
-    return {"gateId": gate.id, "name": gate.name, "status": status}
+    return {"success": True, "gateId": gate.id, "name": gate.name, "status": status}
 
 
 def _parse_duration(text: str | None) -> Duration | None:

@@ -17,7 +17,7 @@ WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL AND ki
 -- Only its owner, with its fence, ends an open claim.
 UPDATE claims SET ended_at = :now, outcome = :outcome
 WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL
-RETURNING number, recipient
+RETURNING number, (SELECT e.name FROM entities e WHERE e.number = claims.recipient) AS recipient
 
 -- name: read
 SELECT c.number, c.id, e.name AS recipient, c.kind, c.owner, c.fence, c.taken_at, c.deadline, c.ended_at, c.outcome
