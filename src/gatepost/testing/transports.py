@@ -134,24 +134,13 @@ class TransportSuite:
             if signal.event is None:
                 assert not self.carries_events
             else:
-                assert (signal.event.id, signal.event.key, signal.event.created_at) == (
-                    SAMPLE_EVENT.id,
-                    SAMPLE_EVENT.key,
-                    SAMPLE_EVENT.created_at,
-                )
-                assert (signal.event.subject, signal.event.content) == (SAMPLE_EVENT.subject, SAMPLE_EVENT.content)
-                assert (signal.event.sender, signal.event.ref, signal.event.route) == (
-                    SAMPLE_EVENT.sender,
-                    SAMPLE_EVENT.ref,
-                    SAMPLE_EVENT.route,
-                )
+                for name in ("id", "key", "created_at", "subject", "content", "sender", "ref", "route"):
+                    assert getattr(signal.event, name) == getattr(SAMPLE_EVENT, name), name
                 assert SAMPLE_EVENT.data.items() <= signal.event.data.items()
 
     async def test_a_frame_arrives_as_it_was_sent(self, make: TransportFactory) -> None:
         frames = [
-            Frame(
-                "space:q4", "space.message.streaming", {"streamId": "s1", "phase": "delta", "text": "„\x00\ud800 <😀"}
-            ),
+            Frame("space:q4", "streaming", {"streamId": "s1", "phase": "delta", "text": "„\x00\ud800 <😀"}),
             Frame("agent:ann", "agent.active", None),
             Frame("run:run_1", "tool.done", [1, 2.5, True, {"": []}]),
         ]
@@ -179,16 +168,12 @@ class TransportSuite:
         assert listener.frames == frames
 
     async def test_many_threads_may_send_at_once(self, make: TransportFactory) -> None:
-        sender = make()
+        sender, names = make(), {f"agent-{number}" for number in range(400)}
         async with make().listen(listener := RecordingListener()), sender.listen(RecordingListener()):
             with ThreadPoolExecutor(4) as pool:
-                for number in range(400):
-                    pool.submit(sender.send, [Signal(f"agent-{number}", "event", SAMPLE_EVENT)])
-            await listener.wait_until(
-                lambda listener: (
-                    {f"agent-{number}" for number in range(400)} <= {signal[0] for signal in listener.signals}
-                )
-            )
+                for name in names:
+                    pool.submit(sender.send, [Signal(name, "event", SAMPLE_EVENT)])
+            await listener.wait_until(lambda listener: names <= {signal[0] for signal in listener.signals})
 
     async def test_a_fan_out_to_many(self, make: TransportFactory) -> None:
         async with make().listen(listener := RecordingListener()):
@@ -225,13 +210,8 @@ class TransportSuite:
             thread.join(WAIT_TIMEOUT)
 
     async def test_listening_can_end_and_begin_again(self, make: TransportFactory) -> None:
-        listener, sender, first, second, witness = (
-            make(),
-            make(),
-            RecordingListener(),
-            RecordingListener(),
-            RecordingListener(),
-        )
+        listener, sender = make(), make()
+        first, second, witness = RecordingListener(), RecordingListener(), RecordingListener()
         tasks = asyncio.all_tasks()
         async with make().listen(witness), sender.listen(RecordingListener()):
             async with listener.listen(first):

@@ -25,52 +25,43 @@ from gatepost.testing.kit import FakeClock
 class CloseSuite(StoreFixtures):
     """A store that closes finishes the calls it has accepted, and accepts no more."""
 
-    def test_closing_finishes_accepted_calls(self, store: Store, other_store: Store) -> None:
+    async def test_closing_finishes_accepted_calls(self, store: Store, other_store: Store) -> None:
         texts = [str(number) for number in range(100)]
-
-        async def run_scenario() -> list[str]:
-            tasks = [asyncio.create_task(store.run(push_text, text, lane=LANE)) for text in texts]
-            await yield_to_loop()
-            store.close()
-            return await asyncio.gather(*tasks)
-
-        assert asyncio.run(run_scenario()) == texts
+        tasks = [asyncio.create_task(store.run(push_text, text, lane=LANE)) for text in texts]
+        await yield_to_loop()
+        store.close()
+        assert await asyncio.gather(*tasks) == texts
         assert other_store.query(read_texts) == texts
 
-    def test_closing_finishes_calls_of_the_same_turn_of_the_loop(self, store: Store, other_store: Store) -> None:
-        async def run_scenario() -> str:
-            task = asyncio.create_task(store.run(push_text, "tea"))
-            await asyncio.sleep(0)
-            store.close()
-            return await task
-
-        assert asyncio.run(run_scenario()) == "tea"
+    async def test_closing_finishes_calls_of_the_same_turn_of_the_loop(self, store: Store, other_store: Store) -> None:
+        task = asyncio.create_task(store.run(push_text, "tea"))
+        await asyncio.sleep(0)
+        store.close()
+        assert await task == "tea"
         assert other_store.query(read_texts) == ["tea"]
 
-    def test_closing_from_another_thread_finishes_too(self, store: Store, other_store: Store) -> None:
-        async def run_scenario() -> list[object]:
-            blocker = BlockingVerb()
-            first = asyncio.create_task(store.run(blocker, lane=LANE))
-            assert await asyncio.to_thread(blocker.started_event.wait, WAIT_TIMEOUT)
-            tasks = [asyncio.create_task(store.run(push_text, str(number), lane=LANE)) for number in range(10)]
-            await yield_to_loop()
-            close_task = asyncio.create_task(asyncio.to_thread(store.close))
-            await yield_to_loop()
-            blocker.release_event.set()
-            await asyncio.gather(first, close_task)
-            return await asyncio.gather(*tasks)
+    async def test_closing_from_another_thread_finishes_too(self, store: Store, other_store: Store) -> None:
+        texts = [str(number) for number in range(10)]
+        blocker = BlockingVerb()
+        first = asyncio.create_task(store.run(blocker, lane=LANE))
+        assert await asyncio.to_thread(blocker.started_event.wait, WAIT_TIMEOUT)
+        tasks = [asyncio.create_task(store.run(push_text, text, lane=LANE)) for text in texts]
+        await yield_to_loop()
+        close_task = asyncio.create_task(asyncio.to_thread(store.close))
+        await yield_to_loop()
+        blocker.release_event.set()
+        await asyncio.gather(first, close_task)
+        assert await asyncio.gather(*tasks) == texts
+        assert other_store.query(read_texts) == texts
 
-        assert asyncio.run(run_scenario()) == [str(number) for number in range(10)]
-        assert other_store.query(read_texts) == [str(number) for number in range(10)]
-
-    def test_a_closed_store_accepts_no_calls(self, store: Store, other_store: Store) -> None:
+    async def test_a_closed_store_accepts_no_calls(self, store: Store, other_store: Store) -> None:
         store.call(push_text, "before")
         store.query(read_texts)
         store.close()
         with pytest.raises(Unavailable, match="closed"):
-            asyncio.run(store.run(push_text, "after"))
+            await store.run(push_text, "after")
         with pytest.raises(Unavailable, match="closed"):
-            asyncio.run(store.read(read_texts))
+            await store.read(read_texts)
         with pytest.raises(Unavailable, match="closed"):
             store.call(push_text, "after")
         with pytest.raises(Unavailable, match="closed"):

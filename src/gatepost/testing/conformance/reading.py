@@ -39,27 +39,21 @@ class ReadSuite(StoreFixtures):
         assert store.query(read_twice) == (["before"], ["before"])
         assert store.query(read_texts) == ["before", "meanwhile"]
 
-    def test_a_query_waits_for_no_writer(self, store: Store, other_store: Store) -> None:
-        async def run_scenario() -> tuple[list[str], list[str]]:
-            await store.run(push_text, "before")
-            blocker = BlockingVerb()
-            write_task = asyncio.create_task(store.run(blocker, lane="ann"))
-            assert await asyncio.to_thread(blocker.started_event.wait, WAIT_TIMEOUT)
-            texts = await store.read(read_texts), other_store.query(read_texts)
-            blocker.release_event.set()
-            await write_task
-            return texts
+    async def test_a_query_waits_for_no_writer(self, store: Store, other_store: Store) -> None:
+        await store.run(push_text, "before")
+        blocker = BlockingVerb()
+        write_task = asyncio.create_task(store.run(blocker, lane="ann"))
+        assert await asyncio.to_thread(blocker.started_event.wait, WAIT_TIMEOUT)
+        assert await store.read(read_texts) == other_store.query(read_texts) == ["before"]
+        blocker.release_event.set()
+        await write_task
 
-        assert asyncio.run(run_scenario()) == (["before"], ["before"])
+    async def test_many_queries_at_once(self, store: Store) -> None:
+        await run_together(store, *(store.run(push_text, str(number), lane="ann") for number in range(10)))
+        results = await asyncio.gather(*(store.read(read_texts) for _ in range(50)))
+        assert results == [[str(number) for number in range(10)]] * 50
 
-    def test_many_queries_at_once(self, store: Store) -> None:
-        async def run_scenario() -> list[list[str]]:
-            await run_together(store, *(store.run(push_text, str(number), lane="ann") for number in range(10)))
-            return await asyncio.gather(*(store.read(read_texts) for _ in range(50)))
-
-        assert asyncio.run(run_scenario()) == [[str(number) for number in range(10)]] * 50
-
-    def test_after_a_query_that_raises_the_next_one_works(self, store: Store) -> None:
+    async def test_after_a_query_that_raises_the_next_one_works(self, store: Store) -> None:
         def refuse(tx: Reader) -> None:
             read_texts(tx)
             raise ExpectedError("no")
@@ -71,9 +65,8 @@ class ReadSuite(StoreFixtures):
             with pytest.raises(error):
                 store.query(query)
             with pytest.raises(error):
-                asyncio.run(store.read(query))
-            assert store.query(read_texts) == []
-            assert asyncio.run(store.read(read_texts)) == []
+                await store.read(query)
+            assert store.query(read_texts) == await store.read(read_texts) == []
 
     def test_a_page_ends_where_the_room_ends(self, store: Store) -> None:
         for number in range(50):
@@ -95,7 +88,7 @@ class ReadSuite(StoreFixtures):
 class SignalSuite(StoreFixtures):
     """Signals are sent after the commit: a receiver already sees the rows."""
 
-    def test_the_sink_sees_the_committed_row(
+    async def test_the_sink_sees_the_committed_row(
         self, store: Store, other_store: Store, open: StoreFactory, clock: FakeClock
     ) -> None:
         seen_texts: list[list[str]] = []
@@ -105,53 +98,50 @@ class SignalSuite(StoreFixtures):
 
         store_with_sink = open(clock=clock, signal_sink=record_texts)
         store_with_sink.call(push_text, "first")
-        asyncio.run(store_with_sink.run(push_text, "second"))
+        await store_with_sink.run(push_text, "second")
         assert seen_texts == [["first"], ["first", "second"]]
 
-    def test_no_signal_is_sent_before_the_commit(self, store: Store, signal_sink: RecordingSignalSink) -> None:
+    async def test_no_signal_is_sent_before_the_commit(self, store: Store, signal_sink: RecordingSignalSink) -> None:
         def push_and_read_signals(tx: Transaction) -> list[Signal]:
             push_text(tx, "tea")
             return list(signal_sink.signals)
 
         assert store.call(push_and_read_signals) == []
-        assert asyncio.run(store.run(push_and_read_signals))[1:] == []
+        assert (await store.run(push_and_read_signals))[1:] == []
         assert len(signal_sink.signals) == 2
 
-    def test_the_signal_is_sent_before_the_answer(self, store: Store, signal_sink: RecordingSignalSink) -> None:
+    async def test_the_signal_is_sent_before_the_answer(self, store: Store, signal_sink: RecordingSignalSink) -> None:
         store.call(push_text, "first")
         assert [(signal.recipient, signal.cause) for signal in signal_sink.signals] == [("ann", "event")]
-        asyncio.run(store.run(push_text, "second", "bob"))
+        await store.run(push_text, "second", "bob")
         assert [signal.recipient for signal in signal_sink.signals] == ["ann", "bob"]
 
-    def test_signals_are_sent_in_order_and_only_for_stored_calls(
+    async def test_signals_are_sent_in_order_and_only_for_stored_calls(
         self, store: Store, signal_sink: RecordingSignalSink
     ) -> None:
         def signal(tx: Transaction, name: str) -> None:
             tx.after_commit(Signal(name, "test"))
 
-        async def run_scenario() -> None:
-            await run_together(
-                store,
-                store.run(signal, "1", lane=LANE),
-                store.run(push_and_fail, "never", lane=LANE),
-                store.run(signal, "2", lane=LANE),
-                store.run(signal, "3", lane=LANE),
-            )
-
-        asyncio.run(run_scenario())
+        await run_together(
+            store,
+            store.run(signal, "1", lane=LANE),
+            store.run(push_and_fail, "never", lane=LANE),
+            store.run(signal, "2", lane=LANE),
+            store.run(signal, "3", lane=LANE),
+        )
         assert [signal.recipient for signal in signal_sink.signals] == ["1", "2", "3"]
 
-    def test_a_sink_that_fails_changes_nothing(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
+    async def test_a_sink_that_fails_changes_nothing(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
         def raise_error(signals: Sequence[Signal]) -> None:
             raise RuntimeError("the sink is broken")
 
         store_with_sink = open(clock=clock, signal_sink=raise_error)
         assert store_with_sink.call(push_text, "first") == "first"
-        assert asyncio.run(store_with_sink.run(push_text, "second")) == "second"
+        assert await store_with_sink.run(push_text, "second") == "second"
         assert store_with_sink.query(read_texts) == ["first", "second"]
         assert store_with_sink.signal_failures == 2
 
-    def test_the_sink_may_use_its_own_store(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
+    async def test_the_sink_may_use_its_own_store(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
         seen_texts: list[list[str]] = []
         done = threading.Event()
 
@@ -162,5 +152,5 @@ class SignalSuite(StoreFixtures):
         store_with_sink = open(clock=clock, signal_sink=record_texts)
         store_with_sink.call(push_text, "first")
         assert done.wait(WAIT_TIMEOUT)
-        asyncio.run(store_with_sink.run(push_text, "second"))
+        await store_with_sink.run(push_text, "second")
         assert seen_texts == [["first"], ["first", "second"]]

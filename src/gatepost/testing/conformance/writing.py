@@ -36,21 +36,18 @@ class AnswerSuite(StoreFixtures):
         assert other_store.query(read_texts) == ["tea is ready"]
         assert other_store.query(count_accepted) == 1
 
-    def test_when_run_returns_the_work_is_stored(self, store: Store, other_store: Store) -> None:
-        async def run_scenario() -> list[str]:
-            assert await store.run(push_text, "tea is ready", lane="ann") == "tea is ready"
-            return await other_store.read(read_texts)
-
-        assert asyncio.run(run_scenario()) == ["tea is ready"]
+    async def test_when_run_returns_the_work_is_stored(self, store: Store, other_store: Store) -> None:
+        assert await store.run(push_text, "tea is ready", lane="ann") == "tea is ready"
+        assert await other_store.read(read_texts) == ["tea is ready"]
 
     @pytest.mark.parametrize("verb", [push_and_fail, push_and_violate_constraint])
-    def test_a_verb_that_raises_leaves_nothing(
+    async def test_a_verb_that_raises_leaves_nothing(
         self, store: Store, other_store: Store, signal_sink: RecordingSignalSink, verb: object
     ) -> None:
         with pytest.raises(Exception, match="tea|nonsense|constraint"):
             store.call(verb, "tea is ready")  # type: ignore[arg-type]
         with pytest.raises(Exception, match="tea|nonsense|constraint"):
-            asyncio.run(store.run(verb, "tea is ready"))  # type: ignore[arg-type]
+            await store.run(verb, "tea is ready")  # type: ignore[arg-type]
         assert other_store.query(read_texts) == []
         assert other_store.query(count_accepted) == 0
         assert signal_sink.signals == []
@@ -75,12 +72,12 @@ class AnswerSuite(StoreFixtures):
 
         assert store.call(push_twice) == ["first", "second"]
 
-    def test_keyword_arguments_reach_the_verb(self, store: Store) -> None:
+    async def test_keyword_arguments_reach_the_verb(self, store: Store) -> None:
         assert store.call(push_text, "tea", to="bob") == "tea"
-        asyncio.run(store.run(push_text, text="milk", to="bob", lane="bob"))
+        await store.run(push_text, text="milk", to="bob", lane="bob")
         assert store.query(read_texts, name="bob") == ["tea", "milk"]
 
-    def test_time_and_ids_come_from_the_clock(self, store: Store, clock: FakeClock) -> None:
+    async def test_time_and_ids_come_from_the_clock(self, store: Store, clock: FakeClock) -> None:
         def get_now(tx: Reader) -> int:
             return tx.now
 
@@ -90,7 +87,7 @@ class AnswerSuite(StoreFixtures):
         start = clock.now()
         assert store.query(get_now) == store.call(get_now) == start
         clock.advance(90 * SECOND)
-        assert store.query(get_now) == asyncio.run(store.run(get_now)) == start + 90 * SECOND
+        assert store.query(get_now) == await store.run(get_now) == start + 90 * SECOND
         time, first_id = store.call(make_id)
         assert time == start + 90 * SECOND
         assert first_id != store.call(make_id)[1]
@@ -126,58 +123,42 @@ class AnswerSuite(StoreFixtures):
 class GroupSuite(StoreFixtures):
     """Calls that wait together are written together, but each succeeds or fails alone."""
 
-    def test_a_call_that_fails_does_not_affect_its_neighbours(
+    async def test_a_call_that_fails_does_not_affect_its_neighbours(
         self, store: Store, other_store: Store, signal_sink: RecordingSignalSink
     ) -> None:
-        verbs = [
-            push_text,
-            push_and_fail,
-            push_text,
-            push_and_violate_constraint,
-            push_text,
-            push_and_stop_iteration,
-            push_text,
-        ]
-
-        async def run_scenario() -> list[object]:
-            calls = (store.run(verbs[number % len(verbs)], str(number), lane=LANE) for number in range(150))
-            return await run_together(store, *calls)
-
-        outcomes = asyncio.run(run_scenario())
+        failing_verbs = (push_and_fail, push_and_violate_constraint, push_and_stop_iteration)
+        verbs = [verb for failing_verb in failing_verbs for verb in (push_text, failing_verb)] + [push_text]
+        calls = (store.run(verbs[number % len(verbs)], str(number), lane=LANE) for number in range(150))
+        outcomes = await run_together(store, *calls)
         expected = [str(number) for number in range(150) if verbs[number % len(verbs)] is push_text]
         assert [outcome for outcome in outcomes if not isinstance(outcome, BaseException)] == expected
         assert [str(number) for number, outcome in enumerate(outcomes) if isinstance(outcome, str)] == expected
         assert other_store.query(read_texts) == expected
         assert other_store.query(count_accepted) == len(expected) == len(signal_sink.signals)
 
-    def test_each_failure_goes_to_its_own_caller(self, store: Store) -> None:
+    async def test_each_failure_goes_to_its_own_caller(self, store: Store) -> None:
         def refuse(tx: Transaction, text: str) -> str:
             raise Conflict(text)
 
-        async def run_scenario() -> list[object]:
-            return await run_together(store, *(store.run(refuse, str(number), lane=LANE) for number in range(20)))
+        outcomes = await run_together(store, *(store.run(refuse, str(number), lane=LANE) for number in range(20)))
+        assert [str(outcome) for outcome in outcomes] == [str(number) for number in range(20)]
 
-        assert [str(outcome) for outcome in asyncio.run(run_scenario())] == [str(number) for number in range(20)]
-
-    def test_a_verb_that_raises_unavailable_fails_alone(self, store: Store, other_store: Store) -> None:
+    async def test_a_verb_that_raises_unavailable_fails_alone(self, store: Store, other_store: Store) -> None:
         def push_and_raise_unavailable(tx: Transaction) -> None:
             push_text(tx, "half")
             raise Unavailable("not today")
 
-        async def run_scenario() -> list[object]:
-            return await run_together(
-                store,
-                store.run(push_text, "before", lane=LANE),
-                store.run(push_and_raise_unavailable, lane=LANE),
-                store.run(push_text, "after", lane=LANE),
-            )
-
-        before, error, after = asyncio.run(run_scenario())
+        before, error, after = await run_together(
+            store,
+            store.run(push_text, "before", lane=LANE),
+            store.run(push_and_raise_unavailable, lane=LANE),
+            store.run(push_text, "after", lane=LANE),
+        )
         assert (before, after) == ("before", "after")
         assert isinstance(error, Unavailable)
         assert other_store.query(read_texts) == ["before", "after"]
 
-    def test_a_verb_that_asks_for_a_retry_runs_again_and_has_its_effect_once(
+    async def test_a_verb_that_asks_for_a_retry_runs_again_and_has_its_effect_once(
         self, store: Store, other_store: Store, signal_sink: RecordingSignalSink
     ) -> None:
         attempts: list[str] = []
@@ -189,15 +170,13 @@ class GroupSuite(StoreFixtures):
                 raise RetryTransaction(text)
             return text
 
-        async def run_scenario() -> list[object]:
-            return await run_together(
-                store,
-                store.run(push_text, "before", lane=LANE),
-                store.run(push_on_third_try, "at last", lane=LANE),
-                store.run(push_text, "after", lane=LANE),
-            )
-
-        assert asyncio.run(run_scenario()) == ["before", "at last", "after"]
+        outcomes = await run_together(
+            store,
+            store.run(push_text, "before", lane=LANE),
+            store.run(push_on_third_try, "at last", lane=LANE),
+            store.run(push_text, "after", lane=LANE),
+        )
+        assert outcomes == ["before", "at last", "after"]
         assert store.call(push_on_third_try, "once more") == "once more"
         assert other_store.query(read_texts) == ["before", "at last", "after", "once more"]
         assert other_store.query(count_accepted) == 4 == len(signal_sink.signals)
@@ -211,41 +190,30 @@ class GroupSuite(StoreFixtures):
             store.call(push_and_always_retry)
         assert other_store.query(read_texts) == []
 
-    def test_a_lane_keeps_the_order_of_its_calls(self, store: Store, other_store: Store) -> None:
+    async def test_a_lane_keeps_the_order_of_its_calls(self, store: Store, other_store: Store) -> None:
         texts = [str(number) for number in range(200)]
-
-        async def run_scenario() -> None:
-            await asyncio.gather(*(store.run(push_text, text, lane="one lane") for text in texts))
-
-        asyncio.run(run_scenario())
+        await asyncio.gather(*(store.run(push_text, text, lane="one lane") for text in texts))
         assert other_store.query(read_texts) == texts
 
-    def test_a_verb_sees_what_came_before_it_in_its_lane(self, store: Store) -> None:
-        async def run_scenario() -> list[object]:
-            return await run_together(
-                store,
-                store.run(push_text, "first", lane=LANE),
-                store.run(read_texts, lane=LANE),
-                store.run(push_and_fail, "never", lane=LANE),
-                store.run(push_text, "second", lane=LANE),
-                store.run(read_texts, lane=LANE),
-            )
-
-        _, first_texts, error, _, last_texts = asyncio.run(run_scenario())
+    async def test_a_verb_sees_what_came_before_it_in_its_lane(self, store: Store) -> None:
+        _, first_texts, error, _, last_texts = await run_together(
+            store,
+            store.run(push_text, "first", lane=LANE),
+            store.run(read_texts, lane=LANE),
+            store.run(push_and_fail, "never", lane=LANE),
+            store.run(push_text, "second", lane=LANE),
+            store.run(read_texts, lane=LANE),
+        )
         assert isinstance(error, ExpectedError)
         assert (first_texts, last_texts) == (["first"], ["first", "second"])
 
-    def test_callers_that_give_up_do_no_harm(self, store: Store, other_store: Store) -> None:
+    async def test_callers_that_give_up_do_no_harm(self, store: Store, other_store: Store) -> None:
         texts = [str(number) for number in range(60)]
-
-        async def run_scenario() -> list[object]:
-            tasks = [asyncio.create_task(store.run(push_text, text, lane=LANE)) for text in texts]
-            await yield_to_loop()
-            for task in tasks[::3]:
-                task.cancel()
-            return await asyncio.gather(*tasks, return_exceptions=True)
-
-        outcomes = asyncio.run(run_scenario())
+        tasks = [asyncio.create_task(store.run(push_text, text, lane=LANE)) for text in texts]
+        await yield_to_loop()
+        for task in tasks[::3]:
+            task.cancel()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         answers = [outcome for outcome in outcomes if isinstance(outcome, str)]
         assert set(texts) - set(texts[::3]) <= set(answers)
         stored_texts = other_store.query(read_texts)
@@ -265,19 +233,14 @@ class GroupSuite(StoreFixtures):
         assert set(other_store.query(read_texts)) - {"bye"} == {"hello"}
 
     @pytest.mark.parametrize("lane", ["", "ann", "a\ud800b", "x" * 10_000])
-    def test_any_text_is_a_lane(self, store: Store, lane: str) -> None:
-        assert asyncio.run(store.run(push_text, "tea", lane=lane)) == "tea"
+    async def test_any_text_is_a_lane(self, store: Store, lane: str) -> None:
+        assert await store.run(push_text, "tea", lane=lane) == "tea"
 
 
 @batched
 def push_texts(tx: Transaction, texts: Sequence[str]) -> list[str | Invalid]:
     """Push each text. The outcome of "bad" is an error; "terrible" makes the whole verb fail."""
-    outcomes: list[str | Invalid] = []
-    for text in texts:
-        if text == "bad":
-            outcomes.append(Invalid("bad"))
-        else:
-            outcomes.append(push_text(tx, text))
+    outcomes = [Invalid("bad") if text == "bad" else push_text(tx, text) for text in texts]
     if "terrible" in texts:
         raise ExpectedError("terrible")
     return outcomes
@@ -286,90 +249,69 @@ def push_texts(tx: Transaction, texts: Sequence[str]) -> list[str | Invalid]:
 class BatchSuite(StoreFixtures):
     """A batched verb gets the elements of all waiting calls, and every outcome reaches the right caller."""
 
-    def test_outcomes_go_to_the_right_callers(self, store: Store, other_store: Store) -> None:
+    async def test_outcomes_go_to_the_right_callers(self, store: Store, other_store: Store) -> None:
         lists = [[f"{number} {element}" for element in range(number % 4)] for number in range(50)]
-
-        async def run_scenario() -> list[list[str]]:
-            return await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists))
-
-        assert asyncio.run(run_scenario()) == lists
+        assert await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists)) == lists
         assert other_store.query(read_texts) == [text for texts in lists for text in texts]
 
-    def test_one_bad_element_fails_alone(self, store: Store, other_store: Store) -> None:
-        async def run_scenario() -> list[list[object]]:
-            return await run_together(store, *(store.run(push_texts, ["a", "bad", "b"], lane=LANE) for _ in range(3)))
-
-        for first, second, third in asyncio.run(run_scenario()):
+    async def test_one_bad_element_fails_alone(self, store: Store, other_store: Store) -> None:
+        calls = (store.run(push_texts, ["a", "bad", "b"], lane=LANE) for _ in range(3))
+        for first, second, third in await run_together(store, *calls):
             assert (first, third) == ("a", "b")
             assert isinstance(second, Invalid)
         assert other_store.query(read_texts) == ["a", "b"] * 3
 
-    def test_a_call_that_raises_fails_alone(
+    async def test_a_call_that_raises_fails_alone(
         self, store: Store, other_store: Store, signal_sink: RecordingSignalSink
     ) -> None:
         lists = [["a", "b"], ["c", "terrible"], ["d"], ["terrible"], []]
-
-        async def run_scenario() -> list[object]:
-            return await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists))
-
-        outcomes = asyncio.run(run_scenario())
+        outcomes = await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists))
         assert [isinstance(outcome, ExpectedError) for outcome in outcomes] == [False, True, False, True, False]
         assert [outcome for outcome in outcomes if isinstance(outcome, list)] == [["a", "b"], ["d"], []]
         assert other_store.query(read_texts) == ["a", "b", "d"]
         assert other_store.query(count_accepted) == 3 == len(signal_sink.signals)
 
-    def test_a_single_call_works_too(self, store: Store) -> None:
+    async def test_a_single_call_works_too(self, store: Store) -> None:
         assert store.call(push_texts, ["a"]) == ["a"]
-        assert asyncio.run(store.run(push_texts, ["b"])) == ["b"]
+        assert await store.run(push_texts, ["b"]) == ["b"]
         with pytest.raises(ExpectedError):
             store.call(push_texts, ["terrible"])
         assert store.query(read_texts) == ["a", "b"]
 
-    def test_more_elements_than_a_group_holds_are_all_written(self, store: Store, other_store: Store) -> None:
-        async def run_scenario() -> list[list[str]]:
-            lists = [[f"{number} {element}" for element in range(250)] for number in range(5)]
-            return await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists))
-
-        assert [len(outcomes) for outcomes in asyncio.run(run_scenario())] == [250] * 5
+    async def test_more_elements_than_a_group_holds_are_all_written(self, store: Store, other_store: Store) -> None:
+        lists = [[f"{number} {element}" for element in range(250)] for number in range(5)]
+        outcomes = await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists))
+        assert [len(outcome) for outcome in outcomes] == [250] * 5
         assert len(other_store.query(read_texts)) == 1250
 
-    def test_a_lane_keeps_its_order_across_batched_and_other_verbs(self, store: Store, other_store: Store) -> None:
-        async def run_scenario() -> list[object]:
-            return await run_together(
-                store,
-                store.run(push_texts, ["1"], lane=LANE),
-                store.run(read_texts, lane=LANE),
-                store.run(push_texts, ["2"], lane=LANE),
-                store.run(push_text, "3", lane=LANE),
-                store.run(push_texts, ["4"], lane=LANE),
-                store.run(read_texts, lane=LANE),
-            )
-
-        _, first_texts, _, _, _, last_texts = asyncio.run(run_scenario())
+    async def test_a_lane_keeps_its_order_across_batched_and_other_verbs(
+        self, store: Store, other_store: Store
+    ) -> None:
+        _, first_texts, _, _, _, last_texts = await run_together(
+            store,
+            store.run(push_texts, ["1"], lane=LANE),
+            store.run(read_texts, lane=LANE),
+            store.run(push_texts, ["2"], lane=LANE),
+            store.run(push_text, "3", lane=LANE),
+            store.run(push_texts, ["4"], lane=LANE),
+            store.run(read_texts, lane=LANE),
+        )
         assert first_texts == ["1"]
         assert last_texts == ["1", "2", "3", "4"]
 
-    def test_pushes_of_many_callers(self, store: Store, other_store: Store, signal_sink: RecordingSignalSink) -> None:
-        async def run_scenario() -> list[list[PushResult | UnknownAddress]]:
-            calls = (
-                store.run(
-                    push.push_all,
-                    [make_push(str(number)), make_push("lost", "nobody"), make_push(str(number), "bob")],
-                    lane=LANE,
-                )
-                for number in range(30)
-            )
-            return await run_together(store, *calls)
-
-        for first, error, last in asyncio.run(run_scenario()):
+    async def test_pushes_of_many_callers(
+        self, store: Store, other_store: Store, signal_sink: RecordingSignalSink
+    ) -> None:
+        pushes = [
+            [make_push(str(number)), make_push("lost", "nobody"), make_push(str(number), "bob")] for number in range(30)
+        ]
+        calls = (store.run(push.push_all, requests, lane=LANE) for requests in pushes)
+        for first, error, last in await run_together(store, *calls):
             assert isinstance(first, PushResult)
             assert isinstance(error, UnknownAddress)
             assert isinstance(last, PushResult)
             assert [delivery.name for delivery in (*first.deliveries, *last.deliveries)] == ["ann", "bob"]
-        assert (
-            other_store.query(read_texts)
-            == other_store.query(read_texts, "bob")
-            == [str(number) for number in range(30)]
-        )
+        texts = [str(number) for number in range(30)]
+        assert other_store.query(read_texts) == other_store.query(read_texts, "bob") == texts
         assert other_store.query(count_accepted) == other_store.query(count_accepted, "bob") == 30
         assert len(signal_sink.signals) == 60
