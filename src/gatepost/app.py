@@ -10,7 +10,6 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -140,8 +139,7 @@ def build_subscription(configuration: Configuration, agent: str) -> Subscription
 def build_nudge(configuration: Configuration, method: str, sessions: Path) -> Nudge:
     """Return the nudge for idle agents; `method` is `rewake`, a URL or a command."""
     from gatepost.adapters.command import ShellCommands
-    from gatepost.adapters.nudge import UrlNudge
-    from gatepost.adapters.tools.ssrf import GuardedTransport
+    from gatepost.adapters.tools.http import UrlNudge
     from gatepost.runtime.nudge import CommandNudge, FileNudge
 
     courier_settings = configuration.settings.courier
@@ -149,8 +147,7 @@ def build_nudge(configuration: Configuration, method: str, sessions: Path) -> Nu
     if method == "rewake":
         return FileNudge(sessions)
     if re.match(r"[a-z]+://", method):
-        guard = partial(GuardedTransport, allow_private=courier_settings.allow_private, setting="courier.allow_private")
-        return UrlNudge(method, guard, timeout=timeout)
+        return UrlNudge(method, allow_private=courier_settings.allow_private, timeout=timeout)
     return CommandNudge(ShellCommands(), method, timeout=timeout)
 
 

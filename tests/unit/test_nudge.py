@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from gatepost.adapters.command import ShellCommands
-from gatepost.adapters.nudge import UrlNudge
-from gatepost.adapters.tools.ssrf import GuardedTransport
+from gatepost.adapters.tools.http import UrlNudge
 from gatepost.core.event import Event, EventType, Priority
 from gatepost.core.session import Guest
 from gatepost.errors import Invalid, Unavailable
@@ -208,7 +207,7 @@ def web() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
 
 
 def build_url_nudge(url: str, *, private: bool = True) -> UrlNudge:
-    return UrlNudge(url, partial(GuardedTransport, allow_private=private, setting="courier.allow_private"), timeout=20)
+    return UrlNudge(url, allow_private=private, timeout=20)
 
 
 async def test_a_url_is_sent_json_and_refused_where_it_must_not_go(web: tuple[str, list[tuple[str, Any]]]) -> None:

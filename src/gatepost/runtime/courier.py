@@ -134,7 +134,7 @@ class Courier:
         async with self._lock:
             event = subscribed_event.event
             if event is None:
-                log.warning("a parcel cannot be read and is put away", reason=subscribed_event.error)
+                log.warning("an event cannot be read and is skipped", reason=subscribed_event.error)
             elif not self._is_own_broadcast(subscribed_event, event):
                 try:
                     await asyncio.to_thread(self._deliver, event)

@@ -86,14 +86,14 @@ async def _check_gate(store: Store, options: CommandOptions, gate: Gate) -> None
     except Unavailable:
         raise
     except Exception as error:
-        log.exception("gate could not be looked at", gate=gate.id)
+        log.exception("gate could not be checked", gate=gate.id)
         observation = CheckFailed(f"it could not be looked at: {type(error).__name__}")
     try:
         await store.run(gates.record_check, gate.id, observation, retry_in=options.interval, lane="gates")
     except Unavailable:
         raise
     except GatepostError as error:
-        log.warning("what a gate has come to cannot be written", gate=gate.id, reason=error.message)
+        log.warning("the result of a check cannot be stored", gate=gate.id, reason=error.message)
 
 
 async def _observe_gate(options: CommandOptions, gate: Gate) -> CheckResult:

@@ -32,7 +32,7 @@ from gatepost.ports import Reader, Store
 from gatepost.runtime.cycle import CycleDeps, CycleFinished, CycleOutcome, handle_model_failure, write_journal
 from gatepost.runtime.toolkit import build_failure
 
-log = structlog.get_logger("gatepost.code")
+log = structlog.get_logger("gatepost.function_agent")
 
 B = TypeVar("B", bound=Body)
 

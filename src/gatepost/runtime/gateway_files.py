@@ -29,7 +29,7 @@ from gatepost import paths
 from gatepost.actions import keys
 from gatepost.core import key as key_rules
 from gatepost.errors import Conflict, Invalid, Unavailable
-from gatepost.handlers.keys import generate_secret as generate_secret  # noqa: PLC0414 (`cli` uses it from here)
+from gatepost.handlers.keys import generate_secret
 from gatepost.ports import Store
 
 log = structlog.get_logger("gatepost.gateway_files")

@@ -37,7 +37,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -51,7 +51,7 @@ from gatepost.errors import GatepostError, Unavailable
 from gatepost.handlers.gates import view_decision, view_gate
 from gatepost.ports import Reader, Store
 
-log = structlog.get_logger("gatepost.hub")
+log = structlog.get_logger("gatepost.live")
 
 #: entries that a reader may be behind before it is dropped
 BACKLOG: Final = 1_000
@@ -117,15 +117,15 @@ class StreamSource:
     read_page: Callable[[StreamPosition], Awaitable[StreamPage]]
 
 
+@dataclass(slots=True, eq=False)
 class _Reader:
-    def __init__(self, position: StreamPosition, entity: str | None, reads_at_join: int) -> None:
-        self.position = position
-        self.entity = entity
-        #: how many pages the tail had begun to read when the reader joined
-        self.reads_at_join = reads_at_join
-        self.backlog: deque[StreamEntry | Frame] = deque()
-        self.stream_end: StreamEnd | None = None
-        self.wake_event = asyncio.Event()
+    position: StreamPosition
+    entity: str | None
+    #: how many pages the tail had begun to read when the reader joined
+    reads_at_join: int
+    stream_end: StreamEnd | None
+    backlog: deque[StreamEntry | Frame] = field(default_factory=deque)
+    wake_event: asyncio.Event = field(default_factory=asyncio.Event)
 
     def deliver(self, item: StreamEntry | Frame) -> None:
         if self.stream_end or (isinstance(item, StreamEntry) and not item.position > self.position):
@@ -278,8 +278,7 @@ class LiveStreams:
         tail = self._tails.get(source.topic)
         if tail is None:
             tail = self._tails[source.topic] = _Tail(source, position)
-        reader = _Reader(position, entity, tail.read_count)
-        reader.stream_end = self._stream_end
+        reader = _Reader(position, entity, tail.read_count, self._stream_end)
         tail.readers.add(reader)
         tail.drained_event.set()
         tail.wake_event.set()
@@ -347,10 +346,10 @@ class GateFrames:
                     _read_gate if event.startswith("gate.") else _read_decision, id
                 )
             except GatepostError as error:
-                log.info("not told", what=event, id=id, reason=error.message)
+                log.info("frame not sent", frame=event, id=id, reason=error.message)
                 continue
             except Exception as error:
-                log.exception("not told", what=event, id=id, error=repr(error))
+                log.exception("frame not sent", frame=event, id=id, error=repr(error))
                 continue
             for name in names:
                 self._live_streams.on_signal(Frame(f"inbox:{name}", event, document))

@@ -6,9 +6,9 @@ may have drained just before the line was written and be idle just after; so a n
 idle. Then it names only the events that still wait at that moment, and if none waits, no nudge is sent. After a nudge
 the next one is sent only when the agent's hooks have recorded something, or some time has passed.
 
-A nudge is a command (`CommandNudge`), a request to a URL (`adapters/nudge.py`) or a file (`FileNudge`). The file is for
-hosts with hooks that wait in the background and wake the agent when they end with 2 (`asyncRewake`). Such a hook waits
-(`wait_for_nudge`) for the file `nudge` in the folder of its session:
+A nudge is a command (`CommandNudge`), a request to a URL (`adapters/tools/http.py`) or a file (`FileNudge`). The file
+is for hosts with hooks that wait in the background and wake the agent when they end with 2 (`asyncRewake`). Such a hook
+waits (`wait_for_nudge`) for the file `nudge` in the folder of its session:
 
     hook  --waits-->  sessions/<session>/nudge  <--writes--  courier, when the agent is idle
 
@@ -227,17 +227,14 @@ def watch_process(pid: str) -> Iterator[Callable[[], bool]]:
     """
     if not (pid.isascii() and pid.isdigit() and 0 < int(pid) <= _MAX_PID):
         yield lambda: False
-    elif not hasattr(os, "pidfd_open"):
+        return
+    try:
+        process = os.pidfd_open(int(pid))
+    except ProcessLookupError:
+        yield lambda: True
+    except (AttributeError, OSError):  # this system has no descriptors, or they are not allowed here
         yield lambda: not paths.is_running(int(pid))
     else:
-        try:
-            process = os.pidfd_open(int(pid))
-        except ProcessLookupError:
-            yield lambda: True
-            return
-        except OSError:  # descriptors are not allowed here
-            yield lambda: not paths.is_running(int(pid))
-            return
         try:
             yield lambda: bool(select.select([process], [], [], 0)[0])
         finally:

@@ -29,7 +29,7 @@ from gatepost.errors import GatepostError, Invalid, Unavailable
 from gatepost.ports import IntakeQueue, Store
 from gatepost.runtime.periodic import Duty
 
-log = structlog.get_logger("gatepost.collector")
+log = structlog.get_logger("gatepost.queue_reader")
 
 #: agents whose queues are read together
 _AGENTS_PER_BATCH: Final = 16

@@ -71,8 +71,8 @@ class Streams:
 
     def _update_text(self, delta: CallDelta) -> None:
         call, now = delta.call, asyncio.get_running_loop().time()
-        document = None if call in self._texts else _parse_complete(delta.arguments)
-        text = (document if document is not None else _parse_partial(delta.arguments)).get("text")
+        document = None if call in self._texts else _parse_object(delta.arguments)
+        text = (document or _parse_object(delta.arguments, allow_partial=True) or {}).get("text")
         if not isinstance(text, str) or not text:
             return
         self._texts[call] = text
@@ -159,29 +159,19 @@ def build_call_key(reply_step: int, index: int) -> str:
 
 def _parse_entered_space(arguments: str) -> str | None:
     """Return the space that a call enters; None if the call is not complete or not valid."""
-    try:
-        document = from_json(arguments)
-    except ValueError:
-        return None
-    if not isinstance(document, dict) or not document.keys() <= {"spaceId", "limit"}:
-        return None
+    document = _parse_object(arguments) or {}
     space, limit = document.get("spaceId"), document.get("limit", 1)
-    return space if isinstance(space, str) and type(limit) is int and limit >= 1 else None
+    is_valid = document.keys() <= {"spaceId", "limit"} and type(limit) is int and limit >= 1
+    return space if is_valid and isinstance(space, str) else None
 
 
-def _parse_complete(text: str) -> dict[str, Any] | None:
-    """Return the object in a JSON text, {} if it is no object, None if the text is not complete."""
+def _parse_object(text: str, *, allow_partial: bool = False) -> dict[str, Any] | None:
+    """
+    Return the object in a JSON text, {} if it is no object, None if the text is not complete. With `allow_partial`, the
+    text may be the beginning of one.
+    """
     try:
-        document = from_json(text)
+        document = from_json(text, allow_partial="trailing-strings" if allow_partial else False)
     except ValueError:
         return None
-    return document if isinstance(document, dict) else {}
-
-
-def _parse_partial(text: str) -> dict[str, Any]:
-    """Return the object in the beginning of a JSON text, as far as it goes."""
-    try:
-        document = from_json(text, allow_partial="trailing-strings")
-    except ValueError:
-        return {}
     return document if isinstance(document, dict) else {}

@@ -82,10 +82,6 @@ class Supervisor:
         #: checks that found nothing to think about
         self.idle_check_count = 0
 
-    @property
-    def active_cycles(self) -> int:
-        return len(self._run_leases)
-
     def on_signal(self, signal: TransportMessage) -> None:
         """Enqueue the agent of a signal, or cancel its turn; a subscriber of `SignalBus`."""
         if isinstance(signal, Frame) or self._is_stopping:

@@ -197,17 +197,14 @@ def _drop_null_option(schema: dict[str, Any]) -> dict[str, Any]:
 def _build_error(errors: Sequence[Any], names: Iterable[str]) -> Invalid:
     """Return an error with one sentence about the first problem."""
     error = errors[0]
-    path, kind = _format_path(error["loc"]), error["type"]
+    path = _format_path(error["loc"])
     names_text = ", ".join(names) if len(error["loc"]) == 1 else ""
-    match kind:
+    names_hint = f"the arguments are {names_text}" if names_text else None
+    match error["type"]:
         case "missing" | "missing_argument":
-            return Invalid(
-                f"the argument {path!r} is missing", hint=f"the arguments are {names_text}" if names_text else None
-            )
+            return Invalid(f"the argument {path!r} is missing", hint=names_hint)
         case "extra_forbidden" | "unexpected_keyword_argument":
-            return Invalid(
-                f"there is no argument {path!r:.100}", hint=f"the arguments are {names_text}" if names_text else None
-            )
+            return Invalid(f"there is no argument {path!r:.100}", hint=names_hint)
         case "int_parsing_size":
             return _build_size_error(path, error["input"])
         case "json_invalid":

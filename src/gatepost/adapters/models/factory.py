@@ -47,7 +47,7 @@ class OpenModels:
         if choice not in self._models:  # the libraries of models take most of a second to import
             self._models[choice] = model = await asyncio.to_thread(open_model, choice, self._environ)
             if model.name != choice.name:
-                log.warning("another model stands in", wanted=choice.name, instead=model.name)
+                log.warning("the demo replaces a model", model=choice.name, demo=model.name)
         return self._models[choice]
 
     async def close(self) -> None:

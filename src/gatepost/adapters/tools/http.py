@@ -1,9 +1,9 @@
 """
-Tools that are HTTP requests.
+HTTP requests for users: tools, and nudges of idle guests.
 
-A request carries the id of its call as `Idempotency-Key`, because it may be repeated. A response is JSON or text, up to
-a limit. Redirects are followed on the same server only. The values of headers are removed from every result and every
-error, also if the server sends them back.
+The request of a tool carries the id of its call as `Idempotency-Key`, because it may be repeated. A response is JSON or
+text, up to a limit. Redirects are followed on the same server only. The values of headers are removed from every result
+and every error, also if the server sends them back.
 """
 
 import asyncio
@@ -18,7 +18,10 @@ from gatepost.adapters.tools.ssrf import ForbiddenAddress, GuardedTransport
 from gatepost.core.agent import Tool, ToolRequest
 from gatepost.core.event import Json
 from gatepost.core.model import ToolResult
+from gatepost.core.session import Guest
 from gatepost.core.times import SECOND, format_duration
+from gatepost.errors import Invalid, Unavailable
+from gatepost.telemetry import hide_secrets
 
 #: bytes of a response
 MAX_RESPONSE_BYTES: Final = 256 * 1024
@@ -81,6 +84,40 @@ class HttpTools:
             headers.update([(name.encode(), value.encode())])
         headers["Idempotency-Key"] = id
         return client.build_request(method, url, headers=headers, content=content)
+
+
+class UrlNudge:
+    """Nudges a guest by a POST of the text, as JSON, to a URL that the user has set."""
+
+    def __init__(self, url: str, *, allow_private: bool, timeout: float) -> None:
+        """`timeout` is in seconds."""
+        try:
+            parsed_url = httpx2.URL(url)
+        except httpx2.InvalidURL:
+            parsed_url = httpx2.URL()
+        if parsed_url.scheme not in ("http", "https") or not parsed_url.host:
+            raise Invalid(
+                f"{hide_secrets(url)!r} is not a URL to nudge by", hint="use http://HOST/... or https://HOST/..."
+            )
+        self._url = parsed_url
+        self._allow_private = allow_private
+        self._timeout = timeout
+
+    async def __call__(self, guest: Guest, text: str) -> None:
+        body = json.dumps({"message": text, "agent": guest.agent, "session": guest.session})
+        transport = GuardedTransport(allow_private=self._allow_private, setting="courier.allow_private")
+        try:
+            async with (
+                asyncio.timeout(self._timeout),
+                httpx2.AsyncClient(transport=transport, timeout=None, trust_env=False) as client,
+            ):
+                response = await client.post(self._url, content=body, headers={"content-type": "application/json"})
+        except TimeoutError:
+            raise Unavailable(f"no answer within {self._timeout:g} s") from None
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            raise Unavailable(f"the request failed: {hide_secrets(str(error)) or type(error).__name__}") from None
+        if not response.is_success:
+            raise Unavailable(f"the answer was {response.status_code}")
 
 
 async def _send(client: httpx2.AsyncClient, request: httpx2.Request, secrets: list[str]) -> ToolResult:

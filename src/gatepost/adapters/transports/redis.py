@@ -43,7 +43,7 @@ from gatepost.core.transport import QueuedEntry, build_unkept_event
 from gatepost.errors import Unavailable
 from gatepost.ports import EventHandler, MessageHandler, ResyncHandler
 
-log = structlog.get_logger("gatepost.letterbox")
+log = structlog.get_logger("gatepost.redis")
 
 _SIGNAL_PREFIX: Final = "wakeup:"
 _BROADCAST_CHANNEL: Final = f"{_SIGNAL_PREFIX}*"
