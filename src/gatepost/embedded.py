@@ -154,10 +154,14 @@ class Gatepost:
             await self._raw_store.run(directory.register, EntitySpec(name=agent.name, kind=EntityKind.AGENT))
         await self._raw_store.run(agents.configure, agent.name, agent_config.build_document(agent.config))
 
+    def _require_worker(self) -> Worker:
+        if self._worker is None:
+            raise Conflict("this Gatepost is not open", hint="use `async with post:`")
+        return self._worker
+
     @property
     def _store(self) -> Store:
-        if self._worker is None:
-            raise Conflict("nobody is at work yet", hint="use `async with post:`")
+        self._require_worker()
         return self._raw_store
 
     async def space(self, name: str, *, members: Sequence[str] = ()) -> SpaceHandle:
@@ -191,6 +195,4 @@ class Gatepost:
 
     async def until_idle(self) -> None:
         """Wait until no agent of this process thinks, and none has anything to think about."""
-        if self._worker is None:
-            raise Conflict("nobody is at work yet", hint="use `async with post:`")
-        await self._worker.supervisor.wait_until_idle()
+        await self._require_worker().supervisor.wait_until_idle()

@@ -9,10 +9,10 @@ import pytest
 from gatepost.actions import directory
 from gatepost.actions.directory import EntitySpec
 from gatepost.api.access import Caller, CallerKind
-from gatepost.api.agents import WakeAgent
 from gatepost.api.inbox import ListInbox
 from gatepost.api.keys import CreateKey
 from gatepost.api.push import PushEvent, PushEvents, TriggerAgent
+from gatepost.api.runs import ReplayRun
 from gatepost.api.spaces import CreateSpace, ListSpaces, PostMessage
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Invalid, Refused, Reused, Unavailable, UnknownAddress
@@ -134,5 +134,5 @@ def test_a_request_that_takes_no_key_refuses_one(admin: LocalExecutor) -> None:
 
 
 def test_some_operations_need_a_gateway(admin: LocalExecutor) -> None:
-    with pytest.raises(Unavailable, match="WakeAgent needs a gateway"):
-        admin.send(WakeAgent(name="analyst"))
+    with pytest.raises(Unavailable, match="ReplayRun needs a gateway"):
+        admin.send(ReplayRun(id="run_1", model="demo"))

@@ -49,7 +49,9 @@ class Caller:
         return self.kind is CallerKind.ADMINISTRATOR
 
     def build_refusal(self, name: str) -> Refused:
-        """Return the error for a caller that names somebody else."""
+        """Return the error for a caller that names another entity."""
+        if self.kind is CallerKind.TRIGGER:
+            return Refused(f"this key can only trigger {self.name!r}")
         return Refused(f"this credential is {self.name!r} and cannot act as {name!r}")
 
 

@@ -47,9 +47,7 @@ class MindView(RecordView[MindSummaries]):
     tokens: Count
     summaries: list[str]
     dropped: Annotated[
-        int,
-        Meta(ge=0, description="number of dropped summaries; their runs are still there"),
-        Source("dropped_count"),
+        int, Meta(ge=0, description="number of dropped summaries; their runs are still there"), Source("dropped_count")
     ]
     turns: list[TurnView]
 
@@ -127,13 +125,7 @@ class RetireAgent(Request[AgentView]):
     name: str
 
 
-@write(
-    "POST /api/agents/{name}/wake",
-    access=Owner("name"),
-    repetition=Repetition.SAFE,
-    status=202,
-    errors=(NotFound,),
-)
+@write("POST /api/agents/{name}/wake", access=Owner("name"), repetition=Repetition.SAFE, status=202, errors=(NotFound,))
 class WakeAgent(Request[WokenView]):
     """Let an agent look at its inbox; if it is empty, nothing else happens."""
 

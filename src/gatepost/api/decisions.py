@@ -94,10 +94,7 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
         "asker": "analyst",
         "of": ["husam"],
         "question": "Ship version 2 today?",
-        "options": [
-            {"id": "ship", "label": "Ship it"},
-            {"id": "wait", "label": "Wait", "description": "until Monday"},
-        ],
+        "options": [{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait", "description": "until Monday"}],
         "freeText": True,
         "default": "wait",
         "within": "2h",
@@ -166,12 +163,7 @@ class ReviseDecision(QuestionRequest):
     id: str
 
 
-@write(
-    "DELETE /api/decisions/{id}",
-    access=ActAs("by", default="admin"),
-    lane="{id}",
-    errors=(NotFound, Conflict),
-)
+@write("DELETE /api/decisions/{id}", access=ActAs("by", default="admin"), lane="{id}", errors=(NotFound, Conflict))
 class WithdrawDecision(Request[DecisionView]):
     """Withdraw a question: it need not be answered any more."""
 

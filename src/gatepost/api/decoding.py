@@ -2,13 +2,13 @@
 Decode a request from a path, a query and a body.
 
 Text in a query is parsed by the type of its field and then checked strictly. (msgspec's own lax mode takes `5.0` and
-`1e2` for whole numbers, and `1` for true.) A parameter that is unknown, or is given twice, is refused: whoever reads
-one of two has read the wrong one. So is a NUL, which PostgreSQL cannot store or compare.
+`1e2` for whole numbers, and `1` for true.) A parameter that is unknown, or is given twice, is refused: of two values,
+one would be ignored. So is a NUL, which PostgreSQL cannot store or compare.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl
@@ -41,7 +41,9 @@ class RequestDecoder:
         self._checks_media = operation.checks_media
         fields = msgspec.structs.fields(operation.request)
         own_fields = [field for field in fields if field.name not in operation.path_fields]
-        self._parsers = {} if operation.has_body else {field.encode_name: _choose_parser(field) for field in own_fields}
+        parameters = () if operation.has_body else own_fields
+        #: the kinds of the parameters of a query
+        self._parameters = {field.encode_name: list_kinds(field.type) for field in parameters}
         #: the type of the body
         self.body: type[msgspec.Struct] = operation.request
         if operation.has_body and operation.path_fields:
@@ -58,7 +60,7 @@ class RequestDecoder:
         """Return the request; raise Invalid with the first thing that is wrong."""
         for name, value in path.items():
             _refuse_nul(name, value)
-        if self._parsers or body is None:
+        if self._parameters or body is None:
             return self._convert(dict(path) | self._parse_query(query) if query else path)
         if query:
             self._parse_query(query)
@@ -86,7 +88,7 @@ class RequestDecoder:
             for text in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
                 if isinstance(text, str):
                     _refuse_nul(labels.get(field.encode_name, field.encode_name), text)
-            parsed[field.encode_name] = _parse_text(field, value) if isinstance(value, str) else value
+            parsed[field.encode_name] = _parse_text(value, list_kinds(field.type)) if isinstance(value, str) else value
         return self._convert(msgspec.to_builtins(parsed), labels)
 
     def _decode_body(self, body: bytes) -> Any:
@@ -107,18 +109,17 @@ class RequestDecoder:
         values: dict[str, Any] = {}
         for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
             _refuse_nul(name, text)
-            parse = self._parsers.get(name)
-            if parse is None:
-                known = ", ".join(self._parsers)
-                raise Invalid(
-                    f"{name!r:.60} is not a parameter of it", hint=f"use {known}" if known else "leave it out"
-                )
-            if parse is _parse_list:
-                values.setdefault(name, []).append(text)
-            elif name in values:
-                raise Invalid(f"{name!r} is given more than once", hint="give it once")
+            kinds = self._parameters.get(name)
+            if kinds is None:
+                hint = f"use {', '.join(self._parameters)}" if self._parameters else "leave it out"
+                raise Invalid(f"{name!r:.60} is not a parameter of it", hint=hint)
+            value = _parse_text(text, kinds)
+            if name not in values:
+                values[name] = value
+            elif isinstance(value, list):
+                values[name] += value
             else:
-                values[name] = parse(text)
+                raise Invalid(f"{name!r} is given more than once", hint="give it once")
         return values
 
 
@@ -190,35 +191,19 @@ def _build_body(request: type[Request[Any]], fields: list[Any]) -> type[msgspec.
     )
 
 
-def _choose_parser(field: Any) -> Callable[[str], Any]:
-    kinds = list_kinds(field.type)
-    if any(isinstance(kind, inspect.ListType | inspect.VarTupleType) for kind in kinds):
-        return _parse_list
-    if any(isinstance(kind, inspect.IntType) for kind in kinds):
-        return _parse_number
-    if any(isinstance(kind, inspect.BoolType) for kind in kinds):
-        return _parse_boolean
-    return str
-
-
-def _parse_text(field: Any, text: str) -> Any:
-    parse = _choose_parser(field)
-    return [text] if parse is _parse_list else parse(text)
-
-
 def list_kinds(annotation: Any) -> list[inspect.Type]:
     """Return the types that a value of a field may have."""
+    return _flatten(inspect.type_info(annotation))
 
-    def flatten(kind: inspect.Type) -> list[inspect.Type]:
-        match kind:
-            case inspect.Metadata():
-                return flatten(kind.type)
-            case inspect.UnionType():
-                return [member for inner in kind.types for member in flatten(inner)]
-            case _:
-                return [kind]
 
-    return flatten(inspect.type_info(annotation))
+def _flatten(kind: inspect.Type) -> list[inspect.Type]:
+    match kind:
+        case inspect.Metadata():
+            return _flatten(kind.type)
+        case inspect.UnionType():
+            return [member for inner in kind.types for member in _flatten(inner)]
+        case _:
+            return [kind]
 
 
 def find_description(annotation: Any) -> str | None:
@@ -228,17 +213,13 @@ def find_description(annotation: Any) -> str | None:
     return schema.get("description") if schema else None
 
 
-def _parse_number(text: str) -> int | str:
-    """Return a whole number; any other text as it is, which is refused for its type."""
-    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
-
-
-def _parse_boolean(text: str) -> bool | str:
-    return _BOOLEANS.get(text, text)
-
-
-def _parse_list(text: str) -> str:
-    return text
+def _parse_text(text: str, kinds: Collection[inspect.Type]) -> Any:
+    """Return text as a value of one of the kinds; if it is none, it stays text, which is refused for its type."""
+    if any(isinstance(kind, inspect.ListType | inspect.VarTupleType) for kind in kinds):
+        return [text]
+    if any(isinstance(kind, inspect.IntType) for kind in kinds) and _WHOLE_NUMBER.fullmatch(text):
+        return int(text)
+    return _BOOLEANS.get(text, text) if any(isinstance(kind, inspect.BoolType) for kind in kinds) else text
 
 
 def _refuse_nul(name: str, text: str) -> None:

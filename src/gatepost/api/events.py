@@ -191,12 +191,7 @@ class DiscardEvent(Request[ItemsView]):
     name: Recipient = None
 
 
-@write(
-    "POST /api/events/{id}/done",
-    access=ActAs("name"),
-    errors=(NotFound, Conflict),
-    example={"name": "husam"},
-)
+@write("POST /api/events/{id}/done", access=ActAs("name"), errors=(NotFound, Conflict), example={"name": "husam"})
 class MarkDone(Request[ItemsView]):
     """Mark a person's item as done; the administrator's own, unless another person is named."""
 

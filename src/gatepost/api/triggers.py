@@ -67,12 +67,7 @@ class ShowTrigger(Request[TriggerView]):
     name: str
 
 
-@write(
-    "PATCH /api/triggers/{name}",
-    access=Administrator(),
-    errors=(NotFound, Conflict),
-    example={"active": False},
-)
+@write("PATCH /api/triggers/{name}", access=Administrator(), errors=(NotFound, Conflict), example={"active": False})
 class ChangeTrigger(Request[TriggerView]):
     """Activate or deactivate a webhook; an inactive one answers as if it did not exist."""
 
@@ -108,10 +103,7 @@ class WebhookView(View, kw_only=True):
     checks_media=False,
     errors=(Unauthorized, Refused, NotFound, Conflict, Unavailable),
     responses={
-        200: {
-            "description": "The answer to a challenge",
-            "content": {"text/plain": {"schema": {"type": "string"}}},
-        }
+        200: {"description": "The answer to a challenge", "content": {"text/plain": {"schema": {"type": "string"}}}}
     },
     example={"action": "opened", "number": 1},
 )

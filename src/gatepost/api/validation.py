@@ -20,6 +20,15 @@ _HIDDEN: Final = "what was sent"
 _MAX_QUOTED_LENGTH: Final = 60
 _MAX_PATH_LENGTH: Final = 100
 _MAX_INTEGER: Final = 2**64
+_TYPE_NAMES: Final[Mapping[type, str]] = {
+    inspect.StrType: "text",
+    inspect.IntType: "a whole number",
+    inspect.FloatType: "a number",
+    inspect.BoolType: "true or false",
+    inspect.NoneType: "null",
+    inspect.ListType: "a list",
+    inspect.VarTupleType: "a list",
+}
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_VALUE: Final = object()
@@ -141,22 +150,10 @@ def _name_type(kind: inspect.Type) -> str:
     match kind:
         case inspect.Metadata():
             return _name_type(kind.type)
-        case inspect.StrType():
-            return "text"
-        case inspect.IntType():
-            return "a whole number"
-        case inspect.FloatType():
-            return "a number"
-        case inspect.BoolType():
-            return "true or false"
-        case inspect.NoneType():
-            return "null"
-        case inspect.ListType() | inspect.VarTupleType():
-            return "a list"
         case inspect.EnumType() | inspect.LiteralType():
             return f"one of {', '.join(map(str, _list_words(kind)))}"
         case _:
-            return "an object"
+            return _TYPE_NAMES.get(type(kind), "an object")
 
 
 def _list_words(kind: inspect.EnumType | inspect.LiteralType) -> list[Any]:

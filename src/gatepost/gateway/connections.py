@@ -87,23 +87,23 @@ class ConnectionLimits:
     connections: int | None = None
 
 
-def allow_connections(wanted: int | None) -> int:
+def allow_connections(requested: int | None) -> int:
     """
     Raise the soft file limit as far as needed and allowed; return how many connections may be open.
 
-    Without a wish that is all that the file limit leaves.
+    If no number is requested, that is all that the file limit leaves.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    goal = max(_SOFT_LIMIT, (wanted or 0) + RESERVED_FILES)
+    goal = max(_SOFT_LIMIT, (requested or 0) + RESERVED_FILES)
     goal = goal if hard == resource.RLIM_INFINITY else min(goal, hard)
     if soft != resource.RLIM_INFINITY and soft < goal:
         with suppress(OSError, ValueError):  # some systems have a limit below the hard one
             resource.setrlimit(resource.RLIMIT_NOFILE, (goal, hard))
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     available = max(MIN_CONNECTIONS, (goal if soft == resource.RLIM_INFINITY else soft) - RESERVED_FILES)
-    if wanted is not None and wanted > available:
-        log.warning("gateway.connections is over the file limit", connections=wanted, used=available)
-    return min(wanted or available, available)
+    if requested is not None and requested > available:
+        log.warning("gateway.connections is over the file limit", connections=requested, used=available)
+    return min(requested or available, available)
 
 
 def build_protocol(limits: ConnectionLimits) -> type["Connection"]:

@@ -66,10 +66,6 @@ class HttpExchange:
         length = self.headers.get("content-length", "0")
         self._is_body_read = length == "0" and "transfer-encoding" not in self.headers
 
-    @property
-    def has_unread_body(self) -> bool:
-        return not self._is_body_read
-
     def list_headers(self) -> list[tuple[str, str]]:
         """Return all headers as they came, also those that came more than once."""
         return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.scope["headers"]]
@@ -119,7 +115,7 @@ class HttpExchange:
         if isinstance(error, MethodNotAllowed):
             headers.append(("allow", ", ".join(error.allowed)))
         body = encode(problems.build_problem(error))
-        if not self.has_unread_body:
+        if self._is_body_read:
             await self.answer(error.status, body, problems.MEDIA_TYPE, headers)
             return
         headers = [header for header in headers if header[0] != "connection"]

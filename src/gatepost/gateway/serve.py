@@ -170,8 +170,8 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
         ensure_admin_key(store, configuration.home)
         if host not in _LOOPBACK:
             _refuse_without_keys(store, host)
-        wanted = configuration.settings.gateway.connections
-        limits = ConnectionLimits(connections=allow_connections(wanted if isinstance(wanted, int) else None))
+        requested = configuration.settings.gateway.connections
+        limits = ConnectionLimits(connections=allow_connections(requested if isinstance(requested, int) else None))
         config = uvicorn.Config(
             GatewayApp(gateway.state),
             host=host,

@@ -43,19 +43,19 @@ class UnverifiedBodies:
     @contextmanager
     def reserve(self) -> Iterator[Callable[[int], None]]:
         """Yield the function to call with the size of each part before it is kept; at the end all parts are free."""
-        held = 0
+        reserved = 0
 
         def hold(size: int) -> None:
-            nonlocal held
+            nonlocal reserved
             if self._size + size > _MAX_UNVERIFIED:
                 raise Unavailable("too many webhooks are being received", hint="send it again in a moment")
-            held += size
+            reserved += size
             self._size += size
 
         try:
             yield hold
         finally:
-            self._size -= held
+            self._size -= reserved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

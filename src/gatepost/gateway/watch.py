@@ -71,30 +71,31 @@ async def watch_agent(state: GatewayState, request: WatchAgent, caller: Caller) 
 
 async def _watch_entity(state: GatewayState, name: str | None, viewer: str | None, after: str | None) -> EventStream:
     """Follow all spaces of an entity and its inbox; for the administrator (None) all spaces."""
-    found, read_seqs, end = await state.store.read(_find_spaces, name)
-    if name is None and not found:
+    own_spaces, read_seqs, end = await state.store.read(_find_spaces, name)
+    if name is None and not own_spaces:
         raise Invalid("there is nothing to watch yet", hint="name spaces or inboxes: ?space=ID&inbox=NAME")
     parts = [
-        _build_space_part(state, space.id, read_seqs.get(space.id, 0) if after else space.last_seq) for space in found
+        _build_space_part(state, space.id, read_seqs.get(space.id, 0) if after else space.last_seq)
+        for space in own_spaces
     ]
     parts += [_build_inbox_part(state, name, end)] if name is not None else []
-    ids = {space.id for space in found}
+    ids = {space.id for space in own_spaces}
 
     async def check_end() -> StreamEnd | None:
-        found_now, _, _ = await state.store.read(_find_spaces, name)
-        return None if {space.id for space in found_now} == ids else _SPACES_CHANGED
+        spaces_now, _, _ = await state.store.read(_find_spaces, name)
+        return None if {space.id for space in spaces_now} == ids else _SPACES_CHANGED
 
     return await open_stream(state, parts, viewer=viewer, after=after, is_combined=True, check_end=check_end)
 
 
 def _find_spaces(tx: Reader, name: str | None) -> tuple[list[Space], dict[str, int], inbox_feed.Position]:
     """Return the spaces of an entity, how far it has read in each, and the end of all inboxes."""
-    found = spaces.page(tx, viewer=name, limit=_MAX_SPACES + 1)
-    if len(found) > _MAX_SPACES:
+    own_spaces = spaces.page(tx, viewer=name, limit=_MAX_SPACES + 1)
+    if len(own_spaces) > _MAX_SPACES:
         raise Invalid(f"these are over {_MAX_SPACES} spaces", hint="name those to watch: ?space=ID&space=ID")
     unread = spaces.count_unread(tx, name) if name is not None else {}
-    read_seqs = {space.id: space.last_seq - unread[space.id] for space in found if space.id in unread}
-    return found, read_seqs, inbox_feed.read_end(tx)
+    read_seqs = {space.id: space.last_seq - unread[space.id] for space in own_spaces if space.id in unread}
+    return own_spaces, read_seqs, inbox_feed.read_end(tx)
 
 
 def _find_named(
@@ -107,8 +108,8 @@ def _find_named(
         if entity is None or caller.entity not in (None, entity.name):
             raise caller.build_refusal(name)
         names.append(entity.name)
-    found = [spaces.show(tx, id, viewer=caller.entity) for id in dict.fromkeys(request.space)]
-    return list(dict.fromkeys(names)), found, inbox_feed.read_end(tx)
+    named_spaces = [spaces.show(tx, id, viewer=caller.entity) for id in dict.fromkeys(request.space)]
+    return list(dict.fromkeys(names)), named_spaces, inbox_feed.read_end(tx)
 
 
 def _build_space_part(state: GatewayState, id: str, start: int) -> StreamPart:

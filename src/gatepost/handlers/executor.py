@@ -17,11 +17,11 @@ from gatepost import handlers
 from gatepost.actions import agents, directory
 from gatepost.actions.idempotency import run_once
 from gatepost.api import access
-from gatepost.api.access import Caller, CallerKind
+from gatepost.api.access import Caller
 from gatepost.api.decoding import get_decoder
 from gatepost.api.encoding import encode_json, refuse_nan
 from gatepost.api.operation import Kind, Operation, Request, import_modules, list_operations
-from gatepost.errors import GatepostError, Refused, Unavailable
+from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Reader, Store, Transaction
 
 R = TypeVar("R")
@@ -63,37 +63,20 @@ def find_names(tx: Reader, request: Q, caller: Caller) -> Q:
     Return the request with the name of the entity in the place of a name or alias in its path. For an entity all others
     are refused alike, whether they exist or not: a credential does not tell its holder which names exist.
     """
-    match request.operation.access:
-        case access.Owner(field=field):
-            return _replace(request, field, _find_owner(tx, getattr(request, field), caller))
-        case access.Triggers(field=field):
-            return _replace(request, field, _find_triggered(tx, getattr(request, field), caller))
-        case _:
-            return request
-
-
-def _find_owner(tx: Reader, name: str, caller: Caller) -> str:
-    if caller.is_administrator:
-        return directory.find(tx, name).name
-    if name != caller.name:
-        entity = directory.find_or_none(tx, name)
-        if entity is None or entity.name != caller.name:
+    rule = request.operation.access
+    if not isinstance(rule, access.Owner | access.Triggers):
+        return request
+    name = getattr(request, rule.field)
+    if not caller.is_administrator:
+        entity = None if name == caller.name else directory.find_or_none(tx, name)
+        if name != caller.name and (entity is None or entity.name != caller.name):
             raise caller.build_refusal(name)
-    return caller.name or ""
-
-
-def _find_triggered(tx: Reader, name: str, caller: Caller) -> str:
-    if caller.kind is CallerKind.ADMINISTRATOR:
-        return agents.require_agent(directory.find_live(tx, name)).name
-    if name != caller.name:
-        entity = directory.find_or_none(tx, name)
-        if entity is None or entity.name != caller.name:
-            raise Refused(f"this key can only trigger {caller.name!r}")
-    return caller.name or ""
-
-
-def _replace(request: Q, field: str, name: str) -> Q:
-    return request if getattr(request, field) == name else msgspec.structs.replace(request, **{field: name})
+        own_name = caller.name
+    elif isinstance(rule, access.Owner):
+        own_name = directory.find(tx, name).name
+    else:
+        own_name = agents.require_agent(directory.find_live(tx, name)).name
+    return request if name == own_name else msgspec.structs.replace(request, **{rule.field: own_name})
 
 
 class LocalExecutor:

@@ -4,16 +4,7 @@ from msgspec.structs import asdict
 
 from gatepost.actions import plans
 from gatepost.api.access import Caller
-from gatepost.api.plans import (
-    ChangePlan,
-    CreatePlan,
-    DeletePlan,
-    ListPlans,
-    PlanFields,
-    PlanPage,
-    PlanView,
-    ShowPlan,
-)
+from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanFields, PlanPage, PlanView, ShowPlan
 from gatepost.core.plan import PlanSpec, parse_schedule
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction

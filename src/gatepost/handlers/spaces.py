@@ -36,13 +36,7 @@ def create_space(tx: Transaction, request: CreateSpace, caller: Caller) -> NewSp
 @ListSpaces.handler
 def list_spaces(tx: Reader, request: ListSpaces, caller: Caller) -> SpacePage:
     return read_page(
-        tx,
-        SpacePage,
-        spaces.page,
-        viewer=request.member,
-        view=SpaceView.of,
-        after=request.after,
-        limit=request.limit,
+        tx, SpacePage, spaces.page, viewer=request.member, view=SpaceView.of, after=request.after, limit=request.limit
     )
 
 
