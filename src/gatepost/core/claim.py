@@ -60,26 +60,6 @@ def check_owner(text: str) -> str:
     return text
 
 
-class RenderedBatch(Struct, frozen=True, kw_only=True):
-    """A batch as clients receive it, with the text that an agent reads."""
-
-    #: None if nothing was pending
-    claim: Claim | None
-    items: tuple[Item, ...]
-    #: the number of items that stay pending
-    deferred_count: int
-    text: str
-
-    @staticmethod
-    def from_batch(batch: Batch) -> "RenderedBatch":
-        return RenderedBatch(
-            claim=batch.claim,
-            items=batch.items,
-            deferred_count=batch.deferred_count,
-            text=str(batch) if batch.items else "",
-        )
-
-
 class Lease(Struct, frozen=True, kw_only=True):
     name: str
     holder: str
