@@ -235,6 +235,10 @@ class Operation:
         raise TypeError(f"{self.name} does not name its answer")
 
     @property
+    def has_handler(self) -> bool:
+        return self._handler is not None or self.batch is not None
+
+    @property
     def handler(self) -> Handler:
         if self._handler is None:
             raise LookupError(f"{self.name} has no handler")

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from gatepost import app as wiring
 from gatepost.api.agent_config import ConfigView, ModelView
 from gatepost.api.agents import AgentView, ChangeAgent, PauseAgent, RegisterAgent, ResumeAgent, ShowAgent, WakeAgent
 from gatepost.api.entities import EntityView, ListEntities
@@ -265,7 +264,9 @@ def _parse_model(model: ModelView) -> ModelChoice:
 
 def _warn_of_missing_key(model: ModelChoice) -> None:
     """Warn now of what would show only in a cycle. A gateway may have an environment of its own."""
-    if (variable := wiring.find_missing_key(model)) is not None:
+    from gatepost import app
+
+    if (variable := app.find_missing_key(model)) is not None:
         output.talk(f"{variable} is not set: set it where the gateway runs, or the demo model replaces {model.name}")
 
 

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from gatepost import app, settings
-from gatepost.actions.directory import ADMINISTRATOR
+from gatepost import settings
 from gatepost.api.operation import Page, Request, Stream
 from gatepost.cli import identity, output
-from gatepost.client.local import LocalClient
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.errors import Unauthorized, Unavailable
@@ -62,6 +60,8 @@ class Connection:
 
 def choose_actor(configuration: Configuration, name: str | None) -> str:
     """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
+    from gatepost.actions.directory import ADMINISTRATOR
+
     return name or identity.find_current_agent(configuration) or ADMINISTRATOR
 
 
@@ -70,7 +70,10 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
     """Connect to the gateway that runs in this home, or open the store that is set, and create it if there is none."""
     configuration = configuration or settings.load()
     url = find_gateway(configuration)
-    if url is None:
+    if url is None:  # with a gateway, none of what works on a store is imported
+        from gatepost import app
+        from gatepost.client.local import LocalClient
+
         sink = _build_signal_sink(configuration)
         with app.prepare_store(configuration, signal_sink=sink, report=output.talk) as store:
             yield Connection(configuration, LocalClient(store), store)
@@ -112,6 +115,8 @@ def _build_signal_sink(configuration: Configuration) -> SignalSink:
     them; who is signalled in other ways polls the store. Guests on this machine find their events in their spools,
     except the guest in whose session this command runs.
     """
+    from gatepost import app
+
     write_spools = app.build_spool_writer(configuration, own_session=identity.find_session(configuration))
     if not configuration.settings.transport.startswith("socket:"):
         return write_spools

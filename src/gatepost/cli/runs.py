@@ -1,6 +1,5 @@
 """`gatepost agent runs`, `mind` and `replay`: what residents did, and what they remember of it."""
 
-import asyncio
 from collections.abc import Iterable
 from functools import partial
 from itertools import zip_longest
@@ -8,7 +7,6 @@ from typing import Annotated, Final
 
 import msgspec
 
-from gatepost import app
 from gatepost.api.agents import ShowMind
 from gatepost.api.runs import ReplayRun, ReplayView, RunView, StepView, TurnView
 from gatepost.cli import output
@@ -64,6 +62,8 @@ def replay(
         if connection.store is None:
             result = connection.send(request)
         else:  # this operation needs models, so the client on the store does not have it
+            import asyncio
+
             result = asyncio.run(_replay_on_store(connection.store, request))
     if json:
         output.document(msgspec.to_builtins(result))
@@ -75,6 +75,7 @@ def replay(
 
 
 async def _replay_on_store(store: Store, request: ReplayRun) -> ReplayView:
+    from gatepost import app
     from gatepost.runtime.replay import answer_request
 
     async with app.open_cycle_deps(store, lambda _: None) as deps:

@@ -10,8 +10,6 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from gatepost.actions import inbox_feed, spaces
-from gatepost.actions.inbox_feed import Position
 from gatepost.api.access import ADMINISTRATOR, Caller
 from gatepost.api.events import ItemView
 from gatepost.api.operation import Page, Request, Stream, StreamedView
@@ -66,6 +64,8 @@ class LocalClient:
                 raise Unavailable(f"{request.operation.name} needs a gateway", hint="start one with `gatepost up`")
 
     def _watch_space(self, request: WatchSpace, on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
+        from gatepost.actions import spaces  # few commands watch, and all must start fast
+
         last_seq = self._store.query(spaces.show, request.id, viewer=request.member).last_seq
         last_seq = last_seq if request.after is None else int(request.after)
         if on_connect is not None:
@@ -81,6 +81,9 @@ class LocalClient:
                 time.sleep(_POLL_INTERVAL)
 
     def _watch_inbox(self, request: WatchInbox, on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
+        from gatepost.actions import inbox_feed
+        from gatepost.actions.inbox_feed import Position
+
         position = self._store.query(inbox_feed.read_end) if request.after is None else Position.parse(request.after)
         if on_connect is not None:
             on_connect()

@@ -9,7 +9,9 @@ and `find_names`.
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
-from typing import Any, TypeVar, cast
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -27,6 +29,9 @@ from gatepost.ports import Reader, Store, Transaction
 R = TypeVar("R")
 Q = TypeVar("Q", bound=Request[Any])
 
+#: the modules of handlers that have not the name of their module of requests
+_MODULES: Final = {"entities": "agents", "decisions": "gates", "events": "inbox"}
+
 
 @cache
 def load_operations() -> tuple[Operation, ...]:
@@ -34,6 +39,15 @@ def load_operations() -> tuple[Operation, ...]:
     operations = list_operations()
     import_modules(handlers)
     return tuple(operations)
+
+
+def load_handler(operation: Operation) -> None:
+    """Import the handler of one operation: a command needs no others, and must start fast."""
+    name = f"{handlers.__name__}.{_MODULES.get(operation.tag, operation.tag)}"
+    if find_spec(name) is not None:
+        import_module(name)
+    if not operation.has_handler:
+        import_modules(handlers)
 
 
 def execute(tx: Any, request: Request[R], caller: Caller) -> R:
@@ -85,7 +99,6 @@ class LocalExecutor:
     def __init__(self, store: Store, caller: Caller = access.ADMINISTRATOR) -> None:
         self._store = store
         self._caller = caller
-        load_operations()
 
     def send(self, request: Request[R], *, key: str | None = None) -> R:
         """
@@ -93,6 +106,7 @@ class LocalExecutor:
         the request is encoded and decoded once.
         """
         operation = request.operation
+        load_handler(operation)
         if key is not None:
             operation.check_key(key)
         if operation.needs_gateway:

@@ -23,16 +23,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from gatepost import paths
-from gatepost.actions import keys
 from gatepost.core import key as key_rules
 from gatepost.errors import Conflict, Invalid, Unavailable
-from gatepost.handlers.keys import generate_secret
 from gatepost.ports import Store
+from gatepost.telemetry import get_logger
 
-log = structlog.get_logger("gatepost.gateway_files")
+log = get_logger("gatepost.gateway_files")
 
 FILE_NAME: Final = "gateway.json"
 ADMIN_KEY: Final = "admin.key"
@@ -183,6 +180,8 @@ def ensure_admin_key(store: Store, home: Path) -> bool:
     Make the key in the home valid in this store, and create the key if there is none; return True if it was created.
     Raise Conflict if the key was revoked.
     """
+    from gatepost.actions import keys  # most commands only read the key, and must start fast
+
     path = home / ADMIN_KEY
     is_new = _create_key_file(path)
     secret = read_admin_key(home)
@@ -197,6 +196,8 @@ def ensure_admin_key(store: Store, home: Path) -> bool:
 
 def _create_key_file(path: Path) -> bool:
     """Write a new key unless there is one; return True if it was written. Readers never see half of it."""
+    from gatepost.handlers.keys import generate_secret
+
     if path.exists():
         return False
     try:
