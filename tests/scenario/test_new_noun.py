@@ -1,9 +1,9 @@
 """
 The test of the design: a new noun is added by adding files only, and every door has it.
 
-`tests/fixtures/new_noun` has a record, its SQL with a migration for each dialect, verbs, four operations and their
-handlers. They are copied into a copy of the package. Then another process finds them in HTTP, in OpenAPI and in the
-local executor.
+`tests/fixtures/new_noun` has a record, its SQL with a migration for each dialect, verbs, four operations, their
+handlers and four commands. They are copied into a copy of the package. Then another process finds them in HTTP, in
+OpenAPI, in the local executor, on the command line with its help and completion, and in the generated reference.
 """
 
 import json
@@ -20,7 +20,8 @@ import gatepost
 
 FIXTURE: Final = Path(__file__).parent.parent / "fixtures" / "new_noun"
 PROGRAM: Final = """
-import asyncio, json, sys
+import asyncio, io, json, os, sys
+from contextlib import redirect_stderr, redirect_stdout
 
 import httpx2
 import msgspec
@@ -28,9 +29,11 @@ import msgspec
 from gatepost.api.access import Caller, CallerKind
 from gatepost.api.labels import CreateLabel, DeleteLabel, ListLabels, ShowLabel
 from gatepost.app import open_store
+from gatepost.cli.main import run
 from gatepost.errors import GatepostError
 from gatepost.handlers.executor import LocalExecutor
 from tests.gateways import build_openapi, open_gateway
+from tools.reference import build_cli_reference
 
 url = sys.argv[1]
 answers = {}
@@ -78,6 +81,35 @@ answers["local: show"] = attempt(admin, ShowLabel(name="later"))
 answers["local: delete"] = attempt(admin, DeleteLabel(name="later"))
 answers["local: show what is deleted"] = attempt(admin, ShowLabel(name="later"))
 store.close()
+
+
+def type_command(words):
+    out = io.TextIOWrapper(io.BytesIO(), write_through=True)
+    with redirect_stdout(out), redirect_stderr(io.StringIO()) as err:
+        code = run(words.split())
+    return [code, out.buffer.getvalue().decode(), err.getvalue()]
+
+
+for words in (
+    "label create soon --colour blue",
+    "label create soon",
+    "label create",
+    "label create x --colour",
+    "label create " + "x" * 51,
+    "label list -n 5",
+    "label list --json --limit 0",
+    "label show soon",
+    "label show soon --json",
+    "label --help",
+    "label create --help",
+    "label delete soon",
+    "label list --json",
+    "label list",
+):
+    answers[f"command: {words}"] = type_command(words)
+os.environ.update(COMP_WORDS="gatepost label c", COMP_CWORD="2", _GATEPOST_COMPLETE="bash_complete")
+answers["completion"] = type_command("")
+answers["reference"] = [line for line in build_cli_reference().splitlines() if line.startswith("### gatepost label")]
 print(json.dumps(answers))
 """
 
@@ -108,7 +140,11 @@ def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def answers(package: Path, own_url: str) -> dict[str, Any]:
     """What every door answers about the new noun."""
     repository = Path(__file__).parent.parent.parent
-    environment = os.environ | {"PYTHONPATH": f"{package}{os.pathsep}{repository}"}
+    environment = os.environ | {
+        "PYTHONPATH": f"{package}{os.pathsep}{repository}",
+        "GATEPOST_STORE": own_url,
+        "GATEPOST_HOME": str(package / "home"),
+    }
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, own_url],
         env=environment,
@@ -137,10 +173,10 @@ def test_every_door_has_a_noun_that_was_added_by_files_only(answers: dict[str, A
     assert answers["http: show what is deleted"][0] == 404
     assert answers["http: list for nobody"] == [401]
     assert answers["openapi"] == [
-        "DELETE /api/labels/{name}: 204 401 403 404 422 503",
-        "GET /api/labels/{name}: 200 401 403 404 422 503",
-        "GET /api/labels: 200 401 403 422 503",
-        "POST /api/labels: 201 400 401 403 409 413 415 422 503",
+        "DELETE /api/labels/{name}: 204 401 403 404 422 431 503",
+        "GET /api/labels/{name}: 200 401 403 404 422 431 503",
+        "GET /api/labels: 200 401 403 422 431 503",
+        "POST /api/labels: 201 400 401 403 409 413 415 422 431 503",
     ]
     assert answers["openapi: models"] == ["CreateLabel", "Label", "LabelPage"]
     assert answers["local: create"] == later
@@ -150,3 +186,39 @@ def test_every_door_has_a_noun_that_was_added_by_files_only(answers: dict[str, A
     assert answers["local: show"] == later
     assert answers["local: delete"] is None
     assert answers["local: show what is deleted"] == "not-found: there is no label 'later'"
+
+
+def test_a_noun_that_was_added_by_files_only_has_commands(answers: dict[str, Any]) -> None:
+    def get_answer(words: str) -> tuple[int, str, str]:
+        code, out, err = answers[f"command: {words}"]
+        return code, out, err
+
+    assert get_answer("label create soon --colour blue") == (0, "soon\n", "created 'soon'\n")
+    assert get_answer("label create soon") == (1, "", "error: there is a label 'soon'\n")
+    assert get_answer("label create")[0::2] == (
+        2,
+        "error: missing argument 'NAME'\nhint: `gatepost label create --help` explains it\n",
+    )
+    assert get_answer("label create x --colour")[0] == 2
+    code, out, err = get_answer("label create " + "x" * 51)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: NAME: 'xxx")
+    assert err.endswith("is longer than 50 characters\n")
+    assert get_answer("label list -n 5") == (0, "LABEL  COLOUR\nsoon   blue\n", "")
+    assert get_answer("label list") == (0, "", "no labels yet\n")
+    assert get_answer("label list --json --limit 0")[0::2] == (
+        2,
+        "error: --limit: '0' is not a number from 1 to 100000\n",
+    )
+    label = json.loads(get_answer("label show soon --json")[1])
+    assert (label["name"], label["colour"]) == ("soon", "blue")
+    assert get_answer("label show soon")[1] == f"label   soon\ncolour  blue\nsince   {label['createdAt']}\n"
+    assert "create  Create a label." in get_answer("label --help")[1]
+    assert "--colour COLOUR" in get_answer("label create --help")[1]
+    assert get_answer("label delete soon") == (0, "soon\n", "deleted\n")
+    assert json.loads(get_answer("label list --json")[1]) == []
+    assert answers["completion"][1].split() == ["plain,create"]
+    assert answers["reference"] == [
+        "### gatepost label",
+        *(f"### gatepost label {verb}" for verb in ("create", "list", "show", "delete")),
+    ]
