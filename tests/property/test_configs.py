@@ -25,7 +25,9 @@ def test_what_is_written_is_read_as_it_was(resident_config: AgentConfig) -> None
 
 @given(configs())
 def test_secrets_are_masked_and_a_mask_sent_back_stands_for_them(resident_config: AgentConfig) -> None:
-    masked_document = agent_config.build_document(resident_config, mask_secrets=True)
+    masked_document = agent_config.build_document(
+        agent_config.replace_secrets(resident_config, agent_config.mask_secrets)
+    )
     secret_maps = [*(tool.request.headers for tool in resident_config.tools if tool.request)]
     secret_maps += [secrets for server in resident_config.servers for secrets in (server.headers, server.env)]
     masked_maps = [entry["execution"]["headers"] for entry in masked_document["tools"] if entry["execution"]]
@@ -36,7 +38,10 @@ def test_secrets_are_masked_and_a_mask_sent_back_stands_for_them(resident_config
     assert all(value in ("***", "Bearer ***", "Basic ***") for secrets in masked_maps for value in secrets.values())
     assert agent_config.parse(masked_document, stored_config=resident_config) == resident_config
     masked_config = agent_config.parse(masked_document, is_masked=True)
-    assert agent_config.build_document(masked_config, mask_secrets=True) == masked_document
+    assert (
+        agent_config.build_document(agent_config.replace_secrets(masked_config, agent_config.mask_secrets))
+        == masked_document
+    )
     if any(secret_maps):
         with pytest.raises(Invalid, match="secret"):
             agent_config.parse(masked_document)

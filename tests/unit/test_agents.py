@@ -59,7 +59,7 @@ def test_a_change_is_of_what_is_given_and_counts(ctx: StoreContext) -> None:
 
 def test_a_secret_survives_being_shown_and_sent_back(ctx: StoreContext) -> None:
     resident = make_resident(ctx, tools=[TOOL])
-    document = agent_config.build_document(resident.config, mask_secrets=True)
+    document = agent_config.build_document(agent_config.replace_secrets(resident.config, agent_config.mask_secrets))
     assert "sk_1" not in str(document)
     document["tools"][0]["description"] = "Customers"
     changed_resident = ctx.store.call(agents.configure, "ann", {"tools": document["tools"]})
@@ -76,7 +76,7 @@ def test_a_secret_does_not_follow_a_tool_to_another_server(ctx: StoreContext) ->
     resident = make_resident(
         ctx, tools=[TOOL], mcp={"servers": [{"name": "local", "command": ["serve"], "env": {"K": "v"}}]}
     )
-    document = agent_config.build_document(resident.config, mask_secrets=True)
+    document = agent_config.build_document(agent_config.replace_secrets(resident.config, agent_config.mask_secrets))
     url = document["tools"][0]["execution"]["url"]
     document["tools"][0]["execution"]["url"] = f"{url}/other"
     ctx.store.call(agents.configure, "ann", {"tools": document["tools"]})

@@ -5,7 +5,6 @@ Requests take a configuration loosely: `core/agent_config.py` reads it, and says
 every field, and their secrets are masked.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, field
@@ -24,15 +23,11 @@ from gatepost.core.agent import (
     ToolRequest,
     ToolServer,
 )
-from gatepost.core.agent_config import mask
+from gatepost.core.agent_config import mask_secrets
 from gatepost.core.times import format_duration
 
 R = TypeVar("R")
 T = TypeVar("T")
-
-
-def _mask_secrets(secrets: Mapping[str, str]) -> dict[str, str]:
-    return {name: mask(secret) for name, secret in secrets.items()}
 
 
 _MODEL_SCHEMA: Final = {"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "null"}]}
@@ -44,7 +39,7 @@ Setting: TypeAlias = T | UnsetType | None
 Secrets = Annotated[
     dict[str, str],
     describe("masked; a mask that is sent back stands for what is stored"),
-    Format(_mask_secrets),
+    Format(mask_secrets),
 ]
 
 

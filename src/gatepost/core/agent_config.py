@@ -111,15 +111,14 @@ def parse(document: Json, *, stored_config: AgentConfig | None = None, is_masked
     )
 
 
-def build_document(config: AgentConfig, *, mask_secrets: bool = False) -> dict[str, Any]:
-    """Return the configuration as a document; with `mask_secrets`, one that everybody may see."""
-    shown_config = replace_secrets(config, _mask_secrets) if mask_secrets else config
+def build_document(config: AgentConfig) -> dict[str, Any]:
+    """Return the configuration as a document, with its secrets."""
     return {
         "model": _build_model_document(config.model),
         "description": config.description,
         "instructions": config.instructions,
-        "tools": [_to_json(tool) | {"timeout": format_duration(tool.timeout)} for tool in shown_config.tools],
-        "mcp": {"servers": [_to_json(server) for server in shown_config.servers]},
+        "tools": [_to_json(tool) | {"timeout": format_duration(tool.timeout)} for tool in config.tools],
+        "mcp": {"servers": [_to_json(server) for server in config.servers]},
         "mind": _to_json(config.mind),
         "loop": _to_json(config.loop),
         "budget": _to_json(config.budget) if config.budget is not None else None,
@@ -201,11 +200,7 @@ def _build_model_document(model: ModelChoice) -> dict[str, Any]:
 
 def _parse_tool(node: JsonNode, secrets: "_StoredSecrets") -> Tool:
     fields = node.fields(*Tool.__struct_encode_fields__)
-    name = fields["name"].text(_KIB)
-    if not _TOOL_NAME.fullmatch(name):
-        fields["name"].reject_value(
-            "is not the name of a tool", hint="use up to 64 letters, digits, dashes and underscores"
-        )
+    name = _parse_name(fields["name"], "tool")
     if name in BUILT_IN_TOOLS:
         fields["name"].reject_value("is a built-in tool", hint="give yours another name")
     default_execution = Execution.EXTERNAL if fields["execution"].is_absent else Execution.GATEWAY
@@ -227,6 +222,13 @@ def _parse_tool(node: JsonNode, secrets: "_StoredSecrets") -> Tool:
     )
 
 
+def _parse_name(node: JsonNode, noun: str) -> str:
+    name = node.text(_KIB)
+    if not _TOOL_NAME.fullmatch(name):
+        node.reject_value(f"is not the name of a {noun}", hint="use up to 64 letters, digits, dashes and underscores")
+    return name
+
+
 def _parse_schema(node: JsonNode) -> Json:
     if node.is_absent:
         return Tool(name="").schema
@@ -245,7 +247,7 @@ def _parse_request(node: JsonNode, secrets: "_StoredSecrets", tool: str) -> Tool
     return ToolRequest(
         url=url,
         method=fields["method"].choice(*_METHODS, default="POST"),
-        headers=secrets.read_secrets(fields["headers"], secrets.find_tool_headers(tool, url), _HEADER_NAME),
+        headers=secrets.read(fields["headers"], _HEADER_NAME, "tool", tool, _find_server(url)),
         body=fields["body"].json(_MAX_SCHEMA_BYTES),
     )
 
@@ -270,22 +272,18 @@ def _parse_url(node: JsonNode) -> str:
 
 def _parse_server(node: JsonNode, secrets: "_StoredSecrets") -> ToolServer:
     fields = node.fields(*ToolServer.__struct_encode_fields__)
-    name = fields["name"].text(_KIB)
-    if not _TOOL_NAME.fullmatch(name):
-        fields["name"].reject_value(
-            "is not the name of a server", hint="use up to 64 letters, digits, dashes and underscores"
-        )
+    name = _parse_name(fields["name"], "server")
     command = tuple(argument.text(4 * _KIB) for argument in fields["command"].items(100))
     if bool(command) is not fields["url"].is_absent or (command and not command[0]):
         node.reject("a server has either a `url` or a `command`", hint='such as ["npx", "some-server"]')
     url = None if fields["url"].is_absent else _parse_url(fields["url"])
-    headers, env = secrets.find_server_secrets(name, url, command)
+    place = (name, _find_server(url), command)
     return ToolServer(
         name=name,
         url=url,
-        headers=secrets.read_secrets(fields["headers"], headers, _HEADER_NAME),
+        headers=secrets.read(fields["headers"], _HEADER_NAME, "headers", *place),
         command=command,
-        env=secrets.read_secrets(fields["env"], env, _VARIABLE_NAME),
+        env=secrets.read(fields["env"], _VARIABLE_NAME, "env", *place),
     )
 
 
@@ -348,50 +346,35 @@ def _check_unique(node: JsonNode, names: Iterable[str]) -> None:
 
 
 class _StoredSecrets:
-    """The secrets of the stored configuration, by tool or server."""
+    """The secrets of the stored configuration, by their place: the name and the server of a tool or a server."""
 
     def __init__(self, stored_config: AgentConfig, *, is_masked: bool) -> None:
-        self._tools = {
-            (tool.name, _find_server(tool.request.url)): tool.request.headers
-            for tool in stored_config.tools
-            if tool.request
-        }
-        self._servers = {
-            (server.name, _find_server(server.url), server.command): (server.headers, server.env)
-            for server in stored_config.servers
-        }
         self._is_masked = is_masked
+        self._secrets: dict[tuple[object, ...], Mapping[str, str]] = {}
+        for tool in stored_config.tools:
+            if tool.request:
+                self._secrets["tool", tool.name, _find_server(tool.request.url)] = tool.request.headers
+        for server in stored_config.servers:
+            place = (server.name, _find_server(server.url), server.command)
+            self._secrets |= {("headers", *place): server.headers, ("env", *place): server.env}
 
-    def find_tool_headers(self, name: str, url: str) -> Mapping[str, str]:
-        return self._tools.get((name, _find_server(url)), {})
-
-    def find_server_secrets(
-        self, name: str, url: str | None, command: tuple[str, ...]
-    ) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        return self._servers.get((name, _find_server(url), command), ({}, {}))
-
-    def read_secrets(
-        self, node: JsonNode, stored_secrets: Mapping[str, str], name_pattern: re.Pattern[str]
-    ) -> dict[str, str]:
-        """Return the secrets of a document by name. No error quotes a secret."""
+    def read(self, node: JsonNode, name_pattern: re.Pattern[str], *place: object) -> dict[str, str]:
+        """Return the secrets of a document by name; a mask stands for the stored one. No error quotes a secret."""
         if not isinstance(node.value, dict | None):
             node.reject("this is not an object", hint='write {"NAME": "value"}')
+        stored_secrets = self._secrets.get(place, {})
         secrets: dict[str, str] = {}
         for name, secret in node.members(_MAX_SECRETS):
             if not name_pattern.fullmatch(name):
                 node.reject(f"{name[:60]!r} is not a name for it")
             if not isinstance(secret.value, str) or not (secret.value.isprintable() and secret.value.isascii()):
                 secret.reject("its value is not printable ASCII text")
-            secrets[name] = self._unmask(secret, stored_secrets.get(name))
+            secrets[name] = text = secret.text(8 * _KIB)
+            if not self._is_masked and mask(text) == text:
+                if name not in stored_secrets or mask(stored_secrets[name]) != text:
+                    secret.reject_value("stands for a secret that is not known here", hint="send the value itself")
+                secrets[name] = stored_secrets[name]
         return secrets
-
-    def _unmask(self, node: JsonNode, stored_secret: str | None) -> str:
-        text = node.text(8 * _KIB)
-        if self._is_masked or mask(text) != text:
-            return text
-        if stored_secret is None or mask(stored_secret) != text:
-            node.reject_value("stands for a secret that is not known here", hint="send the value itself")
-        return stored_secret
 
 
 def _find_server(url: str | None) -> tuple[str, str] | None:
@@ -408,5 +391,6 @@ def mask(secret: str) -> str:
     return f"{match[1]} {_MASK}" if match else _MASK
 
 
-def _mask_secrets(secrets: Mapping[str, str]) -> dict[str, str]:
+def mask_secrets(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return what everybody may see of secrets."""
     return {name: mask(secret) for name, secret in secrets.items()}
