@@ -17,7 +17,7 @@ from gatepost.core import webhook
 from gatepost.core.times import MINUTE, SECOND, Instant
 from gatepost.core.webhook import Scheme, Verification, WebhookRefusal
 from gatepost.errors import Invalid
-from gatepost.testing.kit import MORNING
+from gatepost.testing import MORNING
 from tests.webhook_senders import SENDERS, STANDARD_SECRET, WebhookSender
 
 VECTORS = Path(__file__).parents[3] / "shared/samples/webhooks/signature-vectors.json"

@@ -12,7 +12,7 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from gatepost.ports import Reader, Store, Transaction
-from gatepost.testing.kit import FakeClock, RecordingSignalSink
+from gatepost.testing import FakeClock, RecordingSignalSink
 
 #: seconds after which a test stops to wait
 WAIT_TIMEOUT: Final = 20.0

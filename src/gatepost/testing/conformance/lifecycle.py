@@ -9,6 +9,7 @@ import pytest
 from gatepost.errors import Unavailable
 from gatepost.ports import Store
 from gatepost.tables import statements
+from gatepost.testing import FakeClock
 from gatepost.testing.conformance.fixtures import (
     LANE,
     WAIT_TIMEOUT,
@@ -19,7 +20,6 @@ from gatepost.testing.conformance.fixtures import (
     read_texts,
     yield_to_loop,
 )
-from gatepost.testing.kit import FakeClock
 
 
 class CloseSuite(StoreFixtures):

@@ -9,6 +9,7 @@ import pytest
 
 from gatepost.core.signals import Signal
 from gatepost.ports import Reader, Store, Transaction
+from gatepost.testing import FakeClock, RecordingSignalSink
 from gatepost.testing.conformance.fixtures import (
     LANE,
     WAIT_TIMEOUT,
@@ -21,7 +22,6 @@ from gatepost.testing.conformance.fixtures import (
     read_texts,
     run_together,
 )
-from gatepost.testing.kit import FakeClock, RecordingSignalSink
 
 
 class ReadSuite(StoreFixtures):

@@ -11,6 +11,7 @@ from gatepost.core.event import PushResult
 from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
 from gatepost.ports import Reader, RetryTransaction, Store, Transaction, batched
+from gatepost.testing import FakeClock, RecordingSignalSink
 from gatepost.testing.conformance.fixtures import (
     LANE,
     ExpectedError,
@@ -25,7 +26,6 @@ from gatepost.testing.conformance.fixtures import (
     run_together,
     yield_to_loop,
 )
-from gatepost.testing.kit import FakeClock, RecordingSignalSink
 
 
 class AnswerSuite(StoreFixtures):
