@@ -211,6 +211,7 @@ class HookEntry:
             return HookContext(
                 home=self._home, options=HookOptions(), clock=SystemClock(), session=Session(self._home, session)
             )
+        spool_path = hook_config.spool.replace("<session>", encode_filename(session))
         return HookContext(
             home=self._home,
             options=hook_config.rules,
@@ -218,8 +219,8 @@ class HookEntry:
             session=Session(self._home, session),
             open_store=lambda: self._store or self._open_sqlite_store(hook_config),
             open_spool=lambda: _open_spool(hook_config.spool),
-            has_lines=lambda: _has_spooled_lines(hook_config.spool, session),
-            read_unproved=lambda: _read_unproved(hook_config.spool, session, self._home),
+            has_lines=lambda: _has_spooled_lines(spool_path),
+            read_unproved=lambda: _read_unproved(spool_path, self._home),
             peek_items=None if self._store else lambda agent, now: _has_items(hook_config, agent, now),
         )
 
@@ -293,9 +294,8 @@ def _open_spool(path: str) -> "Spool":
     return FileSpool(path)
 
 
-def _has_spooled_lines(spool: str, session: str) -> bool:
+def _has_spooled_lines(path: str) -> bool:
     """Return True if the spool has lines; if it has none, the code of the drain need not be imported."""
-    path = spool.replace("<session>", encode_filename(session))
     for file in (path, f"{path}.draining"):
         with suppress(OSError):
             if os.stat(file).st_size:  # noqa: PTH116 (a string as it is)
@@ -303,14 +303,10 @@ def _has_spooled_lines(spool: str, session: str) -> bool:
     return False
 
 
-def _read_unproved(spool: str, session: str, home: Path) -> Sequence[PrintedBatch]:
+def _read_unproved(path: str, home: Path) -> Sequence[PrintedBatch]:
     """Return the printed and unsettled batches of a session; mostly there is no such file."""
     try:
-        return decode_batches(
-            paths.read_trusted_file(
-                f"{spool.replace('<session>', encode_filename(session))}.unproved", reference=str(home)
-            )
-        )
+        return decode_batches(paths.read_trusted_file(f"{path}.unproved", reference=str(home)))
     except OSError:
         return ()
 

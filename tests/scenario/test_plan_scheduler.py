@@ -27,7 +27,7 @@ from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration, Instant, fo
 from gatepost.errors import NotFound
 from gatepost.ports import Store, Transaction
 from gatepost.runtime import duties
-from gatepost.runtime.periodic import Duty, run_duties
+from gatepost.runtime.periodic import Duty, is_about, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import FakeClock, Kit
 from tests.plan_specs import parse_spec
@@ -275,7 +275,7 @@ async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest
     duty = Duty("ticker", run_round, interval=3_600.0)
 
     def on_signal(signal: TransportMessage) -> None:
-        if duties.is_plan_signal(signal):
+        if is_about("plan", signal):
             duty.wake()
         elif isinstance(signal, Signal) and signal.cause == "plan":
             fired_owners.put_nowait(signal.recipient)

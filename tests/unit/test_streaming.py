@@ -36,7 +36,7 @@ class StreamRecorder:
         self.spaces = set(spaces)
         self.frames: list[Frame] = []
         self.asked_spaces: list[str] = []
-        self.streams = Streams(RUN, 2, active, can_speak=self._can_speak, send=self._send)
+        self.streams = Streams(RUN, 2, active, self._can_speak, self._send)
 
     async def feed_deltas(self, *deltas: tuple[str, str, str]) -> None:
         """Let a model write, and readers look up after every word."""

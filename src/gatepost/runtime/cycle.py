@@ -292,11 +292,7 @@ class Cycle:
             max_tokens=config.model.max_tokens,
         )
         self._streams = Streams(
-            self._run_lease.run,
-            len(self._turns) + 1,
-            self._active_space,
-            can_speak=self._can_speak,
-            send=self._deps.send,
+            self._run_lease.run, len(self._turns) + 1, self._active_space, self._can_speak, self._deps.send
         )
         model = await self._open_model()
         async with aclosing(model.respond(request)) as stream:

@@ -50,11 +50,6 @@ async def fire_due_plans(store: Store) -> float:
     return wait
 
 
-def is_plan_signal(signal: TransportMessage) -> bool:
-    """Return True if a signal says that a plan was set, which may be due before the next round."""
-    return isinstance(signal, Signal) and signal.recipient.startswith("plan:")
-
-
 def _get_seconds_until_plan(tx: Reader) -> float:
     return _get_seconds_until(tx, plans.find_next_due(tx))
 

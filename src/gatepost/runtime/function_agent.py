@@ -17,6 +17,7 @@ that fails alone, again and again, is dead.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import structlog
@@ -64,20 +65,18 @@ class EventBatch:
         raise Invalid(f"{event_or_body!r:.60} is not of this batch")
 
 
+@dataclass(slots=True, eq=False)
 class AgentContext:
     """The parameter `me` of an agent's function: it acts for the agent, and journals each action."""
 
-    def __init__(
-        self, store: Store, run_lease: RunLease, batch: EventBatch, results: list[CallResult], steps: int
-    ) -> None:
-        self._store = store
-        self._run_lease = run_lease
-        self._batch = batch
-        self._results = results
-        #: steps in the journal of the run
-        self.steps = steps
-        self._call_count = 0
-        self._lock = asyncio.Lock()
+    _store: Store
+    _run_lease: RunLease
+    _batch: EventBatch
+    _results: list[CallResult]
+    #: steps in the journal of the run
+    steps: int
+    _call_count: int = 0
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def name(self) -> str:

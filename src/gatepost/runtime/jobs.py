@@ -15,7 +15,6 @@ from typing import Final
 from gatepost.actions import agents, jobs, runs
 from gatepost.core.mind import ToolCall
 from gatepost.core.retry_policy import Job
-from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.ports import CommandRunner, Reader, Store
@@ -61,11 +60,6 @@ async def _run_job(store: Store, handler: JobHandler, job: Job, holder: str) -> 
 def _get_seconds_until_due(tx: Reader, kinds: list[str]) -> float | None:
     due = jobs.find_next_due(tx, kinds)
     return max(0.0, (due - tx.now) / SECOND) if due is not None else None
-
-
-def is_wake_signal(signal: TransportMessage) -> bool:
-    """Return True if a signal says that there is a new job."""
-    return isinstance(signal, Signal) and signal.recipient.startswith("errand:")
 
 
 async def run_tool_job(deps: CycleDeps, job: Job) -> None:

@@ -310,13 +310,13 @@ def _can_see(entity: str | None, page: StreamPage) -> bool:
     return entity is None or page.audience is None or entity in page.audience
 
 
+@dataclass(slots=True, eq=False)
 class GateFrames:
     """Sends frames about gates and decisions to the readers of the inboxes that they concern."""
 
-    def __init__(self, store: Store, live_streams: LiveStreams) -> None:
-        self._store = store
-        self._live_streams = live_streams
-        self._queue: asyncio.Queue[tuple[str, str]] = asyncio.Queue(_QUEUE_LIMIT)
+    _store: Store
+    _live_streams: LiveStreams
+    _queue: asyncio.Queue[tuple[str, str]] = field(default_factory=lambda: asyncio.Queue(_QUEUE_LIMIT))
 
     def on_signal(self, signal: TransportMessage) -> None:
         """Queue the gate or decision that a signal is about, if there are readers."""

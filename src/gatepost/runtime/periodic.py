@@ -22,7 +22,7 @@ import structlog
 
 from gatepost.actions import leases
 from gatepost.core.claim import Lease
-from gatepost.core.signals import TransportMessage
+from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Store
@@ -118,6 +118,11 @@ class Duty:
         self._failures += 1
         (log.warning if is_expected else log.error)("round failed", duty=self.name, reason=reason, times=self._failures)
         return self._backoff.delay(self._failures, _RANDOM.random())
+
+
+def is_about(topic: str, signal: TransportMessage) -> bool:
+    """Return True if a signal is about a topic, such as `plan`: its recipient is `plan:ID`."""
+    return isinstance(signal, Signal) and signal.recipient.startswith(f"{topic}:")
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ stream of an agent that is no longer a member fails.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic_core import from_json
@@ -28,34 +29,26 @@ CanSpeak = Callable[[str], Awaitable[bool]]
 _RECHECK_SECONDS: Final = 1.0
 
 
+@dataclass(slots=True, eq=False)
 class Streams:
     """The messages of one reply, while the model writes it."""
 
-    def __init__(
-        self,
-        run: Run,
-        reply_step: int,
-        active_space: str | None,
-        *,
-        can_speak: CanSpeak,
-        send: Callable[[Sequence[Frame]], None],
-    ) -> None:
-        """`reply_step` is the number of the step that the reply will be."""
-        self._run = run
-        self._reply_step = reply_step
-        self._active_space = active_space
-        self._can_speak = can_speak
-        self._send = send
-        self._calls: list[str] = []
-        self._enter_calls: dict[str, str] = {}
-        #: the last call, if it came in one piece
-        self._complete_call: str | None = None
-        #: by call: the text so far, the task that checks the right to speak, and the time of the last check
-        self._texts: dict[str, str] = {}
-        self._permission_tasks: dict[str, asyncio.Task[None]] = {}
-        self._permission_times: dict[str, float] = {}
-        #: by call: the space in which it is streamed, and how many characters were sent
-        self._open_streams: dict[str, tuple[str, int]] = {}
+    _run: Run
+    #: the number of the step that the reply will be
+    _reply_step: int
+    _active_space: str | None
+    _can_speak: CanSpeak
+    _send: Callable[[Sequence[Frame]], None]
+    _calls: list[str] = field(default_factory=list)
+    _enter_calls: dict[str, str] = field(default_factory=dict)
+    #: the last call, if it came in one piece
+    _complete_call: str | None = None
+    #: by call: the text so far, the task that checks the right to speak, and the time of the last check
+    _texts: dict[str, str] = field(default_factory=dict)
+    _permission_tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _permission_times: dict[str, float] = field(default_factory=dict)
+    #: by call: the space in which it is streamed, and how many characters were sent
+    _open_streams: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def add_delta(self, delta: CallDelta) -> None:
         """Take a part of a call from the model, and send the new text of a message to readers."""

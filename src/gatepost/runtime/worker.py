@@ -18,11 +18,11 @@ from gatepost.core.signals import TransportMessage
 from gatepost.core.times import Duration
 from gatepost.runtime import cycle, evaluator, function_agent, jobs
 from gatepost.runtime.cycle import CycleDeps, CycleOutcome
-from gatepost.runtime.duties import MAX_WAIT, GateDeadlines, fire_due_plans, is_plan_signal, resend_signals, tidy
+from gatepost.runtime.duties import MAX_WAIT, GateDeadlines, fire_due_plans, resend_signals, tidy
 from gatepost.runtime.evaluator import CommandOptions
 from gatepost.runtime.function_agent import AgentFunction
 from gatepost.runtime.jobs import JobHandler
-from gatepost.runtime.periodic import Duty, run_duties
+from gatepost.runtime.periodic import Duty, is_about, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.supervisor import Supervisor
 
@@ -97,9 +97,9 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
     deadlines = GateDeadlines(store)
     run_janitor = partial(tidy, store, bus)
     yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
-    yield Duty("ticker", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=is_plan_signal)
+    yield Duty("ticker", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=partial(is_about, "plan"))
     run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
-    yield Duty("errands", run_jobs, interval=options.janitor_interval, should_wake=jobs.is_wake_signal)
+    yield Duty("errands", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "errand"))
     yield Duty("keeper", deadlines.check, interval=MAX_WAIT, should_wake=deadlines.is_wake_signal)
     if options.command_options is not None:
         check_gates = partial(evaluator.check_gates, store, options.command_options)

@@ -24,6 +24,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from itertools import groupby
 from math import inf
 from typing import Any, ClassVar, Final
@@ -102,17 +103,15 @@ class RedisTransport(RemoteTransport):
             yield connection
 
 
+@dataclass(eq=False)
 class _RedisTransportConnection(BrokerConnection):
-    def __init__(
-        self, sender: Connection, listener: Connection | None, on_message: MessageHandler | None, sender_id: str
-    ) -> None:
-        self._sender = sender
-        self._listener = listener
-        self._on_message = on_message
-        self._sender_id = sender_id
-        self._own_channel = f"gatepost:{secrets.token_hex(8)}"
-        self._echo = asyncio.Event()
-        self._send_lock = asyncio.Lock()
+    _sender: Connection
+    _listener: Connection | None
+    _on_message: MessageHandler | None
+    _sender_id: str
+    _own_channel: str = field(default_factory=lambda: f"gatepost:{secrets.token_hex(8)}")
+    _echo: asyncio.Event = field(default_factory=asyncio.Event)
+    _send_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def listen(self) -> None:
         if self._listener is None:
