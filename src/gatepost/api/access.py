@@ -59,7 +59,7 @@ ADMINISTRATOR = Caller(CallerKind.ADMINISTRATOR)
 
 
 class Access:
-    """A rule. Without more, everybody may ask who is an entity or the administrator."""
+    """A rule. By default every entity and the administrator may ask."""
 
     #: False if no credential is needed
     needs_credential: bool = True
@@ -99,8 +99,8 @@ class Administrator(Access):
 
 class ActAs(Access):
     """
-    Every entity as itself, and the administrator as anybody. A field that is not given becomes the caller's own name;
-    for the administrator it becomes the `default`, also if it is empty, or has to be given if it is `required`.
+    Every entity as itself, and the administrator as any entity. A field that is not given becomes the caller's own
+    name; for the administrator it becomes the `default`, also if it is empty, or has to be given if it is `required`.
     """
 
     def __init__(self, *fields: str, default: str | None = None, required: bool = False) -> None:

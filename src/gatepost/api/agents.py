@@ -168,7 +168,7 @@ class GoalPage(Page[GoalView]):
 
 @read("GET /api/agents/{name}/goals", access=Owner("name"), errors=(NotFound,))
 class ListGoals(Request[GoalPage]):
-    """List what an agent works towards, the most important first."""
+    """List the goals of an agent, the most important first."""
 
     name: str
     status: Annotated[GoalStatus | None, describe("only goals with this status")] = None
@@ -186,7 +186,7 @@ class MemoryPage(Page[MemoryView]):
 
 @read("GET /api/agents/{name}/memories", access=Owner("name"), errors=(NotFound,))
 class ListMemories(Request[MemoryPage]):
-    """List what an agent has told itself to remember, the newest first."""
+    """List the memories of an agent, the newest first."""
 
     name: str
     after: Cursor = None

@@ -136,7 +136,7 @@ class ShowDecision(Request[DecisionView]):
     example={"option": "ship"},
 )
 class AnswerDecision(Request[DecisionView]):
-    """Answer a decision. The first answer counts, whichever way it comes; a later one is told who answered what."""
+    """Answer a decision. The first answer counts, by whichever door it comes; a later one gets 409 with the first."""
 
     id: str
     option: Annotated[str | None, describe("id of an option")] = None

@@ -164,7 +164,7 @@ def _list_responses(operation: Operation, types: _Types) -> dict[str, Any]:
     answers: dict[int, Any] = {operation.status: {"description": _STATUSES[operation.status]}}
     if operation.kind is Kind.STREAM:
         answers[200] = {
-            "description": "Server-sent events, for as long as you like",
+            "description": "Server-sent events, until the reader leaves",
             "content": {"text/event-stream": {"schema": types.get(StreamedView)}},
         }
     elif operation.answer is not None:

@@ -15,7 +15,7 @@ four other kinds of operation:
 
     batched          `prepare -> batched verb -> present`: waiting calls share one transaction (push)
     needs_gateway    not one transaction, or not possible without a running gateway (replay, health)
-    stream           its answers come for as long as the caller likes
+    stream           its answers come until the caller leaves
     raw              the request is read by its route: signed bytes must not be parsed first (webhooks)
 """
 
@@ -140,7 +140,7 @@ class Repetition(StrEnum):
     SAFE = "safe"
     #: with the same Idempotency-Key it gets the first answer
     KEYED = "keyed"
-    #: a field, or else the Idempotency-Key, names what is told once
+    #: a repeat is recognised by a field or else by its Idempotency-Key
     DEDUP = "dedup"
     #: it is done again
     NEVER = "never"

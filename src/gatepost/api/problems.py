@@ -79,7 +79,7 @@ class NotJson(Invalid):
 
 
 class Unexpected(GatepostError):
-    """An error that nobody expected; its cause is logged."""
+    """An unexpected error; its cause is logged."""
 
     type = "our-fault"
 

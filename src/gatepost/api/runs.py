@@ -103,7 +103,7 @@ class RunPage(Page[RunView]):
 
 
 class OpenCallView(RecordView[OpenCall]):
-    """A call of a tool that somebody outside answers."""
+    """A call of a tool that a program outside answers."""
 
     id: str
     run: str
@@ -118,7 +118,7 @@ class OpenCallView(RecordView[OpenCall]):
 
 
 class RunWithCallsView(RunView):
-    """A run, and the calls that somebody outside answers."""
+    """A run, and the calls that a program outside answers."""
 
     calls: list[OpenCallView]
 
@@ -184,7 +184,7 @@ class ListRuns(Request[RunPage]):
 
 @read("GET /api/runs/{id}", access=Anybody(), errors=(NotFound,))
 class ShowRun(Request[RunWithCallsView]):
-    """Show a run of the caller, and the calls that somebody outside answers; the administrator sees all."""
+    """Show a run of the caller, and the calls that a program outside answers; the administrator sees all."""
 
     id: str
 
@@ -206,7 +206,7 @@ class ListSteps(Request[StepPage]):
     example={"callId": "call_01a1e0dff6957124bd721ac983205d33", "result": {"status": "shipped"}},
 )
 class AnswerCall(Request[OpenCallView]):
-    """Give the result of a call that a run waits for: its agent is told."""
+    """Give the result of a call that a run waits for; its agent gets an event."""
 
     id: str
     call_id: Annotated[str, Meta(min_length=1, max_length=200)]

@@ -109,7 +109,7 @@ class RenameSpace(Request[SpaceView]):
 
 @write("DELETE /api/spaces/{id}", access=Administrator(), lane="space:{id}", errors=(NotFound, Conflict))
 class ArchiveSpace(Request[SpaceView]):
-    """Archive a space: its members can read it, and nobody posts any more."""
+    """Archive a space: its members can read it, and nothing is posted any more."""
 
     id: str
 

@@ -269,16 +269,17 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 def _parse_hook(document: Mapping[str, Any]) -> HookCall:
     """Return the input of a hook; raise Invalid if it is none."""
-    argv = document.get("argv")
-    words = [word for word in argv if isinstance(word, str)] if isinstance(argv, list) else []
-    if len(words) not in (1, 3) or words != argv:
-        words = []
-    if not words or words[1:2] not in ([], ["--host"]) or words[2:] not in ([], *([host] for host in wire.HOSTS)):
-        raise Invalid("a hook has an event and a host", hint='as in "argv": ["Stop", "--host", "claude"]')
+    match document.get("argv"):
+        case [str(event)]:
+            host = "claude"
+        case [str(event), "--host", str(host)] if host in wire.HOSTS:
+            pass
+        case _:
+            raise Invalid("a hook has an event and a host", hint='as in "argv": ["Stop", "--host", "claude"]')
     cwd = _get_text(document, "cwd")
     return HookCall(
-        event=words[0],
-        host=words[2] if words[2:] else "claude",
+        event=event,
+        host=host,
         stdin=_get_text(document, "stdin"),
         cwd=cwd,
         environ=resolve_variables(_filter_variables(document.get("env")), cwd),

@@ -108,19 +108,19 @@ class HttpExchange:
         """Answer with a problem; if the body was not read, close the connection."""
         headers: list[tuple[str, str]] = []
         if error.status == 401:
-            # A caller that guesses gets no second guess on the same connection.
-            headers += [("www-authenticate", 'Bearer realm="gatepost"'), ("connection", "close")]
+            headers.append(("www-authenticate", 'Bearer realm="gatepost"'))
         if isinstance(error, Unavailable):
             headers.append(("retry-after", "1"))
         if isinstance(error, MethodNotAllowed):
             headers.append(("allow", ", ".join(error.allowed)))
+        if error.status == 401 or not self._is_body_read:
+            # A caller that guesses gets no second guess on the same connection.
+            headers.append(("connection", "close"))
         body = encode(problems.build_problem(error))
         if self._is_body_read:
             await self.answer(error.status, body, problems.MEDIA_TYPE, headers)
             return
-        headers = [header for header in headers if header[0] != "connection"]
-        start = _build_start(error.status, body, problems.MEDIA_TYPE, [*headers, ("connection", "close")])
-        await self.send(start)
+        await self.send(_build_start(error.status, body, problems.MEDIA_TYPE, headers))
         await self.send({"type": "http.response.body", "body": body, "more_body": True})
         await self._discard_body()
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -162,7 +162,7 @@ def freeze_loaded_objects() -> None:
 
 
 async def serve(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
-    """Run a gateway until it is told to stop; `ready` is told its URL once it listens."""
+    """Run a gateway until a signal stops it; `ready` is called with its URL once it listens."""
     _check_bindable(host)
     async with open_gateway(configuration) as gateway:
         store, live_streams = gateway.state.store, gateway.state.live_streams
