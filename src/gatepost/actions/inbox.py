@@ -4,8 +4,8 @@ Read an inbox: claim a batch, then ack or release it.
 A reader claims a batch, works on it, and acks it. If it releases the batch, or dies, the items go to the next reader.
 Why no item is lost, and no item is given to two readers at once:
 
-- Every claim on an inbox locks the inbox's row (`claims.lock`) first: claims happen one after the other, each with a
-  higher fence.
+- Every claim on an inbox locks the inbox's row (`inboxes.lock_inbox`) first: claims happen one after the other, each
+  with a higher fence.
 - An item changes hands only by an update that names the state it must be in. Ack, release and lapse all end the
   claim's own row first, and only one of them finds it open.
 - A drain's claim has a deadline by the database's clock. After it, the next claim (or the janitor) takes the items

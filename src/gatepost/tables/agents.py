@@ -33,13 +33,7 @@ def pause(tx: Transaction, entity: int, paused_at: Instant | None) -> None:
 
 def set_rest(tx: Transaction, resident: Resident) -> None:
     """Save the failures of the model, the rest time and the limit of the next batch."""
-    tx.execute(
-        "agents/set_rest",
-        entity=resident.number,
-        failures=resident.failures,
-        until=resident.rest_until,
-        batch_limit=resident.batch_limit,
-    )
+    tx.execute("agents/set_rest", **get_columns(resident, "number failures rest_until batch_limit"))
 
 
 def end_rests(tx: Transaction) -> None:

@@ -13,11 +13,12 @@ from gatepost.core.event import Json
 from gatepost.core.mind import CallResult, CycleWeight, MindSummaries, ModelReply, Prompt, ToolCall, Turn
 from gatepost.core.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
 from gatepost.core.times import Instant
-from gatepost.ports import Reader, Row, Transaction
+from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, fetch_number, fetch_row, get_columns, load_json
 
 _RUN: Final = Mapper(Run)
 _CALL: Final = Mapper(OpenCall, result=load_json)
+_MIND: Final = Mapper(MindSummaries, summaries=msgspec.json.Decoder(tuple[str, ...]).decode)
 #: more steps than any run has
 NO_LIMIT: Final = 2**31 - 1
 _KINDS: Final[dict[type[Turn], str]] = {Prompt: "prompt", ModelReply: "reply", CallResult: "result"}
@@ -181,28 +182,20 @@ def end_call(tx: Transaction, id: str, status: CallStatus, result: Json) -> bool
 
 def read_mind(tx: Reader, agent: int) -> MindSummaries:
     """Return the current mind of an agent."""
-    return _build_mind(tx.fetch_one("minds/read", agent=agent))
+    return _MIND.fetch_one(tx, "minds/read", agent=agent) or MindSummaries()
 
 
 def read_mind_of_run(tx: Reader, number: int | None) -> MindSummaries:
     """Return the mind with which a run began."""
-    return _build_mind(tx.fetch_one("minds/read_of_run", number=number)) if number is not None else MindSummaries()
+    mind = _MIND.fetch_one(tx, "minds/read_of_run", number=number) if number is not None else None
+    return mind or MindSummaries()
 
 
 def insert_mind(tx: Transaction, agent: int, mind: MindSummaries) -> None:
     tx.execute(
         "minds/insert",
+        **get_columns(mind, "run dropped_count"),
         agent=agent,
-        run=mind.run,
         summaries=msgspec.json.encode(mind.summaries).decode(),
-        dropped_count=mind.dropped_count,
         now=tx.now,
-    )
-
-
-def _build_mind(row: Row | None) -> MindSummaries:
-    if row is None:
-        return MindSummaries()
-    return MindSummaries(
-        run=row.run, summaries=tuple(msgspec.json.decode(row.summaries)), dropped_count=row.dropped_count
     )

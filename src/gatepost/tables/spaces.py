@@ -9,7 +9,7 @@ from gatepost.core.prompt import MemberFacts
 from gatepost.core.space import Member, Message, MessageRow, Space
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Mapper, load_json
+from gatepost.tables.rows import Mapper, get_columns, load_json
 
 _SPACE: Final = Mapper(Space)
 _MEMBER: Final = Mapper(Member)
@@ -108,14 +108,7 @@ def count_unread(tx: Reader, entity: int) -> dict[str, int]:
 def insert_message(tx: Transaction, message: Message, *, space: int, sender: int, data: str | None) -> None:
     """Store a message with the numbers of its space and its sender, and its data as JSON."""
     tx.execute(
-        "messages/insert",
-        space=space,
-        seq=message.seq,
-        id=message.id,
-        sender=sender,
-        content=message.content,
-        data=data,
-        created_at=message.created_at,
+        "messages/insert", **get_columns(message, "seq id content created_at"), space=space, sender=sender, data=data
     )
 
 

@@ -11,7 +11,7 @@ WHERE entity = :entity
 UPDATE agents SET paused_at = :at WHERE entity = :entity
 
 -- name: set_rest
-UPDATE agents SET failures = :failures, rest_until = :until, batch_limit = :batch_limit WHERE entity = :entity
+UPDATE agents SET failures = :failures, rest_until = :rest_until, batch_limit = :batch_limit WHERE entity = :number
 
 -- name: end_rests
 UPDATE agents SET rest_until = :now WHERE rest_until > :now
