@@ -50,7 +50,7 @@ def begin_run(store: Store, name: str = "thinker", content: str = "Where is orde
     assert run_state is not None
     call = ToolCall("c1", "ship", '{"order": 7}')
     reply = ModelReply("I ask the warehouse", (call,), Usage(120, 8), "demo", raw='{"secret": "of the adapter"}')
-    store.call(run_journal.record_reply, run_state.run_lease, 2, reply)
+    store.call(run_journal.record_step, run_state.run_lease, 2, reply)
     result = store.call(run_journal.defer_call, run_state.run_lease, 3, call, "2.0")
     return WaitingRun(run_state.run_lease.run.id, parse_call_id(result), run_state)
 

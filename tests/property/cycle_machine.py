@@ -101,7 +101,7 @@ class CycleMachine(RuleBasedStateMachine):
         if model.list_unanswered():
             return
         reply = ModelReply("", tuple(ToolCall(f"c{n}", "send_message", "{}") for n in range(calls)))
-        if self._write(key, run_journal.record_reply, model.next_number, reply):
+        if self._write(key, run_journal.record_step, model.next_number, reply):
             model.turns.append(reply)
 
     @precondition(lambda self: self.cycle_models)

@@ -123,7 +123,7 @@ async def test_who_takes_over_after_a_kill_finds_the_budget_used_up(kit: Kit) ->
     run_state = kit.store.call(run_journal.take_run, "ana", "killed")
     assert run_state is not None
     reply = ModelReply("Looking.", (build_call("get_memories"),), Usage(90, 10), "played")
-    kit.store.call(run_journal.record_reply, run_state.run_lease, 2, reply)
+    kit.store.call(run_journal.record_step, run_state.run_lease, 2, reply)
     kit.clock.advance(MINUTE)
     assert isinstance(await agent.run_cycle(), CyclePaused)
     assert agent.model.requests == []

@@ -188,7 +188,7 @@ async def test_who_resumes_after_the_reply_knows_that_calls_were_dropped(kit: Ki
     run_state = kit.store.call(run_journal.take_run, "ana", "here")
     assert run_state is not None
     reply = ModelReply(calls=tuple(build_call("get_memories") for _ in range(3)), dropped_calls=2)
-    kit.store.call(run_journal.record_reply, run_state.run_lease, 2, reply)
+    kit.store.call(run_journal.record_step, run_state.run_lease, 2, reply)
     kit.store.call(run_endings.hand_over, run_state.run_lease)
     await agent.run_cycles()
     assert agent.model.requests == [], "the cycle ends without another request"

@@ -1,7 +1,7 @@
 """
 The journal of a run: what one cycle of a resident writes, transaction by transaction.
 
-    take_run -> (record_reply -> run_tool, run_tool, ... -> pull_critical_items)* -> finish_run
+    take_run -> (record_step -> run_tool, run_tool, ... -> pull_critical_items)* -> finish_run
                      |  the model fails after an effect: suspend_run, and continue from here later
                      `- the model fails before any effect: release_run, as if there had been no run
 
@@ -186,10 +186,18 @@ def renew_lease(tx: Transaction, run_lease: RunLease) -> None:
     leases.hold(tx, run_lease.lease, run_lease.length)
 
 
-def record_reply(tx: Transaction, run_lease: RunLease, step_number: int, reply: ModelReply) -> None:
-    """Write a reply of the model."""
+def record_step(
+    tx: Transaction,
+    run_lease: RunLease,
+    step_number: int,
+    turn: ModelReply | CallResult,
+    key: str | None = None,
+    *,
+    has_effect: bool = False,
+) -> None:
+    """Write a reply of the model, or the result of a call that was done outside of the transaction or was refused."""
     renew_lease(tx, run_lease)
-    write_step(tx, run_lease.run, step_number, reply)
+    write_step(tx, run_lease.run, step_number, turn, key=key, effects=int(has_effect))
 
 
 def run_tool(
@@ -229,14 +237,6 @@ def run_tool(
         taken_items=ctx.taken_items,
     )
     return ToolOutcome(result, ctx.active_space, list_waiting_items(tx, agent.number) if include_waiting else None)
-
-
-def record_result(
-    tx: Transaction, run_lease: RunLease, step_number: int, result: CallResult, key: str, *, has_effect: bool
-) -> None:
-    """Write the result of a call that was done outside of the transaction, or was refused."""
-    renew_lease(tx, run_lease)
-    write_step(tx, run_lease.run, step_number, result, key=key, effects=int(has_effect))
 
 
 def defer_call(

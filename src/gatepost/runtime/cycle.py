@@ -151,7 +151,7 @@ class Cycle:
             preview = await self._check_inbox() if self._count_replies() and not self._is_isolated else None
             reply = self._drop_extra_calls(await self._ask_model(preview))
             if reply.calls:
-                await self._write_journal(journal.record_reply, len(self._turns) + 1, reply)
+                await self._write_journal(journal.record_step, len(self._turns) + 1, reply)
                 self._turns.append(reply)
                 continue
             step, summary = len(self._turns) + 1, _flatten(reply.text)
@@ -341,7 +341,7 @@ class Cycle:
             raise
         except GatepostError as error:
             result = build_failure(call, error.message, error.hint)
-            await self._write_journal(journal.record_result, step, result, call_key, has_effect=False)
+            await self._write_journal(journal.record_step, step, result, call_key)
         self._turns.append(result)
         if self._streams is not None and self._streams.is_tracked(index):
             await self._streams.finish(index, message=parse_success(result).get("messageId"), reason="it was not sent")
@@ -367,7 +367,7 @@ class Cycle:
                 self._effect_count += tool.has_effect
             case OutsideTool(is_async=False):
                 result = await self._run_outside_tool(tool, call, f"{self._run_lease.run.id}/{call_key}", arguments)
-                await self._write_journal(journal.record_result, step, result, call_key, has_effect=True)
+                await self._write_journal(journal.record_step, step, result, call_key, has_effect=True)
                 self._effect_count += 1
             case OutsideTool() | DeferredTool():
                 job_arguments = arguments if isinstance(tool, OutsideTool) else None

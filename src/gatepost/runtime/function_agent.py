@@ -123,9 +123,7 @@ class AgentContext:
                 raise
             except GatepostError as error:  # journalled, so that it is refused again if the function is called again
                 refusal = build_failure(call, error.message, error.hint)
-                await write_journal(
-                    self._store, self._run_lease, journal.record_result, step, refusal, key, has_effect=False
-                )
+                await write_journal(self._store, self._run_lease, journal.record_step, step, refusal, key)
                 self._append_result(refusal)
                 raise
             self._append_result(outcome.result)
