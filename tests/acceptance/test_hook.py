@@ -125,6 +125,8 @@ def test_without_one_it_imports_nothing_heavy(cli: CommandLine, event: str) -> N
     assert (result.code, result.out) == (0, "")
     assert imported & HEAVY_MODULES == set()
     assert {name for name in imported if name.partition(".")[0] == "gatepost"} <= QUIET_MODULES
+    if event == "PostToolUse":  # one statement tells it that there is nothing: it opens no store
+        assert imported & {"gatepost.ports", "gatepost.tables.rows", "gatepost.adapters.stores.sqlite"} == set()
 
 
 def test_a_wrong_setting_is_told_the_person_as_such_and_not_as_a_missing_agent(cli: CommandLine) -> None:

@@ -13,8 +13,9 @@ import re
 from functools import cache
 from typing import Any, Final
 
-from gatepost.ports import Reader
-from gatepost.tables.rows import fetch_row
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # nearly every hook imports this module, and few need a reader
+    from gatepost.ports import Reader
 
 _LOADER: Final[Any] = __spec__.loader
 #: the schema that an empty store gets first; older migrations were squashed into it
@@ -98,8 +99,10 @@ def find_newest_version(dialect: str) -> int:
     return number
 
 
-def read_schema_version(tx: Reader) -> tuple[int, int]:
+def read_schema_version(tx: "Reader") -> tuple[int, int]:
     """Return the version of the schema of a store, and the oldest version of the code that may use it."""
+    from gatepost.tables.rows import fetch_row
+
     row = fetch_row(tx, "schema/read_version")
     return row.version, row.oldest
 
