@@ -68,7 +68,7 @@ class TestRegistering:
 
     @pytest.mark.parametrize("hook", ["PostToolUse", "stop", "", "SessionStart"])
     def test_not_at_every_event(self, tmp_path: Path, hook: str) -> None:
-        with pytest.raises(Invalid, match="no event for a gate"):
+        with pytest.raises(Invalid, match="is not an event of a gate"):
             session_gates.register(tmp_path, SessionGate(name="tested", hook=hook))
 
     @given(st.text(max_size=80) | st.sampled_from(["..", "../x", "/etc/x", ".x", "a/b", "a\x00", "A", "x" * 64, ""]))
