@@ -1,4 +1,4 @@
-"""The first walk of a newcomer, in real processes."""
+"""The first steps of a newcomer, in real processes."""
 
 from tests.acceptance.command_line import CommandLine
 
