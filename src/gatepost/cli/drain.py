@@ -27,12 +27,11 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from gatepost import app, settings
-from gatepost.actions import maintenance, sessions
+from gatepost import settings
 from gatepost.api.events import ItemView
 from gatepost.api.inbox import AckClaim, BatchView, ClaimBatch, ReleaseClaim
 from gatepost.api.operation import Request
@@ -45,11 +44,12 @@ from gatepost.core.claim import check_owner
 from gatepost.core.event import Item, ItemState
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
-from gatepost.hooks.drain import DrainedBatch
-from gatepost.hooks.drain import drain as drain_session
 from gatepost.hooks.session import find_guest
 from gatepost.ports import Store
 from gatepost.settings import Configuration
+
+if TYPE_CHECKING:  # other verbs of the inbox are in the same process, and must start fast
+    from gatepost.hooks.drain import DrainedBatch
 
 #: bytes of a batch for a program: it reads JSON, and no host cuts that short
 _PROGRAM_BUDGET = 1_000_000
@@ -146,17 +146,22 @@ def sweep(store: Store) -> None:
     Clean up a bounded number of rows after a drain, so that a store without a gateway is cleaned too. What cannot be
     done now is left to the next drain.
     """
+    from gatepost.actions import maintenance
+
     with suppress(GatepostError):
         for verb in (maintenance.lapse_claims, maintenance.expire_items, maintenance.reap):
             store.call(verb, limit=_SWEEP_LIMIT)
 
 
 def _drain_session(session: str, to: str | None, *, reconcile: bool, as_json: bool, limit: int) -> None:
+    from gatepost import app
+    from gatepost.hooks import drain
+
     configuration = settings.load()
     with ExitStack() as stack:
         store = _open_store_soon(configuration, stack)
         agent = to or _find_agent(session, configuration, store)
-        batch = drain_session(
+        batch = drain.drain(
             store,
             app.build_spool(configuration),
             session=session,
@@ -181,6 +186,8 @@ def _drain_session(session: str, to: str | None, *, reconcile: bool, as_json: bo
 
 def _open_store_soon(configuration: Configuration, stack: ExitStack) -> Store | None:
     """Return the store, if it can be opened soon: the spool can be read without it."""
+    from gatepost import app
+
     chosen = configuration.settings
     hasty = replace(chosen, sqlite=replace(chosen.sqlite, busy=min(chosen.sqlite.busy, _BUSY_TIMEOUT)))
     try:
@@ -195,12 +202,14 @@ def _find_agent(session: str, configuration: Configuration, store: Store | None)
     if (guest := find_guest(configuration.home, session)) is not None:
         return guest.agent
     if store is not None:
+        from gatepost.actions import sessions
+
         with suppress(NotFound, Invalid):
             return store.query(sessions.find, session).agent
     return configuration.settings.agent
 
 
-def _print_session_batch(batch: DrainedBatch, agent: str, *, as_json: bool) -> None:
+def _print_session_batch(batch: "DrainedBatch", agent: str, *, as_json: bool) -> None:
     items = [Item(event=event, recipient=agent, state=ItemState.CLAIMED) for event in batch.events]
     try:
         if as_json:

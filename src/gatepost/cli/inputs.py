@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tomllib
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -74,6 +73,8 @@ def read_object(name: str) -> dict[str, Any]:
     label = "stdin" if name == "-" else repr(name)
     raw = _read(_open_stdin(), label) if name == "-" else _read_file(name)
     if name.endswith(".toml"):
+        import tomllib
+
         try:
             return tomllib.loads(_decode(raw, label))
         except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -6,8 +6,7 @@ answer costs a repeat and never a second effect. A request that must not be repe
 only if it never reached the gateway.
 """
 
-import random
-import secrets
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -32,8 +31,6 @@ PAGE_LENGTH: Final = 500
 RETRY_STATUSES: Final = (429, 503)
 
 _BACKOFF: Final = Backoff(0.05, cap=2.0, jitter=(0.5, 1.0))
-#: the random numbers of a program that seeds the global generator stay its own
-_RANDOM: Final = random.SystemRandom()
 #: errors by the last part of the type of a problem
 _ERRORS: Final = {
     error.type: error
@@ -79,7 +76,7 @@ def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
     takes_key = operation.repetition in (Repetition.KEYED, Repetition.DEDUP)
     has_new_key = key is None and takes_key and not request.is_recognised
     if has_new_key:
-        headers["idempotency-key"] = f"client:{secrets.token_urlsafe(16)}"
+        headers["idempotency-key"] = f"client:{os.urandom(16).hex()}"
     elif key is not None:
         headers["idempotency-key"] = operation.check_key(key)
     is_repeatable = operation.repetition is Repetition.SAFE or request.is_recognised or "idempotency-key" in headers
@@ -110,7 +107,8 @@ class RetrySchedule:
 
     def next_pause(self, least: float = 0.0) -> float | None:
         """Return the seconds to wait before the next try, at least `least`; None if that would be too late."""
-        pause = max(least, _BACKOFF.delay(self._retries, _RANDOM.random()))
+        # The random numbers of a program that seeds the global generator stay its own.
+        pause = max(least, _BACKOFF.delay(self._retries, os.urandom(1)[0] / 255))
         self._retries += 1
         return pause if time.monotonic() + pause <= self._end else None
 
