@@ -77,8 +77,8 @@ class _LazyLogger:
         return getattr(structlog.get_logger(self._name), method)
 
 
-def configure_logging(log_format: Literal["console", "json"] | str, *, level: int = 20) -> None:
-    """Write log lines to stderr from now on; 20 is the level of `info`."""
+def configure_logging(log_format: Literal["console", "json"] | str) -> None:
+    """Write log lines to stderr from now on."""
     import structlog
 
     renderer: Processor = (
@@ -95,7 +95,7 @@ def configure_logging(log_format: Literal["console", "json"] | str, *, level: in
             _hide_secrets_in_fields,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )

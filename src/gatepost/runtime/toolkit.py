@@ -16,7 +16,7 @@ import json
 import math
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -146,19 +146,14 @@ class Toolbox:
         tool_schema.build_spec(tool_name, function)
         self._functions.setdefault(agent, {})[tool_name] = function
 
-    def open(self, resident: Resident) -> AbstractAsyncContextManager[Toolkit]:
-        """Open the tools of a resident for the length of a cycle."""
-        return (
-            self._open_with_servers(resident) if resident.config.servers else nullcontext(self._build_toolkit(resident))
-        )
-
     @asynccontextmanager
-    async def _open_with_servers(self, resident: Resident) -> AsyncIterator[Toolkit]:
+    async def open(self, resident: Resident) -> AsyncIterator[Toolkit]:
+        """Open the tools of a resident for the length of a cycle."""
+        if not resident.config.servers:
+            yield self._build_toolkit(resident)
+            return
         async with self._servers.open_session() as session:
-            server_specs, troubles = await _list_server_tools(session, resident.config.servers)
-            yield self._build_toolkit(
-                resident, [_build_server_tool(session, server, spec) for server, spec in server_specs], troubles
-            )
+            yield self._build_toolkit(resident, *await _list_server_tools(session, resident.config.servers))
 
     def _build_toolkit(
         self, resident: Resident, server_tools: Iterable[Tool] = (), troubles: tuple[str, ...] = ()
@@ -215,18 +210,7 @@ def _build_built_in_tools() -> Mapping[str, BuiltInTool]:
 def _build_function_tool(
     agent: str, name: str, function: Callable[..., Any], timeout: Duration = _DEFAULT_TIMEOUT
 ) -> OutsideTool:
-    return OutsideTool(
-        name,
-        tool_schema.build_spec(name, function),
-        lambda text: tool_schema.parse_arguments(function, text),
-        _wrap_function(agent, function, timeout),
-    )
-
-
-def _wrap_function(
-    agent: str, function: Callable[..., Any], timeout: Duration
-) -> Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]:
-    """Return a coroutine function that calls a function of this process; a synchronous one runs in a thread."""
+    """Return a tool that calls a function of this process; a synchronous one runs in a thread."""
     caller_names = tool_schema.find_caller_parameters(function)
 
     async def call(id: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -243,7 +227,8 @@ def _wrap_function(
 
         return ToolResult(to_jsonable_python(value, fallback=str, inf_nan_mode="null"))
 
-    return call
+    spec = tool_schema.build_spec(name, function)
+    return OutsideTool(name, spec, lambda text: tool_schema.parse_arguments(function, text), call)
 
 
 async def _report_missing(id: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -263,10 +248,10 @@ def _build_server_tool(session: ToolServerSession, server: ToolServer, spec: Too
 
 async def _list_server_tools(
     session: ToolServerSession, servers: Sequence[ToolServer]
-) -> tuple[Sequence[tuple[ToolServer, ToolSpec]], tuple[str, ...]]:
+) -> tuple[list[OutsideTool], tuple[str, ...]]:
     """Ask all servers at the same time; return the tools that they offer, and why some servers offer none."""
     answers = await asyncio.gather(*(session.list_tools(server) for server in servers), return_exceptions=True)
-    server_specs: list[tuple[ToolServer, ToolSpec]] = []
+    tools: list[OutsideTool] = []
     troubles: list[str] = []
     for server, answer in zip(servers, answers, strict=True):
         match answer:
@@ -276,8 +261,8 @@ async def _list_server_tools(
             case BaseException():
                 raise answer
             case _:
-                server_specs += [(server, spec) for spec in answer]
-    return server_specs, tuple(troubles)
+                tools += [_build_server_tool(session, server, spec) for spec in answer]
+    return tools, tuple(troubles)
 
 
 def _write_json(value: Json) -> str:

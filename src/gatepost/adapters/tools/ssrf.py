@@ -53,7 +53,7 @@ def classify_address(text: str) -> AddressScope:
         return AddressScope.PRIVATE
     if address.is_loopback or (address.is_private and not address.is_reserved):
         return AddressScope.PRIVATE
-    if address.is_reserved or (isinstance(address, IPv4Address) and address == IPv4Address("255.255.255.255")):
+    if address.is_reserved:
         return AddressScope.NEVER
     return AddressScope.PUBLIC if address.is_global else AddressScope.PRIVATE
 
