@@ -84,6 +84,7 @@ class TestConfig:
         assert document["agent"] == {"value": None, "origin": "default"}
         table = empty_cli.run_ok("config", "show").out
         assert table.splitlines()[0].split() == ["SETTING", "VALUE", "FROM"]
+        assert "spool/<session>.jsonl  default" in table
         assert not empty_cli.database.exists()
 
     def test_of_settings_that_are_wrong(self, empty_cli: CommandLine) -> None:

@@ -98,7 +98,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     Print rows under headings. On a terminal the last column is cut to fit, and only that; a terminal that is too narrow
     gets a block of lines for each row. Elsewhere nothing is cut.
     """
-    cells = [[render.escape_unsafe(cell) for cell in row] for row in rows]
+    cells = [[_escape(cell) for cell in row] for row in rows]
     widths = [max(map(_measure, column)) for column in zip(headings, *cells, strict=True)]
     if sys.stdout.isatty():
         room = get_terminal_size().columns - sum(widths[:-1]) - 2 * len(widths[:-1])
@@ -118,7 +118,7 @@ def facts(*pairs: tuple[str, object]) -> None:
     lines = [(name, str(value)) for name, value in pairs if value not in (None, "", ())]
     width = max((len(name) for name, _ in lines), default=0)
     for name, value in lines:
-        print(f"{name:<{width}}  {render.escape_unsafe(value)}")
+        print(f"{name:<{width}}  {_escape(value)}")
 
 
 def indent(text: str) -> str:
@@ -148,6 +148,11 @@ def age(since: Instant, now: Instant) -> str:
 def format_seconds(time: str | None) -> str:
     """Return a time of a view without the fraction of its second."""
     return f"{time[: len('2026-02-18T15:07:00')]}Z" if time is not None else ""
+
+
+def _escape(text: str) -> str:
+    """Escape what could act on a terminal. A `<` cannot, and is in the paths of settings."""
+    return "<".join(map(render.escape_unsafe, text.split("<")))
 
 
 def _join_cells(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -1,0 +1,114 @@
+"""How the parameters of a command are made from a request or a function, and what is refused."""
+
+from typing import Annotated, Any
+
+import click
+import pytest
+
+from gatepost.api.decisions import AnswerDecision, ListDecisions
+from gatepost.api.gates import AddGate, GateView, ResolveGate
+from gatepost.api.plans import ListPlans
+from gatepost.cli import inputs
+from gatepost.cli.command import Noun, Outcome, build_verb
+from gatepost.cli.parameters import Json, RequestParameters, argument, flag, number, option
+from gatepost.errors import Invalid
+
+
+def list_flags(parameters: RequestParameters) -> list[str]:
+    return [parameter.opts[0] for parameter in parameters.list_parameters()]
+
+
+def test_required_fields_are_arguments_and_others_are_options_of_their_name() -> None:
+    by_name = {parameter.name: parameter for parameter in RequestParameters(AddGate, {}).list_parameters()}
+    assert isinstance(by_name["name"], click.Argument)
+    assert by_name["at_deadline"].opts == ["--at-deadline"]
+    assert by_name["at_deadline"].default == "open"
+    assert by_name["waiters"].multiple
+    assert by_name["made_by"].opts == ["--as"]
+
+
+def test_keywords_come_in_their_order_and_arguments_first() -> None:
+    fields = {"reason": option("--why", "TEXT", "why"), "id": argument("GATE", "a gate"), "withdraw": True}
+    parameters = RequestParameters(ResolveGate, fields)
+    assert list_flags(parameters) == ["id", "--why", "--as"]
+    request = parameters.build_request({"id": "gate_1", "reason": "done", "by": "husam"})
+    assert request == ResolveGate(id="gate_1", reason="done", by="husam", withdraw=True)
+
+
+def test_a_keyword_that_is_no_field_is_a_mistake_of_ours() -> None:
+    with pytest.raises(TypeError, match="ListPlans has no field 'ownr'"):
+        RequestParameters(ListPlans, {"ownr": None})
+
+
+@pytest.mark.parametrize(("is_given", "pending"), [(False, True), (True, None)])
+def test_a_switch_has_a_value_for_on_and_off(is_given: bool, pending: bool | None) -> None:
+    fields = dict.fromkeys(("asker", "asked", "session", "since", "after", "limit"))
+    parameters = RequestParameters(ListDecisions, {**fields, "pending": flag("--all", "all", on=None, off=True)})
+    assert parameters.build_request({"pending": is_given}) == ListDecisions(pending=pending)
+
+
+def test_an_error_names_the_option() -> None:
+    parameters = RequestParameters(ListPlans, {"status": option("--state", "STATE", "a state")})
+    with pytest.raises(Invalid, match=r"^--state: 'late' is not one of pending, completed, cancelled$"):
+        parameters.build_request({"status": "late"})
+
+
+def run_command(command: click.Command, *words: str) -> Any:
+    with command.make_context("test", list(words)) as context:
+        return command.invoke(context)
+
+
+def show_parameters(
+    text: Annotated[str | None, argument("TEXT|-", "a text", parse=inputs.read_text)] = None,
+    data: Annotated[Any, option("--data", "JSON", "data", parse=inputs.read_json)] = None,
+    names: Annotated[list[str] | None, option("--name", "NAME", "names")] = None,
+    subject: Annotated[str | None, option("--subject", "TEXT", "a subject")] = None,
+    limit: Annotated[int, number("--limit", "how many", most=9, short="-n")] = 5,
+    json: Json = False,
+) -> list[Any]:
+    """Return what was parsed."""
+    return [text, data, list(names or ()), subject, limit, json]
+
+
+VERB = build_verb("show", show_parameters)  # type: ignore[arg-type]
+
+
+def test_parameters_of_a_function() -> None:
+    assert run_command(VERB) == [None, None, [], None, 5, False]
+    words = ["hello", "--data", '{"n": 1}', "--name", "a", "--name", "b", "--subject", "", "-n", "9", "--json"]
+    assert run_command(VERB, *words) == ["hello", {"n": 1}, ["a", "b"], "", 9, True]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--limit", "10"], "--limit: '10' is not a number from 1 to 9"),
+        (["--limit", "0x1"], "--limit: '0x1' is not a number from 1 to 9"),
+        (["--name", " "], "--name is empty"),
+        (["--subject", "a", "--subject", "b"], "--subject is given 2 times"),
+        (["--data", "{"], "--data: '{' is not JSON"),
+        (["-", "--data", "-"], "stdin can be read only once"),
+    ],
+)
+def test_what_is_refused(words: list[str], message: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        run_command(VERB, *words)
+    assert caught.value.message == message
+
+
+def test_a_verb_is_built_when_it_is_used() -> None:
+    answers = Noun("answer", "Answers.")
+
+    @answers.send("give", AnswerDecision, optoin=None)
+    def describe(gate: GateView) -> Outcome:
+        return Outcome(gate.id, "done")
+
+    assert answers.list_commands(click.Context(answers)) == ["give"]
+    with pytest.raises(TypeError, match="AnswerDecision has no field 'optoin'"):
+        answers.get_command(click.Context(answers), "give")
+
+
+def test_every_verb_can_be_built() -> None:
+    from tools.reference import list_commands
+
+    assert len(list(list_commands())) > 60
