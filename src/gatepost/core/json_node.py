@@ -72,10 +72,10 @@ class JsonNode(Struct, frozen=True):
             self.reject(f"{len(value)} are too many", hint=f"use at most {limit}")
         return (JsonNode(item, f"{self.path}[{index}]") for index, item in enumerate(value))
 
-    def text(self, limit: int, *, default: str = "") -> str:
-        """Return a string of at most `limit` bytes."""
+    def text(self, limit: int) -> str:
+        """Return a string of at most `limit` bytes; an empty one if the field is missing."""
         if self.value is None:
-            return default
+            return ""
         if not isinstance(self.value, str):
             self.reject_value("is not a string")
         if reason := find_unstorable(self.value):
