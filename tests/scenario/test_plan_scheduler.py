@@ -272,7 +272,7 @@ async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest
         rounds.put_nowait(wait)
         return wait
 
-    duty = Duty("ticker", run_round, interval=3_600.0)
+    duty = Duty("plans", run_round, interval=3_600.0)
 
     def on_signal(signal: TransportMessage) -> None:
         if is_about("plan", signal):

@@ -135,8 +135,8 @@ class Courier:
             event = subscribed_event.event
             if event is None:
                 log.warning("an event cannot be read and is skipped", reason=subscribed_event.error)
-            elif not self._is_own_broadcast(subscribed_event, event):
-                try:
+            elif not (subscribed_event.broadcast and event.sender is not None and event.sender.name == self._agent):
+                try:  # the sender of a broadcast does not receive it
                     await asyncio.to_thread(self._deliver, event)
                 except Unavailable as error:
                     self._refusal_count += 1
@@ -150,10 +150,6 @@ class Courier:
     def _deliver(self, event: Event) -> None:
         no_keys = {guest.session: frozenset[str]() for guest in self._list_guests()}
         self._write_to_spools([event], no_keys, since=time.monotonic() - _DEDUP_SECONDS)
-
-    def _is_own_broadcast(self, subscribed_event: SubscribedEvent, event: Event) -> bool:
-        """Return True if the agent itself sent this broadcast; its sender does not receive it."""
-        return subscribed_event.broadcast and event.sender is not None and event.sender.name == self._agent
 
     async def _reconcile(self) -> float | None:
         """Read the pending items, and write those that the spools do not have."""

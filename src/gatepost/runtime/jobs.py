@@ -38,7 +38,7 @@ class RetryLater(Exception):
 
 async def run_due_jobs(store: Store, handlers: Mapping[str, JobHandler], holder: str) -> float | None:
     """Run the jobs that are due; return the seconds until the next job is due, None if there is none."""
-    while due_jobs := await store.run(jobs.take, list(handlers), holder, lane="errands"):
+    while due_jobs := await store.run(jobs.take, list(handlers), holder, lane="jobs"):
         async with asyncio.TaskGroup() as group:
             for job in due_jobs:
                 group.create_task(_run_job(store, handlers[job.kind], job, holder))
@@ -49,12 +49,12 @@ async def _run_job(store: Store, handler: JobHandler, job: Job, holder: str) -> 
     try:
         await handler(job)
     except RetryLater as retry:
-        await store.run(jobs.fail, job, holder, str(retry), retry_in=retry.retry_in, lane="errands")
+        await store.run(jobs.fail, job, holder, str(retry), retry_in=retry.retry_in, lane="jobs")
     except Exception as error:  # noqa: BLE001 (whatever it was, the job is tried again and keeps the reason)
-        await store.run(jobs.fail, job, holder, str(error) or repr(error), lane="errands")
+        await store.run(jobs.fail, job, holder, str(error) or repr(error), lane="jobs")
     else:
         with suppress(Conflict):  # it took longer than the hold, and another runner has the job: it is done twice
-            await store.run(jobs.complete, job.id, holder, lane="errands")
+            await store.run(jobs.complete, job.id, holder, lane="jobs")
 
 
 def _get_seconds_until_due(tx: Reader, kinds: list[str]) -> float | None:

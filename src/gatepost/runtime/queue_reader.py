@@ -42,7 +42,7 @@ class QueueReader:
         self._store = store
         self._signalled_agents: set[str] = set()
         self._lock = asyncio.Lock()
-        self.duty = Duty("collector", self._run_round, interval=interval)
+        self.duty = Duty("queue reader", self._run_round, interval=interval)
         #: entries that were committed, repeats included, and entries that were rejected
         self.accepted_count = 0
         self.rejected_count = 0
@@ -96,7 +96,7 @@ class QueueReader:
         if not push_requests:
             return []
         try:
-            return await self._store.run(push.push_all, push_requests, lane="collector")
+            return await self._store.run(push.push_all, push_requests, lane="queue reader")
         except Unavailable:
             raise
         except Exception as error:

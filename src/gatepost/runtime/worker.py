@@ -97,10 +97,10 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
     deadlines = GateDeadlines(store)
     run_janitor = partial(tidy, store, bus)
     yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
-    yield Duty("ticker", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=partial(is_about, "plan"))
+    yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=partial(is_about, "plan"))
     run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
-    yield Duty("errands", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "errand"))
-    yield Duty("keeper", deadlines.check, interval=MAX_WAIT, should_wake=deadlines.is_wake_signal)
+    yield Duty("jobs", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "errand"))
+    yield Duty("deadlines", deadlines.check, interval=MAX_WAIT, should_wake=deadlines.is_wake_signal)
     if options.command_options is not None:
         check_gates = partial(evaluator.check_gates, store, options.command_options)
         yield Duty("evaluator", check_gates, interval=options.janitor_interval, should_wake=evaluator.is_wake_signal)
