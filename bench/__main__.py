@@ -1,5 +1,5 @@
 """
-Run every benchmark, or those named, and print one table:
+Run all benchmarks, or the named ones, and print one table:
 
     python -m bench [--quick] [--write] [name ...]
 """
@@ -19,15 +19,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = [module.name for module in iter_modules(bench.__path__) if not module.name.startswith("_")]
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what docs/performance.md claims.")
     parser.add_argument("name", nargs="*", help=f"one of {', '.join(names)}; without a name, all of them")
-    parser.add_argument(
-        "--quick", action="store_true", help="see in under a minute whether they work; figures are coarse"
-    )
+    parser.add_argument("--quick", action="store_true", help="see whether they work; the figures are coarse")
     parser.add_argument("--write", action="store_true", help="write the table into docs/performance.md as well")
     options = parser.parse_args(arguments)
     if unknown_names := [name for name in options.name if name not in names]:
-        parser.error(f"no benchmark is called {unknown_names[0]!r}; there are: {', '.join(names)}")
+        parser.error(f"there is no benchmark {unknown_names[0]!r}; use one of {', '.join(names)}")
     if options.write and (options.name or options.quick):
-        parser.error("--write wants all of them in full: leave out --quick and the names")
+        parser.error("--write needs a full run of all benchmarks: leave out --quick and the names")
     rows = list(run_benchmarks(options.name or names, QUICK if options.quick else FULL))
     print_table(rows)
     if options.write:
@@ -35,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run_benchmarks(names: Sequence[str], effort: Effort) -> Iterator[Row]:
-    """Run benchmarks one after the other, saying on stderr how far they are."""
+    """Run benchmarks one after the other, and print the name of each on stderr."""
     for name in names:
         print(f"{name} ...", file=sys.stderr, flush=True)
         for row in import_module(f"bench.{name}").main(effort):

@@ -1,8 +1,9 @@
 """
-Inboxes with a long past: copies of one pushed event, made inside the database because a million pushes take minutes.
+Inboxes with many pending items: copies of one pushed event, made inside the database, because a million pushes take
+minutes.
 
-The copies differ in arrival, id, key and source. A `BacklogShape` says whom they are from, since a claim shares its
-batch between sources and has to look for them.
+The copies differ in arrival, id, key and source. A `BacklogShape` sets their sources, because a claim shares its batch
+between sources and has to find them.
 """
 
 import time

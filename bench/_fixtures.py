@@ -1,4 +1,4 @@
-"""The office that the benchmarks write to: its agents, and pushes as they might come."""
+"""The agents and the pushes that the benchmarks use."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""A gateway in a process of its own: one worker, everything in it as `gatepost up` has it, on SQLite in a new home."""
+"""A gateway in its own process: one worker, configured as `gatepost up` does it, on SQLite in a new home."""
 
 import asyncio
 import os

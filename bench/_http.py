@@ -1,6 +1,6 @@
 """
-Callers that cost little: they write requests that were made before, and read of an answer only where it ends. A library
-would take longer over a request than the gateway does.
+HTTP callers that cost little: they write prepared requests, and find only the end of a response. A library would need
+more time for a request than the gateway does.
 """
 
 import asyncio

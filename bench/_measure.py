@@ -1,9 +1,9 @@
 """
-How a claim is measured: against a floor, in turns.
+Measure a claim as a ratio to a floor, in turns.
 
-Machines differ, and one machine differs from itself a minute later; so no figure here stands alone. The floor and ours
-take turns (floor, ours, floor, ours, ..., floor), and each figure of ours is divided by the mean of the two floors
-around it. What is reported is the median of these ratios and how far they spread.
+Machines differ, and one machine differs from itself a minute later; so no figure here is absolute. The floor and ours
+take turns (floor, ours, floor, ours, ..., floor), and each figure of ours is divided by the mean of the floor before it
+and the floor after it. The report has the median of these ratios, the least and the most.
 """
 
 import gc

@@ -1,6 +1,6 @@
 """
-Processes that the benchmarks talk to: an act in an event loop of its own (uvloop, where there is one, as a gateway has
-it), and a pipe to it. It ends when the pipe is closed, also because whoever started it has died.
+Processes that the benchmarks talk to: a function in its own event loop (uvloop if it is installed, as in a gateway),
+and a pipe to it. The process ends when the pipe is closed, also if its parent has died.
 """
 
 import asyncio

@@ -1,9 +1,11 @@
 """
-Durable push in process: callers in one event loop, each awaiting its push before its next, against raw inserts.
+Durable push in process: callers in one event loop, each of which awaits its push before the next one, against raw
+inserts.
 
-A floor inserts ready-made rows into every table a push writes, a batch as large as there are callers to a commit. The
-rows are copies of what a push wrote, with arrivals, ids and keys of their own; and a push is watched, so that a table
-which the floor leaves out is noticed. Ours and the floor have a database each, and these grow at the same pace.
+The floor inserts prepared rows into every table that a push writes, and commits once for as many pushes as there are
+callers. The rows are copies of what a push wrote, with their own arrivals, ids and keys. The statements of one push are
+recorded first: if it writes a table that the floor does not write, the benchmark stops. Ours and the floor have one
+database each, and both grow at the same pace.
 """
 
 import asyncio

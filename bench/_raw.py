@@ -1,4 +1,4 @@
-"""The databases without Gatepost: what the floors are measured on, and how inboxes are filled quickly."""
+"""The databases without Gatepost: floors are measured on them, and inboxes are filled through them."""
 
 from collections.abc import Callable
 from typing import Any, Protocol

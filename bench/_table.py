@@ -1,4 +1,4 @@
-"""What a benchmark found, as a row; the rows as a table, on the screen and in docs/performance.md."""
+"""The result of a benchmark as a row, and the rows as a table, on the screen and in docs/performance.md."""
 
 import os
 import platform

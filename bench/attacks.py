@@ -1,10 +1,10 @@
 """
-A caller with a key beside callers without one that want to keep it out.
+A caller with a key, beside callers without a key that try to block it.
 
-The caller pushes over one connection, one push after the other, and its figure is the 99th percentile of their times.
-The floor is the same without an attack, in turns. An attack is a process of its own. It has one connection, on which it
-sends as fast as it can, and which it opens again as soon as it is closed; or as many half requests as it says. The
-memory of the gateway under all of these attacks is compared with what it was before the first.
+The caller pushes over one connection, one push after the other. Its figure is the 99th percentile of the times. The
+floor is the same without an attack, in turns. An attack is a process of its own. It either has one connection, on which
+it sends as fast as it can and which it opens again when it is closed, or it holds a number of incomplete requests. The
+memory of the gateway under all attacks is compared with its memory before the first one.
 """
 
 import asyncio

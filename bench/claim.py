@@ -1,10 +1,10 @@
 """
-A claim of 100 items from an inbox with a million waiting, against the same from one with a thousand.
+A claim of 100 items from an inbox with a million pending items, against a claim from an inbox with a thousand.
 
-A claim is timed from the call to the answer, its durable commit included. Its batch is acked and made up for (as many
-pushes from the same sources) outside the timing, so that an inbox keeps its size and wears as it would in use. The two
-inboxes are in databases of their own. Told besides: what a look into an empty inbox costs, and what the accounts of an
-inbox cost, both beside a million waiting items.
+A claim is timed from the call to the answer, with its durable commit. Outside the timing its batch is acked, and as
+many events from the same sources are pushed, so that an inbox keeps its size and its tables age as in use. The two
+inboxes are in separate databases. Two other figures are the cost of a claim from an empty inbox and the cost of the
+account of an inbox, both beside a million pending items.
 """
 
 import tempfile

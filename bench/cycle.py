@@ -1,12 +1,12 @@
 """
-What a resident's cycle costs when its model costs nothing: one event in, one reply out. It thinks as in a gateway: on
-its kind of event loop, what is loaded is settled, and the message comes in by the same writer.
+The cost of a resident's cycle when its model costs nothing: one event in, one reply out. The cycle runs as in a
+gateway: on the same kind of event loop, with all modules loaded, and with a message that the same writer stores.
 
-The floor is as many commits as the cycle makes, each of one row, one after the other through the same store; everything
-else (the claim, the prompt, the journal, the reply and its fan-out) is on top of that. Ours and the floor have a store
-each. On PostgreSQL a statement is a journey to the server and a commit is little more than one, so the ratio is told
-there and no target is set. A history is a hundred times larger when its agent has a hundred times more cycles behind
-it; its mind is as large as it may be in both.
+The floor is the same number of commits, each of one row, one after the other through the same store. Everything else
+(the claim, the prompt, the journal, the reply and its fan-out) is on top of that. Ours and the floor have one store
+each. On PostgreSQL every statement is a round trip and a commit is little more, so the ratio is reported there without
+a target. For the figure about the history, one agent has a hundred times more past cycles than the other; both have a
+mind of the maximal size.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """
 A message in a space with 1,000 agents, against 1,000 raw inserts in one transaction.
 
-The floor writes what a message writes, all indexes and foreign keys in place: the message and the space's last number,
-one event, an item for every agent, and the account of every agent's inbox. Rows are copies of what a message wrote,
-with ids, numbers and keys of their own. Ours and the floor have a database each, and these grow at the same pace.
+The floor writes what a message writes, with all indexes and foreign keys: the message and the last number of the space,
+one event, one item for each agent, and the account of each inbox. The rows are copies of what a message wrote, with
+their own ids, numbers and keys. Ours and the floor have one database each, and both grow at the same pace.
 """
 
 import time

@@ -1,6 +1,6 @@
 """
 The cost of a hook that has nothing to do, with a gateway in its home and without one: a process that starts, asks and
-ends. The floor is the least that any hook in Python can be.
+ends. The floor is the least that a hook in Python can cost.
 
 Both are processes that are waited for, several in a turn. Bytecode is compiled, as an installation leaves it.
 """

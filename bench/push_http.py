@@ -1,7 +1,8 @@
 """
-Durable push over HTTP: `POST /api/inbox` to one worker on SQLite FULL, from 64 connections that are kept, each awaiting
-its answer before its next request. The floor is the same application and route, whose store answers at once and writes
-nothing: the same parsing, the same credential, the same answer. Both are processes of their own, and so is the caller.
+Durable push over HTTP: `POST /api/inbox` to one worker on SQLite FULL, from 64 connections that stay open. Each awaits
+its answer before its next request. The floor is the same application and route with a store that answers at once and
+writes nothing: the same parsing, the same credential, the same answer. Both are processes of their own, and so is the
+caller.
 """
 
 import asyncio

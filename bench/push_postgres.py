@@ -1,6 +1,6 @@
 """
-Durable push on PostgreSQL. The floor is one connection of psycopg that takes the next arrivals and inserts columns with
-`unnest` into the same tables and indexes. Ours has two writers, as it is by default.
+Durable push on PostgreSQL. The floor is one psycopg connection that takes the next arrivals and inserts columns with
+`unnest` into the same tables and indexes. Ours has two writers, which is the default.
 """
 
 import time

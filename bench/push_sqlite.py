@@ -1,5 +1,5 @@
 """
-Durable push on SQLite. The floor is what SQLite itself needs: `executemany` into the same tables and indexes with the
+Durable push on SQLite. The floor is the time that SQLite needs: `executemany` into the same tables and indexes with the
 store's settings (WAL, synchronous FULL, foreign keys).
 """
 

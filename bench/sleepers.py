@@ -1,8 +1,8 @@
 """
-What residents cost that sleep: a process that would think for them, with 100,000 of them in its store and with none.
+The memory that sleeping residents cost: a worker process with 100,000 residents in its store, and one with none.
 
-The process has gone through a few rounds of its background duties, and then tells how much memory it holds. What is
-measured is the difference, in megabytes.
+The process runs a few rounds of its background duties, and then reports its memory. The figure is the difference, in
+megabytes.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """
-1,000 readers of one space on one gateway: from a post until the last of them has it.
+1,000 readers of one space on one gateway: the time from a post until the last reader has the message.
 
-Readers are connections that read `GET /api/spaces/{id}/stream`; the message is posted over HTTP, stored (SQLite FULL)
-and read back before it goes out. The floor is a bare server in an event loop, in a process of its own: told by the same
-request, it writes the same bytes to as many connections of the same readers.
+Readers are connections that read `GET /api/spaces/{id}/stream`. The message is posted over HTTP, stored (SQLite FULL)
+and read back before it is sent. The floor is a minimal server in an event loop, in its own process: the same request
+makes it write the same bytes to the same number of connections of the same readers.
 """
 
 import asyncio

@@ -1,14 +1,14 @@
 """
-From a push in one process until another process holds the event, which is to say has claimed it, durably.
+The time from a push in one process until another process has claimed the event durably.
 
-Both are event loops as a gateway has them: one awaits `store.run(push.push_all, ...)`, its signal goes through the
-transport, the other receives the signal and awaits `store.run(inbox.claim, ...)`. The clock starts before the push and
-stops when the claim is answered; the ack comes after it. Events come one at a time, and a turn gives the median.
+Both are event loops as in a gateway: one awaits `store.run(push.push_all, ...)`, its signal goes through the transport,
+the other receives the signal and awaits `store.run(inbox.claim, ...)`. The clock starts before the push and stops when
+the claim is answered; the ack comes after it. Events come one at a time, and a turn gives the median.
 
-The floors are the same way without us: a datagram from one event loop to another and its answer, of which nobody stores
-anything; and the database by hand, which stores everything and checks nothing. On PostgreSQL that is the rows of a push
-and a NOTIFY in one transaction, and whoever listens for it takes the item in one statement; on SQLite the rows in one
-transaction, a datagram, and the item taken in another.
+The floors do the same without Gatepost: a datagram from one event loop to another and its answer, without storing
+anything; and the database alone, which stores everything and checks nothing. On PostgreSQL that is the rows of a push
+and a NOTIFY in one transaction, and a listener that takes the item in one statement; on SQLite the rows in one
+transaction, a datagram, and the item taken in another transaction.
 """
 
 import asyncio

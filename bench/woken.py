@@ -1,8 +1,8 @@
 """
-A thousand residents woken at once, with a model that answers in 50 ms: how long until the last has replied.
+A thousand residents that wake at once, with a model that answers in 50 ms: the time until the last one has replied.
 
-Each replies once and ends, so it asks its model twice. At most a hundred think at once; the ideal is the time that the
-models alone take then, ten times two answers. The rest is the store.
+Each resident replies once and ends, so it sends its model two requests. At most a hundred cycles run at once. The ideal
+is the time of the models alone: ten times two answers. The rest is the cost of the store.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """
-Write the pages of docs/reference about commands and settings from the commands and the settings themselves. The part
-above the mark in those files is written by hand.
+Write the pages of docs/reference about commands and settings from the commands and the settings. The part above the
+mark in these files is written by hand.
 
-    python tools/reference.py            writes it
-    python tools/reference.py --check    fails if it is not as it would be written
+    python tools/reference.py            write the pages
+    python tools/reference.py --check    fail if a page is not up to date
 """
 
 import sys

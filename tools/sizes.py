@@ -1,4 +1,4 @@
-"""Fail if a source file is over 500 lines: a file has one idea."""
+"""Fail if a source file has more than 500 lines: a file has one idea."""
 
 import sys
 from pathlib import Path

@@ -114,9 +114,9 @@ def test_writing_replaces_what_was_written_and_nothing_else(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nonsense"], "no benchmark is called 'nonsense'; there are: attacks, "),
-        (["--write", "--quick"], "--write wants all of them in full"),
-        (["--write", "claim"], "--write wants all of them in full"),
+        (["nonsense"], "there is no benchmark 'nonsense'; use one of attacks, "),
+        (["--write", "--quick"], "--write needs a full run of all benchmarks"),
+        (["--write", "claim"], "--write needs a full run of all benchmarks"),
     ],
 )
 def test_what_cannot_be_run_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
