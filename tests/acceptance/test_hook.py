@@ -169,11 +169,13 @@ def test_a_gateway_that_makes_no_sense_is_done_without(cli: CommandLine, answer:
     assert result.err.startswith("gatepost: the gateway did not answer: ")
 
 
-@pytest.mark.parametrize(("event", "timeout_name"), [("SessionStart", "_PATIENCE"), ("SessionEnd", "_AT_THE_END")])
+@pytest.mark.parametrize(
+    ("event", "timeout_name"), [("SessionStart", "_ANSWER_TIMEOUT"), ("SessionEnd", "_SESSION_END_TIMEOUT")]
+)
 def test_a_gateway_that_hangs_is_done_without(cli: CommandLine, event: str, timeout_name: str) -> None:
     cli.run_ok("inbox", "push", "--to", "analyst", "tea")
     program = (
-        "import sys; from gatepost.cli import hook; hook._PATIENCE = hook._AT_THE_END = 600;"
+        "import sys; from gatepost.cli import hook; hook._ANSWER_TIMEOUT = hook._SESSION_END_TIMEOUT = 600;"
         f"hook.{timeout_name} = 0.05; sys.exit(hook.answer(['{event}']))"
     )
     with run_fake_gateway(cli):  # nobody takes the line
@@ -198,17 +200,17 @@ def test_an_old_notice_is_not_minded(cli: CommandLine) -> None:
 
 
 def test_a_gateway_has_time_for_two_signs_of_life() -> None:
-    assert 2 * hook_socket._HEARTBEAT < hook_command._PATIENCE < 5
-    assert hook_command._AT_THE_END <= 2
+    assert 2 * hook_socket._HEARTBEAT < hook_command._ANSWER_TIMEOUT < 5
+    assert hook_command._SESSION_END_TIMEOUT <= 2
 
 
 class TestSomebodyElses:
-    """What others may have put into the home is not believed, and not waited for."""
+    """What others may have put into the home is not trusted, and not waited for."""
 
     def test_a_notice_that_is_no_file(self, cli: CommandLine) -> None:
         os.mkfifo(cli.home / "gateway.json")
         result = run_hook(cli, "SessionStart")
-        assert "gateway.json' is not believed: it is not a regular file" in result.err
+        assert "gateway.json' is not trusted: it is not a regular file" in result.err
 
     def test_a_notice_that_is_too_deep(self, cli: CommandLine) -> None:
         (cli.home / "gateway.json").write_text("[" * 100_000)

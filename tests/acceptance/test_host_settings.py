@@ -85,7 +85,7 @@ def test_where_claude_code_runs_no_hooks_ours_are_not_called_installed(empty_cli
         2,
         False,
     )
-    assert f"Claude Code runs no hooks, because '{user}' says `disableAllHooks`\n" in result.err
+    assert f"Claude Code runs no hooks, because '{user}' sets `disableAllHooks`\n" in result.err
     assert empty_cli("hooks", "status", "--file", str(user)).code == 1
     assert empty_cli("hooks", "status", "--file", str(project)).code == 0
 

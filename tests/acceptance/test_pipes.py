@@ -72,7 +72,7 @@ def test_a_hook_that_cannot_print_says_so_and_delivers_nothing(cli: CommandLine,
     )
     assert (process.returncode, process.stderr.decode()) == (
         0,
-        f"gatepost: the host is told nothing: stdout {reason}\n",
+        f"gatepost: the host gets no answer: stdout {reason}\n",
     )
     assert list_pending(cli) == ["precious"]
 

@@ -46,7 +46,7 @@ Row = Sequence[str]
 Facts = Iterable[tuple[str, object]]
 
 _MAX_LIMIT: Final = 100_000
-Limit = Annotated[int, number("--limit", "how many at most", most=_MAX_LIMIT, short="-n")]
+Limit = Annotated[int, number("--limit", "how many at most", maximum=_MAX_LIMIT, short="-n")]
 
 
 class Outcome(NamedTuple):

@@ -65,7 +65,7 @@ def drain(
         str | None, option("--session", "ID", "the session whose spool to read; with --to, only the name of the reader")
     ] = None,
     reconcile: Annotated[bool, flag("--reconcile", "with --session: read its spool, and the inbox too")] = False,
-    limit: Annotated[int, number("--limit", "how many at most", most=1_000, short="-n")] = 20,
+    limit: Annotated[int, number("--limit", "how many at most", maximum=1_000, short="-n")] = 20,
     form: Annotated[str, option("--format", "text|json", "the output format")] = "text",
     json: Json = False,
 ) -> None:

@@ -1,18 +1,18 @@
 """
-`gatepost hook EVENT [--host HOST] [--agent NAME]`: what the program of a guest calls, thousands of times, mostly for
-nothing.
+`gatepost hook EVENT [--host HOST] [--agent NAME]`: answer a hook of the program in which a guest runs.
 
-With a gateway in this home it only carries: stdin to the gateway's socket, the answer to stdout. Without one it runs
-the chain itself. Which of the two is decided here, before anything is imported that takes time.
+A host calls this thousands of times, mostly when there is nothing to do, and waits for it. If a gateway runs in this
+home, this process only forwards: stdin to the gateway's socket, and the answer to stdout. Else it runs the chain of
+handlers itself. It chooses between the two before it imports anything that takes time.
 
     hook     -> {"v": 1, "op": "hook", "argv": [...], "env": {...}, "cwd": "...", "stdin": "...",
                 "daemon": false}
-    gateway  <- an empty line now and then, as long as it is at it
+    gateway  <- an empty line every two seconds while it works
     gateway  <- {"stdout": "...", "stderr": "...", "exit": 0, "claim": true}
-    hook     -> {"printed": true}      once all of it is out; only after a claim
+    hook     -> {"printed": true}      after all of it was printed, if the answer has a claim
 
-It fails open. Whatever goes wrong, the guest's program goes on: nothing is printed, or all of an answer is, stderr says
-why, and the exit code is none that a host takes for a verdict.
+It fails open. Whatever goes wrong, the host continues: it gets no answer or a whole one, stderr says why, and the exit
+code is not one that a host takes for an answer.
 """
 
 import os
@@ -28,55 +28,54 @@ if TYPE_CHECKING:
 USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor] [--agent NAME]"
 _HOSTS = ("claude", "codex", "gemini", "cursor")
 _AGENT = "GATEPOST_AGENT"
-#: what each host names its project by; Codex runs hooks in it, wherever its commands go
+#: the variable in which each host names its project; Codex runs hooks in the project's folder
 _PROJECTS = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR", "cursor": "CURSOR_PROJECT_DIR"}
-#: how many processes may stand between us and Codex, and Codex
-_SHELLS = 3
+#: how many parent processes may be Codex, counted from this one: there can be shells between
+_MAX_PARENTS = 3
 #: an exit code that hosts report and do not act on, unlike 2
-TROUBLE = 1
+FAILURE = 1
 
-#: seconds in which a gateway gives a sign of life, or is taken for hung; it gives one every two. A host that ends waits
-#: for nobody
-_PATIENCE = 4.5
-_AT_THE_END = 2.0
-#: seconds for the last word, which nothing depends on
-_FAREWELL = 2.0
-#: seconds after which a chain that waits for something looks again
-_GLANCE = 1.0
+#: seconds without a line from the gateway after which it counts as hung. A host that ends its session waits less
+_ANSWER_TIMEOUT = 4.5
+_SESSION_END_TIMEOUT = 2.0
+#: seconds for the confirmation; if it is lost, the batch is printed again
+_CONFIRM_TIMEOUT = 2.0
+#: seconds between two steps of a chain that waits for something
+_POLL_INTERVAL = 1.0
 
 
 def answer(arguments: "Sequence[str]") -> int:
-    """Answer a hook; return how to end. Nothing is raised that could be helped."""
+    """Answer a hook and return the exit code. It raises nothing."""
     try:
-        call = _parse(arguments)
+        call = _parse_arguments(arguments)
         if call is None:
-            _complain(f"wrong use of a hook: use {USAGE}")
-            return TROUBLE
-        if sys.stdout is None:  # the next file or socket that is opened would have its number, and what is printed
-            _complain("the host is told nothing: stdout is closed")
+            _report(f"wrong use of a hook: use {USAGE}")
+            return FAILURE
+        if sys.stdout is None:  # the next file or socket would be opened as file descriptor 1, and get the output
+            _report("the host gets no answer: stdout is closed")
             return 0
         from gatepost import paths
 
-        told = None
+        stdin = None
         project = os.environ.get(_PROJECTS.get(call.host, ""))
         try:
             home, _ = paths.find_home(os.environ, project=project)
-        except FileNotFoundError:  # where we are is gone; the host may know better
-            told = _told()
-            cwd = _told_cwd(told)
+        except FileNotFoundError:  # the working directory is gone; the host may name another
+            stdin = _read_stdin()
+            cwd = _parse_cwd(stdin)
             if cwd is None:
-                _complain("the working directory is gone, and the host has named no other")
+                _report("the working directory is gone, and the host has named no other")
                 return 0
             home, _ = paths.find_home(os.environ, cwd, project=project)
-        if not os.path.isdir(home):  # nobody lives here
+        if not os.path.isdir(home):  # Gatepost is not used here
             return 0
-        told = _told() if told is None else told
-        code = _by_gateway(home, call, told)
-        return code if code is not None else _here(home, call, told)
+        stdin = _read_stdin() if stdin is None else stdin
+        code = _ask_gateway(home, call, stdin)
+        return code if code is not None else _run_chain(home, call, stdin)
     except KeyboardInterrupt:
         return 130
-    except BaseException as error:  # noqa: BLE001 (whatever it was, the host goes on)
-        _complain(getattr(error, "message", None) or f"{type(error).__name__}: {error}")
+    except BaseException as error:  # noqa: BLE001 (whatever it is, the host continues)
+        _report(getattr(error, "message", None) or f"{type(error).__name__}: {error}")
         if os.environ.get("GATEPOST_DEBUG"):
             import traceback
 
@@ -84,45 +83,46 @@ def answer(arguments: "Sequence[str]") -> int:
         return 0
 
 
-def _told() -> str:
+def _read_stdin() -> str:
     return sys.stdin.buffer.read().decode(errors="replace") if sys.stdin is not None else ""
 
 
-def _told_cwd(told: str) -> str | None:
+def _parse_cwd(stdin: str) -> str | None:
+    """Return the working directory that the host names in its input."""
     from gatepost.hook_entry import parse_payload
 
-    document = parse_payload(told, [])
+    document = parse_payload(stdin, [])
     cwd = document.get("cwd") if isinstance(document, dict) else None
     return cwd if isinstance(cwd, str) and os.path.isabs(cwd) else None
 
 
 class _Call:
-    """How a host has called us."""
+    """The arguments of a hook, and the environment that goes with them."""
 
     def __init__(self, event: str, host: str, agent: str | None) -> None:
         self.event = event
         self.host = host
-        #: --agent is said here and now, and wins over what the environment says
+        #: --agent takes precedence over the variable
         self.environ: Mapping[str, str] = os.environ if agent is None else {**os.environ, _AGENT: agent}
-        #: whether who the agent is was found in an environment that other terminals share
-        self.of_daemon = agent is None and event.lower() == "sessionstart" and _is_agent_of_daemon(host)
+        #: whether the name of the agent comes from the environment of a background service
+        self.is_from_daemon = agent is None and event.lower() == "sessionstart" and _is_agent_of_daemon(host)
 
 
-def _parse(arguments: "Sequence[str]") -> _Call | None:
-    """Read the words of the command; None if they are wrong."""
+def _parse_arguments(arguments: "Sequence[str]") -> _Call | None:
+    """Return the call of the arguments; None if they are wrong. `argparse` and click take too long to import."""
     rest = list(arguments)
-    given: dict[str, str] = {}
-    at = 0
-    while at < len(rest):
-        name, equals, value = rest[at].partition("=")
+    options: dict[str, str] = {}
+    index = 0
+    while index < len(rest):
+        name, equals, value = rest[index].partition("=")
         if name not in ("--host", "--agent"):
-            at += 1
+            index += 1
             continue
-        if name in given or not (equals or at + 1 < len(rest)):
+        if name in options or not (equals or index + 1 < len(rest)):
             return None
-        given[name] = value if equals else rest[at + 1]
-        del rest[at : at + (1 if equals else 2)]
-    host, agent = given.get("--host", "claude"), given.get("--agent")
+        options[name] = value if equals else rest[index + 1]
+        del rest[index : index + (1 if equals else 2)]
+    host, agent = options.get("--host", "claude"), options.get("--agent")
     if len(rest) != 1 or not rest[0] or rest[0].startswith("-") or host not in _HOSTS or agent == "":
         return None
     return _Call(rest[0], host, agent)
@@ -130,9 +130,10 @@ def _parse(arguments: "Sequence[str]") -> _Call | None:
 
 def _is_agent_of_daemon(host: str) -> bool:
     """
-    Tell whether GATEPOST_AGENT was inherited from a background service, which has the environment of the first terminal
-    that needed it. Claude Code gives background sessions a variable; what its `env` setting says was not inherited.
-    Codex gives nothing, but our parent is its server, perhaps with a shell between; without /proc that cannot be told.
+    Return True if GATEPOST_AGENT was inherited from a background service, which has the environment of the first
+    terminal that needed it. Claude Code sets a variable for background sessions; what its `env` setting sets was not
+    inherited. Codex sets none, but our parent is its server, perhaps with a shell between: /proc shows that, where
+    there is one.
     """
     agent = os.environ.get(_AGENT)
     if not agent:
@@ -141,7 +142,7 @@ def _is_agent_of_daemon(host: str) -> bool:
         inherited = _read_process(os.environ.get("CLAUDE_PID", ""), "environ")
         return not inherited or f"{_AGENT}={agent}" in inherited
     parent = str(os.getppid())
-    for _ in range(_SHELLS if host == "codex" else 0):
+    for _ in range(_MAX_PARENTS if host == "codex" else 0):
         words = _read_process(parent, "cmdline")
         if "app-server" in words and "--listen" in words:
             return True
@@ -151,7 +152,7 @@ def _is_agent_of_daemon(host: str) -> bool:
 
 
 def _read_process(id: str, name: str) -> list[str]:
-    """Return what the system says of a process; nothing if it says nothing."""
+    """Return the strings of a file in /proc; none if it cannot be read."""
     try:
         with open(f"/proc/{id}/{name}", "rb") as file:
             return file.read().decode(errors="replace").split("\0")
@@ -159,39 +160,40 @@ def _read_process(id: str, name: str) -> list[str]:
         return []
 
 
-def _by_gateway(home: str, call: _Call, told: str) -> int | None:
-    """Have the gateway of this home answer; None if there is none, or it does not answer."""
+def _ask_gateway(home: str, call: _Call, stdin: str) -> int | None:
+    """Print the answer of this home's gateway and return the exit code; None if no gateway answers."""
     import json
 
-    address = _address(home)
+    address = _find_socket(home)
     if address is None:
         return None
-    import _socket  # what `socket` is made of; that makes enumerations of all its names, which takes as long as we do
+    import _socket  # `socket` makes enumerations of all its names, which takes as long as the rest of a hook
 
-    line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        line.settimeout(_AT_THE_END if call.event.lower() == "sessionend" else _PATIENCE)
+        is_session_end = call.event.lower() == "sessionend"
+        connection.settimeout(_SESSION_END_TIMEOUT if is_session_end else _ANSWER_TIMEOUT)
         try:
-            line.connect(address)
-            line.sendall(json.dumps(_question(call, told)).encode() + b"\n")
-            said = json.loads(_line(line))
-            if "error" in said:
-                raise ValueError(said["error"])
-            stdout, stderr, code = said["stdout"], said["stderr"], int(said["exit"])
+            connection.connect(address)
+            connection.sendall(json.dumps(_build_request(call, stdin)).encode() + b"\n")
+            response = json.loads(_receive_line(connection))
+            if "error" in response:
+                raise ValueError(response["error"])
+            stdout, stderr, code = response["stdout"], response["stderr"], int(response["exit"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             if not isinstance(error, ConnectionRefusedError | FileNotFoundError):
-                _complain(f"the gateway did not answer: {error}")
+                _report(f"the gateway did not answer: {error}")
             return None
         _print(stdout, stderr)
-        if said.get("claim"):
-            _confirm(line)
+        if response.get("claim"):
+            _confirm(connection)
     finally:
-        line.close()
+        connection.close()
     return code
 
 
-def _address(home: str) -> str | None:
-    """Where the gateway of this home listens; None where it has none, or one that somebody else has put there."""
+def _find_socket(home: str) -> str | None:
+    """Return the socket of this home's gateway; None if it has none, or if another user can have written it."""
     import json
 
     from gatepost import paths
@@ -204,120 +206,126 @@ def _address(home: str) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        _complain(f"{notice!r} is not believed: {error}")
+        _report(f"{notice!r} is not trusted: {error}")
         return None
     except (ValueError, AttributeError, RecursionError):
         return None
     return address if isinstance(address, str) else None
 
 
-def _question(call: _Call, told: str) -> dict[str, object]:
+def _build_request(call: _Call, stdin: str) -> dict[str, object]:
     return {
         "v": 1,
         "op": "hook",
         "argv": [call.event, "--host", call.host],
         "env": {name: value for name, value in call.environ.items() if name.startswith("GATEPOST_")},
-        "cwd": _cwd(),
-        "stdin": told,
-        "daemon": call.of_daemon,
+        "cwd": _find_cwd(),
+        "stdin": stdin,
+        "daemon": call.is_from_daemon,
     }
 
 
-def _cwd() -> str:
-    """The working directory; nothing if it is gone."""
+def _find_cwd() -> str:
+    """Return the working directory; an empty text if it is gone."""
     try:
         return os.getcwd()
     except OSError:
         return ""
 
 
-def _line(line: "_socket.socket") -> bytes:
-    """The answer: the first line with something in it."""
-    heard = bytearray()
+def _receive_line(connection: "_socket.socket") -> bytes:
+    """Return the first line that is not empty."""
+    received = bytearray()
     while True:
-        more = line.recv(65_536)
-        if not more:
-            raise ConnectionError("it hung up")
-        heard += more
-        if heard.endswith(b"\n") and (said := heard.strip()):
-            return bytes(said)
+        chunk = connection.recv(65_536)
+        if not chunk:
+            raise ConnectionError("it closed the connection")
+        received += chunk
+        if received.endswith(b"\n") and (line := received.strip()):
+            return bytes(line)
 
 
-def _confirm(line: "_socket.socket") -> None:
-    """Say that all is out, and wait until that is noted, so that the next hook finds it so."""
-    line.settimeout(_FAREWELL)
+def _confirm(connection: "_socket.socket") -> None:
+    """Confirm that all was printed, and wait until the gateway has recorded it, for the next hook."""
+    connection.settimeout(_CONFIRM_TIMEOUT)
     try:
-        line.sendall(b'{"printed": true}\n')
-        line.recv(1)
-    except OSError:  # then it is shown once more
+        connection.sendall(b'{"printed": true}\n')
+        connection.recv(1)
+    except OSError:  # then the batch is printed again
         pass
 
 
-def _here(home: str, call: _Call, told: str) -> int:
-    """Run the chain in this process."""
+def _run_chain(home: str, call: _Call, stdin: str) -> int:
+    """Run the chain of handlers in this process, print the answer and return the exit code."""
     from pathlib import Path
 
     from gatepost.hook_entry import HookCall, HookEntry
 
     hook = HookCall(
-        event=call.event, host=call.host, stdin=told, environ=call.environ, cwd=_cwd(), is_from_daemon=call.of_daemon
+        event=call.event,
+        host=call.host,
+        stdin=stdin,
+        environ=call.environ,
+        cwd=_find_cwd(),
+        is_from_daemon=call.is_from_daemon,
     )
-    porch = HookEntry(Path(home))
-    out = _aside()
+    entry = HookEntry(Path(home))
+    stdout = _redirect_stdout()
     try:
-        said = _said(porch.receive(hook))
+        response = _wait_for_response(entry.receive(hook))
         try:
-            _print(said.output.stdout, said.output.stderr, out)
+            _print(response.output.stdout, response.output.stderr, stdout)
         except BaseException:
-            said.on_failed()
+            response.on_failed()
             raise
-        said.on_printed()
+        response.on_printed()
     finally:
-        porch.close()
-    return int(said.output.exit_code)
+        entry.close()
+    return int(response.output.exit_code)
 
 
-def _aside() -> int:
-    """Have whatever handlers print, and what they run, go to stderr: it is not for the host. Return where that is."""
-    host = os.dup(1)
+def _redirect_stdout() -> int:
+    """Send what handlers print, and what they run prints, to stderr. Return a descriptor of the real stdout."""
+    stdout = os.dup(1)
     try:
         os.dup2(2, 1)
-    except OSError:  # there is none
+    except OSError:  # there is no stderr
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return host
+    return stdout
 
 
-def _said(visit: "Generator[object, None, HookResponse]") -> "HookResponse":
+def _wait_for_response(steps: "Generator[object, None, HookResponse]") -> "HookResponse":
+    """Run the steps of a chain to their end; each of them waits for something."""
     from time import sleep
 
     while True:
         try:
-            next(visit)
-        except StopIteration as ended:
-            said: HookResponse = ended.value
-            return said
-        sleep(_GLANCE)
+            next(steps)
+        except StopIteration as end:
+            response: HookResponse = end.value
+            return response
+        sleep(_POLL_INTERVAL)
 
 
-def _print(stdout: str, stderr: str, out: int = 1) -> None:
-    """Write it out. What is for the host goes in one piece and past every buffer, so that no half of it is seen."""
-    left = memoryview(stdout.encode(errors="replace"))
+def _print(stdout: str, stderr: str, descriptor: int = 1) -> None:
+    """Write the answer. The host's part goes past every buffer, in one piece if possible: half of it is no answer."""
+    remaining = memoryview(stdout.encode(errors="replace"))
     try:
-        while left:
-            left = left[os.write(out, left) :]
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]
     except OSError as error:
         from gatepost.errors import Unavailable
 
-        raise Unavailable(f"the host is told nothing: stdout cannot be written to: {error.strerror}") from None
-    _say(stderr)
+        raise Unavailable(f"the host gets no answer: stdout cannot be written to: {error.strerror}") from None
+    _write_stderr(stderr)
 
 
-def _complain(sentence: str) -> None:
-    _say(f"gatepost: {sentence}\n")
+def _report(sentence: str) -> None:
+    _write_stderr(f"gatepost: {sentence}\n")
 
 
-def _say(text: str) -> None:
+def _write_stderr(text: str) -> None:
     try:
         os.write(2, text.encode(errors="replace"))
     except OSError:
-        return  # nobody listens
+        return  # there is no stderr, so nothing more can be said

@@ -31,6 +31,7 @@ Scope = Annotated[
     str,
     option("--scope", "|".join(SCOPES), "your own settings, or those of the project in this folder", choices=SCOPES),
 ]
+BuildEntries = Callable[[str | None], dict[str, dict[str, Any]]]
 File = Annotated[str | None, option("--file", "PATH", "another settings file")]
 
 _CODEX_TRUST = (
@@ -65,9 +66,9 @@ def install(
       gatepost hooks install
       gatepost hooks install --host codex --scope project --agent ann
     """
-    place, wanted = _file(host, scope, file), _plan(host)
-    name = _find_agent(agent) or _get_written_agent(place, host, wanted)
-    change = files.install(place, host, wanted(name))
+    path, build_entries = _locate_file(host, scope, file), _prepare_entries(host)
+    name = _find_agent(agent) or _get_written_agent(path, host, build_entries)
+    change = files.install(path, host, build_entries(name))
     note = _get_trust_note(host, None if file else scope)
     if json:
         output.document(
@@ -101,7 +102,7 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
     Example:
       gatepost hooks uninstall
     """
-    change = files.uninstall(_file(host, scope, file), host)
+    change = files.uninstall(_locate_file(host, scope, file), host)
     if json:
         output.document(
             {"host": host, "file": str(change.file), "changed": change.is_changed, "restored": change.is_restored}
@@ -133,44 +134,47 @@ def status(
     """
     if file is not None and host is None:
         host = "claude"  # as for install
-    found = [(each, *one) for each in ([host] if host else HOSTS) for one in _looked_at(each, file)]
-    notes = [_get_trust_note(each, scope) if state.events else None for each, scope, state in found]
+    hosts = [host] if host else HOSTS
+    states = [(host, scope, state) for host in hosts for scope, state in _inspect_files(host, file)]
+    notes = [_get_trust_note(host, scope) if state.events else None for host, scope, state in states]
     if json:
         output.document(
             [
-                {"host": each, "scope": scope, **asdict(state), "file": str(state.file), "note": note}
-                for (each, scope, state), note in zip(found, notes, strict=True)
+                {"host": host, "scope": scope, **asdict(state), "file": str(state.file), "note": note}
+                for (host, scope, state), note in zip(states, notes, strict=True)
             ]
         )
     else:
-        output.table(["HOST", "SCOPE", "STATE", "AGENT", "FILE"], [_row(*each) for each in found])
-        for _, _, state in found:
+        output.table(["HOST", "SCOPE", "STATE", "AGENT", "FILE"], [_build_row(*state) for state in states])
+        for _, _, state in states:
             if state.why:
                 output.talk(f"{state.file}: {state.why}")
         for note in dict.fromkeys(filter(None, notes)):
             output.talk(note)
-    if not any(state.state == "installed" for _, _, state in found):
+    if not any(state.state == "installed" for _, _, state in states):
         raise Exit(1)
 
 
-def _looked_at(host: str, file: str | None) -> list[tuple[str | None, InstallState]]:
+def _inspect_files(host: str, file: str | None) -> list[tuple[str | None, InstallState]]:
+    """Return the scope and the state of each settings file of a host; a file that the user names has no scope."""
     scopes: tuple[str, ...] = ("user",) if file is not None else SCOPES if host == "claude" else SCOPES[:2]
-    places: dict[Path, str] = {}  # a project in the home has one file with the user
+    paths: dict[Path, str] = {}  # a project in the user's home folder has the same file as the user
     for scope in scopes:
-        places.setdefault(_file(host, scope, file), scope)
-    wanted = _plan(host)
-    switch = _find_switch(places) if host == "claude" else None
-    states = [(None if file else scope, files.inspect_file(place, host, wanted)) for place, scope in places.items()]
+        paths.setdefault(_locate_file(host, scope, file), scope)
+    build_entries = _prepare_entries(host)
+    switch = _find_switch(paths) if host == "claude" else None
+    states = [(None if file else scope, files.inspect_file(path, host, build_entries)) for path, scope in paths.items()]
     if switch is None:
         return states
-    why = f"Claude Code runs no hooks, because {str(switch)!r} says `disableAllHooks`"
+    why = f"Claude Code runs no hooks, because {str(switch)!r} sets `disableAllHooks`"
     return [(scope, replace(state, state="disabled", why=why) if state.events else state) for scope, state in states]
 
 
-def _find_switch(places: Iterable[Path]) -> Path | None:
+def _find_switch(paths: Iterable[Path]) -> Path | None:
     """Return the settings file that turns all hooks off; of two that differ, the one nearer to the project counts."""
-    said = [(place, switch) for place in places if (switch := files.read_disable_switch(place)) is not None]
-    return said[-1][0] if said and said[-1][1] else None
+    switches = [(path, switch) for path in paths if (switch := files.read_disable_switch(path)) is not None]
+    path, is_off = switches[-1] if switches else (None, False)
+    return path if is_off else None
 
 
 def _get_trust_note(host: str, scope: str | None) -> str | None:
@@ -180,26 +184,30 @@ def _get_trust_note(host: str, scope: str | None) -> str | None:
     return _GEMINI_TRUST if (host, scope) == ("gemini", "project") else None
 
 
-def _row(host: str, scope: str | None, state: InstallState) -> list[str]:
-    stands = {"missing": "no file", "none": "not installed"}.get(state.state, state.state)
-    return [host, scope or "", stands, ", ".join(state.agents), str(state.file)]
+def _build_row(host: str, scope: str | None, state: InstallState) -> list[str]:
+    label = {"missing": "no file", "none": "not installed"}.get(state.state, state.state)
+    return [host, scope or "", label, ", ".join(state.agents), str(state.file)]
 
 
-def _file(host: str, scope: str, file: str | None) -> Path:
-    found = files.locate_settings(host, scope, environ=os.environ, project=identity.get_folder())
+def _locate_file(host: str, scope: str, file: str | None) -> Path:
+    """Return the settings file that the user names, or the one of the scope; check host and scope in both cases."""
+    path = files.locate_settings(host, scope, environ=os.environ, project=identity.get_folder())
     if file is None:
-        return found
-    given = identity.get_folder() / Path(file).expanduser()
-    if given.suffix == ".toml" and host != "codex":
+        return path
+    path = identity.get_folder() / Path(file).expanduser()
+    if path.suffix == ".toml" and host != "codex":
         raise Invalid(f"{file!r} is TOML, and {host} reads JSON", hint="give --host codex, or name another file")
-    return given
+    return path
 
 
-def _plan(host: str) -> Callable[[str | None], dict[str, dict[str, Any]]]:
-    """Return what is to be put in for an agent, with the events of the session gates registered in this home."""
+def _prepare_entries(host: str) -> BuildEntries:
+    """Return a function that builds our entries for an agent, with the events of the gates registered in this home."""
     home, _ = settings.find_home(os.environ)
-    program, events = _program(), {gate.hook for gate in gates.list_registered_gates(home)}
-    return lambda agent: host_settings.build_entries(host, program, events, agent)
+    program = locate_program()
+    if program is None:
+        raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
+    path, events = str(identity.get_folder() / program), {gate.hook for gate in gates.list_registered_gates(home)}
+    return lambda agent: host_settings.build_entries(host, path, events, agent)
 
 
 def _find_agent(name: str | None) -> str | None:
@@ -213,23 +221,15 @@ def _find_agent(name: str | None) -> str | None:
     return entity.name
 
 
-def _get_written_agent(file: Path, host: str, wanted: Callable[[str | None], dict[str, dict[str, Any]]]) -> str | None:
-    """Return the agent that our entries in a file name by now."""
-    agents = files.inspect_file(file, host, wanted).agents
+def _get_written_agent(file: Path, host: str, build_entries: BuildEntries) -> str | None:
+    """Return the agent that our present entries in a file name."""
+    agents = files.inspect_file(file, host, build_entries).agents
     if len(agents) > 1:
         raise Invalid(
             f"our entries in {str(file)!r} name several agents: {', '.join(map(repr, agents))}",
             hint="give --agent NAME",
         )
     return agents[0] if agents else None
-
-
-def _program() -> str:
-    """Return where this command is, for others to run."""
-    found = locate_program()
-    if found is None:
-        raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
-    return str(identity.get_folder() / found)
 
 
 def describe_hook(

@@ -98,7 +98,7 @@ def list_items(
 @inbox.command("peek")
 def peek(
     to: To = None,
-    limit: Annotated[int, number("--limit", "how many at most", most=1_000, short="-n")] = 20,
+    limit: Annotated[int, number("--limit", "how many at most", maximum=1_000, short="-n")] = 20,
     json: Json = False,
 ) -> None:
     """

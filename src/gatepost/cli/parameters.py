@@ -104,12 +104,12 @@ def flag(name: str, help: str, *, on: bool | None = True, off: bool | None = Non
     return ParameterSpec(flag=name, metavar="", help=help, is_switch=True, switch_values=(on, off))
 
 
-def number(flag: str, help: str, *, least: int = 1, most: int = 10_000, short: str | None = None) -> ParameterSpec:
+def number(flag: str, help: str, *, minimum: int = 1, maximum: int = 10_000, short: str | None = None) -> ParameterSpec:
     """Declare an option whose value is a whole number."""
 
     def parse(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or len(text) > 9 or not least <= int(text) <= most:
-            raise Invalid(f"{text!r} is not a number from {least} to {most}")
+        if not text.isascii() or not text.isdigit() or len(text) > 9 or not minimum <= int(text) <= maximum:
+            raise Invalid(f"{text!r} is not a number from {minimum} to {maximum}")
         return int(text)
 
     return option(flag, "N", help, short=short, parse=parse)

@@ -161,9 +161,10 @@ def read(
     space: Space,
     member: Member = None,
     after: Annotated[
-        int | None, number("--after", "start after this message; by default the last ones", least=0, most=999_999_999)
+        int | None,
+        number("--after", "start after this message; by default the last ones", minimum=0, maximum=999_999_999),
     ] = None,
-    limit: Annotated[int, number("--limit", "how many at most", most=1_000, short="-n")] = 50,
+    limit: Annotated[int, number("--limit", "how many at most", maximum=1_000, short="-n")] = 50,
     json: Json = False,
 ) -> None:
     """

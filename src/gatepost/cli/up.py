@@ -12,7 +12,7 @@ from gatepost.runtime.gateway_files import ADMIN_KEY
 def up(
     host: Annotated[str | None, option("--host", "H", "the address to listen on")] = None,
     port: Annotated[
-        int | None, number("--port", "the port to listen on; 0 chooses a free one", least=0, most=65_535)
+        int | None, number("--port", "the port to listen on; 0 chooses a free one", minimum=0, maximum=65_535)
     ] = None,
     json: Json = False,
 ) -> None:

@@ -156,7 +156,7 @@ def _receive_line(connection: socket.socket) -> bytes:
     while not data.endswith(b"\n"):
         chunk = connection.recv(4_096)
         if not chunk or len(data) > _MAX_ANSWER:
-            raise ConnectionError("it hung up")
+            raise ConnectionError("it closed the connection")
         data += chunk
     return data
 
