@@ -117,9 +117,7 @@ def skip_run(tx: Transaction, run_lease: RunLease) -> bool:
     """
     leases.release_or_raise(tx, run_lease.lease)
     _end_run(tx, run_lease, RunStatus.SKIPPED)
-    agents.record_cycles(
-        tx, run_lease.resident.number, cycles=run_lease.resident.cycles, tokens=run_lease.resident.tokens
-    )
+    agents.record_cycles(tx, run_lease.resident)
     return _has_more_work(tx, run_lease)
 
 
@@ -169,9 +167,7 @@ def record_refusal(tx: Transaction, run_lease: RunLease, error: str, retry_in: D
     _end_run(tx, run_lease, RunStatus.FAILED, error=error)
     run = run_lease.run
     alert_owner(tx, run.agent, f"the run {run.id} of {run.agent!r} could not be ended: {error}", topic=run.id)
-    agents.record_cycles(
-        tx, run_lease.resident.number, cycles=run_lease.resident.cycles, tokens=run_lease.resident.tokens
-    )
+    agents.record_cycles(tx, run_lease.resident)
     return _has_more_work(tx, run_lease)
 
 
@@ -204,7 +200,7 @@ def _update_mind(tx: Transaction, run_lease: RunLease, weight: int, context_toke
     """Add a cycle to the mind; if the mind is over its limit then, summaries replace the oldest cycles."""
     resident = run_lease.resident
     if resident.config.model.name == CODE:  # it has no mind
-        agents.record_cycles(tx, resident.number, cycles=resident.cycles + 1, tokens=0)
+        agents.record_cycles(tx, replace(resident, cycles=resident.cycles + 1, tokens=0))
         return
     tokens = resident.tokens + weight
     limits = resident.config.mind
@@ -217,7 +213,7 @@ def _update_mind(tx: Transaction, run_lease: RunLease, weight: int, context_toke
         if new_past_cycles != past_cycles:
             runs.insert_mind(tx, resident.number, new_past_cycles)
         tokens = new_past_cycles.tokens + sum(cycle.tokens for cycle in cycles if cycle.run > new_past_cycles.run)
-    agents.record_cycles(tx, resident.number, cycles=resident.cycles + 1, tokens=tokens)
+    agents.record_cycles(tx, replace(resident, cycles=resident.cycles + 1, tokens=tokens))
 
 
 def _has_more_work(tx: Transaction, run_lease: RunLease) -> bool:

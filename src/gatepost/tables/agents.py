@@ -41,9 +41,9 @@ def end_rests(tx: Transaction) -> None:
     tx.execute("agents/end_rests", now=tx.now)
 
 
-def record_cycles(tx: Transaction, entity: int, *, cycles: int, tokens: int) -> None:
+def record_cycles(tx: Transaction, resident: Resident) -> None:
     """Save the number of completed cycles and the size of the mind; reset failures, rest time and batch limit."""
-    tx.execute("agents/record_cycles", entity=entity, cycles=cycles, tokens=tokens)
+    tx.execute("agents/record_cycles", **get_columns(resident, "number cycles tokens"))
 
 
 def is_ready(tx: Reader, entity: int, *, include_quiet: bool) -> bool:

@@ -18,7 +18,7 @@ UPDATE agents SET rest_until = :now WHERE rest_until > :now
 
 -- name: record_cycles
 UPDATE agents SET cycles = :cycles, tokens = :tokens, failures = 0, rest_until = NULL, batch_limit = NULL
-WHERE entity = :entity
+WHERE entity = :number
 
 -- name: is_ready
 -- True if a resident has something to think about: an open run, or an item that should wake it; with `include_quiet`
