@@ -99,15 +99,19 @@ async def _check_gate(store: Store, options: CommandOptions, gate: Gate) -> None
 async def _observe_gate(options: CommandOptions, gate: Gate) -> CheckResult:
     assert gate.awaits is not None
     timeout = options.timeout / SECOND
-    if gate.kind is GateKind.CI:
-        check = gate_rules.parse_ci_target(gate.awaits)
-        refusal = gate_rules.explain_refusal(check, options.repositories)
-        if refusal is not None:
-            return CheckFailed(refusal)
-        return _interpret_gh(check, await options.commands.run(_build_gh_command(check), time_limit=timeout))
-    if not options.can_run_commands:
-        return CheckFailed("commands are not run here: gates.commands is not set")
-    return _interpret_command(await options.commands.run(gate.awaits, time_limit=timeout))
+    match gate.kind:
+        case GateKind.CI:
+            check = gate_rules.parse_ci_target(gate.awaits)
+            refusal = gate_rules.explain_refusal(check, options.repositories)
+            if refusal is not None:
+                return CheckFailed(refusal)
+            return _interpret_gh(check, await options.commands.run(_build_gh_command(check), time_limit=timeout))
+        case GateKind.COMMAND if options.can_run_commands:
+            return _interpret_command(await options.commands.run(gate.awaits, time_limit=timeout))
+        case GateKind.COMMAND:
+            return CheckFailed("commands are not run here: gates.commands is not set")
+        case kind:  # only an explicit kind may run a command
+            return CheckFailed(f"a gate of the kind {kind.value} is not checked from outside")
 
 
 def is_wake_signal(signal: TransportMessage) -> bool:

@@ -212,7 +212,8 @@ class GroupWriter:
                 self._connection.abandon()
                 raise
             else:
-                self._report(None)
+                failures = [outcome.error for outcome in outcomes if isinstance(outcome.error, Unavailable)]
+                self._report(failures[0].message if failures else None)  # a verb reaches nothing but the database
                 if signals:
                     self._signal_sink(signals)
                 return outcomes

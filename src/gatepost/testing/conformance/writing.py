@@ -56,6 +56,19 @@ class AnswerSuite(StoreFixtures):
         with pytest.raises(ExpectedError, match="^tea$"):
             store.call(push_and_fail, "tea")
 
+    async def test_a_failure_of_the_database_within_a_verb_is_reported(self, store: Store) -> None:
+        def fail_as_a_full_disk(_: Transaction) -> None:
+            raise Unavailable("the disk is full")
+
+        with pytest.raises(Unavailable, match="the disk is full"):
+            store.call(fail_as_a_full_disk)
+        assert store.failure == "the disk is full"
+        store.call(push_text, "tea")
+        assert store.failure is None
+        with pytest.raises(Unavailable, match="the disk is full"):
+            await asyncio.gather(store.run(push_text, "tea"), store.run(fail_as_a_full_disk))
+        assert store.failure == "the disk is full"
+
     def test_after_an_error_the_store_goes_on(self, store: Store, other_store: Store) -> None:
         for verb in (push_and_fail, push_and_violate_constraint):
             with pytest.raises(Exception, match=r"first|constraint"):
