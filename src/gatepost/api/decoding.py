@@ -85,7 +85,7 @@ class RequestDecoder:
         parsed: dict[str, Any] = {}
         for name, value in values.items():
             field = fields[name]
-            for text in [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ():
+            for text in value if isinstance(value, list | tuple) else [value]:
                 if isinstance(text, str):
                     _refuse_nul(labels.get(field.encode_name, field.encode_name), text)
             parsed[field.encode_name] = _parse_text(value, list_kinds(field.type)) if isinstance(value, str) else value

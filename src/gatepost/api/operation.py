@@ -181,9 +181,9 @@ class Operation:
     method: str
     path: str
     access: Access
-    status: int
     repetition: Repetition
-    errors: Sequence[type[GatepostError]]
+    status: int = 200
+    errors: Sequence[type[GatepostError]] = ()
     lane: str = ""
     example: Mapping[str, Any] | None = None
     needs_gateway: bool = False
@@ -273,38 +273,35 @@ _OPERATIONS: Final[dict[str, Operation]] = {}
 
 def read(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
     """Declare a request that changes nothing."""
-    return _declare(Kind.READ, route, access, Repetition.SAFE, options)
+    return _declare(route, kind=Kind.READ, access=access, repetition=Repetition.SAFE, **options)
 
 
 def write(
     route: str, *, access: Access, repetition: Repetition = Repetition.KEYED, **options: Any
 ) -> Callable[[type[Q]], type[Q]]:
     """Declare a request that changes something."""
-    return _declare(Kind.WRITE, route, access, repetition, options)
+    return _declare(route, kind=Kind.WRITE, access=access, repetition=repetition, **options)
 
 
 def stream(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
     """Declare a request whose answers come one after the other."""
-    return _declare(Kind.STREAM, route, access, Repetition.SAFE, {"needs_gateway": True} | options)
+    rules = {"kind": Kind.STREAM, "repetition": Repetition.SAFE, "needs_gateway": True}
+    return _declare(route, access=access, **rules, **options)
 
 
 def raw(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
     """Declare a request whose bytes its route reads."""
-    return _declare(Kind.RAW, route, access, Repetition.NEVER, {"needs_gateway": True} | options)
+    rules = {"kind": Kind.RAW, "repetition": Repetition.NEVER, "needs_gateway": True}
+    return _declare(route, access=access, **rules, **options)
 
 
-def _declare(
-    kind: Kind, route: str, access: Access, repetition: Repetition, options: Mapping[str, Any]
-) -> Callable[[type[Q]], type[Q]]:
+def _declare(route: str, **options: Any) -> Callable[[type[Q]], type[Q]]:
     method, _, path = route.partition(" ")
-    values = {"status": 200, "errors": (), **options}
 
     def register(request: type[Q]) -> type[Q]:
         if route in _OPERATIONS:
             raise ValueError(f"{route} is declared twice")
-        operation = Operation(
-            request=request, kind=kind, method=method, path=path, access=access, repetition=repetition, **values
-        )
+        operation = Operation(request=request, method=method, path=path, **options)
         if missing := set(operation.path_fields) - set(request.__struct_fields__):
             raise TypeError(f"{request.__name__} has no field {min(missing)!r}, which its path names")
         request.operation = _OPERATIONS[route] = operation

@@ -265,7 +265,7 @@ class HttpConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= self.pool.limits.pipelined:
             self._is_overfull = True
-            self.loop.call_later(self.pool.limits.pipelined_time, self._close_overfull)
+            self.loop.call_later(self.pool.limits.pipelined_time, self.transport.close)
             raise _Refused
         super().on_headers_complete()
         self._in_head = False
@@ -294,10 +294,6 @@ class HttpConnection(HttpToolsProtocol):
         if is_last or (self._is_stopping and not self._is_whole()):
             self.transport.close()
         self._update_queue()
-
-    def _close_overfull(self) -> None:
-        if not self.transport.is_closing():
-            self.transport.close()
 
     def shutdown(self) -> None:
         self._is_stopping = True
