@@ -25,13 +25,13 @@ from gatepost.actions import (
     sessions,
     spaces,
     store_import,
-    triggers,
+    webhooks,
 )
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.export import Summary
 from gatepost.actions.idempotency import run_once
 from gatepost.actions.runs import answer_call
-from gatepost.actions.triggers import TriggerSpec
+from gatepost.actions.webhooks import TriggerSpec
 from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Priority, Push, Ref, Route, Trust
@@ -95,7 +95,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     trigger = TriggerSpec(
         name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="look", owner="husam"
     )
-    store.call(triggers.add, trigger)
+    store.call(webhooks.add_trigger, trigger)
     for scheme in Scheme:
         of_scheme = TriggerSpec(
             name=f"to-{scheme.value}",
@@ -103,7 +103,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
             secret="whsec_c2l4dGVlbiBjaGFyYWN0ZXJzIG9yIG1vcmU=",
             target="team:web",
         )
-        store.call(triggers.add, of_scheme)
+        store.call(webhooks.add_trigger, of_scheme)
     store.call(keys.create, kind="admin", secret=ADMIN_KEY, name="admin.key")
     store.call(keys.create, kind="agent", secret=AGENT_KEY, entity="ana", name="ana's")
     store.call(keys.create, kind="trigger", secret=f"sk_{'trigger':-<43}", trigger="issues")

@@ -16,8 +16,8 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from gatepost.actions import decisions, gates, inbox, inbox_items, keys, plans, push, sessions, spaces, triggers
-from gatepost.actions.triggers import TriggerSpec
+from gatepost.actions import decisions, gates, inbox, inbox_items, keys, plans, push, sessions, spaces, webhooks
+from gatepost.actions.webhooks import TriggerSpec
 from gatepost.app import parse_sqlite_path
 from gatepost.core.decision import Option, Question
 from gatepost.core.event import Push
@@ -203,7 +203,8 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
     resident_runs.finish_run(store, finished_run)
     waiting_run = resident_runs.begin_run(store)
     store.call(
-        triggers.add, TriggerSpec(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst")
+        webhooks.add_trigger,
+        TriggerSpec(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst"),
     )
     return {
         "space": "q4-report",

@@ -22,7 +22,7 @@ from gatepost.actions import (
     run_journal,
     runs,
     spaces,
-    triggers,
+    webhooks,
 )
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
@@ -109,7 +109,7 @@ class TestGoingOn:
         store.call(gates.resolve, gate.id, by="husam")
         assert store.call(plans.fire) == 1
         assert [one.name for one in store.query(plans.page, status=PlanStatus.COMPLETED)] == ["then"]
-        assert store.query(triggers.find_open, "issues").trigger.active
+        assert store.query(webhooks.find_open_trigger, "issues").trigger.active
         assert store.query(keys.find, AGENT_KEY) is not None
         assert store.call(spaces.post, "q4-report", sender="husam", content="next").seq == 4
 

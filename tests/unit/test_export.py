@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, directory, export, inbox, keys, leases, push, spaces, store_import, triggers
+from gatepost.actions import agents, directory, export, inbox, keys, leases, push, spaces, store_import, webhooks
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.export import COUNTERS, TABLES
 from gatepost.core.entity import EntityKind
@@ -129,9 +129,9 @@ class TestSecrets:
             fill_store(source)
             import_lines(kit.store, export_lines(source.store, secrets=False))
         with pytest.raises(NotFound, match="there is no such webhook"):
-            kit.store.query(triggers.find_open, "issues")
+            kit.store.query(webhooks.find_open_trigger, "issues")
         with pytest.raises(Conflict, match="'issues' was imported without its secret"):
-            kit.store.call(triggers.set_active, "issues", True)
+            kit.store.call(webhooks.set_trigger_active, "issues", True)
 
     def test_a_configuration_that_cannot_be_read_is_left_out_and_said(self, kit: Kit) -> None:
         fill_store(kit)

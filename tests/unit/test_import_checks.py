@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, keys, row_checks, triggers
+from gatepost.actions import directory, keys, row_checks, webhooks
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.times import MAX_INSTANT
@@ -339,7 +339,7 @@ class TestRights:
             assert kit.store.query(keys.find, ADMIN_KEY) is None
             assert kit.store.query(keys.find, f"sk_{'lost':-<43}") is None
             with pytest.raises(NotFound):
-                kit.store.query(triggers.find_open, "to-stripe")
+                kit.store.query(webhooks.find_open_trigger, "to-stripe")
 
 
 class TestReferences:

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from gatepost.actions import directory, inbox, triggers, webhooks
+from gatepost.actions import directory, inbox, webhooks
 from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.actions.webhooks import ServiceCall
+from gatepost.actions.webhooks import ServiceCall, TriggerSpec
 from gatepost.api.triggers import AddTrigger
 from gatepost.core import render
 from gatepost.core.entity import EntityKind
@@ -37,26 +36,26 @@ def build_trigger(name: str = "issues", **fields: str) -> TriggerSpec:
 
 
 def test_a_trigger_is_added_found_closed_and_deleted(store: Store) -> None:
-    trigger = store.call(triggers.add, build_trigger(prompt="Look at it."))
+    trigger = store.call(webhooks.add_trigger, build_trigger(prompt="Look at it."))
 
     assert trigger.id.startswith("trg_")
     assert (trigger.provider, trigger.scheme, trigger.target) == (Provider.WEBHOOK, Scheme.GITHUB, "ana")
     assert (trigger.prompt, trigger.owner, trigger.active) == ("Look at it.", "admin", True)
-    assert store.query(triggers.show, "issues") == trigger
-    assert store.call(triggers.set_active, "issues", False).active is False
-    assert store.query(triggers.show, "issues").active is False
-    store.call(triggers.delete, "issues")
+    assert store.query(webhooks.show_trigger, "issues") == trigger
+    assert store.call(webhooks.set_trigger_active, "issues", False).active is False
+    assert store.query(webhooks.show_trigger, "issues").active is False
+    store.call(webhooks.delete_trigger, "issues")
     with pytest.raises(NotFound):
-        store.query(triggers.show, "issues")
-    store.call(triggers.add, build_trigger())
+        store.query(webhooks.show_trigger, "issues")
+    store.call(webhooks.add_trigger, build_trigger())
 
 
 def test_its_secret_is_never_told_again(store: Store) -> None:
-    trigger = store.call(triggers.add, build_trigger())
-    opened_trigger = store.query(triggers.find_open, "issues")
+    trigger = store.call(webhooks.add_trigger, build_trigger())
+    opened_trigger = store.query(webhooks.find_open_trigger, "issues")
 
     assert opened_trigger.stored_secret == SECRET
-    for value in (build_trigger(), trigger, store.query(triggers.page), opened_trigger):
+    for value in (build_trigger(), trigger, store.query(webhooks.page_triggers), opened_trigger):
         assert SECRET not in repr(value)
 
 
@@ -64,7 +63,7 @@ def test_a_request_to_add_one_does_not_show_its_secret_and_neither_does_the_answ
     request = AddTrigger(name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="Look at it.")
     answer = LocalExecutor(store).send(request)
 
-    assert store.query(triggers.find_open, "issues").stored_secret == SECRET
+    assert store.query(webhooks.find_open_trigger, "issues").stored_secret == SECRET
     assert msgspec.to_builtins(request)["secret"] == SECRET
     assert (answer.name, answer.scheme, answer.target) == ("issues", Scheme.GITHUB, "ana")
     assert (answer.prompt, answer.owner, answer.active) == ("Look at it.", "admin", True)
@@ -74,16 +73,16 @@ def test_a_request_to_add_one_does_not_show_its_secret_and_neither_does_the_answ
 
 
 def test_names_are_taken_once(store: Store) -> None:
-    store.call(triggers.add, build_trigger())
+    store.call(webhooks.add_trigger, build_trigger())
 
     with pytest.raises(Conflict):
-        store.call(triggers.add, build_trigger(target="ben"))
-    assert store.query(triggers.show, "issues").target == "ana"
+        store.call(webhooks.add_trigger, build_trigger(target="ben"))
+    assert store.query(webhooks.show_trigger, "issues").target == "ana"
 
 
 @pytest.mark.parametrize("target", ["ana", "team:anas", "*", "ALL"])
 def test_a_target_is_any_address(store: Store, target: str) -> None:
-    assert store.call(triggers.add, build_trigger(target=target)).target == target.replace("ALL", "*")
+    assert store.call(webhooks.add_trigger, build_trigger(target=target)).target == target.replace("ALL", "*")
 
 
 @pytest.mark.parametrize(
@@ -110,18 +109,18 @@ def test_what_cannot_be_is_not_added(store: Store, fields: dict[str, str], error
     store.call(directory.retire, "ben")
 
     with pytest.raises(error):
-        store.call(triggers.add, build_trigger(**fields))
-    assert store.query(triggers.page) == []
+        store.call(webhooks.add_trigger, build_trigger(**fields))
+    assert store.query(webhooks.page_triggers) == []
 
 
 def test_triggers_are_listed_in_the_order_in_which_they_were_added(store: Store) -> None:
-    store.call(triggers.add, build_trigger("one", owner="ana"))
-    store.call(triggers.add, build_trigger("two", owner="ben"))
-    store.call(triggers.add, build_trigger("three"))
+    store.call(webhooks.add_trigger, build_trigger("one", owner="ana"))
+    store.call(webhooks.add_trigger, build_trigger("two", owner="ben"))
+    store.call(webhooks.add_trigger, build_trigger("three"))
 
-    assert [trigger.name for trigger in store.query(triggers.page)] == ["one", "two", "three"]
-    [first] = store.query(triggers.page, limit=1)
-    assert [trigger.name for trigger in store.query(triggers.page, after=first.number, limit=1)] == ["two"]
+    assert [trigger.name for trigger in store.query(webhooks.page_triggers)] == ["one", "two", "three"]
+    [first] = store.query(webhooks.page_triggers, limit=1)
+    assert [trigger.name for trigger in store.query(webhooks.page_triggers, after=first.number, limit=1)] == ["two"]
 
 
 def test_a_call_is_an_event_of_its_service(store: Store) -> None:

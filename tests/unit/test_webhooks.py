@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, inbox, maintenance, triggers
+from gatepost.actions import directory, inbox, maintenance
+from gatepost.actions import webhooks as webhook_actions
 from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
+from gatepost.actions.webhooks import TriggerSpec
 from gatepost.core import render
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Item, Trust
@@ -49,7 +50,7 @@ class WebhookContext:
         spec = TriggerSpec(
             name=name or scheme.value, scheme=scheme, secret=SENDERS[scheme].secret, target=target, prompt=prompt
         )
-        self.store.call(triggers.add, spec)
+        self.store.call(webhook_actions.add_trigger, spec)
 
     async def send(
         self, sender: WebhookSender, body: bytes = BODY, to: str | None = None, **extra_headers: str
@@ -341,7 +342,7 @@ async def test_what_is_not_json_is_refused(sqlite_ctx: WebhookContext, sender: W
 
 async def test_a_closed_trigger_is_as_good_as_none(ctx: WebhookContext) -> None:
     github = SENDERS[Scheme.GITHUB]
-    ctx.store.call(triggers.set_active, "github", False)
+    ctx.store.call(webhook_actions.set_trigger_active, "github", False)
     answers = []
     for to in ("github", "never-was", "no name", "nul\x00", "\ud800"):
         with pytest.raises(NotFound) as error:
@@ -350,7 +351,7 @@ async def test_a_closed_trigger_is_as_good_as_none(ctx: WebhookContext) -> None:
 
     assert len(set(answers)) == 1
     ctx.assert_nothing_stored()
-    ctx.store.call(triggers.set_active, "github", True)
+    ctx.store.call(webhook_actions.set_trigger_active, "github", True)
     assert (await ctx.send(github))[0] == 202
 
 

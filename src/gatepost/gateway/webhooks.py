@@ -16,7 +16,7 @@ does not exist.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gatepost.actions import triggers, webhooks
+from gatepost.actions import webhooks
 from gatepost.api.triggers import ReceivedEventView, ReceiveWebhook, WebhookView
 from gatepost.core import webhook
 from gatepost.core.event import PushResult
@@ -47,7 +47,7 @@ async def check_head(name: str, headers: Iterable[tuple[str, str]], store: Store
     Return how many bytes of body to receive for a trigger, and whether its caller is verified by the head alone; raise
     an error if the body must not be received at all.
     """
-    trigger = await store.read(triggers.find_open, name)
+    trigger = await store.read(webhooks.find_open_trigger, name)
     scheme = trigger.trigger.scheme
     refusal = webhook.check_head(scheme, trigger.stored_secret, webhook.merge_headers(headers), trigger.now)
     if refusal is not None:
@@ -59,7 +59,7 @@ async def check_head(name: str, headers: Iterable[tuple[str, str]], store: Store
 async def receive(name: str, headers: Iterable[tuple[str, str]], body: bytes, store: Store) -> WebhookView | HttpAnswer:
     """Store the events of a request to a trigger, or answer its challenge; raise an error if it is refused."""
     merged_headers = webhook.merge_headers(headers)
-    open_trigger = await store.read(triggers.find_open, name)
+    open_trigger = await store.read(webhooks.find_open_trigger, name)
     trigger = open_trigger.trigger
     if len(body) > open_trigger.body_limit:
         raise TooLarge(f"the body is {len(body)} bytes, over the limit of {open_trigger.body_limit}")
