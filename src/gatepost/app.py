@@ -39,7 +39,7 @@ _EXTRAS: Final = {
     **dict.fromkeys(("postgres", "postgresql"), "postgres"),
 }
 #: the folder in the home with the sockets through which processes signal each other
-SIGNALS_FOLDER: Final = "rings"
+SIGNALS_FOLDER: Final = "signals"
 
 
 @contextmanager

@@ -97,14 +97,14 @@ class Reader(Protocol):
 
     def fetch_page(self, statement: str, /, **parameters: Any) -> list[Row]:
         """
-        Run a statement and return the rows of one page: all of them or, if `room` is set, the first rows that fit, and
-        at least one. The other rows are not read, and `is_cut` is set.
+        Run a statement and return the rows of one page: all of them or, if `max_page_chars` is set, the first rows that
+        fit, and at least one. The other rows are not read, and `is_truncated` is set.
         """
 
     #: characters of text that the rows of a page may have; None for any number
-    room: int | None
+    max_page_chars: int | None
     #: whether a page left rows out
-    is_cut: bool
+    is_truncated: bool
 
 
 class Transaction(Reader, Protocol):
@@ -119,7 +119,7 @@ class Transaction(Reader, Protocol):
     def after_commit(self, signal: Signal) -> None:
         """Send the signal after the commit, and only if the transaction commits."""
 
-    def add_to_tally(self, recipient: int, counter: str, amount: int) -> None:
+    def add_to_account(self, recipient: int, counter: str, amount: int) -> None:
         """
         Add to a counter of a recipient: `accepted` items, or reaped items that were `delivered`, `expired` or
         `discarded`. The store writes counters once for a group of verbs, last and in order of recipients, because many

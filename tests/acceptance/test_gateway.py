@@ -227,7 +227,7 @@ def test_some_always_work_here(cli: CommandLine) -> None:
 
 def test_what_is_done_here_is_heard_there(cli: CommandLine) -> None:
     """A gateway that does not say where it is hears signals all the same."""
-    transport = SocketTransport(cli.home / "rings")
+    transport = SocketTransport(cli.home / "signals")
     with serve_gateway(f"sqlite:///{cli.database}", transport=transport) as gateway:
         signals: SimpleQueue[TransportMessage] = SimpleQueue()
         with gateway.gateway.app_state.signal_bus.subscribe(signals.put):

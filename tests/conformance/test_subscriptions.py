@@ -161,11 +161,11 @@ class TestRedis:
             RedisClient.from_url(redis.url, protocol=2) as client,
             RecordingSubscriber().follow(courier_setup.make_subscription(courier_setup.ann)) as subscriber,
         ):
-            for message in ("", "hello", "7", '{"ring": 1}', '{"eventId": "of another program"}'):
+            for message in ("", "hello", "7", '{"signal": 1}', '{"eventId": "of another program"}'):
                 await client.publish(channel, message)
             await subscriber.wait_until(lambda subscriber: subscriber.look_count == 6)
             RedisTransport(redis.url).send([Signal(courier_setup.ann, JANITOR)])
-            await client.publish(channel, json.dumps({"ring": {"cause": "event"}, "eventId": 7}))
+            await client.publish(channel, json.dumps({"signal": {"cause": "event"}, "eventId": 7}))
             await subscriber.wait_until(lambda subscriber: bool(subscriber.subscribed_events))
         assert subscriber.look_count == 6
         assert [

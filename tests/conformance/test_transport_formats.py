@@ -41,7 +41,7 @@ async def test_on_redis_any_message_on_a_wakeup_channel_is_a_signal(redis: Redis
         "{",
         "7",
         "null",
-        '{"ring": 1}',
+        '{"signal": 1}',
         json.dumps({"eventId": "evt-1", "data": {}}),
         b"\xff",
     ]
@@ -69,11 +69,11 @@ async def test_on_redis_a_signal_is_the_event_as_json(redis: Redis, client: "Red
         first, second, third = [await pubsub.get_message(timeout=WAIT_TIMEOUT) for _ in range(3)]
     assert first["channel"] == b"wakeup:ann"
     document = json.loads(first["data"])
-    assert document["ring"] == {"by": document["ring"]["by"], "cause": "space_message", "wakes": True}
+    assert document["signal"] == {"by": document["signal"]["by"], "cause": "space_message", "wakes": True}
     assert document | (codec.encode_event(SAMPLE_EVENT) or {}) == document
     assert document["data"]["content"] == SAMPLE_EVENT.content
     assert second["channel"] == b"wakeup:bob"
-    assert json.loads(second["data"])["ring"]["wakes"] is False
+    assert json.loads(second["data"])["signal"]["wakes"] is False
     assert not third["channel"].startswith(b"wakeup:")
 
 

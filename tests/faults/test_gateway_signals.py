@@ -55,7 +55,7 @@ async def test_a_signal_that_was_lost_is_made_up_for_within_an_interval(
         for gateway, listener in zip(gateways, listeners, strict=True):
             stack.enter_context(gateway.app_state.signal_bus.subscribe(listener))
         for name, to in (("ana", "ana"), ("cleo", "*")):
-            before = [gateway.duties["reminder"].rounds for gateway in gateways]
+            before = [gateway.duties["resend"].rounds for gateway in gateways]
             silent_store.call(push.push_event, Push(to=to, source="test", content="unheard of"))
             after = await asyncio.gather(
                 *(
@@ -70,7 +70,7 @@ async def test_a_signal_that_was_lost_is_made_up_for_within_an_interval(
 async def count_rounds_until(gateway: LinkedGateway, listener: RecordingListener, name: str) -> int:
     """How many rounds a gateway has done when somebody's signal is heard there."""
     await listener.wait_for(name)
-    return gateway.duties["reminder"].rounds
+    return gateway.duties["resend"].rounds
 
 
 async def test_it_is_rung_again_until_somebody_is_at_work(gateways: list[LinkedGateway], silent_store: Store) -> None:

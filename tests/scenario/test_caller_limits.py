@@ -207,10 +207,10 @@ class TestPages:
 
     def test_rows_past_the_end_of_a_page_are_not_read(self, gateway: Gateway, contents: Sequence[str]) -> None:
         def read_rows(tx: Reader) -> tuple[list[Item], bool]:
-            return limit_page(inbox.page)(tx, "analyst", limit=1_000), tx.is_cut
+            return limit_page(inbox.page)(tx, "analyst", limit=1_000), tx.is_truncated
 
-        rows, is_cut = gateway.store.query(read_rows)
-        assert is_cut
+        rows, is_truncated = gateway.store.query(read_rows)
+        assert is_truncated
         assert len(rows) == 16
         assert len(gateway.store.query(inbox.page, "analyst", limit=1_000)) == 20
 

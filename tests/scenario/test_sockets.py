@@ -321,7 +321,7 @@ async def test_fifty_who_post_at_once_are_numbered_without_a_gap(server: Gateway
 
 async def test_a_reader_that_comes_and_goes_between_two_gateways_over_sockets(url: str, tmp_path: Path) -> None:
     def transport() -> Transport:
-        return PostgresTransport(url) if url.startswith("postgres") else SocketTransport(tmp_path / "rings")
+        return PostgresTransport(url) if url.startswith("postgres") else SocketTransport(tmp_path / "signals")
 
     with (
         serve_gateway(url, transport=transport()) as first_server,

@@ -64,13 +64,13 @@ def test_results_are_cut_from_the_oldest_on_and_only_as_far_as_needed(sizes: lis
     fitted_turns = trim_turns(turns, limit)
     assert [type(turn) for turn in fitted_turns] == [type(turn) for turn in turns]
     assert fitted_turns[:2] == turns[:2]
-    is_cut = [before != after for before, after in zip(turns, fitted_turns, strict=True)]
+    is_truncated = [before != after for before, after in zip(turns, fitted_turns, strict=True)]
     if sum(map(weigh, turns)) <= limit:
-        assert not any(is_cut)
+        assert not any(is_truncated)
     long_results = [n for n, turn in enumerate(turns) if isinstance(turn, CallResult) and len(turn.content) > 1_000]
     if sum(map(weigh, fitted_turns)) > limit:
-        assert all(is_cut[n] for n in long_results), "all was cut that can be"
-    assert [is_cut[n] for n in long_results] == sorted((is_cut[n] for n in long_results), reverse=True), (
+        assert all(is_truncated[n] for n in long_results), "all was cut that can be"
+    assert [is_truncated[n] for n in long_results] == sorted((is_truncated[n] for n in long_results), reverse=True), (
         "the oldest first"
     )
 

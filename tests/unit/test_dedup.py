@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import inbox, inbox_items, maintenance, push, reconcile, webhooks
+from gatepost.actions import inbox, inbox_items, maintenance, push, spool_merge, webhooks
 from gatepost.actions.webhooks import ServiceCall
 from gatepost.core import dedup
 from gatepost.core.event import EventType, Priority, Push, PushResult, Ref
@@ -133,7 +133,7 @@ def test_a_line_in_a_spool_takes_nothing_from_an_inbox(sqlite_ctx: StoreContext)
     for key, prefix in keys.items():
         sqlite_ctx.push("stored", key=key, key_prefix=prefix)
     lines = [SpoolLine(id=key, content="spooled", dedup_key=f"{prefix}{key}") for key, prefix in keys.items()]
-    reading = sqlite_ctx.store.call(reconcile.claim_with_spool, "ann", lines, owner="session-1")
+    reading = sqlite_ctx.store.call(spool_merge.claim_with_spool, "ann", lines, owner="session-1")
     assert [item.event.content for item in reading.lines] == ["stored"] * len(keys)
     for key, prefix in keys.items():
         assert not is_duplicate(sqlite_ctx.push("stored", to="bob", key=key, key_prefix=prefix))

@@ -92,7 +92,7 @@ class TestJobs:
             store.call(add_and_fail)
         assert store.call(jobs.take, ["send"], "me") == []
         id = store.call(jobs.add, "send", {"to": "x"})
-        assert Signal("errand:send", "errand") in kit.signal_sink.signals
+        assert Signal("job:send", "job") in kit.signal_sink.signals
         [job] = store.call(jobs.take, ["send"], "me")
         assert (job.id, job.payload, job.attempts) == (id, {"to": "x"}, 0)
 
@@ -150,7 +150,7 @@ class TestJanitor:
         bus = SignalBus()
         async with bus.open():
             with bus.subscribe(signals.append):
-                await duties.tidy(store, bus)
+                await duties.run_janitor_round(store, bus)
                 await asyncio.sleep(0)
         return sorted(signal.recipient for signal in signals if isinstance(signal, Signal))
 

@@ -88,7 +88,7 @@ def test_nobody_who_reads_or_writes_is_waited_for(store: Store, tmp_path: Path) 
 async def test_the_janitor_sees_to_it(store: Store, tmp_path: Path) -> None:
     fill_wal(tmp_path)
     for _ in range(3):
-        await duties.tidy(store, SignalBus())
+        await duties.run_janitor_round(store, SignalBus())
     assert get_wal_size(tmp_path) <= MIB
 
 

@@ -15,7 +15,7 @@ A process that scans for events again and again continues where its last scan en
 (`core/signals.py`), and the gates for which it found nothing up to it. Why no event is missed, although on PostgreSQL
 event 7 may be committed after event 8:
 
-- The position is the horizon (`actions/inbox_feed.py`), before which no event can appear any more, and it is read
+- The position is the watermark (`actions/inbox_feed.py`), before which no event can appear any more, and it is read
   first. So an event that one scan could not see lies past its position, and the next scan reads all events past it.
 - A gate that the last scan did not know, or found to be met, is scanned separately, from its beginning. So it does not
   matter when a gate became visible, nor whether a gate that is met could be ended.
@@ -87,15 +87,15 @@ def find_next_due(tx: Reader) -> Instant | None:
 
 def scan_events(tx: Reader, last_scan: EventScan | None = None) -> EventScan:
     """Find the gates whose awaited event has come; continue where `last_scan` ended."""
-    horizon = events.read_watermark(tx)
+    watermark = events.read_watermark(tx)
     watched_gates = frozenset(number for number, *_ in gate_rows.list_event_gates(tx))
-    if last_scan is None or last_scan.position >= horizon.end or tx.now - last_scan.started_at >= RESCAN_AFTER:
+    if last_scan is None or last_scan.position >= watermark.end or tx.now - last_scan.started_at >= RESCAN_AFTER:
         last_scan = EventScan(started_at=tx.now)
     matches = gate_rows.find_matches_after(tx, last_scan.position) if watched_gates & last_scan.scanned_gates else {}
     matches |= gate_rows.find_matches(tx, watched_gates - last_scan.scanned_gates)
     return EventScan(
         matches=tuple(match for _, match in sorted(matches.items())),
-        position=max(last_scan.position, horizon.last),
+        position=max(last_scan.position, watermark.last),
         scanned_gates=watched_gates - matches.keys(),
         started_at=last_scan.started_at,
     )

@@ -69,7 +69,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
         deadline=question.deadline,
         within=question.within,
     )
-    gate = gates.open_gate(tx, gate_spec, asker, asker, hops=hops)
+    gate = gates.create_gate(tx, gate_spec, asker, asker, hops=hops)
     decision = Decision(
         id=id,
         gate=gate.id,

@@ -53,7 +53,7 @@ def store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
     for draft in new_drafts:
         for recipient in draft.recipients:
             if recipient.number in draft.new_recipients:
-                tx.add_to_tally(recipient.number, "accepted", 1)
+                tx.add_to_account(recipient.number, "accepted", 1)
                 tx.after_commit(Signal(recipient.name, draft.event.type, draft.event, draft.event.wakes))
 
 

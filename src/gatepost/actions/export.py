@@ -60,7 +60,7 @@ def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = 
     closed), the headers and environments of residents' tools, and the administrator's keys.
     """
     summary = Summary()
-    tx.room = PAGE_CHARACTERS
+    tx.max_page_chars = PAGE_CHARACTERS
     schema, _ = statements.read_schema_version(tx)
     head = {"gatepost": "export", "format": FORMAT, "schema": schema, "createdAt": format_rfc3339(tx.now)}
     write(_encode({**head, "secrets": secrets}))

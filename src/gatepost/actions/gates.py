@@ -69,7 +69,7 @@ def add(tx: Transaction, spec: GateSpec, *, by: str | None, hops: int = 0) -> Ga
     awaited_entity = _find_awaited(tx, spec, owner)
     waiters = [directory.find_live(tx, name) for name in dict.fromkeys(spec.waiters)]
     lock_live(tx, [owner, *([awaited_entity] if awaited_entity else ())])
-    gate = open_gate(tx, spec, owner, creator, awaited_entity, hops=hops)
+    gate = create_gate(tx, spec, owner, creator, awaited_entity, hops=hops)
     for waiter in waiters:
         gates.insert_waiter(tx, gate.number, waiter.number)
     if gate.kind is GateKind.HUMAN and awaited_entity is not None:
@@ -211,7 +211,7 @@ def escalate(tx: Transaction, gate: Gate) -> None:
     _push_alert(tx, gate, owner.owner or directory.ADMINISTRATOR, text, "deadline")
 
 
-def open_gate(
+def create_gate(
     tx: Transaction,
     spec: GateSpec,
     owner: Entity,

@@ -279,7 +279,7 @@ def take_broadcasts(tx: Transaction, recipient: Entity, cursor: int, last_broadc
     if recipient.kind is EntityKind.AGENT and (
         count := inboxes.take_broadcasts(tx, recipient.number, cursor, last_broadcast)
     ):
-        tx.add_to_tally(recipient.number, "accepted", count)
+        tx.add_to_account(recipient.number, "accepted", count)
 
 
 def _find_other_sources(tx: Transaction, recipient: int, first: Sequence[Candidate], limit: int) -> list[Candidate]:

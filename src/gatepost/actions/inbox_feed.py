@@ -2,7 +2,7 @@
 The feed of an inbox: a reader names its position and gets the items after it, each item once and none left out, from
 any gateway, and however often it disconnects.
 
-Items are read in the order of their events' positions (`core/signals.py`), and only up to the *horizon*: the last
+Items are read in the order of their events' positions (`core/signals.py`), and only up to the *watermark*: the last
 event before which no other can appear any more. On SQLite that is the last arrival. On PostgreSQL a transaction that
 took its number early may commit late, so a reader stays below the oldest transaction that is still running. What is
 visible beyond that is held back, and the page says so: it comes when that transaction has ended, and no signal tells.
@@ -45,9 +45,9 @@ def read_end(tx: Reader) -> Position:
 def read_page(tx: Reader, name: str, after: Position, limit: int = 100) -> FeedPage:
     """Return the next items of an inbox after a position, in any state."""
     recipient = directory.find(tx, name)
-    horizon = events.read_watermark(tx)
-    if after >= horizon.end:
+    watermark = events.read_watermark(tx)
+    if after >= watermark.end:
         raise Invalid(f"{str(after)!r} is a place that this store has not reached yet", hint="begin again without it")
-    entries = items.list_since(tx, recipient.number, after, horizon.last, limit) if after < horizon.last else []
-    is_full = len(entries) == limit or tx.is_cut
-    return FeedPage(entries, entries[-1][1] if is_full else max(after, horizon.last), horizon.has_more)
+    entries = items.list_since(tx, recipient.number, after, watermark.last, limit) if after < watermark.last else []
+    is_full = len(entries) == limit or tx.is_truncated
+    return FeedPage(entries, entries[-1][1] if is_full else max(after, watermark.last), watermark.has_more)

@@ -216,7 +216,7 @@ def _build_copy(item: Item) -> Push:
         content=event.content,
         data=event.data,
         priority=event.priority,
-        occurred_at=event.source_time,
+        source_time=event.source_time,
         ref=event.ref,
         route=event.route,
         trust=event.trust,

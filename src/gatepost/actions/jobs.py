@@ -27,7 +27,7 @@ def add(tx: Transaction, kind: str, payload: Json) -> str:
     """Write a job that is due now, and return its id."""
     id = tx.new_id("err")
     jobs.insert(tx, id, kind, payload, tx.now)
-    tx.after_commit(Signal(f"errand:{kind}", "errand"))
+    tx.after_commit(Signal(f"job:{kind}", "job"))
     return id
 
 
@@ -58,7 +58,7 @@ def fail(tx: Transaction, job: Job, holder: str, error: str, *, retry_in: Durati
     )
     if is_still_owner and is_last_attempt:
         text = f"gave up on {job.kind} after {job.attempts + 1} tries: {error[:_MAX_ERROR_LENGTH]}"
-        [outcome] = push.push_all(tx, [push.build_alert(directory.ADMINISTRATOR, text, f"errand:{job.id}")])
+        [outcome] = push.push_all(tx, [push.build_alert(directory.ADMINISTRATOR, text, f"job:{job.id}")])
         assert not isinstance(outcome, GatepostError) or outcome.status == 404
 
 

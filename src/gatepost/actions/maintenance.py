@@ -54,7 +54,7 @@ def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     before = tx.now - tx.limits.remember
     old_items = items.reap(tx, before, limit)
     for recipient, _, state in old_items:
-        tx.add_to_tally(recipient, state, 1)
+        tx.add_to_account(recipient, state, 1)
     # Broadcasts of the last day stay, because they are counted (`limits.broadcasts`).
     broadcast_arrivals = inboxes.reap_broadcasts(tx, min(before, tx.now - DAY), limit)
     event_arrivals = {arrival for _, arrival, _ in old_items}.union(broadcast_arrivals)

@@ -205,7 +205,7 @@ def build_event(
         priority=push.priority,
         key=None if is_copy else _build_key(push),
         created_at=tx.now,
-        source_time=push.occurred_at,
+        source_time=push.source_time,
         expires_at=tx.now + push.ttl if push.ttl is not None else push.expires_at,
         ref=push.ref,
         route=push.route,
@@ -243,8 +243,8 @@ def validate_push(push: Push, limits: Limits) -> str | None:
         raise Invalid(f"{push.hops} is not a number of hops")
     if push.ttl is not None and not 0 < push.ttl <= MAX_DURATION:
         raise Invalid(f"{push.ttl} is not a time to live", hint="it must be over zero and at most a hundred years")
-    if push.occurred_at is not None and not 0 <= push.occurred_at <= MAX_INSTANT:
-        raise Invalid(f"{push.occurred_at} is not a time", hint="it must be in the years 1970 to 9999")
+    if push.source_time is not None and not 0 <= push.source_time <= MAX_INSTANT:
+        raise Invalid(f"{push.source_time} is not a time", hint="it must be in the years 1970 to 9999")
     if push.ref is not None and not (push.ref.type and push.ref.id):
         raise Invalid(f"{str(push.ref)!r} is not a reference", hint="it needs a type and an id")
     if push.route is not None and not (push.route.channel and push.route.session):

@@ -17,7 +17,7 @@ from gatepost.api.spaces import MessageView, WatchSpace
 from gatepost.api.streams import WatchInbox
 from gatepost.client.protocol import decode_event, list_pages
 from gatepost.errors import Unavailable
-from gatepost.handlers.executor import LocalExecutor, find_names
+from gatepost.handlers.executor import LocalExecutor, authorize_names
 from gatepost.ports import Store
 
 R = TypeVar("R")
@@ -54,7 +54,7 @@ class LocalClient:
     def events(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
         """Return the events of a stream, for ever; `on_connect` is called before the first."""
         request.operation.access.admit(self._caller)
-        bound = self._store.query(find_names, request.operation.access.bind(request, self._caller), self._caller)
+        bound = self._store.query(authorize_names, request.operation.access.bind(request, self._caller), self._caller)
         match bound:
             case WatchSpace():
                 yield from self._watch_space(bound, on_connect)

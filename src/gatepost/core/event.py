@@ -222,7 +222,7 @@ class Push(Struct, frozen=True, kw_only=True):
     #: is stored in front of the key, so that no other caller can use the key first (`core/dedup.py`)
     key_prefix: str = ""
     #: when it happened, if the source says so
-    occurred_at: Instant | None = None
+    source_time: Instant | None = None
     ttl: Duration | None = None
     #: instead of `ttl`, for an event that was created before it came here
     expires_at: Instant | None = None

@@ -40,10 +40,10 @@ def read_push(raw: bytes, to: str, *, transport: str, fallback_key: str | None =
         raise Malformed("the entry is not a JSON object")
     is_line = "eventId" not in document and (fallback_key is not None or "id" in document or "dedup_key" in document)
     if is_line:
-        occurred_at = _parse_milliseconds(document.get("timestamp"))
+        source_time = _parse_milliseconds(document.get("timestamp"))
     else:
         has_time = document.get("timestamp") is not None
-        occurred_at = parse_instant(_read_text(document, "timestamp")) if has_time else None
+        source_time = parse_instant(_read_text(document, "timestamp")) if has_time else None
     ttl = _parse_ttl(document.get("ttl_seconds"))
     return Push(
         to=to,
@@ -55,9 +55,9 @@ def read_push(raw: bytes, to: str, *, transport: str, fallback_key: str | None =
         priority=_parse_priority(document.get("priority")),
         key=_read_key(document, is_line, fallback_key),
         key_prefix=f"{transport}:",
-        occurred_at=occurred_at,
-        ttl=ttl if occurred_at is None else None,
-        expires_at=occurred_at + ttl if occurred_at is not None and ttl is not None else None,
+        source_time=source_time,
+        ttl=ttl if source_time is None else None,
+        expires_at=source_time + ttl if source_time is not None and ttl is not None else None,
         trust=Trust.EXTERNAL,
     )
 

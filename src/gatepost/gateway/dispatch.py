@@ -27,7 +27,7 @@ from gatepost.errors import GatepostError
 from gatepost.gateway.auth import CACHE_TIME
 from gatepost.gateway.http import JSON, HttpAnswer, HttpExchange, encode
 from gatepost.gateway.state import GatewayState
-from gatepost.handlers.executor import execute, execute_once, find_names, list_valid, merge_outcomes
+from gatepost.handlers.executor import authorize_names, execute, execute_once, list_valid, merge_outcomes
 
 log = structlog.get_logger("gatepost.gateway")
 
@@ -93,7 +93,7 @@ class Dispatcher:
         if operation.batch is not None:
             return await self._run_batched(exchange, request, caller)
         if operation.needs_gateway:
-            return await operation.handler(self._state, await self._find_names(request, caller), caller)
+            return await operation.handler(self._state, await self._authorize_names(request, caller), caller)
         if operation.kind is Kind.READ:
             return await store.read(execute, request, caller)
         key, lane = _find_key(exchange, operation), operation.build_lane(request)
@@ -105,7 +105,7 @@ class Dispatcher:
         operation, store = request.operation, self._state.store
         batch = operation.batch
         assert batch is not None
-        request = await self._find_names(request, caller)
+        request = await self._authorize_names(request, caller)
         elements = batch.prepare(request, caller, _find_key(exchange, operation))
         valid_elements = list_valid(elements)
         lane = operation.build_lane(request)
@@ -119,11 +119,11 @@ class Dispatcher:
                 outcomes = await store.run(batch.verb, valid_elements, lane=lane)
         return batch.present(request, merge_outcomes(elements, outcomes))
 
-    async def _find_names(self, request: Request[Any], caller: Caller) -> Request[Any]:
+    async def _authorize_names(self, request: Request[Any], caller: Caller) -> Request[Any]:
         rule = request.operation.access
         if not isinstance(rule, access.Owner | access.Triggers) or getattr(request, rule.field) == caller.name:
             return request
-        return await self._state.store.read(find_names, request, caller)
+        return await self._state.store.read(authorize_names, request, caller)
 
     async def _answer_and_follow_up(
         self, exchange: HttpExchange, request: Request[Any], answer: Any, caller: Caller
@@ -161,7 +161,7 @@ class Dispatcher:
         last = exchange.headers.get("last-event-id")
         if last:
             request = msgspec.structs.replace(request, after=last)
-        request = await self._find_names(request, caller)
+        request = await self._authorize_names(request, caller)
         response = await request.operation.handler(self._state, request, caller)
 
         async def authenticate() -> Caller:

@@ -3,7 +3,7 @@ Run an operation on a store: check who asks, call the handler, return the answer
 
 Access and handler share one transaction, so a name that the rule finds is the one that the verb uses. `LocalExecutor`
 runs operations in this process, without event loop or web framework; a gateway uses the same `execute`, `execute_once`
-and `find_names`.
+and `authorize_names`.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def load_handler(operation: Operation) -> None:
 def execute(tx: Any, request: Request[R], caller: Caller) -> R:
     """Answer a request in this transaction; raise an error if the caller may not ask."""
     operation = request.operation
-    return cast("R", operation.handler(tx, find_names(tx, request, caller), caller))
+    return cast("R", operation.handler(tx, authorize_names(tx, request, caller), caller))
 
 
 def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: str) -> Any:
@@ -72,7 +72,7 @@ def _hash(value: Any) -> str:
     return sha256(msgspec.json.encode(value)).hexdigest()
 
 
-def find_names(tx: Reader, request: Q, caller: Caller) -> Q:
+def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:
     """
     Return the request with the name of the entity in the place of a name or alias in its path. For an entity all others
     are refused alike, whether they exist or not: a credential does not tell its holder which names exist.
@@ -130,7 +130,7 @@ class LocalExecutor:
     def _send_batched(self, request: Request[R], key: str | None) -> R:
         batch = request.operation.batch
         assert batch is not None
-        request = self._store.query(find_names, request, self._caller)
+        request = self._store.query(authorize_names, request, self._caller)
         elements = batch.prepare(request, self._caller, key)
         valid_elements = list_valid(elements)
         if batch.check is not None and batch.is_large(valid_elements):

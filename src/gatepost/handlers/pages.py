@@ -29,14 +29,14 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def limit_page(query: Callable[Concatenate[Reader, A], T]) -> Callable[Concatenate[Reader, A], T]:
-    """Return the same query, which reads at most `PAGE_SIZE` bytes; `is_cut` of its reader says if there is more."""
+    """Return the same query, which reads at most `PAGE_SIZE` bytes; its reader has `is_truncated` if there is more."""
 
     def read(tx: Reader, /, *args: A.args, **kwargs: A.kwargs) -> T:
-        tx.room = PAGE_SIZE
+        tx.max_page_chars = PAGE_SIZE
         try:
             return query(tx, *args, **kwargs)
         finally:
-            tx.room = None
+            tx.max_page_chars = None
 
     return read
 
@@ -64,7 +64,7 @@ def read_page(
     result = limit_page(query)(tx, *args, limit=limit, **filters)
     rows = list(reversed(result)) if backwards else result
     views = _fit([view(row) for row in rows])
-    is_last = len(views) == len(rows) < limit and not tx.is_cut
+    is_last = len(views) == len(rows) < limit and not tx.is_truncated
     following = None if is_last or not views else str(cursor(rows[len(views) - 1]))
     return page(items=views[::-1] if backwards else views, next=following)
 

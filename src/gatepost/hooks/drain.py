@@ -3,7 +3,7 @@ Drain: read the spool of a session and the inbox of its agent as one batch.
 
     drain lock --+ read the lines: those that a killed drain left, then the new ones                      (the spool)
                  | claim the items of these lines; with `include_pending`, all other pending items too    (the store)
-                 | choose a batch from both                                                      `core/reconcile.py`
+                 | choose a batch from both                                                      `core/spool_merge.py`
                  | print, flush                                                                     (the hook itself)
                  | add the batch to the unproved ones, extend its claim                    `await_proof`, in a hook
                  | or ack the claim, record the keys as shown                       `ack`, for every other interface
@@ -43,13 +43,13 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
-from gatepost.actions import inbox, reconcile
+from gatepost.actions import inbox, spool_merge
 from gatepost.core import batch as batch_rules
-from gatepost.core import reconcile as reconcile_rules
 from gatepost.core import render
+from gatepost.core import spool_merge as merge_rules
 from gatepost.core.event import Event
-from gatepost.core.reconcile import BatchLine, ReconciledBatch
 from gatepost.core.session import PrintedBatch, encode_filename
+from gatepost.core.spool_merge import BatchLine, MergedBatch
 from gatepost.core.times import DAY, Duration, Instant
 from gatepost.errors import Conflict, GatepostError, Unavailable
 from gatepost.hooks import proof
@@ -150,20 +150,18 @@ class _Drainer:
         with ExitStack() as stack:
             draining = self._open_spool(stack)
             self.notes += draining.warnings if draining else ()
-            reconciled_batch = self._choose_batch(draining, include_pending, limit, budget)
-            if not reconciled_batch.lines:
+            merged_batch = self._choose_batch(draining, include_pending, limit, budget)
+            if not merged_batch.lines:
                 if draining is not None:
-                    draining.finish(reconciled_batch.remaining_lines)
-                return DrainedBatch(deferred_count=reconciled_batch.deferred_count, notes=tuple(self.notes))
-            header = render.render_header(
-                len(reconciled_batch.lines), reconciled_batch.deferred_count, reconciled_batch.at
-            )
-            text = "\n".join((header, *(_render_line(line, draining) for line in reconciled_batch.lines)))
+                    draining.finish(merged_batch.remaining_lines)
+                return DrainedBatch(deferred_count=merged_batch.deferred_count, notes=tuple(self.notes))
+            header = render.render_header(len(merged_batch.lines), merged_batch.deferred_count, merged_batch.at)
+            text = "\n".join((header, *(_render_line(line, draining) for line in merged_batch.lines)))
             ending = _DrainEnding(
-                self.store, self._spool, self._session, self._now, reconciled_batch, draining, stack.pop_all()
+                self.store, self._spool, self._session, self._now, merged_batch, draining, stack.pop_all()
             )
-        events = tuple(batch_line.event for batch_line in reconciled_batch.lines)
-        return DrainedBatch(text, events, reconciled_batch.deferred_count, tuple(self.notes), ending)
+        events = tuple(batch_line.event for batch_line in merged_batch.lines)
+        return DrainedBatch(text, events, merged_batch.deferred_count, tuple(self.notes), ending)
 
     def _open_spool(self, stack: ExitStack) -> SpoolDrain | None:
         """Return the content of the spool; None if it cannot be used: then the batch comes from the store."""
@@ -173,9 +171,7 @@ class _Drainer:
             self.notes.append(error.message_with_hint)
             return None
 
-    def _choose_batch(
-        self, draining: SpoolDrain | None, include_pending: bool, limit: int, budget: int
-    ) -> ReconciledBatch:
+    def _choose_batch(self, draining: SpoolDrain | None, include_pending: bool, limit: int, budget: int) -> MergedBatch:
         lines = draining.lines if draining else ()
         shown_keys: dict[str, bool] = {}
         unproved_keys: set[str] = set()
@@ -186,8 +182,8 @@ class _Drainer:
         unreported_keys = [key for key, is_stored in shown_keys.items() if not is_stored]
         if self.store is not None:
             try:
-                reconciled_batch = self.store.call(
-                    reconcile.claim_with_spool,
+                merged_batch = self.store.call(
+                    spool_merge.claim_with_spool,
                     self._agent,
                     lines,
                     owner=self._owner,
@@ -199,21 +195,21 @@ class _Drainer:
                 )
             except Conflict as error:  # the agent has a run elsewhere, which reads the inbox
                 self.notes.append(error.message_with_hint)
-                return ReconciledBatch(remaining_lines=tuple(lines), at=self._now)
+                return MergedBatch(remaining_lines=tuple(lines), at=self._now)
             except GatepostError as error:
                 self.notes.append(f"only the spool was read: {error.message_with_hint}")
                 self.store = None
             else:
                 with suppress(GatepostError):  # then the next drain reports them again
                     self._spool.record_shown_keys(self._session, unreported_keys, is_known=True, at=self._now)
-                return reconciled_batch
-        sorted_lines = reconcile_rules.sort_lines(
+                return merged_batch
+        sorted_lines = merge_rules.sort_lines(
             lines, now=self._now, shown_keys=unproved_keys.union(shown_keys), stored_states=None
         )
         selection = batch_rules.select_batch(
-            reconcile_rules.build_candidates(sorted_lines.spool_only), limit=limit, budget=budget
+            merge_rules.build_candidates(sorted_lines.spool_only), limit=limit, budget=budget
         )
-        return reconcile_rules.build_batch(sorted_lines, selection, at=self._now)
+        return merge_rules.build_batch(sorted_lines, selection, at=self._now)
 
 
 @dataclass(slots=True)
@@ -224,7 +220,7 @@ class _DrainEnding:
     _spool: Spool
     _session: str
     _now: Instant
-    _reconciled_batch: ReconciledBatch
+    _merged_batch: MergedBatch
     #: None if the spool cannot be used
     _draining: SpoolDrain | None
     _lock: ExitStack
@@ -238,12 +234,12 @@ class _DrainEnding:
                 is_stored = False
             with suppress(GatepostError):  # then only the store recognises a repeat
                 self._spool.record_shown_keys(
-                    self._session, _list_keys(self._reconciled_batch), is_known=is_stored, at=self._now
+                    self._session, _list_keys(self._merged_batch), is_known=is_stored, at=self._now
                 )
             self._finish()
 
     def await_proof(self, event_name: str, prompts: int, turn: str | None, replies: int, hold: Duration) -> None:
-        claim, batch_lines = self._reconciled_batch.claim, self._reconciled_batch.lines
+        claim, batch_lines = self._merged_batch.claim, self._merged_batch.lines
         batch = PrintedBatch(
             event=event_name,
             printed_at=self._now,
@@ -252,7 +248,7 @@ class _DrainEnding:
             turn=turn,
             replies=replies,
             claim=(claim.id, claim.owner, claim.fence) if claim is not None else None,
-            keys=tuple(_list_keys(self._reconciled_batch)),
+            keys=tuple(_list_keys(self._merged_batch)),
             lines=tuple(
                 batch_line.spool_line.to_bytes().rstrip(b"\n")
                 for batch_line in batch_lines
@@ -277,17 +273,17 @@ class _DrainEnding:
     def _finish(self) -> None:
         with suppress(GatepostError):  # then the next drain does it
             if self._draining is not None:
-                self._draining.finish(self._reconciled_batch.remaining_lines)
+                self._draining.finish(self._merged_batch.remaining_lines)
 
     def _update_claim(self, verb: Callable[..., object], **options: object) -> None:
-        if self._store is not None and (claim := self._reconciled_batch.claim) is not None:
+        if self._store is not None and (claim := self._merged_batch.claim) is not None:
             self._store.call(verb, claim.id, owner=claim.owner, fence=claim.fence, **options)
 
 
 def _render_line(batch_line: BatchLine, draining: SpoolDrain | None) -> str:
     """Return the text of a line; if it is cut and only the spool has it, save a copy of the whole and say where."""
     event, size_limit, line = batch_line.event, batch_line.size_limit, batch_line.spool_line
-    if size_limit is None or line is None or draining is None or reconcile_rules.is_event_id(line.id):
+    if size_limit is None or line is None or draining is None or merge_rules.is_event_id(line.id):
         return render.render_event(event, size_limit)
     try:
         location = draining.save_copy(line)
@@ -296,10 +292,10 @@ def _render_line(batch_line: BatchLine, draining: SpoolDrain | None) -> str:
     return render.render_event(event, size_limit, rest_location=location)
 
 
-def _list_keys(reconciled_batch: ReconciledBatch) -> list[str]:
+def _list_keys(merged_batch: MergedBatch) -> list[str]:
     """Return the keys that recognise a repeat: the dedup key, or the id for an item of the store without one."""
     keys = [
         batch_line.event.key or ("" if batch_line.spool_line else batch_line.event.id)
-        for batch_line in reconciled_batch.lines
+        for batch_line in merged_batch.lines
     ]
     return [key for key in keys if key]

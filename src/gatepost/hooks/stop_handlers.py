@@ -146,9 +146,9 @@ def _continue_with_answer(ctx: HookContext, decision: "Decision", answer: "Answe
 
 def _mark_answer_delivered(ctx: HookContext, agent: str, key: str) -> None:
     """Mark the answer as delivered: the agent has stopped, so its next session need not read it."""
-    from gatepost.actions import reconcile
+    from gatepost.actions import spool_merge
 
     try:
-        ctx.call(reconcile.mark_delivered, agent, [key], owner=encode_filename(ctx.session.id)[:_MAX_OWNER_CHARS])
+        ctx.call(spool_merge.mark_delivered, agent, [key], owner=encode_filename(ctx.session.id)[:_MAX_OWNER_CHARS])
     except GatepostError as error:
         ctx.add_note(f"the answer stays in the inbox: {error.message}")

@@ -132,7 +132,7 @@ def _read_state(tx: Reader, last_scan: EventScan | None) -> tuple[float, frozens
     return _get_seconds_until(tx, due), watched, scan
 
 
-async def tidy(store: Store, bus: SignalBus) -> None:
+async def run_janitor_round(store: Store, bus: SignalBus) -> None:
     """Run one round of maintenance, and send lost signals again to all processes."""
     await follow_clock(store)
     for verb in (maintenance.lapse_claims, maintenance.expire_items, maintenance.reap, runs.expire_calls):

@@ -18,7 +18,7 @@ from gatepost.core.signals import TransportMessage
 from gatepost.core.times import Duration
 from gatepost.runtime import cycle, evaluator, function_agent, jobs
 from gatepost.runtime.cycle import CycleDeps, CycleOutcome
-from gatepost.runtime.duties import MAX_WAIT, GateDeadlines, fire_due_plans, resend_signals, tidy
+from gatepost.runtime.duties import MAX_WAIT, GateDeadlines, fire_due_plans, resend_signals, run_janitor_round
 from gatepost.runtime.evaluator import CommandOptions
 from gatepost.runtime.function_agent import AgentFunction
 from gatepost.runtime.jobs import JobHandler
@@ -90,18 +90,18 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
             jobs.run_answer_command, options.command_options.commands, options.command_options.on_answer
         )
 
-    async def send_reminders() -> None:
+    async def resend_local_signals() -> None:
         options.remind()
         await resend_signals(store, bus.dispatch)
 
     deadlines = GateDeadlines(store)
-    run_janitor = partial(tidy, store, bus)
+    run_janitor = partial(run_janitor_round, store, bus)
     yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
     yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=partial(is_about, "plan"))
     run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
-    yield Duty("jobs", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "errand"))
+    yield Duty("jobs", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "job"))
     yield Duty("deadlines", deadlines.check, interval=MAX_WAIT, should_wake=deadlines.is_wake_signal)
     if options.command_options is not None:
         check_gates = partial(evaluator.check_gates, store, options.command_options)
         yield Duty("evaluator", check_gates, interval=options.janitor_interval, should_wake=evaluator.is_wake_signal)
-    yield Duty("reminder", send_reminders, interval=options.janitor_interval)
+    yield Duty("resend", resend_local_signals, interval=options.janitor_interval)

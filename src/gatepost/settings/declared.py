@@ -243,19 +243,23 @@ class Section:
 @dataclass(init=False, repr=False, eq=False)
 class InboxSettings(Section):
     remember: Duration = setting(
-        DURATION, _LIMITS.remember, "how long what has ended stays visible, and its dedup key known"
+        DURATION, _LIMITS.remember, "how long an ended item stays visible, and its dedup key is remembered"
     )
-    attempts: int = setting(integer(1, 1_000), _LIMITS.attempts, "failures of its own after which an item is dead")
-    fyi_wait: Duration = setting(
-        DURATION, _LIMITS.fyi_wait, "how long an fyi item may wait before it wakes its recipient"
+    attempts: int = setting(
+        integer(1, 1_000), _LIMITS.attempts, "failures that an item itself causes before it is dead"
     )
-    hold: Duration = setting(DURATION, _LIMITS.hold, "how long a drain may take before its items go to the next one")
+    fyi_wait: Duration = setting(DURATION, _LIMITS.fyi_wait, "how long an fyi item waits before it wakes its recipient")
+    hold: Duration = setting(
+        DURATION, _LIMITS.hold, "how long a drain holds its items before another reader can claim them"
+    )
 
 
 @dataclass(init=False, repr=False, eq=False)
 class LimitSettings(Section):
     hops: int = setting(
-        integer(1, 10_000), _LIMITS.hops, "links in a chain of events after which one no longer wakes its recipient"
+        integer(1, 10_000),
+        _LIMITS.hops,
+        "length of a chain of events after which an event no longer wakes its recipient",
     )
     content: int = setting(SIZE, _LIMITS.content, "the largest content of an event, as UTF-8")
     data: int = setting(SIZE, _LIMITS.data, "the largest data of an event, as JSON")
@@ -273,42 +277,44 @@ class SpoolSettings(Section):
     path: str = setting(
         SPOOL,
         "spool/<session>.jsonl",
-        "where lines wait for the hooks of a session, such as `.runtime/inject-queue/<session>.jsonl`",
+        "the file from which the hooks of a session read, such as `.runtime/inject-queue/<session>.jsonl`",
     )
 
 
 @dataclass(init=False, repr=False, eq=False)
 class SqliteSettings(Section):
-    busy: Duration = setting(DURATION, 30 * SECOND, "how long to wait while another process writes")
+    busy: Duration = setting(DURATION, 30 * SECOND, "how long to wait for another process that writes")
 
 
 @dataclass(init=False, repr=False, eq=False)
 class PostgresSettings(Section):
-    writers: int = setting(integer(1, 64), 2, "connections that write")
+    writers: int = setting(integer(1, 64), 2, "number of connections that write")
 
 
 @dataclass(init=False, repr=False, eq=False)
 class GatewaySettings(Section):
-    host: str = setting(HOST, "127.0.0.1", "where the gateway listens")
-    port: int = setting(integer(1, 65_535), 4283, "the port it listens on")
+    host: str = setting(HOST, "127.0.0.1", "the address that the gateway listens on")
+    port: int = setting(integer(1, 65_535), 4283, "the port that the gateway listens on")
     connections: int | str = setting(
         integer_or_auto(1, 1_000_000),
         "auto",
-        "how many connections may be open at the same time; `auto` is the file limit (`ulimit -n`) less 200",
+        "maximum number of open connections; `auto` is the file limit (`ulimit -n`) less 200",
     )
-    log: str = setting(one_of("console", "json"), "console", "how the gateway writes its log, to stderr")
+    log: str = setting(one_of("console", "json"), "console", "the format of the log that the gateway writes to stderr")
 
 
 @dataclass(init=False, repr=False, eq=False)
 class JanitorSettings(Section):
-    interval: Duration = setting(DURATION, 5 * SECOND, "how often what is committed and not acted on is rung for again")
+    interval: Duration = setting(
+        DURATION, 5 * SECOND, "how often signals are sent again for stored items that no process has taken"
+    )
 
 
 @dataclass(init=False, repr=False, eq=False)
 class ResidentSettings(Section):
-    most: int = setting(integer(1, 10_000), 100, "residents that think at once")
+    most: int = setting(integer(1, 10_000), 100, "maximum number of think cycles that run at the same time")
     lease: Duration = setting(
-        DURATION, 30 * SECOND, "how long nothing may be heard of a process before another goes on with its cycles"
+        DURATION, 30 * SECOND, "after this silence of a process another one continues its think cycles"
     )
 
 
@@ -321,12 +327,12 @@ class ToolSettings(Section):
 
 @dataclass(init=False, repr=False, eq=False)
 class GateSettings(Section):
-    commands: bool = setting(BOOL, False, "whether gates may run commands, which only administrators can make")
+    commands: bool = setting(BOOL, False, "whether gates may run commands; only an administrator can add such a gate")
     ci: tuple[str, ...] = setting(
-        REPOSITORIES, (), "the repositories on GitHub that `ci` gates may ask about, with the login of `gh` here"
+        REPOSITORIES, (), "the repositories on GitHub that `ci` gates may check, with the login of `gh` here"
     )
-    interval: Duration = setting(DURATION, 30 * SECOND, "how often what a gate awaits outside is looked at")
-    limit: Duration = setting(DURATION, 10 * SECOND, "how long such a look may take")
+    interval: Duration = setting(DURATION, 30 * SECOND, "time between two checks of a `command` or `ci` gate")
+    limit: Duration = setting(DURATION, 10 * SECOND, "time limit of one such check")
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -334,37 +340,39 @@ class DecisionSettings(Section):
     on_answer: str | None = setting(
         COMMAND,
         None,
-        "a command that is run when a decision is answered, rejected or sent back, with that as JSON on stdin",
+        "a command that runs when a decision is answered, rejected or sent back; it gets the decision as JSON on stdin",
     )
 
 
 @dataclass(init=False, repr=False, eq=False)
 class StopDecisionSettings(Section):
-    enabled: bool = setting(BOOL, False, "whether a guest has to ask for a decision before it stops")
-    wait: Duration = setting(DURATION, 9 * MINUTE, "how long its stop then waits for the answer")
+    enabled: bool = setting(BOOL, False, "whether a guest must ask for a decision before it stops")
+    wait: Duration = setting(DURATION, 9 * MINUTE, "how long the stop waits for the answer")
 
 
 @dataclass(init=False, repr=False, eq=False)
 class HookSettings(Section):
     format: str = setting(
-        one_of("plain", "system-reminder"), "plain", "how hooks put what they tell a guest: as it is, or in a tag"
+        one_of("plain", "system-reminder"),
+        "plain",
+        "the format of what hooks print for a guest: plain text, or text in a tag",
     )
     proof: Duration = setting(
         DURATION,
         30 * MINUTE,
-        "how long what a hook has printed waits for a reply of the model before it is shown again",
+        "how long Gatepost waits for a reply of the model before it shows printed items again",
     )
 
 
 @dataclass(init=False, repr=False, eq=False)
 class CourierSettings(Section):
     reconcile: Duration = setting(
-        DURATION, 10 * MINUTE, "how often a courier asks for what is pending and in no spool yet"
+        DURATION, 10 * MINUTE, "how often a courier looks for pending items that are not in the spool"
     )
     nudge: str | None = setting(
-        COMMAND, None, "how a courier tells an idle agent that something waits: a command, a URL, or `rewake`"
+        COMMAND, None, "how a courier tells an idle agent that items are pending: a command, a URL, or `rewake`"
     )
-    nudge_limit: Duration = setting(DURATION, 10 * SECOND, "how long a nudge may take")
+    nudge_limit: Duration = setting(DURATION, 10 * SECOND, "time limit of one nudge")
     allow_private: bool = setting(
         BOOL, False, "whether nudges may go to addresses of this machine and of private networks"
     )
@@ -373,7 +381,7 @@ class CourierSettings(Section):
 @dataclass(init=False, repr=False, eq=False)
 class AuthSettings(Section):
     jwt_secret: str | None = setting(SIGNING_SECRET, None, "the secret that bearer tokens are signed with (HS256)")
-    jwks_url: str | None = setting(URL, None, "where the keys are that bearer tokens are signed with")
+    jwks_url: str | None = setting(URL, None, "the URL of the keys that bearer tokens are signed with (JWKS)")
     jwt_claim: str = setting(TEXT, "sub", "the claim of a token that names the entity, by name or alias")
     audience: str | None = setting(TEXT, None, "the audience that tokens must be for")
     issuer: str | None = setting(TEXT, None, "the issuer that tokens must be from")
@@ -381,9 +389,9 @@ class AuthSettings(Section):
 
 @dataclass(init=False, repr=False, eq=False)
 class Settings(Section):
-    store: str = setting(STORE, "sqlite:///gatepost.db", "where the truth is kept")
-    transport: str = setting(TRANSPORT, "socket:", "what carries signals to other processes")
-    agent: str | None = setting(ENTITY, None, "who I am: whose inbox is meant when no address is given")
+    store: str = setting(STORE, "sqlite:///gatepost.db", "the database")
+    transport: str = setting(TRANSPORT, "socket:", "the way of signals to other processes")
+    agent: str | None = setting(ENTITY, None, "the current agent: its inbox is used if no address is given")
     inbox: InboxSettings = section(InboxSettings)
     limits: LimitSettings = section(LimitSettings)
     spool: SpoolSettings = section(SpoolSettings)

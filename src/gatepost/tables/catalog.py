@@ -81,7 +81,7 @@ def has_rows(tx: Reader, table: Table) -> bool:
 def read_page(
     tx: Reader, table: Table, after: Key | None, limit: int, *, backwards: bool = False
 ) -> list[dict[str, Any]]:
-    """Return the rows after a key, or those before it, the last first: as many as the limit and `room` allow."""
+    """Return the rows after a key, or those before it, the last first: as many as the limits of the page allow."""
     keys, order = _quote(table.key), " DESC" if backwards else ""
     start = f"WHERE ({keys}) {'<' if backwards else '>'} (:{', :'.join(table.key)})" if after is not None else ""
     by = ", ".join(f'"{name}"{order}' for name in table.key)

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from gatepost.core.batch import Candidate
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import Event, EventType, Item, ItemState, Priority, Receipt, Ref, Route, Sender, Trust
-from gatepost.core.reconcile import StoredState
 from gatepost.core.signals import Position
+from gatepost.core.spool_merge import StoredState
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import fetch_number, load_json, zip_columns

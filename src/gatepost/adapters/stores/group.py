@@ -113,8 +113,8 @@ class StoreTransaction:
         self.now = clock.now() if now is None else now
         self.signals: list[Signal] = []
         self._counts: list[tuple[int, str, int]] = []
-        self.room: int | None = None
-        self.is_cut = False
+        self.max_page_chars: int | None = None
+        self.is_truncated = False
 
     def fetch_one(self, statement: str, /, **parameters: Any) -> Row | None:
         rows = self._connection.all(statement, parameters)
@@ -124,10 +124,10 @@ class StoreTransaction:
         return self._connection.all(statement, parameters)
 
     def fetch_page(self, statement: str, /, **parameters: Any) -> list[Row]:
-        if self.room is None:
+        if self.max_page_chars is None:
             return self._connection.all(statement, parameters)
-        rows, is_truncated = self._connection.page(statement, parameters, self.room)
-        self.is_cut = self.is_cut or is_truncated
+        rows, is_truncated = self._connection.page(statement, parameters, self.max_page_chars)
+        self.is_truncated = self.is_truncated or is_truncated
         return rows
 
     def execute(self, statement: str, /, **parameters: Any) -> int:
@@ -139,7 +139,7 @@ class StoreTransaction:
     def after_commit(self, signal: Signal) -> None:
         self.signals.append(signal)
 
-    def add_to_tally(self, recipient: int, counter: str, amount: int) -> None:
+    def add_to_account(self, recipient: int, counter: str, amount: int) -> None:
         self._counts.append((recipient, counter, amount))
 
     def new_id(self, prefix: str) -> str:

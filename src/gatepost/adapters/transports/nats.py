@@ -1,7 +1,7 @@
 """
 NATS: core subjects between gateways, and a stream that keeps events for couriers.
 
-    gatepost.rings, gatepost.frames               messages between gateways, as `codec` writes them
+    gatepost.signals, gatepost.frames               messages between gateways, as `codec` writes them
     inbox.targeted.{agent}, inbox.broadcast       events as JSON, kept by the stream INBOX_EVENTS
     gatepost.looks.{agent}, gatepost.looks.all    requests to couriers to check the store, without an event
 
@@ -50,7 +50,7 @@ EVENT_HEADER: Final = "Gatepost-Event"
 STREAM_TIMEOUT: Final = 1.0
 
 _TARGETED_PREFIX: Final = "inbox.targeted."
-_SIGNALS_SUBJECT: Final = "gatepost.rings"
+_SIGNALS_SUBJECT: Final = "gatepost.signals"
 _FRAMES_SUBJECT: Final = "gatepost.frames"
 #: bytes of a message; the server may allow less, and allows 1 MiB by default
 _MAX_PAYLOAD_BYTES: Final = 256 * 1024

@@ -52,7 +52,7 @@ class PostgresTransport(RemoteTransport):
 
     async def _open_connection(self, stack: AsyncExitStack) -> Connection:
         connection = await AsyncConnection.connect(
-            self._url, autocommit=True, application_name="gatepost-rings", prepare_threshold=None
+            self._url, autocommit=True, application_name="gatepost-signals", prepare_threshold=None
         )
         stack.push_async_callback(connection.close)
         return connection

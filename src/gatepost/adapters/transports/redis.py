@@ -1,7 +1,7 @@
 """
 Redis: channels and lists that other programs know too, for gateways and for the subscriptions of couriers.
 
-    wakeup:{recipient}    a signal; the message is the event as JSON, with the fields of the signal under "ring"
+    wakeup:{recipient}    a signal; the message is the event as JSON, with the fields of the signal under "signal"
     gatepost:frames       frames of live streams, as `codec` writes them
 
 Any message of another program on `wakeup:{agent}`, even an empty one, is a signal: it says that the list
@@ -163,7 +163,7 @@ class _RedisTransportConnection(BrokerConnection):
         return payloads + [(_FRAMES_CHANNEL, f"{self._sender_id} {payload}") for payload in frame_payloads], lost_count
 
     def _encode_signal(self, cause: str, wakes: bool, event: Event | None) -> str | None:
-        envelope = {"ring": {"by": self._sender_id, "cause": cause, "wakes": wakes}}
+        envelope = {"signal": {"by": self._sender_id, "cause": cause, "wakes": wakes}}
         full_text = codec.dump_json((codec.encode_event(event) or {}) | envelope) if event is not None else None
         return full_text or codec.dump_json(envelope)
 
@@ -193,7 +193,7 @@ class _RedisTransportConnection(BrokerConnection):
         """Return the signal of another gateway or another program; None for one that this process sent."""
         try:
             document = json.loads(data)
-            envelope = document["ring"]
+            envelope = document["signal"]
             sender_id, cause, wakes = envelope["by"], envelope["cause"], envelope["wakes"]
         except (ValueError, TypeError, LookupError, RecursionError):
             return Signal(recipient, WAKEUP)
@@ -241,7 +241,7 @@ class RedisSubscription:
 async def _deliver(data: bytes, is_broadcast: bool, handle: EventHandler, resync: ResyncHandler) -> None:
     try:
         document = json.loads(data)
-        cause, has_event = document["ring"]["cause"], "eventId" in document
+        cause, has_event = document["signal"]["cause"], "eventId" in document
     except (ValueError, TypeError, LookupError, RecursionError):  # a message of another program
         resync()
         return

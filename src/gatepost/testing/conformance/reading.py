@@ -73,8 +73,8 @@ class ReadSuite(StoreFixtures):
             store.call(push_text, f"{number} {'x' * 1_000}")
 
         def read_page(tx: Reader, max_chars: int | None) -> tuple[list[str], bool]:
-            tx.room = max_chars
-            return [text.split()[0] for text in read_texts(tx)], tx.is_cut
+            tx.max_page_chars = max_chars
+            return [text.split()[0] for text in read_texts(tx)], tx.is_truncated
 
         all_texts = [str(number) for number in range(50)]
         assert store.query(read_page, None) == (all_texts, False)

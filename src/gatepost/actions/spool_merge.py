@@ -1,15 +1,15 @@
-"""Claim a batch for a guest from two sources: its session's spool, and its inbox here (`core/reconcile.py`)."""
+"""Claim a batch for a guest from two sources: its session's spool, and its inbox here (`core/spool_merge.py`)."""
 
 from collections.abc import Collection, Iterable, Sequence
 
 from gatepost.actions import inbox
 from gatepost.actions.inbox import ClaimTerms
 from gatepost.core import batch as batch_rules
-from gatepost.core import reconcile
+from gatepost.core import spool_merge
 from gatepost.core.entity import Entity
 from gatepost.core.event import ItemState
-from gatepost.core.reconcile import ReconciledBatch, StoredState
 from gatepost.core.spool_line import SpoolLine
+from gatepost.core.spool_merge import MergedBatch, StoredState
 from gatepost.core.text import find_unstorable
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import inboxes, items
@@ -26,7 +26,7 @@ def claim_with_spool(
     include_pending: bool = True,
     limit: int = batch_rules.GUEST_LIMIT,
     budget: int = batch_rules.GUEST_BUDGET,
-) -> ReconciledBatch:
+) -> MergedBatch:
     """
     Select the next batch from an inbox and a spool together, and claim the part of it that is in the inbox. Without
     `include_pending`, take only the items of the inbox that a spool line names. Pending items with a key in
@@ -41,7 +41,7 @@ def claim_with_spool(
         tx, recipient.number, [*keys, *seen_keys], [*(line.id for line in lines), *seen_keys]
     )
     _mark_items_delivered(tx, recipient, fence, [stored_items[key] for key in shown_keys if key in stored_items], terms)
-    sorted_lines = reconcile.sort_lines(lines, now=tx.now, shown_keys=seen_keys, stored_states=stored_items)
+    sorted_lines = spool_merge.sort_lines(lines, now=tx.now, shown_keys=seen_keys, stored_states=stored_items)
     unconfirmed_arrivals = {
         stored_items[key].arrival
         for key in unconfirmed_keys
@@ -52,15 +52,19 @@ def claim_with_spool(
     )
     candidates += items.list_candidates_at(tx, recipient.number, sorted(sorted_lines.pending_lines))
     selection = batch_rules.select_batch(
-        [*candidates, *reconcile.build_candidates(sorted_lines.spool_only)], limit=limit, budget=budget
+        [*candidates, *spool_merge.build_candidates(sorted_lines.spool_only)], limit=limit, budget=budget
     )
     batch = inbox.claim_items(
-        tx, recipient, fence, [choice for choice in selection if choice.arrival < reconcile.FIRST_SPOOL_ARRIVAL], terms
+        tx,
+        recipient,
+        fence,
+        [choice for choice in selection if choice.arrival < spool_merge.FIRST_SPOOL_ARRIVAL],
+        terms,
     )
     waiting_count = max(
         0, items.count_pending(tx, recipient.number, batch_rules.COUNT_LIMIT) - len(unconfirmed_arrivals)
     )
-    return reconcile.build_batch(
+    return spool_merge.build_batch(
         sorted_lines, selection, at=tx.now, claim=batch.claim, items=batch.items, deferred_count=waiting_count
     )
 
@@ -89,5 +93,5 @@ def _find_stored_items(
 ) -> dict[str, StoredState]:
     """Return the items of an inbox with these dedup keys or event ids, by key and by id."""
     valid_keys = sorted({key for key in keys if key and not find_unstorable(key)})
-    own_event_ids = sorted({event_id for event_id in event_ids if reconcile.is_event_id(event_id)})
+    own_event_ids = sorted({event_id for event_id in event_ids if spool_merge.is_event_id(event_id)})
     return items.read_states(tx, recipient, valid_keys, own_event_ids) if valid_keys or own_event_ids else {}

@@ -67,7 +67,7 @@ class BatchLine(Struct, frozen=True, kw_only=True):
     spool_line: SpoolLine | None = None
 
 
-class ReconciledBatch(Struct, frozen=True, kw_only=True):
+class MergedBatch(Struct, frozen=True, kw_only=True):
     """A batch of items and lines, in the order to show it."""
 
     #: the claim on those events that are in the store
@@ -143,7 +143,7 @@ def build_batch(
     claim: Claim | None = None,
     items: Iterable[Item] = (),
     deferred_count: int = 0,
-) -> ReconciledBatch:
+) -> MergedBatch:
     """Return the batch of a selection, of which these items could be claimed. Other lines stay in the spool."""
     events = {item.event.arrival: item.event for item in items}
     spool_only = dict(enumerate(sorted_lines.spool_only, start=FIRST_SPOOL_ARRIVAL))
@@ -162,7 +162,7 @@ def build_batch(
     unclaimed_lines = [
         spool_line for arrival, spool_line in sorted_lines.pending_lines.items() if arrival not in events
     ]
-    return ReconciledBatch(
+    return MergedBatch(
         claim=claim,
         lines=tuple(batch_lines),
         remaining_lines=(*unclaimed_lines, *sorted_lines.claimed_lines, *spool_only.values()),
