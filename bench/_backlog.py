@@ -65,7 +65,7 @@ class Backlog:
     def claim(self) -> float:
         """Claim a batch; return the seconds it took. Then, untimed, ack it and push as many of the same kind."""
         start = time.perf_counter()
-        batch = self.store.call(inbox.claim, READER, owner="bench", limit=LIMIT, budget=BUDGET)
+        batch = self.store.run_sync(inbox.claim, READER, owner="bench", limit=LIMIT, budget=BUDGET)
         seconds = time.perf_counter() - start
         self._replace_items(batch)
         return seconds
@@ -73,16 +73,16 @@ class Backlog:
     def _replace_items(self, batch: Batch) -> None:
         assert batch.claim is not None
         assert len(batch.items) == LIMIT
-        self.store.call(inbox.ack, batch.claim.id, owner=batch.claim.owner, fence=batch.claim.fence)
+        self.store.run_sync(inbox.ack, batch.claim.id, owner=batch.claim.owner, fence=batch.claim.fence)
         pushes = [
             replace(_fixtures.build_push(0, item.event.source), priority=item.event.priority) for item in batch.items
         ]
-        self.store.call(push.push_all, pushes)
+        self.store.run_sync(push.push_all, pushes)
 
 
 def _fill(store: Store, raw: RawDatabase, size: int, shape: BacklogShape) -> None:
     """Push one event to the reader, and put so many copies of it in its place."""
-    store.call(push.push_event, _fixtures.build_push(0))
+    store.run_sync(push.push_event, _fixtures.build_push(0))
     originals = {table: read_newest_row(raw, table) for table in ("items", "events")}
     first_arrival, reader_number = originals["items"]["arrival"], originals["items"]["recipient"]
     new_values = {

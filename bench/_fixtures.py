@@ -24,7 +24,7 @@ PUSH_TERMS: Final = (
 def create_agents(store: Store, agents: int = AGENTS) -> Store:
     """Make the schema and register the agents."""
     store.migrate()
-    store.call(_register_agents, agents)
+    store.run_sync(_register_agents, agents)
     return store
 
 

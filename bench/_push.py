@@ -76,7 +76,7 @@ async def run_pushes(store: Store, callers: int, pushes: Sequence[Push]) -> floa
 
 def check_written_tables(store: Store, raw: RawDatabase, tables: set[str]) -> None:
     """Push one event, and see that these are the tables it is written to."""
-    written_tables = find_written_tables(raw, lambda: store.call(push.push_event, _fixtures.build_push(0)))
+    written_tables = find_written_tables(raw, lambda: store.run_sync(push.push_event, _fixtures.build_push(0)))
     assert written_tables == tables, f"a push writes {sorted(written_tables)}, the floor {sorted(tables)}"
 
 

@@ -66,7 +66,7 @@ def _measure_other_calls(database: str, large: Backlog, effort: Effort) -> Itera
             floor="one raw update, committed",
             measurement=measure_in_turns(
                 _build_turn(_build_timer(raw.execute, update), effort),
-                _build_turn(_build_timer(store.call, inbox.claim, sleeper, owner="bench"), effort),
+                _build_turn(_build_timer(store.run_sync, inbox.claim, sleeper, owner="bench"), effort),
                 effort.untargeted_rounds,
             ),
             unit=millis,
@@ -76,12 +76,12 @@ def _measure_other_calls(database: str, large: Backlog, effort: Effort) -> Itera
             floor="raw count of its items",
             measurement=measure_in_turns(
                 _build_turn(_build_timer(raw.execute, count), effort),
-                _build_turn(_build_timer(store.query, maintenance.list_accounts, READER), effort),
+                _build_turn(_build_timer(store.read_sync, maintenance.list_accounts, READER), effort),
                 effort.untargeted_rounds,
             ),
             unit=millis,
         )
-    [account] = store.query(maintenance.list_accounts, READER)
+    [account] = store.read_sync(maintenance.list_accounts, READER)
     assert account.is_balanced
     assert account.pending == large.size
 

@@ -140,9 +140,9 @@ def _build_turn(store: Store, runner: asyncio.Runner, think_once: Callable[[], A
 
 def _create_agent(store: Store, config: AgentConfig) -> None:
     store.migrate()
-    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
-    store.call(agents.make_resident, EntitySpec(name=AGENT, kind=EntityKind.AGENT), config)
-    store.call(spaces.create, name=SPACE, members=["husam", AGENT])
+    store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+    store.run_sync(agents.make_resident, EntitySpec(name=AGENT, kind=EntityKind.AGENT), config)
+    store.run_sync(spaces.create, name=SPACE, members=["husam", AGENT])
 
 
 async def _post_message(store: Store) -> None:

@@ -52,14 +52,14 @@ def _compare(database: str, url: str, raw_url: str, raw: RawSqlite | RawPostgres
     with closing(open_store(url)) as store, closing(open_store(raw_url)) as raw_store:
         for opened_store in (store, raw_store):
             opened_store.migrate()
-            opened_store.call(_create_members, effort.recipients)
+            opened_store.run_sync(_create_members, effort.recipients)
         _check_written_tables(raw_store, raw)
         inserts = SqliteInserts(raw) if isinstance(raw, RawSqlite) else PostgresInserts(raw)
 
         def ours() -> float:
             start = time.perf_counter()
             for _ in range(effort.posts):
-                store.call(spaces.post, SPACE, sender=SPEAKER, content=_fixtures.CONTENT)
+                store.run_sync(spaces.post, SPACE, sender=SPEAKER, content=_fixtures.CONTENT)
             return effort.posts * effort.recipients / (time.perf_counter() - start)
 
         def floor() -> float:
@@ -88,7 +88,7 @@ def _create_members(tx: Transaction, agents: int) -> None:
 
 def _check_written_tables(store: Store, raw: RawDatabase) -> None:
     """Post a message, and see that these are the tables it is written to."""
-    post_message = lambda: store.call(spaces.post, SPACE, sender=SPEAKER, content=_fixtures.CONTENT)  # noqa: E731
+    post_message = lambda: store.run_sync(spaces.post, SPACE, sender=SPEAKER, content=_fixtures.CONTENT)  # noqa: E731
     written_tables = find_written_tables(raw, post_message) - {"counters"}
     assert written_tables == TABLES, f"a message writes {sorted(written_tables)}, the floor {sorted(TABLES)}"
 

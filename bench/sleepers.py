@@ -41,7 +41,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             with closing(open_store(url)) as store:
                 store.migrate()
                 for first in range(0, count, _BATCH):
-                    store.call(_register_residents, first, min(count, first + _BATCH))
+                    store.run_sync(_register_residents, first, min(count, first + _BATCH))
         floors = [_measure_memory(empty_url) for _ in range(effort.untargeted_rounds)]
         ours = [_measure_memory(full_url) for _ in range(effort.untargeted_rounds)]
         differences = tuple(value - floor for value, floor in zip(ours, floors, strict=True))

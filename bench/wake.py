@@ -312,4 +312,4 @@ def _create_agent(url: str) -> None:
     """One agent, and one push that the rows are copies of."""
     with closing(open_store(url)) as store:
         _fixtures.create_agents(store, agents=1)
-        store.call(push.push_event, _fixtures.build_push(0))
+        store.run_sync(push.push_event, _fixtures.build_push(0))

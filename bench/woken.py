@@ -88,8 +88,8 @@ async def _measure_wake(url: str, effort: Effort) -> float:
 
 def _create_entities(store: Store, count: int) -> None:
     store.migrate()
-    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
-    store.call(_create_residents, count)
+    store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+    store.run_sync(_create_residents, count)
 
 
 def _create_residents(tx: Transaction, count: int) -> None:

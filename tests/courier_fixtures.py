@@ -67,10 +67,10 @@ class CourierSetup:
 
     def push(self, to: str, **fields: Any) -> str:
         """Push, and return the event's id."""
-        return self.store.call(push_actions.push_event, Push(**{"to": to, "source": "test"} | fields)).event
+        return self.store.run_sync(push_actions.push_event, Push(**{"to": to, "source": "test"} | fields)).event
 
     def list_pending(self, name: str) -> list[Item]:
-        return self.store.query(inbox.peek, name, limit=1_000)
+        return self.store.read_sync(inbox.peek, name, limit=1_000)
 
 
 @asynccontextmanager
@@ -113,7 +113,7 @@ async def open_courier_setup(kind: str, server_url: str, folder: Path) -> AsyncI
                     kind, store, lambda name: StoreSubscription(store, name, poll_interval=0.01), ann, bob
                 )
         for name in (ann, bob):
-            setup.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            setup.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
         yield setup
 
 

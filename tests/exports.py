@@ -76,26 +76,30 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     store, clock = kit.store, kit.clock
     _register_entities(store)
     _fill_inboxes(kit)
-    store.call(sessions.begin, "s-1", agent="ben", host="claude")
-    store.call(spaces.create, name="Q4 Report", members=["husam", "ana"])
+    store.run_sync(sessions.begin, "s-1", agent="ben", host="claude")
+    store.run_sync(spaces.create, name="Q4 Report", members=["husam", "ana"])
     for number in range(3):
         clock.advance("1 second")
-        store.call(spaces.post, "q4-report", sender="husam", content=f"number {number}", data={"n": [number, "\u2028"]})
-    store.call(spaces.mark_read, "q4-report", "ana", 2)
-    sign_off = store.call(gates.add, GateSpec(name="Sign-off", owner="ana", awaits="husam"), by="admin")
-    store.call(gates.add, GateSpec(name="Mail", owner="ana", kind=GateKind.MAIL, awaits="ben"), by="admin")
-    resolved = store.call(gates.add, GateSpec(name="Done", owner="ana", waiters=("ben",)), by="admin")
-    store.call(gates.resolve, resolved.id, by="husam", reason='"so"\n')
+        store.run_sync(
+            spaces.post, "q4-report", sender="husam", content=f"number {number}", data={"n": [number, "\u2028"]}
+        )
+    store.run_sync(spaces.mark_read, "q4-report", "ana", 2)
+    sign_off = store.run_sync(gates.add, GateSpec(name="Sign-off", owner="ana", awaits="husam"), by="admin")
+    store.run_sync(gates.add, GateSpec(name="Mail", owner="ana", kind=GateKind.MAIL, awaits="ben"), by="admin")
+    resolved = store.run_sync(gates.add, GateSpec(name="Done", owner="ana", waiters=("ben",)), by="admin")
+    store.run_sync(gates.resolve, resolved.id, by="husam", reason='"so"\n')
     _add_checked_gates(kit)
-    store.call(plans.set_plan, "ana", parse_spec({"name": "then", "onGate": sign_off.id}))
-    store.call(plans.set_plan, "ben", parse_spec({"name": "daily", "cron": "0 9 * * *", "timeZone": "Europe/Berlin"}))
-    store.call(decisions.ask, QUESTION, by="ana")
-    answered = store.call(decisions.ask, replace(QUESTION, free_text=True), by="ana")
-    store.call(decisions.answer, answered.id, AnswerSpec(option="ship", text="go"), by="husam")
+    store.run_sync(plans.set_plan, "ana", parse_spec({"name": "then", "onGate": sign_off.id}))
+    store.run_sync(
+        plans.set_plan, "ben", parse_spec({"name": "daily", "cron": "0 9 * * *", "timeZone": "Europe/Berlin"})
+    )
+    store.run_sync(decisions.ask, QUESTION, by="ana")
+    answered = store.run_sync(decisions.ask, replace(QUESTION, free_text=True), by="ana")
+    store.run_sync(decisions.answer, answered.id, AnswerSpec(option="ship", text="go"), by="husam")
     trigger = TriggerSpec(
         name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="look", owner="husam"
     )
-    store.call(webhooks.add_trigger, trigger)
+    store.run_sync(webhooks.add_trigger, trigger)
     for scheme in Scheme:
         of_scheme = TriggerSpec(
             name=f"to-{scheme.value}",
@@ -103,18 +107,18 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
             secret="whsec_c2l4dGVlbiBjaGFyYWN0ZXJzIG9yIG1vcmU=",
             target="team:web",
         )
-        store.call(webhooks.add_trigger, of_scheme)
-    store.call(keys.create, kind="admin", secret=ADMIN_KEY, name="admin.key")
-    store.call(keys.create, kind="agent", secret=AGENT_KEY, entity="ana", name="ana's")
-    store.call(keys.create, kind="trigger", secret=f"sk_{'trigger':-<43}", trigger="issues")
-    store.call(keys.create, kind="public", secret=f"pk_{'public':-<43}")
-    lost = store.call(keys.create, kind="agent", secret=f"sk_{'lost':-<43}", entity="ben")
-    store.call(keys.revoke, lost.id)
-    store.call(jobs.add, "nudge", {"to": "ana"})
-    store.call(run_once, "POST /api/spaces", "key-1", "digest", lambda _: {"id": "q4"})
+        store.run_sync(webhooks.add_trigger, of_scheme)
+    store.run_sync(keys.create, kind="admin", secret=ADMIN_KEY, name="admin.key")
+    store.run_sync(keys.create, kind="agent", secret=AGENT_KEY, entity="ana", name="ana's")
+    store.run_sync(keys.create, kind="trigger", secret=f"sk_{'trigger':-<43}", trigger="issues")
+    store.run_sync(keys.create, kind="public", secret=f"pk_{'public':-<43}")
+    lost = store.run_sync(keys.create, kind="agent", secret=f"sk_{'lost':-<43}", entity="ben")
+    store.run_sync(keys.revoke, lost.id)
+    store.run_sync(jobs.add, "nudge", {"to": "ana"})
+    store.run_sync(run_once, "POST /api/spaces", "key-1", "digest", lambda _: {"id": "q4"})
     resident_runs.create_resident(store)
-    thinker = store.query(directory.find, "thinker").number
-    store.call(runs.insert_mind, thinker, MindSummaries(run=0, summaries=("It began.",), dropped_count=2))
+    thinker = store.read_sync(directory.find, "thinker").number
+    store.run_sync(runs.insert_mind, thinker, MindSummaries(run=0, summaries=("It began.",), dropped_count=2))
     _stop_builder(store)
     resident_runs.finish_run(store, resident_runs.begin_run(store))
     return resident_runs.begin_run(store, content="Where is order 8?")
@@ -129,7 +133,7 @@ def _add_checked_gates(kit: Kit) -> None:
         GateSpec(name="Build", owner="ana", kind=GateKind.CI, awaits="pr:7@acme/shop"),
         GateSpec(name="Tests", owner="ana", kind=GateKind.COMMAND, awaits="make test"),
     ):
-        store.call(gates.add, spec, by="admin")
+        store.run_sync(gates.add, spec, by="admin")
 
 
 def _stop_builder(store: Store) -> None:
@@ -137,10 +141,10 @@ def _stop_builder(store: Store) -> None:
     server = {"name": "files", "command": ["npx", "files"], "env": {"TOKEN": "sk_files"}}
     resident_runs.create_resident(store, "builder", mcp={"servers": [server]})
     run = resident_runs.begin_run(store, "builder")
-    store.call(
+    store.run_sync(
         run_endings.stop_at_limit, run.run_state.run_lease, 4, RunLimit.STEPS, "Go on later.", summary="Asked first."
     )
-    store.call(answer_call, run.run_id, run.call_id, {"sent": [True, None, 0.5]})
+    store.run_sync(answer_call, run.run_id, run.call_id, {"sent": [True, None, 0.5]})
 
 
 def _register_entities(store: Store) -> None:
@@ -152,10 +156,10 @@ def _register_entities(store: Store) -> None:
         EntitySpec(name="old", kind=EntityKind.AGENT),
         EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam", aliases=["0.0.7"]),
     ):
-        store.call(directory.register, newcomer)
-    store.call(directory.update, "ana", owner="husam")
-    store.call(directory.update, "cat", owner="cat")
-    store.call(directory.retire, "old")
+        store.run_sync(directory.register, newcomer)
+    store.run_sync(directory.update, "ana", owner="husam")
+    store.run_sync(directory.update, "cat", owner="cat")
+    store.run_sync(directory.retire, "old")
 
 
 def _fill_inboxes(kit: Kit) -> None:
@@ -163,42 +167,42 @@ def _fill_inboxes(kit: Kit) -> None:
     store, clock = kit.store, kit.clock
 
     def send(content: str, to: str = "ana", **more: Any) -> str:
-        return store.call(push.push_event, Push(to=to, source="test", content=content, **more)).event
+        return store.run_sync(push.push_event, Push(to=to, source="test", content=content, **more)).event
 
     def drain(**more: Any) -> None:
-        batch = store.call(inbox.claim, "ana", owner="s-1")
+        batch = store.run_sync(inbox.claim, "ana", owner="s-1")
         assert batch.claim is not None
         end = inbox.release if more else inbox.ack
-        store.call(end, batch.claim.id, owner="s-1", fence=batch.claim.fence, **more)
+        store.run_sync(end, batch.claim.id, owner="s-1", fence=batch.claim.fence, **more)
 
     send("long ago", key="k0")
     drain()
     send("too late", ttl=1)
     clock.advance("2 days")
-    store.call(maintenance.expire_items)
+    store.run_sync(maintenance.expire_items)
     clock.advance("2 days")
-    assert store.call(maintenance.reap) > 0
+    assert store.run_sync(maintenance.reap) > 0
     poison = send("poison")
     for _ in range(5):
         drain(failed_events=[poison])
     send("delivered", key="k9", sender="husam", ref=Ref("task", "0.0.1"), subject="About", priority=Priority.HIGH)
     send("also delivered", type=EventType.CHANNEL, route=Route("telegram", "chat-1"), trust=Trust.EXTERNAL, hops=3)
     drain()
-    store.call(inbox_items.discard, send("put away"))
+    store.run_sync(inbox_items.discard, send("put away"))
     send("runs out", ttl=1)
     clock.advance("1 second")
-    store.call(maintenance.expire_items)
+    store.run_sync(maintenance.expire_items)
     send("to all", "*", sender="ana")
     send("to a team", "team:web", data={"n": [1, None, "ü\u2028", 1e300]}, key="team")
     send("being read", "ben", ttl=10**15)
-    store.call(inbox.claim, "ben", owner="s-2")
+    store.run_sync(inbox.claim, "ben", owner="s-2")
     send("waits", type=EventType.SPACE_MESSAGE, data={"spaceId": "s", "seq": 4}, key="k1")
     send("urgent", priority=Priority.CRITICAL)
 
 
 def export_lines(store: Store, *, secrets: bool = True) -> list[bytes]:
     lines: list[bytes] = []
-    store.query(export.export_store, lines.append, secrets=secrets)
+    store.read_sync(export.export_store, lines.append, secrets=secrets)
     return lines
 
 
@@ -229,7 +233,7 @@ def remove_table(lines: Sequence[bytes], table: str) -> list[bytes]:
 
 
 def import_lines(store: Store, lines: Sequence[bytes], *, repair: bool = False) -> Summary:
-    return store.call(store_import.import_store, lines, repair=repair)
+    return store.run_sync(store_import.import_store, lines, repair=repair)
 
 
 def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -266,5 +270,5 @@ def _dump_postgres(url: str) -> dict[str, list[tuple[Any, ...]]]:
 
 def check_health(store: Store) -> None:
     assert store.check() == []
-    assert store.query(maintenance.find_orphans) == []
-    assert store.query(maintenance.find_unbalanced)[0] == []
+    assert store.read_sync(maintenance.find_orphans) == []
+    assert store.read_sync(maintenance.find_unbalanced)[0] == []

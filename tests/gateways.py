@@ -80,7 +80,7 @@ class Gateway:
     def create_key(self, kind: KeyKind = "agent", entity: str | None = None) -> str:
         """A new key."""
         secret = generate_secret(public=kind == "public")
-        self.store.call(keys.create, kind=kind, secret=secret, entity=entity)
+        self.store.run_sync(keys.create, kind=kind, secret=secret, entity=entity)
         return secret
 
     def open_client(self, **headers: str) -> httpx2.AsyncClient:
@@ -123,7 +123,7 @@ async def open_gateway(
         store.migrate()
         register_administrator(store)
         admin_key = generate_secret()
-        store.call(keys.create, kind="admin", secret=admin_key)
+        store.run_sync(keys.create, kind="admin", secret=admin_key)
         app_state = build_app_state(store, bus, streams, rules)
         app = GatewayApp(app_state)
         async with bus.open(), run_duties([_build_stream_duty(streams)]):
@@ -180,10 +180,10 @@ def _build_stream_duty(streams: LiveStreams) -> Duty:
 
 def create_entities(store: Store) -> None:
     """Husam and three agents; Husam and the analyst share a space."""
-    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam"))
+    store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam"))
     for name in ("analyst", "designer", "developer"):
-        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
-    store.call(spaces.create, name="Q4 report", members=["husam", "analyst"])
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    store.run_sync(spaces.create, name="Q4 report", members=["husam", "analyst"])
 
 
 def create_token(entity: str, *, secret: str = JWT_SECRET, **claims: object) -> str:

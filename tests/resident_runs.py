@@ -36,22 +36,22 @@ class WaitingRun:
 
 
 def create_resident(store: Store, name: str = "thinker", **changes: Any) -> None:
-    store.call(
+    store.run_sync(
         agents.make_resident, EntitySpec(name=name, kind=EntityKind.AGENT), agent_config.parse(AGENT_CONFIG | changes)
     )
-    store.call(memories.set_memories, name, {"tone": "brief"})
-    store.call(memories.set_goals, name, [GoalSpec(description="Ship everything")])
+    store.run_sync(memories.set_memories, name, {"tone": "brief"})
+    store.run_sync(memories.set_goals, name, [GoalSpec(description="Ship everything")])
 
 
 def begin_run(store: Store, name: str = "thinker", content: str = "Where is order 7?") -> WaitingRun:
     """Let a resident think until it has asked somebody outside."""
-    store.call(push.push_event, Push(to=name, source="shop", content=content))
-    run_state = store.call(run_journal.take_run, name, "here")
+    store.run_sync(push.push_event, Push(to=name, source="shop", content=content))
+    run_state = store.run_sync(run_journal.take_run, name, "here")
     assert run_state is not None
     call = ToolCall("c1", "ship", '{"order": 7}')
     reply = ModelReply("I ask the warehouse", (call,), Usage(120, 8), "demo", raw='{"secret": "of the adapter"}')
-    store.call(run_journal.record_step, run_state.run_lease, 2, reply)
-    result = store.call(run_journal.defer_call, run_state.run_lease, 3, call, "2.0")
+    store.run_sync(run_journal.record_step, run_state.run_lease, 2, reply)
+    result = store.run_sync(run_journal.defer_call, run_state.run_lease, 3, call, "2.0")
     return WaitingRun(run_state.run_lease.run.id, parse_call_id(result), run_state)
 
 
@@ -61,7 +61,7 @@ def parse_call_id(result: CallResult) -> str:
 
 
 def finish_run(store: Store, waiting_run: WaitingRun, summary: str = "Asked the warehouse about order 7.") -> None:
-    store.call(
+    store.run_sync(
         run_endings.finish_run,
         waiting_run.run_state.run_lease,
         4,

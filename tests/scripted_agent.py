@@ -79,13 +79,15 @@ class ScriptedAgent:
         self.deps: CycleDeps = build_deps(self.store, self.model, self.frames.extend)
         if is_prepared:
             return
-        self.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-        self.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
-        self.store.call(agents.make_resident, EntitySpec(name="ana", kind=EntityKind.AGENT), config or AgentConfig())
-        self.store.call(spaces.create, name="room", members=["husam", "ana"])
+        self.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+        self.store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        self.store.run_sync(
+            agents.make_resident, EntitySpec(name="ana", kind=EntityKind.AGENT), config or AgentConfig()
+        )
+        self.store.run_sync(spaces.create, name="room", members=["husam", "ana"])
 
     def push(self, content: str, priority: Priority = Priority.NORMAL) -> str:
-        return self.store.call(
+        return self.store.run_sync(
             push_actions.push_event, Push(to="ana", source="test", content=content, priority=priority)
         ).event
 
@@ -106,10 +108,10 @@ class ScriptedAgent:
         raise AssertionError("it never comes to an end")
 
     def list_messages(self) -> list[str]:
-        return [message.content for message in self.store.query(spaces.read, "room") if message.sender == "ana"]
+        return [message.content for message in self.store.read_sync(spaces.read, "room") if message.sender == "ana"]
 
     def list_item_states(self) -> dict[str, ItemState]:
-        return {item.event.content: item.state for item in self.store.query(inbox.page, "ana", limit=1_000)}
+        return {item.event.content: item.state for item in self.store.read_sync(inbox.page, "ana", limit=1_000)}
 
     def list_run_statuses(self) -> list[RunStatus]:
-        return [run.status for run in self.store.query(runs.page, agent="ana", limit=1_000)][::-1]
+        return [run.status for run in self.store.read_sync(runs.page, agent="ana", limit=1_000)][::-1]

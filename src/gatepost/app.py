@@ -255,8 +255,8 @@ def register_administrator(store: Store) -> None:
     """Register the administrator unless there is one; a store whose creator died half-way may have none."""
     name = directory.ADMINISTRATOR
     try:
-        store.query(directory.find, name)
+        store.read_sync(directory.find, name)
     except UnknownAddress:
         spec = directory.EntitySpec(name=name, kind=EntityKind.HUMAN, display="Administrator")
         with suppress(Conflict):  # another process was first
-            store.call(directory.register, spec)
+            store.run_sync(directory.register, spec)

@@ -240,7 +240,7 @@ class HookEntry:
             Path(hook_config.file), busy_timeout=BUSY_TIMEOUT, clock=SystemClock(), limits=Limits(**hook_config.limits)
         )
         self._opened_store = store
-        version, oldest = store.query(statements.read_schema_version)
+        version, oldest = store.read_sync(statements.read_schema_version)
         newest = statements.find_newest_version("sqlite")
         if not oldest <= newest <= version:
             raise Unavailable(f"the store has schema {version}, and this code is for {newest}")

@@ -9,7 +9,7 @@ in one transaction, reads and writes by naming statements (`tables/sql`), takes 
 `tx.new_id`, and has no other effect, because it may be run more than once. A **query** is a function over a `Reader`,
 and changes nothing.
 
-    sync code     store.call(verb, ...)              store.query(query, ...)
+    sync code     store.run_sync(verb, ...)              store.read_sync(query, ...)
     async code    await store.run(verb, ..., lane=)  await store.read(query, ...)
 
 All four return after the fact: when `call` or `run` returns, the changes of the verb are on disk; when it raises, none
@@ -143,10 +143,10 @@ class Store(Protocol):
     def signal_failures(self) -> int:
         """How often the signal sink raised after a commit. Those signals are lost; the janitor sends them again."""
 
-    def call(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def run_sync(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb in a transaction of its own on this thread."""
 
-    def query(self, query: Query[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def read_sync(self, query: Query[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a query on this thread."""
 
     async def run(self, verb: Callable[..., T], /, *args: Any, lane: str = "", **kwargs: Any) -> T:

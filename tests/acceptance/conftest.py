@@ -45,7 +45,7 @@ def seeded_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("staffed")
     with app.prepare_store(settings.load({"GATEPOST_HOME": str(home)})) as store:
         for entity in ENTITIES:
-            store.call(directory.register, entity)
+            store.run_sync(directory.register, entity)
     return home / "gatepost.db"
 
 

@@ -85,7 +85,7 @@ def test_sent_back_and_revised(cli: CommandLine) -> None:
 def test_in_a_session_of_a_guest(cli: CommandLine) -> None:
     """Whose session it is asks, whether it is named or the command is given in it."""
     with app.prepare_store(settings.load(cli.environ)) as store:
-        store.call(sessions.begin, "s-9", agent="quinn", host="claude")
+        store.run_sync(sessions.begin, "s-9", agent="quinn", host="claude")
     Session(cli.home, "s-9").update(lambda state: state._replace(agent="quinn"))
     named_decision = cli.run_ok("decision", "ask", "Why?", "--text", "--session", "s-9", "--json").json
     session_decision = cli.run_ok("decision", "ask", "Why?", "--text", "--json", CLAUDE_CODE_SESSION_ID="s-9").json

@@ -20,14 +20,14 @@ from gatepost.testing import Kit
 
 @pytest.fixture(autouse=True)
 def populate_store(kit: Kit) -> None:
-    kit.store.call(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
+    kit.store.run_sync(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
     for content in ("one", "two"):
-        kit.store.call(push.push_event, Push(to="ana", source="test", content=content))
+        kit.store.run_sync(push.push_event, Push(to="ana", source="test", content=content))
     kit.signal_sink.signals.clear()
 
 
 def list_items(kit: Kit) -> list[Item]:
-    return kit.store.query(inbox.page, "ana")
+    return kit.store.read_sync(inbox.page, "ana")
 
 
 def list_states(kit: Kit) -> list[ItemState]:
@@ -114,7 +114,7 @@ def test_cap_budget_and_hold(kit: Kit) -> None:
 
 
 def test_a_sweep_keeps_house_and_never_fails(kit: Kit) -> None:
-    kit.store.call(inbox.claim, "ana", owner="s-1")
+    kit.store.run_sync(inbox.claim, "ana", owner="s-1")
     kit.clock.advance("2 minutes")
     sweep(kit.store)
     assert list_states(kit) == [ItemState.PENDING, ItemState.PENDING]

@@ -34,7 +34,7 @@ def create_crew(url: str) -> None:
     with closing(open_store(url)) as store:
         store.migrate()
         for name in CREW:
-            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="crew"))
+            store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="crew"))
 
 
 def resolve_recipients(address: str) -> list[str]:

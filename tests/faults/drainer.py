@@ -80,14 +80,14 @@ class WatchedStore:
         self._store = store
         self._on_point = on_point
 
-    def call(self, verb: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def run_sync(self, verb: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         def run_verb(tx: Any, /, *args: Any, **kwargs: Any) -> Any:
             result = verb(tx, *args, **kwargs)
             self._on_point(f"commit {verb.__name__}")
             return result
 
         self._on_point(verb.__name__)
-        return self._store.call(run_verb, *args, **kwargs)
+        return self._store.run_sync(run_verb, *args, **kwargs)
 
 
 class Hook:
@@ -126,7 +126,7 @@ class Hook:
             batch.await_proof(event_name="UserPromptSubmit", prompts=1, hold=30 * MINUTE)
             self._on_point(f"{self._ending} it")
             action = PROVE if self._ending == "prove" else RELEASE
-            call = store.call if store else _unreachable
+            call = store.run_sync if store else _unreachable
             settle_batches(call, self._spool, self._session, lambda _: action, now=now, hold=30 * MINUTE)
         self._on_point("end")
         return True

@@ -36,10 +36,10 @@ def create_crew_and_space(url: str) -> dict[str, str]:
         store.migrate()
         register_administrator(store)
         for name in CREW:
-            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="crew"))
-            store.call(keys.create, kind="trigger", secret=secrets[name], entity=name)
-        store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
-        store.call(spaces.create, name="Deck", id=SPACE, members=["husam", *CREW])
+            store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="crew"))
+            store.run_sync(keys.create, kind="trigger", secret=secrets[name], entity=name)
+        store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        store.run_sync(spaces.create, name="Deck", id=SPACE, members=["husam", *CREW])
     return secrets
 
 

@@ -63,7 +63,7 @@ class JournaledClient:
 
     def push(self, push: Push) -> None:
         with self._record_attempt(push):
-            self._record_answer(push, self._store.call(push_actions.push_event, push))
+            self._record_answer(push, self._store.run_sync(push_actions.push_event, push))
 
     async def push_async(self, push: Push, *, lane: str = "") -> None:
         with self._record_attempt(push):
@@ -90,10 +90,10 @@ class JournaledClient:
                 raise AssertionError(f"{push.content} did not fail")
 
     def drain(self, name: str, *, hold: Duration = MINUTE, limit: int = 20) -> int:
-        batch = self._store.call(inbox.claim, name, owner=self._life, hold=hold, limit=limit)
+        batch = self._store.run_sync(inbox.claim, name, owner=self._life, hold=hold, limit=limit)
         if batch.claim is not None:
             self._log_batch(batch)
-            self._store.call(inbox.ack, batch.claim.id, owner=self._life, fence=batch.claim.fence)
+            self._store.run_sync(inbox.ack, batch.claim.id, owner=self._life, fence=batch.claim.fence)
             self._record_ack(batch)
         return len(batch.items)
 

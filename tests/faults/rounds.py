@@ -47,7 +47,9 @@ def run_sync_round(store: ThreadedStore, client: JournaledClient, life: str, kil
     client.push(build_push(f"{life}-crew", "team:crew"))
     client.push(build_push(f"{life}-all", "*"))
     client.push(build_push(f"{life}-all", "*"))
-    store.call(inbox.claim, "ana", owner=life, hold=SHORTEST_HOLD, limit=2)  # whoever did this died before it wrote out
+    store.run_sync(
+        inbox.claim, "ana", owner=life, hold=SHORTEST_HOLD, limit=2
+    )  # whoever did this died before it wrote out
     client.drain("ana", hold=SHORTEST_HOLD, limit=3)
     client.drain("ana", hold=SHORTEST_HOLD)
     kill_point.is_armed = False

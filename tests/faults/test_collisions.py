@@ -50,7 +50,7 @@ def test_a_quarrel_over_the_same_rows(postgres_crew_url: str, tmp_path: Path) ->
         with closing(open_store(postgres_crew_url)) as store:
             end = time.monotonic() + (60 if NIGHTLY else 3)
             while time.monotonic() < end:
-                accounts = store.query(maintenance.list_accounts)
+                accounts = store.read_sync(maintenance.list_accounts)
                 assert all(account.is_balanced for account in accounts), accounts
         for worker in workers:
             worker.send_signal(signal.SIGTERM)
@@ -62,7 +62,7 @@ def test_a_quarrel_over_the_same_rows(postgres_crew_url: str, tmp_path: Path) ->
     ):
         assert query("SELECT deadlocks > 0 FROM pg_stat_database WHERE datname = current_database()") == [(True,)]
         assert query("SELECT sum(accepted) > 50 FROM accounts") == [(True,)]
-        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
         assert query(LIST_STRAY_EVENTS) == []
 
 
@@ -85,8 +85,8 @@ async def test_a_bad_one_among_good_ones_fails_alone(crew_url: str) -> None:
         "negative ttl": Push(to="ana", source="test", content="bad", ttl=-1),
     }
     with closing(cast(ThreadedStore, open_store(crew_url, signal_sink=signals.extend))) as store:
-        store.call(directory.register, EntitySpec(name="gone", kind=EntityKind.AGENT))
-        store.call(directory.retire, "gone")
+        store.run_sync(directory.register, EntitySpec(name="gone", kind=EntityKind.AGENT))
+        store.run_sync(directory.retire, "gone")
         for name, bad_push in bad_pushes.items():
             signals.clear()
             good_pushes = [build_push(f"{name}-{number}", CREW[number % 3]) for number in range(5)]
@@ -132,11 +132,11 @@ async def test_one_that_keeps_colliding_fails_alone(crew_url: str) -> None:
         )
         assert [isinstance(outcome, BaseException) for outcome in outcomes] == [False] * 5 + [True] + [False] * 5
         assert isinstance(outcomes[5], Unavailable)
-        events = [item.event for item in store.query(inbox.peek, "ana")]
+        events = [item.event for item in store.read_sync(inbox.peek, "ana")]
         names = [f"{when}-{number}" for when in ("before", "after") for number in range(5)]
         assert [event.content for event in events] == names
         assert sorted(signal.event.id for signal in signals if signal.event) == sorted(event.id for event in events)
-        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
 
 
 def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) -> None:
@@ -145,24 +145,24 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) 
         closing(cast(ThreadedStore, open_store(postgres_crew_url))) as store,
         closing(open_store(postgres_crew_url, clock=LaterClock(), limits=Limits(remember=1))) as reaper,
     ):
-        first = store.call(push_actions.push_event, build_push("again", "ana"))
-        batch = store.call(inbox.claim, "ana", owner="test")
+        first = store.run_sync(push_actions.push_event, build_push("again", "ana"))
+        batch = store.run_sync(inbox.claim, "ana", owner="test")
         assert batch.claim is not None
-        store.call(inbox.ack, batch.claim.id, owner="test", fence=batch.claim.fence)
-        assert store.call(push_actions.push_event, build_push("again", "ana")).deliveries[0].duplicate
+        store.run_sync(inbox.ack, batch.claim.id, owner="test", fence=batch.claim.fence)
+        assert store.run_sync(push_actions.push_event, build_push("again", "ana")).deliveries[0].duplicate
         reaped_counts: list[int] = []
 
         def on_point(point: str) -> None:
             if point == "before items/find_by_key" and not reaped_counts:
-                reaped_counts.append(reaper.call(maintenance.reap))
+                reaped_counts.append(reaper.run_sync(maintenance.reap))
 
         watch_store(store, on_point)
         store._local = threading.local()  # a watched connection
-        second = store.call(push_actions.push_event, build_push("again", "ana"))
+        second = store.run_sync(push_actions.push_event, build_push("again", "ana"))
         assert reaped_counts
         assert not second.deliveries[0].duplicate
         assert second.event != first.event
-        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
 
 
 def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
@@ -176,13 +176,13 @@ def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
         return count
 
     with closing(open_store(postgres_crew_url, clock=LaterClock(), limits=Limits(remember=1))) as store:
-        store.call(push_actions.push_event, build_push("shared", "team:crew"))
+        store.run_sync(push_actions.push_event, build_push("shared", "team:crew"))
         for name in CREW:
-            batch = store.call(inbox.claim, name, owner="test")
+            batch = store.run_sync(inbox.claim, name, owner="test")
             assert batch.claim is not None
-            store.call(inbox.ack, batch.claim.id, owner="test", fence=batch.claim.fence)
-        slow_thread = threading.Thread(target=store.call, args=(reap_slowly,))
-        quick_thread = threading.Thread(target=store.call, args=(maintenance.reap,), kwargs={"limit": 2})
+            store.run_sync(inbox.ack, batch.claim.id, owner="test", fence=batch.claim.fence)
+        slow_thread = threading.Thread(target=store.run_sync, args=(reap_slowly,))
+        quick_thread = threading.Thread(target=store.run_sync, args=(maintenance.reap,), kwargs={"limit": 2})
         slow_thread.start()
         reaped_event.wait()
         quick_thread.start()
@@ -196,7 +196,9 @@ def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
             release_event.set()
         slow_thread.join()
         quick_thread.join()
-        assert all(account.is_balanced and account.delivered == 1 for account in store.query(maintenance.list_accounts))
+        assert all(
+            account.is_balanced and account.delivered == 1 for account in store.read_sync(maintenance.list_accounts)
+        )
     with open_database(postgres_crew_url) as query:
         assert query("SELECT count(*) FROM items") == [(0,)]
         assert query("SELECT count(*) FROM events") == [(0,)]

@@ -28,7 +28,7 @@ def open_warm_store(url: str, signals: list[Signal]) -> Iterator[PostgresStore]:
         signals.extend(new_signals)
 
     with closing(cast(PostgresStore, open_store(url, signal_sink=send_signals))) as store:
-        store.call(push.push_event, build_push("earlier", "ana"))  # so that there is a connection to lose
+        store.run_sync(push.push_event, build_push("earlier", "ana"))  # so that there is a connection to lose
         signals.clear()
         yield store
 
@@ -38,13 +38,13 @@ def test_a_commit_that_was_done(postgres_crew_url: str, warmth: int) -> None:
     signals: list[Signal] = []
     with Proxy(postgres_crew_url) as proxy, open_warm_store(proxy.url, signals) as store:
         for number in range(warmth):
-            store.call(push.push_event, build_push(f"warm-{number}", "ben"))
+            store.run_sync(push.push_event, build_push(f"warm-{number}", "ben"))
         signals.clear()
         proxy.decide_cut = cut_once(CommitCut.AFTER)
-        result = store.call(push.push_event, build_push("done", "ana"))
+        result = store.run_sync(push.push_event, build_push("done", "ana"))
         assert proxy.cut_counts[CommitCut.AFTER] == 1
         assert [signal.recipient for signal in signals] == ["ana"]
-        assert store.call(push.push_event, build_push("done", "ana")).deliveries[0].duplicate
+        assert store.run_sync(push.push_event, build_push("done", "ana")).deliveries[0].duplicate
     with open_database(postgres_crew_url) as query:
         assert query("SELECT content FROM events WHERE id = '" + result.event + "'") == [("done",)]
 
@@ -54,15 +54,15 @@ def test_a_commit_that_never_arrived(postgres_crew_url: str, warmth: int) -> Non
     signals: list[Signal] = []
     with Proxy(postgres_crew_url) as proxy, open_warm_store(proxy.url, signals) as store:
         for number in range(warmth):
-            store.call(push.push_event, build_push(f"warm-{number}", "ben"))
+            store.run_sync(push.push_event, build_push(f"warm-{number}", "ben"))
         signals.clear()
         proxy.decide_cut = cut_once(CommitCut.BEFORE)
         with pytest.raises(Unavailable, match="lost") as caught:
-            store.call(push.push_event, build_push("undone", "ana"))
+            store.run_sync(push.push_event, build_push("undone", "ana"))
         assert caught.value.hint == "nothing was stored; try again"
         assert proxy.cut_counts[CommitCut.BEFORE] == 1
         assert signals == []
-        assert not store.call(push.push_event, build_push("undone", "ana")).deliveries[0].duplicate
+        assert not store.run_sync(push.push_event, build_push("undone", "ana")).deliveries[0].duplicate
 
 
 def test_a_backend_that_is_ended_as_commit_is_sent(postgres_crew_url: str) -> None:
@@ -83,11 +83,11 @@ def test_a_backend_that_is_ended_as_commit_is_sent(postgres_crew_url: str) -> No
             store._local = threading.local()  # a watched connection
             ended_event.clear()
             with pytest.raises(Unavailable) as caught:
-                store.call(push.push_event, build_push(name, "ana"))
+                store.run_sync(push.push_event, build_push(name, "ana"))
             assert caught.value.hint == "nothing was stored; try again"
             assert query(LIST_CONTENTS) == [("earlier",)]
             assert signals == []
-        assert not store.call(push.push_event, build_push("first", "ana")).deliveries[0].duplicate
+        assert not store.run_sync(push.push_event, build_push("first", "ana")).deliveries[0].duplicate
         assert [signal.recipient for signal in signals] == ["ana"]
 
 
@@ -103,12 +103,14 @@ def test_a_crash_that_makes_the_server_forget_our_number() -> None:
             for is_reused in (False, True):
                 proxy.decide_cut = cut_once(CommitCut.BEFORE, partial(crash_and_forget, server, is_reused))
                 with pytest.raises(Unavailable) as caught:
-                    store.call(push.push_event, build_push(f"doubtful-{is_reused}", "ana"))
+                    store.run_sync(push.push_event, build_push(f"doubtful-{is_reused}", "ana"))
                 hint = "try again with the same dedup key" if is_reused else "nothing was stored; try again"
                 assert (caught.value.hint or "").startswith(hint)
                 assert signals == []
                 assert (
-                    not store.call(push.push_event, build_push(f"doubtful-{is_reused}", "ana")).deliveries[0].duplicate
+                    not store.run_sync(push.push_event, build_push(f"doubtful-{is_reused}", "ana"))
+                    .deliveries[0]
+                    .duplicate
                 )
                 signals.clear()
             assert proxy.cut_counts[CommitCut.BEFORE] == 2

@@ -69,7 +69,7 @@ class PendingReader:
 
 
 def list_states(courier_setup: CourierSetup) -> set[ItemState]:
-    return {item.state for item in courier_setup.store.query(inbox.page, courier_setup.ann)}
+    return {item.state for item in courier_setup.store.read_sync(inbox.page, courier_setup.ann)}
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
@@ -207,7 +207,7 @@ def test_a_gateway_that_is_killed_and_restarted_loses_nothing(tmp_path: Path) ->
     """While there is none the store itself is asked."""
     home = tmp_path / "home"
     with run_gateway_process(home) as gateway, closing(open_store(f"sqlite:///{home}/gatepost.db")) as store:
-        store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+        store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         session = home / "sessions" / "s1"
         session.mkdir(parents=True)
         (session / "state.json").write_text('{"agent": "ann", "state": "working"}')
@@ -227,8 +227,8 @@ def test_a_gateway_that_is_killed_and_restarted_loses_nothing(tmp_path: Path) ->
         batch = drain.drain(store, spool, session="s1", agent="ann", now=time.time_ns() // 1_000, include_pending=True)
         assert sorted(event.id for event in batch.events) == sorted(sent_ids)
         batch.ack()
-        assert {item.state for item in store.query(inbox.page, "ann")} == {ItemState.DELIVERED}
+        assert {item.state for item in store.read_sync(inbox.page, "ann")} == {ItemState.DELIVERED}
 
 
 def _push(store: Store, content: str) -> str:
-    return store.call(push.push_event, Push(to="ann", source="test", content=content)).event
+    return store.run_sync(push.push_event, Push(to="ann", source="test", content=content)).event

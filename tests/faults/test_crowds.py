@@ -79,7 +79,7 @@ def test_eight_processes_share_one_file(sqlite_crew_url: str, tmp_path: Path) ->
         read_count = 0
         with closing(open_store(sqlite_crew_url)) as store:
             while time.monotonic() < deadline:
-                accounts = store.query(maintenance.list_accounts)
+                accounts = store.read_sync(maintenance.list_accounts)
                 assert all(account.is_balanced for account in accounts), accounts
                 read_count += 1
         for worker in workers:

@@ -46,11 +46,11 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def create_residents(store: Store, names: Sequence[str]) -> None:
     """Everybody has a space with Husam, who has said something there."""
     for name, kind in (("husam", EntityKind.HUMAN), ("clerk", EntityKind.AGENT)):
-        store.call(directory.register, EntitySpec(name=name, kind=kind))
+        store.run_sync(directory.register, EntitySpec(name=name, kind=kind))
     for name in names:
-        store.call(agents.make_resident, EntitySpec(name=name, kind=EntityKind.AGENT), AgentConfig())
-        store.call(spaces.create, name=f"room-{name}", members=["husam", name])
-        store.call(spaces.post, f"room-{name}", sender="husam", content="Where is my order?")
+        store.run_sync(agents.make_resident, EntitySpec(name=name, kind=EntityKind.AGENT), AgentConfig())
+        store.run_sync(spaces.create, name=f"room-{name}", members=["husam", name])
+        store.run_sync(spaces.post, f"room-{name}", sender="husam", content="Where is my order?")
 
 
 class CycleProcesses:
@@ -101,7 +101,7 @@ async def finish_all_cycles(url: str, names: Sequence[str]) -> None:
     """Think for everybody until all is done: when the leases have lapsed, what was left lying is gone on with."""
 
     async with open_worker(url) as (store, _):
-        await asyncio.to_thread(wait_until, lambda: store.query(are_all_delivered, names), "all is done")
+        await asyncio.to_thread(wait_until, lambda: store.read_sync(are_all_delivered, names), "all is done")
 
 
 class RivalProcess:
@@ -141,26 +141,26 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
         create_residents(store, names)
         sleeping_rival = stack.enter_context(RivalProcess(url, stop_at=6))  # a cycle takes nine
         wait_until(lambda: psutil.Process(sleeping_rival.process.pid).status() == psutil.STATUS_STOPPED, "it is asleep")
-        assert store.query(runs_actions.page, status=RunStatus.RUNNING), "in the middle of many cycles"
+        assert store.read_sync(runs_actions.page, status=RunStatus.RUNNING), "in the middle of many cycles"
         other_rival = stack.enter_context(RivalProcess(url))
         other_rival.wait_until_ready()
-        wait_until(lambda: not store.query(runs_actions.page, status=RunStatus.RUNNING), "the other has taken over")
+        wait_until(lambda: not store.read_sync(runs_actions.page, status=RunStatus.RUNNING), "the other has taken over")
         sleeping_rival.process.send_signal(signal.SIGCONT)
         for round_ in range(2):
             for name in names:
-                store.call(spaces.post, f"room-{name}", sender="husam", content=f"And now? {round_}")
-        wait_until(lambda: store.query(are_all_delivered, names), "everything is done")
+                store.run_sync(spaces.post, f"room-{name}", sender="husam", content=f"And now? {round_}")
+        wait_until(lambda: store.read_sync(are_all_delivered, names), "everything is done")
         assert sleeping_rival.count_refusals() >= 1
         other_rival.count_refusals()
         for name in names:
-            runs = [run for run in store.query(runs_actions.page, agent=name) if run.status is RunStatus.COMPLETED]
+            runs = [run for run in store.read_sync(runs_actions.page, agent=name) if run.status is RunStatus.COMPLETED]
             message_counts = Counter(
-                message.content for message in store.query(spaces.read, f"room-{name}") if message.sender == name
+                message.content for message in store.read_sync(spaces.read, f"room-{name}") if message.sender == name
             )
             assert message_counts == {"I am on it.": len(runs), "It is done.": len(runs)}
             assert sum(run.events for run in runs) == 3
-            assert len(store.query(plans.page, name)) == len(runs)
-        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+            assert len(store.read_sync(plans.page, name)) == len(runs)
+        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
 
 
 def are_all_delivered(tx: Reader, names: Sequence[str]) -> bool:
@@ -171,15 +171,15 @@ def are_all_delivered(tx: Reader, names: Sequence[str]) -> bool:
 
 def read_state(store: Store, name: str) -> dict[str, Any]:
     """All that came of an agent's cycle, without what differs from run to run: ids, times and its name."""
-    runs = store.query(runs_actions.page, agent=name)
-    mail_events = [item.event for item in store.query(inbox.page, "clerk", type=EventType.MAIL, limit=1_000)]
+    runs = store.read_sync(runs_actions.page, agent=name)
+    mail_events = [item.event for item in store.read_sync(inbox.page, "clerk", type=EventType.MAIL, limit=1_000)]
     document = {
         "runs": [(run.status, run.cycle, run.events, run.steps, run.effects, run.summary) for run in runs],
-        "mind": [repr(turn) for turn in store.query(runs_actions.read_mind, name).turns],
-        "said": [(message.sender, message.content) for message in store.query(spaces.read, f"room-{name}")],
+        "mind": [repr(turn) for turn in store.read_sync(runs_actions.read_mind, name).turns],
+        "said": [(message.sender, message.content) for message in store.read_sync(spaces.read, f"room-{name}")],
         "mail": [(event.subject, event.content) for event in mail_events if event.sender and event.sender.name == name],
-        "plans": [(plan.name, plan.instruction, plan.status) for plan in store.query(plans.page, name)],
-        "inbox": [item.state for item in store.query(inbox.page, name)],
+        "plans": [(plan.name, plan.instruction, plan.status) for plan in store.read_sync(plans.page, name)],
+        "inbox": [item.state for item in store.read_sync(inbox.page, name)],
     }
     text = re.sub(r"\b([a-z]+_)[0-9a-f]{32}", r"\1*", json.dumps(document, default=str))
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
@@ -218,5 +218,5 @@ def test_a_thinker_is_killed_or_stopped_at_every_point(url: str) -> None:
     assert len(expected["mail"]) == len(expected["plans"]) == 1
     for case in cases:
         assert read_state(store, case.agent) == expected, case
-    assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+    assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
     store.close()

@@ -148,15 +148,15 @@ async def test_a_file_that_somebody_else_has_locked(sqlite_crew_url: str, tmp_pa
                 return_exceptions=True,
             )
             assert all(isinstance(outcome, Unavailable) for outcome in outcomes)
-            assert [item.event.content for item in store.query(inbox.peek, "ana")] == ["before"]
+            assert [item.event.content for item in store.read_sync(inbox.peek, "ana")] == ["before"]
         with pytest.raises(Unavailable, match="locked"):
-            store.call(inbox.claim, "ana", owner="here")
+            store.run_sync(inbox.claim, "ana", owner="here")
 
         await holder.communicate(b"")
         for push in rounds.list_unanswered(tmp_path):
             await client.push_async(push)
         assert client.answer_count == 1 + 1 + 20
-        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
     drain_and_audit(sqlite_crew_url, tmp_path)
 
 

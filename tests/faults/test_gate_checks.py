@@ -39,9 +39,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def store(url: str) -> Iterator[Store]:
     with closing(open_store(url, limits=Limits(commands=True))) as store:
         store.migrate()
-        store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+        store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
         for name in ("ana", "ben"):
-            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
         yield store
 
 
@@ -50,13 +50,13 @@ def is_overdue(tx: Reader, gate_id: str) -> bool:
 
 
 def list_gate_outcomes(store: Store, name: str) -> list[str]:
-    return [item.event.data["outcome"] for item in store.query(inbox.page, name, type=EventType.GATE)]
+    return [item.event.data["outcome"] for item in store.read_sync(inbox.page, name, type=EventType.GATE)]
 
 
 async def _run_worker_until_ended(store: Store, gate: Gate, bus: SignalBus) -> None:
     async with bus.open(), run_worker(build_deps(store), bus, WorkerOptions(janitor_interval=0.1)):
         await asyncio.to_thread(
-            wait_until, lambda: not store.query(gates.show, gate.id).is_pending, "the gate has ended"
+            wait_until, lambda: not store.read_sync(gates.show, gate.id).is_pending, "the gate has ended"
         )
 
 
@@ -66,26 +66,26 @@ def test_a_stopped_look_leaves_no_gate_pending_past_its_deadline(url: str, store
     spec = GateSpec(
         name="build", kind=GateKind.COMMAND, awaits=f"cat '{pipe}'", owner="ana", within=2 * SECOND, waiters=("ben",)
     )
-    gate = store.call(gates.add, spec, by="admin")
+    gate = store.run_sync(gates.add, spec, by="admin")
     checker = subprocess.Popen([sys.executable, "-m", "tests.faults.gate_checker", url])
     try:
         with pipe.open("w"):  # opens when the command reads: the look is under way
             checker.send_signal(signal.SIGSTOP)
-            wait_until(lambda: store.query(is_overdue, gate.id), "the deadline has passed")
+            wait_until(lambda: store.read_sync(is_overdue, gate.id), "the deadline has passed")
             # Nobody lives who could say so. But nobody is held, and whoever reads it sees that it is overdue.
-            assert store.query(gates.show, gate.id).is_pending
-            assert store.query(gates.list_blocking, "ana") == []
+            assert store.read_sync(gates.show, gate.id).is_pending
+            assert store.read_sync(gates.list_blocking, "ana") == []
             bus = SignalBus()
             with closing(open_store(url, signal_sink=bus.on_commit)) as other_store:
                 asyncio.run(_run_worker_until_ended(other_store, gate, bus))
-            ended_gate = store.query(gates.show, gate.id)
+            ended_gate = store.read_sync(gates.show, gate.id)
             assert ended_gate.resolution is not None
             assert ended_gate.resolution.ending is Ending.EXPIRED
             assert list_gate_outcomes(store, "ana") == list_gate_outcomes(store, "ben") == [Ending.EXPIRED]
             checker.send_signal(signal.SIGCONT)
         # The pipe is closed: the command ends with 0, and what was seen comes too late.
         assert checker.wait(60) == 0
-        assert store.query(gates.show, gate.id) == ended_gate
+        assert store.read_sync(gates.show, gate.id) == ended_gate
         assert list_gate_outcomes(store, "ana") == [Ending.EXPIRED]
     finally:
         checker.kill()

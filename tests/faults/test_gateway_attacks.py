@@ -416,7 +416,7 @@ SIGNATURE_HEADER: Final = f"x-hub-signature-256: sha256={'0' * 64}"
 @pytest.fixture
 def hooked_server(server: GatewayThread) -> GatewayThread:
     for scheme in (Scheme.GITHUB, Scheme.HEADER):
-        server.gateway.store.call(
+        server.gateway.store.run_sync(
             webhooks.add_trigger, TriggerSpec(name=scheme.value, scheme=scheme, secret=SECRET, target="analyst")
         )
     return server
@@ -451,7 +451,7 @@ def test_a_webhook_is_read_only_for_a_trigger_and_with_its_proof(
 def test_a_signed_webhook_may_have_1_mib(size: int, status: int, url: str, connections: ExitStack) -> None:
     with serve_gateway(url, limits=Limits(data=4 * MIB)) as server:
         create_entities(server.gateway.store)
-        server.gateway.store.call(
+        server.gateway.store.run_sync(
             webhooks.add_trigger, TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target="analyst")
         )
         connection = connect(connections, server)

@@ -139,6 +139,6 @@ async def test_a_flood_that_a_kill_interrupts(flood: Flood) -> None:
             assert new_count == 1, f"{number} was new to {new_count} callers"
     with closing(open_store(flood.gateway.store)) as store:
         assert store.check() == []
-        [account] = store.query(maintenance.list_accounts, "ana")
+        [account] = store.read_sync(maintenance.list_accounts, "ana")
     assert account.is_balanced
     assert account.accepted == account.pending == DISTINCT_TRIGGERS

@@ -242,7 +242,7 @@ def check_results(url: str, scenario: OutageScenario) -> None:
     load = scenario.load
     with closing(open_store(url)) as store:
         messages, items = read_all(store)
-        [account] = store.query(maintenance.list_accounts, "ana")
+        [account] = store.read_sync(maintenance.list_accounts, "ana")
     assert account.is_balanced
     assert account.accepted == len(items)
     assert {message.content: message.seq for message in messages} == load.posted_seqs
@@ -262,10 +262,10 @@ def check_results(url: str, scenario: OutageScenario) -> None:
 
 def read_all(store: Store) -> tuple[list[Message], list[Item]]:
     messages: list[Message] = []
-    while page := store.query(spaces.read, SPACE, after_seq=len(messages), limit=1_000):
+    while page := store.read_sync(spaces.read, SPACE, after_seq=len(messages), limit=1_000):
         messages += page
     items: list[Item] = []
-    while page_items := store.query(inbox.page, "ana", after=items[-1].event.arrival if items else 0, limit=1_000):
+    while page_items := store.read_sync(inbox.page, "ana", after=items[-1].event.arrival if items else 0, limit=1_000):
         items += page_items
     return messages, items
 

@@ -56,7 +56,7 @@ async def test_a_signal_that_was_lost_is_made_up_for_within_an_interval(
             stack.enter_context(gateway.app_state.signal_bus.subscribe(listener))
         for name, to in (("ana", "ana"), ("cleo", "*")):
             before = [gateway.duties["resend"].rounds for gateway in gateways]
-            silent_store.call(push.push_event, Push(to=to, source="test", content="unheard of"))
+            silent_store.run_sync(push.push_event, Push(to=to, source="test", content="unheard of"))
             after = await asyncio.gather(
                 *(
                     count_rounds_until(gateway, listener, name)
@@ -74,14 +74,14 @@ async def count_rounds_until(gateway: LinkedGateway, listener: RecordingListener
 
 
 async def test_it_is_rung_again_until_somebody_is_at_work(gateways: list[LinkedGateway], silent_store: Store) -> None:
-    silent_store.call(push.push_event, Push(to="ana", source="test", content="unheard of"))
+    silent_store.run_sync(push.push_event, Push(to="ana", source="test", content="unheard of"))
     with gateways[1].app_state.signal_bus.subscribe(listener := RecordingListener()):
         await listener.wait_until(lambda listener: len(listener.signals) >= 3)
         assert {signal[0] for signal in listener.signals} == {"ana"}
-        batch = silent_store.call(inbox.claim, "ana", owner="test")
+        batch = silent_store.run_sync(inbox.claim, "ana", owner="test")
         assert [item.event.content for item in batch.items] == ["unheard of"]
         # What is rung from now on was looked for before the claim, or is for ben; so two rounds are enough.
-        silent_store.call(push.push_event, Push(to="ben", source="test", content="unheard of"))
+        silent_store.run_sync(push.push_event, Push(to="ben", source="test", content="unheard of"))
         await listener.wait_until(
             lambda listener: [signal[0] for signal in listener.signals].count("ben") >= MAX_ROUNDS
         )
@@ -99,7 +99,7 @@ async def test_watchers_see_what_no_signal_was_heard_for(gateways: list[LinkedGa
         for frames in frame_iterators:
             assert (await anext(frames)).event == "connected"
         for number in range(3):
-            silent_store.call(spaces.post, SPACE, sender="husam", content=f"unheard of {number}")
+            silent_store.run_sync(spaces.post, SPACE, sender="husam", content=f"unheard of {number}")
             for frames in frame_iterators:
                 async with asyncio.timeout(20):
                     new_frames = [await anext(frames), await anext(frames)]

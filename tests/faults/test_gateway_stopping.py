@@ -137,7 +137,7 @@ async def test_stopping_under_load_finishes_what_was_accepted(tmp_path: Path) ->
 def read_stored_ids(url: str) -> set[str]:
     with closing(open_store(url)) as store:
         assert store.check() == []
-        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
     with open_database(url) as query:
         return {event for [event] in query("SELECT id FROM events")}
 

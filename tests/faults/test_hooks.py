@@ -88,8 +88,8 @@ class HookHome:
     def push(self, text: str) -> None:
         """Tell ann something, in her inbox and in the spool of her session."""
         with self.store() as store:
-            pushed = store.call(push_actions.push_event, Push(to="ann", source="test", content=text))
-            [item] = store.query(inbox_items.show, pushed.event)
+            pushed = store.run_sync(push_actions.push_event, Push(to="ann", source="test", content=text))
+            [item] = store.read_sync(inbox_items.show, pushed.event)
         FileSpool(f"{self.folder}/spool/<session>.jsonl").append("s-1", [spool_line.from_event(item.event)])
 
     def run_process(self, event: str, *program_arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
@@ -138,9 +138,9 @@ def home(tmp_path: Path) -> HookHome:
     home = HookHome(tmp_path / "home")
     home.folder.mkdir(mode=0o700)
     with home.store() as store:
-        store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+        store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         gate = GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED, instruction="wait for it")
-        store.call(gates.add, gate, by="admin")
+        store.run_sync(gates.add, gate, by="admin")
     for event in ("SessionStart", "UserPromptSubmit"):
         home.run_hook(event)
     assert "wait for it" in home.run_hook("Stop")[0].block_reason
@@ -297,9 +297,9 @@ def test_the_host_goes_on_and_what_is_to_hold_holds(home: HookHome, fault: Fault
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_without_such_a_gate_nothing_holds(home: HookHome, fault: Fault) -> None:
     with home.store() as store:
-        [gate] = store.query(gates.page, owner="ann")
-        store.call(gates.resolve, gate.id, by="admin")
-        store.call(gates.add, GateSpec(name="Tea", owner="ann"), by="admin")
+        [gate] = store.read_sync(gates.page, owner="ann")
+        store.run_sync(gates.resolve, gate.id, by="admin")
+        store.run_sync(gates.add, GateSpec(name="Tea", owner="ann"), by="admin")
     assert "Tea" in home.run_hook("Stop")[0].block_reason
     with fault(home):
         outcome, _ = home.run_hook("Stop")
@@ -310,8 +310,8 @@ def test_without_such_a_gate_nothing_holds(home: HookHome, fault: Fault) -> None
 def test_what_cannot_be_counted_is_not_blocked(home: HookHome) -> None:
     """A strict gate without a count of its blocks could hold for ever."""
     with home.store() as store:
-        [gate] = store.query(gates.page, owner="ann")
-        store.call(gates.resolve, gate.id, by="admin")
+        [gate] = store.read_sync(gates.page, owner="ann")
+        store.run_sync(gates.resolve, gate.id, by="admin")
     (home.folder / "gates.json").write_text('[{"name": "tested"}]')
     assert home.run_hook("Stop")[0].block_reason
     with forbid_file_growth(home):
@@ -325,8 +325,8 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: HookHome
     """Each finds a batch that an earlier hook has printed: a Stop and a tool prove it, the others release it."""
     home.environ["GATEPOST_INBOX__HOLD"] = "1ms"  # so that the next one need not wait for what a dead one has claimed
     with home.store() as store:
-        [gate] = store.query(gates.page, owner="ann")
-        store.call(gates.resolve, gate.id, by="admin")
+        [gate] = store.read_sync(gates.page, owner="ann")
+        store.run_sync(gates.resolve, gate.id, by="admin")
     home.run_hook("SessionStart")
     contexts: list[str] = []
     for point in range(1, 1_000):
@@ -351,5 +351,5 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: HookHome
     for number in range(1, 2 * point + 1):
         assert f"word {number}." in shown_text, "at least once"
     with home.store() as store:
-        assert {item.state for item in store.query(inbox.page, "ann", limit=1_000)} == {ItemState.DELIVERED}
+        assert {item.state for item in store.read_sync(inbox.page, "ann", limit=1_000)} == {ItemState.DELIVERED}
     assert not FileSpool(f"{home.folder}/spool/<session>.jsonl").read_unproved("s-1")

@@ -36,14 +36,14 @@ def lines() -> Sequence[bytes]:
 
 
 def fill_inbox(kit: Kit) -> None:
-    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-    kit.store.call(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
     pushes = [
         Push(to="ana", source="test", content=f"content {number:05} {'x' * 200}", key=f"key {number:05}")
         for number in range(EVENTS)
     ]
     for start in range(0, EVENTS, 500):
-        kit.store.call(push.push_all, pushes[start : start + 500])
+        kit.store.run_sync(push.push_all, pushes[start : start + 500])
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9])
@@ -93,7 +93,7 @@ class TestADamagedStore:
 
     def export(self, kit: Kit) -> tuple[list[bytes], Summary]:
         lines: list[bytes] = []
-        return lines, kit.open().query(export.export_store, lines.append)
+        return lines, kit.open().read_sync(export.export_store, lines.append)
 
     def test_in_an_index_nothing_is_lost(self, file: Path, tmp_path: Path, lines: Sequence[bytes]) -> None:
         with self.damage(file, tmp_path, where=b"evt_", kinds=b"\x0a", count=3) as kit:
@@ -118,7 +118,7 @@ class TestADamagedStore:
             assert imported.rows["items"] == imported.rows["events"] == summary.rows["events"]
             assert len(imported.omissions) == EVENTS - imported.rows["items"]
             check_health(other.store)
-            assert other.store.call(push.push_event, Push(to="ana", source="test", content="new")).event
+            assert other.store.run_sync(push.push_event, Push(to="ana", source="test", content="new")).event
 
     @pytest.mark.parametrize("where", [b"content 00000", b"content 01999"])
     def test_at_an_end_of_a_table_the_rest_is_saved(self, file: Path, tmp_path: Path, where: bytes) -> None:
@@ -137,7 +137,7 @@ class TestADamagedStore:
             exported, summary = self.export(kit)
             assert summary.omissions == ["steps: there is no such table"]
             import_lines(other.store, exported)
-            assert other.store.call(push.push_event, Push(to="ana", source="test", content="new")).event
+            assert other.store.run_sync(push.push_event, Push(to="ana", source="test", content="new")).event
 
     def test_text_that_is_not_text_is_damage(self, file: Path, tmp_path: Path) -> None:
         shutil.copy(file, tmp_path / "garbled.db")

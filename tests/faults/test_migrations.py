@@ -91,7 +91,7 @@ def test_another_migrates_between_any_two_statements_of_ours(store_url: str) -> 
     assert len(migrated_at) > 2
     create_crew(store_url)
     with closing(open_store(store_url)) as store:
-        assert store.query(directory.find, CREW[0]).is_live
+        assert store.read_sync(directory.find, CREW[0]).is_live
 
 
 def find_newest_version(url: str) -> int:

@@ -84,12 +84,12 @@ def test_a_server_that_is_down_and_comes_back(own_postgres: Postgres, tmp_path: 
             with pytest.raises(Unavailable, match="cannot connect"):
                 client.push(build_push(name, "ana"))
             with pytest.raises(Unavailable, match="cannot connect"):
-                store.query(maintenance.list_accounts)
+                store.read_sync(maintenance.list_accounts)
             own_postgres.restart()
             client.push(build_push(name, "ana"))
-            assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+            assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
         own_postgres.restart()  # unnoticed
-        assert len(store.query(inbox.peek, "ana")) == 2
+        assert len(store.read_sync(inbox.peek, "ana")) == 2
         client.push(build_push("third", "ana"))
     drain_and_audit(own_postgres.url, tmp_path)
 

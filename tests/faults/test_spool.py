@@ -69,7 +69,7 @@ def prepare_session(store: Store, folder: Path, writer: str, session: str) -> No
     with file.open("a") as lines:
         lines.write('{"content":"word-bare"}\n')
         lines.write('{"id":"old","content":"word-expired","timestamp":1,"ttl_seconds":1}\n')
-    keyed, plain, _ = store.call(_create_agent_with_items, session)
+    keyed, plain, _ = store.run_sync(_create_agent_with_items, session)
     FileSpool(f"{folder}/<session>.jsonl").append(
         session, [spool_lines.from_event(event) for event in (keyed, plain) * 2]
     )
@@ -90,9 +90,9 @@ def drain_rest(store: Store, url: str, folder: Path, sessions: Sequence[str]) ->
             while hook.drain(later_store, reconcile=True, now=NOW + HOUR):
                 pass
             assert not FileSpool(f"{folder}/<session>.jsonl").peek(session)
-            assert not store.query(inbox.peek, session)
+            assert not store.read_sync(inbox.peek, session)
             assert not (folder / f"{session}.jsonl.draining").exists()
-    assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+    assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
 
 
 def count_words(folder: Path, session: str, *, by_doomed: bool) -> Counter[str]:
@@ -178,8 +178,10 @@ def test_hooks_and_writers_race(store: Store, store_url: str, folder: Path, writ
             stack.enter_context(subprocess.Popen([writer, file, name, str(count)])) for name in ("late", "other")
         ]
         for number in range(count // 3):
-            push_result = store.call(push.push_event, Push(to=session, source="test", content=f"word-pushed-{number}"))
-            [item] = store.query(inbox_items.show, push_result.event)
+            push_result = store.run_sync(
+                push.push_event, Push(to=session, source="test", content=f"word-pushed-{number}")
+            )
+            [item] = store.read_sync(inbox_items.show, push_result.event)
             spool.append(session, [spool_lines.from_event(item.event)])
         assert [process.wait() for process in writers] == [0, 0]
         (folder / "over").touch()

@@ -47,5 +47,5 @@ TOKENS: Final = {
 
 
 def _revoke(gateway: Gateway, secret: str) -> str:
-    gateway.store.call(keys.revoke, secret[:11])
+    gateway.store.run_sync(keys.revoke, secret[:11])
     return secret

@@ -195,7 +195,7 @@ def summarize_openapi(document: Any) -> list[str]:
 
 
 def _prepare_session(gateway: Gateway, _: Mapping[str, Any]) -> dict[str, Any]:
-    return {"session": gateway.store.call(sessions.begin, "4f1c", agent="analyst", host="claude").session}
+    return {"session": gateway.store.run_sync(sessions.begin, "4f1c", agent="analyst", host="claude").session}
 
 
 def _prepare_resident(gateway: Gateway, _: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _prepare_resident(gateway: Gateway, _: Mapping[str, Any]) -> dict[str, Any]:
 def _prepare_run(gateway: Gateway, values: Mapping[str, Any]) -> dict[str, Any]:
     """Another run of the resident that waits for a tool; the one before is stopped."""
     with suppress(Conflict):
-        gateway.store.call(runs.cancel, values["run"])
+        gateway.store.run_sync(runs.cancel, values["run"])
     run = resident_runs.begin_run(gateway.store)
     return {"run": run.run_id, "call": run.call_id}
 

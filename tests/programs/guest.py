@@ -36,8 +36,8 @@ class Guest:
         program.environ |= {"GATEPOST_HOME": str(home), "GATEPOST_AGENT": "ann"}
         guest = cls(program, model, home)
         with guest._open_store() as store:
-            store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
-            store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT, owner="husam"))
+            store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+            store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT, owner="husam"))
         guest.run_gatepost("hooks", "install", "--host", program.host)
         return guest
 
@@ -57,7 +57,7 @@ class Guest:
         """Push into the store alone, as a push on another machine does."""
         with self._open_store() as store:
             for text in texts:
-                store.call(push_actions.push_event, Push(to="ann", source="cli", sender="husam", content=text))
+                store.run_sync(push_actions.push_event, Push(to="ann", source="cli", sender="husam", content=text))
 
     def count_items(self, name: str = "ann") -> Mapping[str, int]:
         """Return how many items an inbox has, by state."""

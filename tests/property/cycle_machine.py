@@ -69,18 +69,18 @@ class CycleMachine(RuleBasedStateMachine):
     @initialize()
     def furnish(self) -> None:
         for name in AGENTS:
-            self.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
-            self.store.call(
+            self.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            self.store.run_sync(
                 agents.make_resident, name, AgentConfig(mind=MindRules(max_tokens=1_000, min_recent_cycles=2))
             )
-        self.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
-        self.store.call(spaces.create, name="room", members=[*AGENTS, "husam"])
+        self.store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        self.store.run_sync(spaces.create, name="room", members=[*AGENTS, "husam"])
 
     @rule(name=st.sampled_from(AGENTS), urgent=st.booleans())
     def push(self, name: str, urgent: bool) -> None:
         priority = Priority.CRITICAL if urgent else Priority.NORMAL
         push = Push(to=name, source="test", content=f"event {self.push_count} " + "x" * 400, priority=priority)
-        self.pushed_ids[name].add(self.store.call(push_actions.push_event, push).event)
+        self.pushed_ids[name].add(self.store.run_sync(push_actions.push_event, push).event)
         self.push_count += 1
 
     @rule(seconds=st.sampled_from([1, 4, 11]))
@@ -89,7 +89,7 @@ class CycleMachine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(AGENTS), process=st.sampled_from(PROCESSES))
     def take(self, name: str, process: str) -> None:
-        run_state = self.store.call(run_journal.take_run, name, process, length=LEASE)
+        run_state = self.store.run_sync(run_journal.take_run, name, process, length=LEASE)
         if run_state is not None:
             self.cycle_models[process, name] = CycleModel(run_state, [step.turn for step in run_state.steps])
             self.last_processes[name] = process
@@ -154,7 +154,7 @@ class CycleMachine(RuleBasedStateMachine):
                 self._write(key, run_journal.renew_lease)
                 return
             case "let_go":
-                self.store.call(run_endings.hand_over, model.run_state.run_lease)
+                self.store.run_sync(run_endings.hand_over, model.run_state.run_lease)
                 return
             case _:
                 return
@@ -165,9 +165,9 @@ class CycleMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
         _, model = self._pick_cycle(data)
-        run = self.store.query(runs_actions.show, model.run_state.run_lease.run.id)
+        run = self.store.read_sync(runs_actions.show, model.run_state.run_lease.run.id)
         if run.status is RunStatus.RUNNING:
-            self.store.call(runs_actions.cancel, run.id)
+            self.store.run_sync(runs_actions.cancel, run.id)
             self.last_processes.pop(run.agent, None)
 
     @precondition(lambda self: self.cycle_models)
@@ -178,8 +178,8 @@ class CycleMachine(RuleBasedStateMachine):
 
     @rule()
     def tidy(self) -> None:
-        self.store.call(runs_actions.expire_calls)
-        self.store.call(maintenance.expire_items)
+        self.store.run_sync(runs_actions.expire_calls)
+        self.store.run_sync(maintenance.expire_items)
 
     def _pick_cycle(self, data: st.DataObject) -> tuple[tuple[str, str], CycleModel]:
         key = data.draw(st.sampled_from(sorted(self.cycle_models)))
@@ -189,7 +189,7 @@ class CycleMachine(RuleBasedStateMachine):
         """Write as a process that believes it may; False when it is refused, as it must be once it was overtaken."""
         process, name = key
         try:
-            result: object = self.store.call(verb, self.cycle_models[key].run_state.run_lease, *args, **kwargs)  # type: ignore[arg-type]
+            result: object = self.store.run_sync(verb, self.cycle_models[key].run_state.run_lease, *args, **kwargs)  # type: ignore[arg-type]
         except Lost:
             del self.cycle_models[key]
             return False
@@ -198,10 +198,10 @@ class CycleMachine(RuleBasedStateMachine):
 
     @invariant()
     def journals_are_whole(self) -> None:
-        message_counts = Counter(message.content for message in self.store.query(spaces.read, "room", limit=200))
+        message_counts = Counter(message.content for message in self.store.read_sync(spaces.read, "room", limit=200))
         expected_counts = Counter[str]()
-        for run in self.store.query(runs_actions.page, limit=1_000):
-            steps = self.store.query(runs_actions.list_steps, run.id)
+        for run in self.store.read_sync(runs_actions.page, limit=1_000):
+            steps = self.store.read_sync(runs_actions.list_steps, run.id)
             assert [step.number for step in steps] == list(range(1, len(steps) + 1))
             results = [step.turn for step in steps if isinstance(step.turn, CallResult)]
             calls = [call for step in steps if isinstance(step.turn, ModelReply) for call in step.turn.calls]
@@ -221,18 +221,18 @@ class CycleMachine(RuleBasedStateMachine):
         for name in AGENTS:
             event_counts = Counter(
                 event
-                for run in self.store.query(runs_actions.page, agent=name, limit=1_000)
+                for run in self.store.read_sync(runs_actions.page, agent=name, limit=1_000)
                 if run.status is not RunStatus.FAILED
-                for step in self.store.query(runs_actions.list_steps, run.id)
+                for step in self.store.read_sync(runs_actions.list_steps, run.id)
                 if isinstance(step.turn, Prompt)
                 for event in step.turn.events
             )
             assert all(count == 1 for count in event_counts.values()), "no event is in two runs that count"
-            running = self.store.query(runs_actions.page, agent=name, status=RunStatus.RUNNING)
+            running = self.store.read_sync(runs_actions.page, agent=name, status=RunStatus.RUNNING)
             assert len(running) <= 1
-            number = self.store.query(directory.find, name).number
+            number = self.store.read_sync(directory.find, name).number
             for event in self.pushed_ids[name]:
-                [(_, item)] = self.store.query(items.list_by_event, event, number)
+                [(_, item)] = self.store.read_sync(items.list_by_event, event, number)
                 expected = (
                     {ItemState.PENDING} if event not in event_counts else {ItemState.CLAIMED, ItemState.DELIVERED}
                 )
@@ -243,10 +243,10 @@ class CycleMachine(RuleBasedStateMachine):
     @invariant()
     def minds_are_what_was_completed(self) -> None:
         for name in AGENTS:
-            runs = self.store.query(runs_actions.page, agent=name, limit=1_000)
+            runs = self.store.read_sync(runs_actions.page, agent=name, limit=1_000)
             completed = [run for run in runs if run.status in (RunStatus.COMPLETED, RunStatus.WAITING_TOOL)][::-1]
-            mind = self.store.query(runs_actions.read_mind, name)
-            resident = self.store.query(agents.show, name)
+            mind = self.store.read_sync(runs_actions.read_mind, name)
+            resident = self.store.read_sync(agents.show, name)
             assert resident is not None
             assert resident.cycles == len(completed)
             assert resident.tokens == mind.tokens
@@ -254,12 +254,12 @@ class CycleMachine(RuleBasedStateMachine):
                 bool(run.summary) for run in completed if run.number <= mind.past_cycles.run
             )
             full_runs = [run for run in completed if run.number > mind.past_cycles.run]
-            turns = [step.turn for run in full_runs for step in self.store.query(runs_actions.list_steps, run.id)]
+            turns = [step.turn for run in full_runs for step in self.store.read_sync(runs_actions.list_steps, run.id)]
             assert list(mind.turns) == turns
 
     @invariant()
     def accounts_agree(self) -> None:
-        for account in self.store.query(maintenance.list_accounts):
+        for account in self.store.read_sync(maintenance.list_accounts):
             assert account.is_balanced
 
     def teardown(self) -> None:

@@ -67,9 +67,9 @@ class GateMachine(RuleBasedStateMachine):
     @initialize()
     def open_the_house(self) -> None:
         for name in ("admin", *PEOPLE):
-            self.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
+            self.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
         for name in AGENTS:
-            self.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            self.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
 
     def now(self) -> int:
         return self.clock.now()
@@ -225,8 +225,8 @@ class GateMachine(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         while True:
-            self.event_scan = self.store.query(deadlines.scan_events, self.event_scan)
-            if not self.store.call(deadlines.end_due, last_scan=self.event_scan):
+            self.event_scan = self.store.read_sync(deadlines.scan_events, self.event_scan)
+            if not self.store.run_sync(deadlines.end_due, last_scan=self.event_scan):
                 break
         for model in self.gate_models:
             if model.outcome is None and self._is_overdue(model) and not model.escalates:
@@ -241,7 +241,7 @@ class GateMachine(RuleBasedStateMachine):
     def retire(self, name: str, sure: int) -> None:
         if sure or name in self.retired_names:
             return
-        self.store.call(directory.retire, name)
+        self.store.run_sync(directory.retire, name)
         self.retired_names.add(name)
         for model in self.gate_models:
             is_orphaned = model.needed_names <= self.retired_names if model.decision else name in model.needed_names
@@ -250,17 +250,17 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule()
     def tidy(self) -> None:
-        while self.store.call(maintenance.expire_items) or self.store.call(maintenance.lapse_claims):
+        while self.store.run_sync(maintenance.expire_items) or self.store.run_sync(maintenance.lapse_claims):
             pass
 
     @invariant()
     def everything_is_as_the_model_has_it(self) -> None:
-        assert all(account.is_balanced for account in self.store.query(maintenance.list_accounts))
+        assert all(account.is_balanced for account in self.store.read_sync(maintenance.list_accounts))
         for model in self.gate_models:
-            gate = self.store.query(gates.show, model.id)
+            gate = self.store.read_sync(gates.show, model.id)
             assert gate.is_pending is (model.outcome is None)
             if model.decision is not None:
-                decision = self.store.query(decisions.show, model.decision)
+                decision = self.store.read_sync(decisions.show, model.decision)
                 status = model.outcome or ("revising" if model.is_sent_back else "pending")
                 assert decision.status == {"defaulted": "answered"}.get(status, status)
                 assert len({answer.iteration for answer in decision.answers}) == len(decision.answers)
@@ -269,7 +269,7 @@ class GateMachine(RuleBasedStateMachine):
                 assert gate.resolution.ending == model.outcome
             assert self._read_owner_outcomes(model) == model.owner_outcomes
         for name in AGENTS:
-            blocking_ids = {gate.id for gate in self.store.query(gates.list_blocking, name)}
+            blocking_ids = {gate.id for gate in self.store.read_sync(gates.list_blocking, name)}
             assert blocking_ids == {
                 model.id for model in self.gate_models if model.owner == name and self._is_blocking(model)
             }
@@ -277,7 +277,7 @@ class GateMachine(RuleBasedStateMachine):
     def _check_questions_delivered(self, model: GateModel, decision_id: str) -> None:
         """Those asked have one item a round, and none of them waits for an answer that is not waited for any more."""
         for name in model.needed_names - self.retired_names:
-            items = self.store.query(inbox.page, name, type=EventType.DECISION, limit=1_000)
+            items = self.store.read_sync(inbox.page, name, type=EventType.DECISION, limit=1_000)
             question_items = [
                 item for item in items if item.event.key and item.event.key.startswith(f"decision:{decision_id}:")
             ]
@@ -304,7 +304,7 @@ class GateMachine(RuleBasedStateMachine):
     def _read_owner_outcomes(self, model: GateModel) -> list[str]:
         """What its owner has been told of how it went."""
         event_type = EventType.DECISION if model.decision else EventType.GATE
-        items = self.store.query(inbox.page, model.owner, type=event_type, limit=1_000)
+        items = self.store.read_sync(inbox.page, model.owner, type=event_type, limit=1_000)
         documents = [item.event.data for item in items]
         gate_documents = [
             data for data in documents if data["gateId"] == model.id and data["outcome"] not in ("opened", "asked")
@@ -317,6 +317,6 @@ class GateMachine(RuleBasedStateMachine):
 
     def _call_or_error(self, verb: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self.store.call(verb, *args, **kwargs)
+            return self.store.run_sync(verb, *args, **kwargs)
         except GatepostError as error:
             return error

@@ -85,7 +85,7 @@ class InboxMachine(RuleBasedStateMachine):
 
     def _register(self, name: str, kind: EntityKind = EntityKind.AGENT) -> None:
         team = TEAMS.get(name)
-        self.store.call(directory.register, EntitySpec(name=name, kind=kind, team=team))
+        self.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, team=team))
         self.model.register(name, kind, team)
 
     @precondition(lambda self: len(self.model.members) < len(NAMES))
@@ -94,20 +94,20 @@ class InboxMachine(RuleBasedStateMachine):
         if name not in self.model.members:
             self._register(name)
         with pytest.raises(Conflict):
-            self.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            self.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
 
     @rule(name=st.sampled_from(["bob", "cem", "dan"]), sure=st.integers(0, 2))
     def retire(self, name: str, sure: int) -> None:
         if name in self.model.members and sure == 0:
             if self.model.members[name].is_live:
-                self.store.call(directory.retire, name)
+                self.store.run_sync(directory.retire, name)
                 self.model.members[name].is_live = False
             with pytest.raises(Conflict):
-                self.store.call(directory.retire, name)
+                self.store.run_sync(directory.retire, name)
 
     @rule(pushes=st.lists(pushes, min_size=1, max_size=5))
     def push(self, pushes: list[Push]) -> None:
-        outcomes = self.store.call(push_actions.push_all, pushes)
+        outcomes = self.store.run_sync(push_actions.push_all, pushes)
         assert len(outcomes) == len(pushes)
         # Broadcasts of a list are stored first, which matters for keys; arrivals are in its order.
         for index in sorted(range(len(pushes)), key=lambda index: (pushes[index].to != "*", index)):
@@ -183,16 +183,16 @@ class InboxMachine(RuleBasedStateMachine):
         member = self.model.members.get(name)
         if member is None or not member.is_live:
             with pytest.raises((UnknownAddress, Refused)):
-                self.store.call(inbox.claim, name, owner="me")
+                self.store.run_sync(inbox.claim, name, owner="me")
         elif self.model.has_open_run(name):
             with pytest.raises(Conflict):
-                self.store.call(inbox.claim, name, owner="me")
+                self.store.run_sync(inbox.claim, name, owner="me")
         else:
             self._claim_and_check(name, limit, budget, kind)
 
     def _claim_and_check(self, name: str, limit: int, budget: int, kind: str = "drain") -> ClaimModel | None:
         model = self.model
-        batch = self.store.call(inbox.claim, name, owner="me", limit=limit, budget=budget, kind=kind)
+        batch = self.store.run_sync(inbox.claim, name, owner="me", limit=limit, budget=budget, kind=kind)
         model.lapse(self.now, name)
         model.take_broadcasts(model.members[name], self.now)
         selected_items = model.select(name, limit, budget, self.now)
@@ -226,9 +226,9 @@ class InboxMachine(RuleBasedStateMachine):
         member = self.model.members[claim_model.claim.recipient]
         if not claim_model.is_open or not member.is_live:
             with pytest.raises((Conflict, NotFound, Refused)):
-                self.store.call(inbox.pull, id, owner=owner, fence=fence, limit=count, type=type)
+                self.store.run_sync(inbox.pull, id, owner=owner, fence=fence, limit=count, type=type)
             return
-        batch = self.store.call(inbox.pull, id, owner=owner, fence=fence, limit=count, type=type)
+        batch = self.store.run_sync(inbox.pull, id, owner=owner, fence=fence, limit=count, type=type)
         self.model.take_broadcasts(member, self.now)
         pending_events = [item.event for item in self.model.list_pending(member.name, self.now)]
         pending_events = [event for event in pending_events if type in (None, event.core_event.type)][:count]
@@ -240,7 +240,7 @@ class InboxMachine(RuleBasedStateMachine):
     def ack(self, pick: int) -> None:
         claim_model = self._pick_claim(pick)
         if self._check_can_end(claim_model, inbox.ack):
-            count = self.store.call(inbox.ack, claim_model.claim.id, owner="me", fence=claim_model.claim.fence)
+            count = self.store.run_sync(inbox.ack, claim_model.claim.id, owner="me", fence=claim_model.claim.fence)
             assert count == self.model.ack(claim_model, self.now)
 
     @precondition(lambda self: self.model.claims)
@@ -253,7 +253,7 @@ class InboxMachine(RuleBasedStateMachine):
 
     def _release_and_check(self, claim_model: ClaimModel, failed_ids: set[str]) -> None:
         claim = claim_model.claim
-        count = self.store.call(
+        count = self.store.run_sync(
             inbox.release, claim.id, owner="me", fence=claim.fence, failed_events=sorted(failed_ids)
         )
         assert count == self.model.release(claim_model, failed_ids, self.now)
@@ -261,7 +261,7 @@ class InboxMachine(RuleBasedStateMachine):
     def _check_can_end(self, claim_model: ClaimModel, verb: Callable[..., int]) -> bool:
         """Whether a claim is open; if not, and to anybody else, the store must say no."""
         with pytest.raises((Conflict, NotFound)):
-            self.store.call(
+            self.store.run_sync(
                 verb,
                 claim_model.claim.id,
                 owner="me" if not claim_model.is_open else "you",
@@ -301,11 +301,11 @@ class InboxMachine(RuleBasedStateMachine):
     def _run_duty(self, duty: str, limit: int = 500) -> None:
         match duty:
             case "lapse":
-                assert self.store.call(maintenance.lapse_claims) == self.model.lapse(self.now)
+                assert self.store.run_sync(maintenance.lapse_claims) == self.model.lapse(self.now)
             case "expire":
-                assert self.store.call(maintenance.expire_items) == self.model.expire(self.now)
+                assert self.store.run_sync(maintenance.expire_items) == self.model.expire(self.now)
             case _:
-                while self.store.call(maintenance.reap, limit=limit):
+                while self.store.run_sync(maintenance.reap, limit=limit):
                     pass
                 self.model.reap(self.now)
 
@@ -330,13 +330,13 @@ class InboxMachine(RuleBasedStateMachine):
         items = self._find_items(inbox_items.discard, event_id, name)
         discarded = [item for item in items if item.get_state(self.now) in (ItemState.PENDING, ItemState.DEAD)]
         if discarded:
-            answer = self.store.call(inbox_items.discard, event_id, name)
+            answer = self.store.run_sync(inbox_items.discard, event_id, name)
             assert [item.recipient for item in answer] == [item.recipient for item in discarded]
             for item in discarded:
                 item.state, item.ended_at = ItemState.DISCARDED, self.now
         elif items:
             with pytest.raises(Conflict):
-                self.store.call(inbox_items.discard, event_id, name)
+                self.store.run_sync(inbox_items.discard, event_id, name)
 
     @precondition(lambda self: self.model.items)
     @rule(pick=picks, name=st.none() | names)
@@ -344,19 +344,19 @@ class InboxMachine(RuleBasedStateMachine):
         event_id = self._pick_event(pick)
         if name in self.model.members and not self.model.members[name].is_live:
             with pytest.raises(Refused):
-                self.store.call(inbox_items.replay, event_id, name)
+                self.store.run_sync(inbox_items.replay, event_id, name)
             return
         items = self._find_items(inbox_items.replay, event_id, name)
         replayed = [item for item in items if self.model.members[item.recipient].is_live]
         replayed = [item for item in replayed if item.get_state(self.now) not in (ItemState.PENDING, ItemState.CLAIMED)]
         if replayed:
-            answer = self.store.call(inbox_items.replay, event_id, name)
+            answer = self.store.run_sync(inbox_items.replay, event_id, name)
             assert [item.recipient for item in answer] == [item.recipient for item in replayed]
             for item, copy in zip(replayed, answer, strict=True):
                 self._check_copy(item, copy)
         elif items:
             with pytest.raises(Conflict):
-                self.store.call(inbox_items.replay, event_id, name)
+                self.store.run_sync(inbox_items.replay, event_id, name)
 
     def _check_copy(self, item: ItemModel, copy: core.Item) -> None:
         if item.state is ItemState.DELIVERED:
@@ -379,7 +379,7 @@ class InboxMachine(RuleBasedStateMachine):
         items = self.model.find_items(event_id, name)
         if not items:
             with pytest.raises((NotFound, UnknownAddress) if name else (NotFound, Conflict)):
-                self.store.call(verb, event_id, name)
+                self.store.run_sync(verb, event_id, name)
         return items
 
     @precondition(lambda self: self.model.items)
@@ -390,11 +390,11 @@ class InboxMachine(RuleBasedStateMachine):
             return
         item = person_items[pick % len(person_items)]
         if item.get_state(self.now) is ItemState.PENDING:
-            self.store.call(inbox_items.mark_done, "husam", item.event.core_event.id)
+            self.store.run_sync(inbox_items.mark_done, "husam", item.event.core_event.id)
             item.state, item.ended_at, item.receipt = ItemState.DELIVERED, self.now, "person"
         else:
             with pytest.raises(Conflict):
-                self.store.call(inbox_items.mark_done, "husam", item.event.core_event.id)
+                self.store.run_sync(inbox_items.mark_done, "husam", item.event.core_event.id)
 
     @precondition(lambda self: self.model.items)
     @rule(pick=picks, name=names)
@@ -402,7 +402,7 @@ class InboxMachine(RuleBasedStateMachine):
         if name in self.model.members and self.model.members[name].is_live:
             event_id = self._pick_event(pick)
             unseen_items = [item for item in self.model.find_items(event_id, name) if item.seen_at is None]
-            assert self.store.call(inbox_items.mark_seen, name, [event_id]) == len(unseen_items)
+            assert self.store.run_sync(inbox_items.mark_seen, name, [event_id]) == len(unseen_items)
             for item in unseen_items:
                 item.seen_at = self.now
 
@@ -420,7 +420,7 @@ class InboxMachine(RuleBasedStateMachine):
                 item.seen_at,
                 item.receipt.kind if item.receipt else None,
             )
-            for item in self.store.query(inbox.page, limit=100_000)
+            for item in self.store.read_sync(inbox.page, limit=100_000)
         ]
         assert sorted(rows, key=str) == sorted(self.model.list_rows(self.now), key=str)
         states = {(recipient, event): state for recipient, event, state, *_ in rows}
@@ -435,16 +435,16 @@ class InboxMachine(RuleBasedStateMachine):
     @invariant()
     def what_waits_is_in_order(self) -> None:
         for name in self.model.members:
-            pending_ids = [item.event.id for item in self.store.query(inbox.peek, name, limit=1_000)]
+            pending_ids = [item.event.id for item in self.store.read_sync(inbox.peek, name, limit=1_000)]
             assert pending_ids == [event.core_event.id for event in self.model.list_visible(name, self.now)]
 
     @invariant()
     def nothing_vanishes(self) -> None:
-        accounts = {account.name: account for account in self.store.query(maintenance.list_accounts)}
+        accounts = {account.name: account for account in self.store.read_sync(maintenance.list_accounts)}
         assert list(accounts) == list(self.model.members)
         for name, member in self.model.members.items():
             assert accounts[name].is_balanced
             assert accounts[name].accepted == member.accepted_count
             assert {state: getattr(accounts[name], state) for state in ItemState} == self.model.count_states(name)
-        assert self.store.query(inboxes.count_stuck_items)[0] == 0
-        assert self.store.query(inboxes.count_lost_events)[0] == 0
+        assert self.store.read_sync(inboxes.count_stuck_items)[0] == 0
+        assert self.store.read_sync(inboxes.count_lost_events)[0] == 0

@@ -30,7 +30,7 @@ crowds = st.lists(
 @pytest.fixture(scope="module")
 def kit() -> Iterator[Kit]:
     with Kit() as kit:
-        kit.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        kit.store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
         yield kit
 
 
@@ -43,7 +43,7 @@ def test_a_claim_takes_what_the_rule_says(
     kit: Kit, crowds: list[tuple[str, int, Priority]], limit: int, budget: int
 ) -> None:
     name = next(names)
-    kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     model = InboxModel()
     model.register(name, EntityKind.AGENT, None)
     pushes = [
@@ -57,7 +57,9 @@ def test_a_claim_takes_what_the_rule_says(
         for source, size, priority in crowds
         for number in range(size)
     ]
-    for arrival, (push, outcome) in enumerate(zip(pushes, kit.store.call(push_actions.push_all, pushes), strict=True)):
+    for arrival, (push, outcome) in enumerate(
+        zip(pushes, kit.store.run_sync(push_actions.push_all, pushes), strict=True)
+    ):
         assert isinstance(outcome, core.PushResult)
         sender = core.Sender("husam", "husam", EntityKind.HUMAN) if push.sender else None
         core_event = core.Event(
@@ -78,7 +80,7 @@ def test_a_claim_takes_what_the_rule_says(
             None,
         )
 
-    batch = kit.store.call(inbox.claim, name, owner="me", limit=limit, budget=budget)
+    batch = kit.store.run_sync(inbox.claim, name, owner="me", limit=limit, budget=budget)
 
     ids = {item.event.arrival: item.event.core_event.id for item in model.items}
     selected_items = model.select(name, limit, budget, kit.clock.now())

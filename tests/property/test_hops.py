@@ -48,28 +48,28 @@ def expected_hops(history: list[tuple[str, int, int, bool]], now: int) -> int:
 @given(arrivals=arrival_lists, last=st.sampled_from([0, 1, MINUTE, 5 * MINUTE - 1, 5 * MINUTE]))
 def test_what_an_agent_sends_continues_the_longest_chain(kit: Kit, arrivals: list[Arrival], last: int) -> None:
     """Every example has an agent of its own, because the store stays."""
-    name = f"agent-{kit.store.call(lambda tx: tx.new_id('run')).removeprefix('run_')}"
-    known_names = {entity.name for entity in kit.store.query(directory.page)}
+    name = f"agent-{kit.store.run_sync(lambda tx: tx.new_id('run')).removeprefix('run_')}"
+    known_names = {entity.name for entity in kit.store.read_sync(directory.page)}
     for other, kind in (("other", EntityKind.AGENT), ("husam", EntityKind.HUMAN)):
         if other not in known_names:
-            kit.store.call(directory.register, EntitySpec(name=other, kind=kind))
-    kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            kit.store.run_sync(directory.register, EntitySpec(name=other, kind=kind))
+    kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     senders = {"agent": "other", "person": "husam", "service": None, "itself": name}
     history: list[tuple[str, int, int, bool]] = []
     for sender_kind, hops, delay in arrivals:
         kit.clock.advance(delay)
         if sender_kind == "read":
-            kit.store.call(inbox.claim, name, owner="me", limit=100)
+            kit.store.run_sync(inbox.claim, name, owner="me", limit=100)
             history = [(*item[:3], True) for item in history]
             continue
-        result = kit.store.call(
+        result = kit.store.run_sync(
             push.push_event, Push(to=name, source="test", sender=senders[sender_kind], content="x", hops=hops)
         )
-        [item] = kit.store.query(inbox_items.show, result.event)
+        [item] = kit.store.read_sync(inbox_items.show, result.event)
         history.append((sender_kind, item.event.hops, kit.clock.now(), False))
     kit.clock.advance(last)
-    sent_result = kit.store.call(push.push_event, Push(to="husam", source="test", sender=name, content="x"))
-    [item] = kit.store.query(inbox_items.show, sent_result.event)
+    sent_result = kit.store.run_sync(push.push_event, Push(to="husam", source="test", sender=name, content="x"))
+    [item] = kit.store.read_sync(inbox_items.show, sent_result.event)
     assert item.event.hops == expected_hops(history, kit.clock.now())
 
 

@@ -32,18 +32,18 @@ def push_batches(store: Store, writer: int) -> None:
     for number in range(ROUNDS):
         texts = [f"{writer}.{number}.{index}" for index in range(rng.randrange(4))]
         if texts:
-            store.call(push_texts, texts)
+            store.run_sync(push_texts, texts)
         else:
             with pytest.raises(LookupError):
-                store.call(push_texts, texts)
+                store.run_sync(push_texts, texts)
 
 
 def claim_and_ack(store: Store) -> None:
     """Take what there is, broadcasts too, while it comes."""
     for number in range(ROUNDS):
-        batch = store.call(inbox.claim, "ann", owner=f"session {number}")
+        batch = store.run_sync(inbox.claim, "ann", owner=f"session {number}")
         if batch.claim:
-            store.call(inbox.ack, batch.claim.id, owner=batch.claim.owner, fence=batch.claim.fence)
+            store.run_sync(inbox.ack, batch.claim.id, owner=batch.claim.owner, fence=batch.claim.fence)
 
 
 def follow_feed(store: Store, start: Position, is_busy: Callable[[], bool], rng: random.Random) -> list[str]:
@@ -52,7 +52,7 @@ def follow_feed(store: Store, start: Position, is_busy: Callable[[], bool], rng:
     position = start
     while True:
         is_last = not is_busy()
-        page = store.query(inbox_feed.read_page, "ann", Position.parse(str(position)), rng.randrange(1, 20))
+        page = store.read_sync(inbox_feed.read_page, "ann", Position.parse(str(position)), rng.randrange(1, 20))
         entries = page.entries[: rng.randrange(1, 20)]
         contents += [item.event.content for item, _ in entries]
         position = entries[-1][1] if len(entries) < len(page.entries) else page.position
@@ -63,8 +63,8 @@ def follow_feed(store: Store, start: Position, is_busy: Callable[[], bool], rng:
 def test_each_item_is_seen_once_while_writers_race(kit: Kit) -> None:
     store = kit.store
     for name in ("ann", "bob"):
-        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
-    start = store.query(inbox_feed.read_end)
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    start = store.read_sync(inbox_feed.read_end)
     threads = [threading.Thread(target=push_batches, args=(store, writer)) for writer in range(WRITERS)]
     threads.append(threading.Thread(target=claim_and_ack, args=(store,)))
     for thread in threads:
@@ -72,7 +72,7 @@ def test_each_item_is_seen_once_while_writers_race(kit: Kit) -> None:
 
     followed = follow_feed(store, start, lambda: any(thread.is_alive() for thread in threads), random.Random(0))
 
-    stored = [item.event.content for item in store.query(inbox.page, "ann", limit=10_000)]
+    stored = [item.event.content for item in store.read_sync(inbox.page, "ann", limit=10_000)]
     assert Counter(followed) == Counter(stored)
     assert len(stored) > ROUNDS
     for writer in range(WRITERS):

@@ -33,25 +33,25 @@ def store(kit: Kit) -> Store:
 
 def create_space_members(store: Store) -> None:
     for name in ("husam", "ana"):
-        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
     for name in AGENTS:
-        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
-    store.call(spaces.create, name="q4", members=["husam", "ana", *AGENTS])
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    store.run_sync(spaces.create, name="q4", members=["husam", "ana", *AGENTS])
 
 
 def check_messages(store: Store, seqs: list[int]) -> None:
     """The numbers that were answered are the numbers there are, and each agent has each message of the others once."""
     assert sorted(seqs) == list(range(1, len(seqs) + 1))
-    messages = store.query(spaces.read, "q4", after_seq=0, limit=10_000)
+    messages = store.read_sync(spaces.read, "q4", after_seq=0, limit=10_000)
     assert [message.seq for message in messages] == list(range(1, len(seqs) + 1))
     for agent in AGENTS:
-        items = store.query(inbox.page, agent, limit=10_000)
+        items = store.read_sync(inbox.page, agent, limit=10_000)
         assert [item.event.data["seq"] for item in items] == [
             space_message.seq for space_message in messages if space_message.sender != agent
         ]
     for person in ("husam", "ana"):
-        assert store.query(inbox.page, person) == []
-    assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+        assert store.read_sync(inbox.page, person) == []
+    assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
 
 
 async def test_fifty_at_once_leave_no_gap(kit: Kit, store: Store) -> None:
@@ -74,7 +74,7 @@ async def test_one_who_fails_takes_no_number(store: Store) -> None:
         except GatepostError:
             return None
 
-    store.call(directory.register, EntitySpec(name="stranger", kind=EntityKind.AGENT))
+    store.run_sync(directory.register, EntitySpec(name="stranger", kind=EntityKind.AGENT))
     answers = await asyncio.gather(*(attempt(number) for number in range(150)))
     assert sum(answer is None for answer in answers) == 50
     check_messages(store, [answer for answer in answers if answer is not None])
@@ -114,10 +114,10 @@ async def test_who_is_removed_midway_hears_and_reads_nothing_more(store: Store) 
     with pytest.raises(Refused):
         await store.read(spaces.read, "q4", viewer="analyst")
     await post_task
-    seqs = [item.event.data["seq"] for item in store.query(inbox.page, "analyst", limit=1_000)]
+    seqs = [item.event.data["seq"] for item in store.read_sync(inbox.page, "analyst", limit=1_000)]
     assert seqs == list(range(1, len(seqs) + 1))
     assert len(seqs) <= last_seq
-    assert len(store.query(inbox.page, "designer", limit=1_000)) == 20 * ROUNDS
+    assert len(store.read_sync(inbox.page, "designer", limit=1_000)) == 20 * ROUNDS
 
 
 step_lists = st.lists(
@@ -129,14 +129,16 @@ step_lists = st.lists(
 @given(steps=step_lists)
 def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, str]]) -> None:
     """Against the plainest model there is: lists."""
-    space = store.call(spaces.create, name=f"room {len(store.query(spaces.page, limit=10_000))}", members=AGENTS).id
+    space = store.run_sync(
+        spaces.create, name=f"room {len(store.read_sync(spaces.page, limit=10_000))}", members=AGENTS
+    ).id
     members, last = set(AGENTS), 0
     expected_seqs: dict[str, list[int]] = {agent: [] for agent in AGENTS}
     read_seqs = dict.fromkeys(AGENTS, 0)
     for step, name in steps:
         match step:
             case "join":
-                store.call(spaces.join, space, name)
+                store.run_sync(spaces.join, space, name)
                 if name not in members:
                     read_seqs[name] = last
                 members.add(name)
@@ -156,20 +158,20 @@ def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, 
                 for agent in members.intersection(AGENTS) - {name}:
                     expected_seqs[agent].append(last)
     for agent in AGENTS:
-        events = [item.event for item in store.query(inbox.page, agent, limit=10_000)]
+        events = [item.event for item in store.read_sync(inbox.page, agent, limit=10_000)]
         assert [event.data["seq"] for event in events if event.source == space] == expected_seqs[agent]
     for name in members:
-        assert store.query(spaces.count_unread, name)[space] == last - read_seqs[name]
+        assert store.read_sync(spaces.count_unread, name)[space] == last - read_seqs[name]
 
 
 def _run_step(store: Store, step: str, space: str, name: str, last: int) -> None:
     match step:
         case "post":
-            store.call(spaces.post, space, sender=name, content="hello")
+            store.run_sync(spaces.post, space, sender=name, content="hello")
         case "leave":
-            store.call(spaces.leave, space, name)
+            store.run_sync(spaces.leave, space, name)
         case _:
-            store.call(spaces.mark_read, space, name, last)
+            store.run_sync(spaces.mark_read, space, name, last)
 
 
 def test_a_thousand_agents_cost_a_few_statements(kit: Kit) -> None:
@@ -181,18 +183,18 @@ def test_a_thousand_agents_cost_a_few_statements(kit: Kit) -> None:
             directory.register(tx, EntitySpec(name=name, kind=EntityKind.AGENT))
         spaces.create(tx, name="town", members=names)
 
-    store.call(populate)
+    store.run_sync(populate)
     statement_counts: Counter[str] = Counter()
 
     def post_and_count(tx: Transaction) -> int:
         counting_tx = cast("Transaction", _CountingTransaction(tx, statement_counts))
         return spaces.post(counting_tx, "town", sender="agent-7", content="hear, hear").seq
 
-    assert store.call(post_and_count) == 1
+    assert store.run_sync(post_and_count) == 1
     assert statement_counts.total() <= 12, statement_counts
-    item_counts = [len(store.query(inbox.peek, name)) for name in ("agent-0", "agent-7", "agent-999")]
+    item_counts = [len(store.read_sync(inbox.peek, name)) for name in ("agent-0", "agent-7", "agent-999")]
     assert item_counts == [1, 0, 1]
-    assert sum(account.accepted for account in store.query(maintenance.list_accounts)) == 999
+    assert sum(account.accepted for account in store.read_sync(maintenance.list_accounts)) == 999
 
 
 class _CountingTransaction:

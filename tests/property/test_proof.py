@@ -47,7 +47,7 @@ class Deliveries(RuleBasedStateMachine):
         it is calm nothing is killed or dropped, so nothing at all may come twice.
         """
         self.store, self.clock = self.kit.store, self.kit.clock
-        self.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+        self.store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         names = ("s-1", "s-2") if two else ("s-1",)
         self.sessions = [HostSession(self.home, self.store, self.clock, name, turns) for name in names]
         self.has_two_sessions = two
@@ -71,9 +71,9 @@ class Deliveries(RuleBasedStateMachine):
                 key = f"k-{word}" if target == "key" else None
                 session.spool.append(session.session_id, [SpoolLine(id=word, content=f"<{word}>", dedup_key=key)])
                 continue
-            pushed = self.store.call(push_actions.push_event, Push(to="ann", source="test", content=f"<{word}>"))
+            pushed = self.store.run_sync(push_actions.push_event, Push(to="ann", source="test", content=f"<{word}>"))
             if target == "both":
-                event = self.store.query(inbox_items.show, pushed.event)[0].event
+                event = self.store.read_sync(inbox_items.show, pushed.event)[0].event
                 for other_session in self.sessions:
                     other_session.spool.append(other_session.session_id, [spool_lines.from_event(event)])
 
@@ -115,7 +115,7 @@ class Deliveries(RuleBasedStateMachine):
             for session in self.sessions:
                 self.excuse_recent(session)
         if minutes > 30:
-            self.store.call(maintenance.lapse_claims)
+            self.store.run_sync(maintenance.lapse_claims)
 
     @rule(index=st.integers(0, 1), kill=kill_steps, reached=st.booleans(), died=rare_booleans, news=NEW_ITEMS)
     def end(self, index: int, kill: int | None, reached: bool, died: bool, news: list[str]) -> None:
@@ -199,7 +199,7 @@ class Deliveries(RuleBasedStateMachine):
     def nothing_is_delivered_unread(self) -> None:
         if not hasattr(self, "sessions"):
             return
-        for item in self.store.query(inbox.page, "ann", limit=1_000):
+        for item in self.store.read_sync(inbox.page, "ann", limit=1_000):
             if item.state is ItemState.DELIVERED:
                 assert count_words([item.event.content]).keys() <= self.read_counts.keys(), (
                     f"{item.event.content} was read by nobody"
@@ -219,11 +219,11 @@ class Deliveries(RuleBasedStateMachine):
                     while self.sessions[index].is_requesting:
                         self.stop(index, None, True, False, [])
             assert self.read_counts.keys() == self.expected_words
-            states = {item.state for item in self.store.query(inbox.page, "ann", limit=1_000)}
+            states = {item.state for item in self.store.read_sync(inbox.page, "ann", limit=1_000)}
             assert states <= {ItemState.DELIVERED}
             assert not [batch for session in self.sessions for batch in session.spool.read_unproved(session.session_id)]
             assert not [line for session in self.sessions for line in session.spool.peek(session.session_id)]
-            [account] = self.store.query(maintenance.list_accounts, "ann")
+            [account] = self.store.read_sync(maintenance.list_accounts, "ann")
             assert account.is_balanced
 
 

@@ -44,11 +44,11 @@ class FailingStore:
         self._store = store
         self._remaining_calls = remaining_calls
 
-    def call(self, verb: Callable[..., object], /, *args: object, **kwargs: object) -> object:
+    def run_sync(self, verb: Callable[..., object], /, *args: object, **kwargs: object) -> object:
         self._remaining_calls -= 1
         if self._remaining_calls < 0:
             raise Unavailable("the store is out of reach")
-        return self._store.call(verb, *args, **kwargs)
+        return self._store.run_sync(verb, *args, **kwargs)
 
 
 class GuestMachine(RuleBasedStateMachine):
@@ -68,7 +68,7 @@ class GuestMachine(RuleBasedStateMachine):
         """
         self.doors = doors
         self.store = self.kit.store
-        self.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+        self.store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         self.spool = FileSpool(f"{self.folder}/spool/<session>.jsonl")
         self.file = Path(self.folder, "spool", f"{SESSION}.jsonl")
         #: what is to be seen: the key of what has one, a word of its own for what has none
@@ -85,8 +85,8 @@ class GuestMachine(RuleBasedStateMachine):
     @rule(target=events, key=KEYS, priority=PRIORITIES)
     def push(self, key: str | None, priority: Priority) -> Event:
         push = Push(to="ann", source="test", content=f"<{self.add_word(key)}>", priority=priority, key=key)
-        result = self.store.call(push_actions.push_event, push)
-        return self.store.query(inbox_items.show, result.deliveries[0].event)[0].event
+        result = self.store.run_sync(push_actions.push_event, push)
+        return self.store.read_sync(inbox_items.show, result.deliveries[0].event)[0].event
 
     @rule(event=events)
     def carry(self, event: Event) -> None:
@@ -123,7 +123,7 @@ class GuestMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.doors and not self.elsewhere)
     @rule()
     def claim_elsewhere(self) -> None:
-        batch = self.store.call(inbox.claim, "ann", owner="door", limit=2)
+        batch = self.store.run_sync(inbox.claim, "ann", owner="door", limit=2)
         self.elsewhere = batch if batch.claim else None
 
     @precondition(lambda self: self.elsewhere)
@@ -132,7 +132,7 @@ class GuestMachine(RuleBasedStateMachine):
         assert self.elsewhere is not None
         assert self.elsewhere.claim is not None
         claim = self.elsewhere.claim
-        self.store.call(inbox.ack if read else inbox.release, claim.id, owner=claim.owner, fence=claim.fence)
+        self.store.run_sync(inbox.ack if read else inbox.release, claim.id, owner=claim.owner, fence=claim.fence)
         text, self.elsewhere = str(self.elsewhere), None
         self.count_words(text if read else "")
 
@@ -176,9 +176,9 @@ class GuestMachine(RuleBasedStateMachine):
                 self.check_batch(batch)
             assert set(self.seen_counts) == self.expected_words
             assert not self.spool.peek(SESSION)
-            [account] = self.store.query(maintenance.list_accounts, "ann")
+            [account] = self.store.read_sync(maintenance.list_accounts, "ann")
             assert account.is_balanced
-            assert not self.store.query(inbox.peek, "ann")
+            assert not self.store.read_sync(inbox.peek, "ann")
 
 
 def test_a_guest_on_sqlite(tmp_path: Path) -> None:

@@ -187,22 +187,22 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
     create_entities(store)
     spec = parse_spec({"name": "Daily", "instruction": "Report", "cron": "0 9 * * *"})
     events = [
-        store.call(push.push_event, Push(to=recipient, source="test", content="something")).event
+        store.run_sync(push.push_event, Push(to=recipient, source="test", content="something")).event
         for recipient in ("analyst", "analyst", "analyst", "husam")
     ]
-    store.call(inbox_items.discard, events[1])
-    claim = store.call(inbox.claim, "analyst", owner="session-1", limit=1, budget=9_000).claim
+    store.run_sync(inbox_items.discard, events[1])
+    claim = store.run_sync(inbox.claim, "analyst", owner="session-1", limit=1, budget=9_000).claim
     assert claim is not None
-    plan = store.call(plans.set_plan, "analyst", spec)
-    gate = store.call(gates.add, GateSpec(name="Sign-off", owner="analyst", waiters=("husam",)), by="analyst")
+    plan = store.run_sync(plans.set_plan, "analyst", spec)
+    gate = store.run_sync(gates.add, GateSpec(name="Sign-off", owner="analyst", waiters=("husam",)), by="analyst")
     question = Question(question="Ship it?", options=(Option(id="ship", label="Ship it"),), respondents=("husam",))
-    decision = store.call(decisions.ask, question, by="analyst")
-    store.call(spaces.post, "q4-report", sender="husam", content="hello")
+    decision = store.run_sync(decisions.ask, question, by="analyst")
+    store.run_sync(spaces.post, "q4-report", sender="husam", content="hello")
     resident_runs.create_resident(store)
     finished_run = resident_runs.begin_run(store)
     resident_runs.finish_run(store, finished_run)
     waiting_run = resident_runs.begin_run(store)
-    store.call(
+    store.run_sync(
         webhooks.add_trigger,
         TriggerSpec(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst"),
     )
@@ -215,14 +215,14 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         "plan": plan.id,
         "gate": gate.id,
         "decision": decision.id,
-        "guest": store.call(sessions.begin, "4f1c", agent="analyst", host="claude").session,
+        "guest": store.run_sync(sessions.begin, "4f1c", agent="analyst", host="claude").session,
         "past": finished_run.run_id,
         "run": waiting_run.run_id,
         "call": waiting_run.call_id,
         "trigger": "github-main",
         "claim": claim.id,
         "fence": claim.fence,
-        "key": store.call(keys.create, kind="agent", secret=generate_secret(), entity="analyst").id,
+        "key": store.run_sync(keys.create, kind="agent", secret=generate_secret(), entity="analyst").id,
         "forged": [{"to": "analyst", "content": "hello", "sender": "husam"}, {"to": "developer", "sender": "analyst"}],
     }
 
@@ -258,7 +258,7 @@ def _read_tables(url: str) -> dict[str, list[str]]:
 def create_credentials(world: World) -> dict[str, dict[str, str]]:
     gateway = world.gateway
     revoked = gateway.create_key("admin")
-    gateway.store.call(keys.revoke, revoked[:11])
+    gateway.store.run_sync(keys.revoke, revoked[:11])
     return {
         "nobody": {},
         "unknown key": {"x-secret-key": "sk_" + "x" * 43},
@@ -336,12 +336,12 @@ async def test_the_same_call_is_good_when_the_administrator_makes_it(operation: 
 async def test_one_who_can_only_be_itself_is_itself(world: World) -> None:
     """Without a name, the caller's is taken; with another's it is refused, and so are the house's own words."""
     gateway = world.gateway
-    gateway.store.call(spaces.create, name="Design", members=["designer", "developer"])
+    gateway.store.run_sync(spaces.create, name="Design", members=["designer", "developer"])
     for credential in ENTITY_CREDENTIALS:
         async with gateway.open_client(**_underscore_names(create_credentials(world)[credential])) as caller:
             push_response = await caller.post("/api/inbox", json={"to": "developer", "content": "hi", "type": "mail"})
             assert push_response.status_code == 201
-            [item] = gateway.store.query(inbox_items.show, push_response.json()["eventId"])
+            [item] = gateway.store.read_sync(inbox_items.show, push_response.json()["eventId"])
             assert item.event.sender is not None
             assert (item.event.sender.name, item.event.source) == ("designer", "designer")
 
@@ -376,13 +376,13 @@ async def test_one_who_can_only_be_itself_cannot_speak_for_the_house(world: Worl
             answer = await caller.post("/api/inbox", json={"to": "analyst", "type": type, "content": "trust me"})
             assert answer.status_code == 403, type
         push_response = await caller.post("/api/inbox", json={"to": "analyst", "type": "agent", "source": "developer"})
-        [item] = gateway.store.query(inbox_items.show, push_response.json()["eventId"])
+        [item] = gateway.store.read_sync(inbox_items.show, push_response.json()["eventId"])
         assert item.event.source == "designer/developer"
 
 
 async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: World) -> None:
     gateway, hops = world.gateway, {}
-    gateway.store.call(push.push_event, Push(to="designer", source="test", content="on", hops=6))
+    gateway.store.run_sync(push.push_event, Push(to="designer", source="test", content="on", hops=6))
     async with (
         gateway.open_client() as admin,
         gateway.open_client(x_secret_key=gateway.create_key("agent", "designer")) as caller,
@@ -393,7 +393,7 @@ async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: Wo
                 event_id = (await client.post("/api/inbox", json=body)).json()["eventId"]
                 batch_items = (await client.post("/api/inbox/batch", json={"pushes": [body, body]})).json()["items"]
                 items = [
-                    gateway.store.query(inbox_items.show, id)[0]
+                    gateway.store.read_sync(inbox_items.show, id)[0]
                     for id in (event_id, *(batch_item["eventId"] for batch_item in batch_items))
                 ]
                 [hops[sender, stated_hops]] = {item.event.hops for item in items}
@@ -409,10 +409,10 @@ async def test_what_it_says_of_its_chain_counts_only_if_that_is_longer(world: Wo
 
 async def test_nor_does_it_begin_a_new_one_with_what_it_had_before(world: World) -> None:
     gateway = world.gateway
-    event = gateway.store.call(push.push_event, Push(to="designer", source="test", content="on", hops=5)).event
-    claim = gateway.store.call(inbox.claim, "designer", owner="session-1").claim
+    event = gateway.store.run_sync(push.push_event, Push(to="designer", source="test", content="on", hops=5)).event
+    claim = gateway.store.run_sync(inbox.claim, "designer", owner="session-1").claim
     assert claim is not None
-    gateway.store.call(inbox.ack, claim.id, owner="session-1", fence=claim.fence)
+    gateway.store.run_sync(inbox.ack, claim.id, owner="session-1", fence=claim.fence)
     async with (
         gateway.open_client() as admin,
         gateway.open_client(x_secret_key=gateway.create_key("agent", "designer")) as caller,

@@ -23,12 +23,14 @@ from tests.scripted_agent import ReplyFunction, ScriptedAgent, build_call, build
 
 def add_agent(kit: Kit, respond: ReplyFunction, **budget: object) -> ScriptedAgent:
     agent = ScriptedAgent(kit, respond)
-    kit.store.call(agents.configure, "ana", {"budget": budget})
+    kit.store.run_sync(agents.configure, "ana", {"budget": budget})
     return agent
 
 
 def list_alerts(agent: ScriptedAgent) -> list[str]:
-    return [item.event.content for item in agent.store.query(inbox.page, "admin", type=EventType.ALERT, limit=1_000)]
+    return [
+        item.event.content for item in agent.store.read_sync(inbox.page, "admin", type=EventType.ALERT, limit=1_000)
+    ]
 
 
 def spend_hundred(request: ChatRequest, replies: int) -> ModelReply:
@@ -63,11 +65,11 @@ async def test_a_cycle_ends_before_the_request_that_is_over_the_budget(kit: Kit)
     outcome = await agent.run_cycle()
     assert len(agent.model.requests) == 3
     assert outcome == CyclePaused(40 * 60.0), "until the hour ends"
-    first, second = kit.store.query(runs.page, agent="ana")[::-1]
+    first, second = kit.store.read_sync(runs.page, agent="ana")[::-1]
     assert (first.status, first.limit, first.summary) == (RunStatus.COMPLETED, None, "Done.")
     assert (second.status, second.limit, second.steps) == (RunStatus.COMPLETED, RunLimit.BUDGET, 1)
     assert second.summary.startswith("Looking. (This cycle ended at the budget of 250 tokens an hour")
-    resident = kit.store.query(agents.show, "ana")
+    resident = kit.store.read_sync(agents.show, "ana")
     assert resident is not None
     assert (resident.paused_at, resident.rest_until) == (None, kit.clock.now() + 40 * MINUTE)
     assert list_alerts(agent) == [
@@ -81,7 +83,7 @@ async def test_what_comes_meanwhile_waits_and_is_answered_in_the_next_period(kit
         agent.push(f"question {number}")
         await agent.run_cycle()
     assert agent.list_run_statuses() == [RunStatus.COMPLETED] * 2
-    assert [item.state for item in kit.store.query(inbox.page, "ana")] == [ItemState.DELIVERED] * 2 + [
+    assert [item.state for item in kit.store.read_sync(inbox.page, "ana")] == [ItemState.DELIVERED] * 2 + [
         ItemState.PENDING
     ] * 2
     assert len(list_alerts(agent)) == 1, "once a period"
@@ -98,7 +100,7 @@ async def test_a_cycle_that_was_begun_is_not_cut_by_the_number_of_cycles(kit: Ki
     agent = add_agent(kit, spend_hundred, cycles=1, per="day")
     agent.push("hello")
     await agent.run_cycle()
-    [run] = kit.store.query(runs.page, agent="ana")
+    [run] = kit.store.read_sync(runs.page, agent="ana")
     assert (run.limit, run.steps, run.summary) == (None, 2, "Done.")
 
 
@@ -108,10 +110,10 @@ async def test_a_larger_budget_ends_the_rest(kit: Kit) -> None:
         agent.push(f"question {number}")
         await agent.run_cycle()
     assert agent.list_item_states()["question 1"] is ItemState.PENDING
-    kit.store.call(agents.configure, "ana", {"description": "the same budget"})
+    kit.store.run_sync(agents.configure, "ana", {"description": "the same budget"})
     assert await agent.run_cycle() is None
     assert agent.list_item_states()["question 1"] is ItemState.PENDING
-    kit.store.call(agents.configure, "ana", {"budget": {"cycles": 5}})
+    kit.store.run_sync(agents.configure, "ana", {"budget": {"cycles": 5}})
     await agent.run_cycle()
     assert agent.list_item_states()["question 1"] is ItemState.DELIVERED
 
@@ -120,14 +122,14 @@ async def test_who_takes_over_after_a_kill_finds_the_budget_used_up(kit: Kit) ->
     """The reply is in the journal and the process is gone: the next one asks nothing, and the agent rests."""
     agent = add_agent(kit, spend_hundred, tokens=100, per="day")
     agent.push("hello")
-    run_state = kit.store.call(run_journal.take_run, "ana", "killed")
+    run_state = kit.store.run_sync(run_journal.take_run, "ana", "killed")
     assert run_state is not None
     reply = ModelReply("Looking.", (build_call("get_memories"),), Usage(90, 10), "played")
-    kit.store.call(run_journal.record_step, run_state.run_lease, 2, reply)
+    kit.store.run_sync(run_journal.record_step, run_state.run_lease, 2, reply)
     kit.clock.advance(MINUTE)
     assert isinstance(await agent.run_cycle(), CyclePaused)
     assert agent.model.requests == []
-    [run] = kit.store.query(runs.page, agent="ana")
+    [run] = kit.store.read_sync(runs.page, agent="ana")
     assert (run.limit, run.steps) == (RunLimit.BUDGET, 1)
     agent.push("again")
     assert await agent.run_cycle() is None, "it rests"
@@ -142,13 +144,13 @@ async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) 
     kit.clock.advance(DAY - kit.clock.now() % DAY - 7 * HOUR)  # 17:00; replies at 23:00, 05:00, 11:00, 17:00, 23:00
     agent.push("hello")
     await agent.run_cycle()
-    [run] = kit.store.query(runs.page, agent="ana")
+    [run] = kit.store.read_sync(runs.page, agent="ana")
     assert run.prompt_tokens + run.completion_tokens == 4 * 100 + 12
-    number = kit.store.query(agents.show, "ana")
+    number = kit.store.read_sync(agents.show, "ana")
     assert number is not None
     midnight = kit.clock.now() - kit.clock.now() % DAY
-    assert kit.store.query(count_spending, number.number, midnight) == Spending(tokens=3 * 100 + 12, cycles=0)
-    assert kit.store.query(count_spending, number.number, midnight - DAY) == Spending(tokens=412, cycles=1)
+    assert kit.store.read_sync(count_spending, number.number, midnight) == Spending(tokens=3 * 100 + 12, cycles=0)
+    assert kit.store.read_sync(count_spending, number.number, midnight - DAY) == Spending(tokens=412, cycles=1)
 
 
 @pytest.mark.parametrize("is_signal_lost", [False, True], ids=["timer", "janitor"])

@@ -45,7 +45,7 @@ def register_team(store: Store, team: str, count: int) -> None:
         for number in range(count):
             directory.register(tx, EntitySpec(name=f"{team}-{number}", kind=EntityKind.AGENT, team=team))
 
-    store.call(register)
+    store.run_sync(register)
 
 
 class TestBatches:
@@ -59,7 +59,7 @@ class TestBatches:
             assert (answer.status_code, answer.json()["type"]) == (413, "urn:gatepost:problem:too-large")
             assert answer.json()["detail"] == "the batch would make 10989 items, over the limit of 10000"
             assert answer.json()["hint"] == "send smaller batches"
-        assert gateway.store.query(inbox.page, "web-0") == []
+        assert gateway.store.read_sync(inbox.page, "web-0") == []
 
     async def test_what_is_for_one_agent_each_is_no_such_batch(self, gateway: Gateway) -> None:
         async with gateway.open_client() as admin:
@@ -78,7 +78,7 @@ class TestBatches:
                 "/api/inbox/batch", json={"pushes": [{"to": "analyst"}, {"to": "team:empty"}]}
             )
         assert (one_answer.status_code, two_answer.status_code, own_answer.status_code) == (200, 413, 200)
-        assert len(gateway.store.query(inbox.page, "web-3")) == 1
+        assert len(gateway.store.read_sync(inbox.page, "web-3")) == 1
 
     async def test_cloud_events_of_one_request_are_a_batch_too(
         self, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
@@ -92,7 +92,7 @@ class TestBatches:
             headers = {"authorization": "Bearer " + "s" * 32, "content-type": "application/cloudevents-batch+json"}
             answer = await admin.post("/hooks/ce", content=json.dumps(events), headers=headers)
         assert answer.status_code == 413
-        assert gateway.store.query(inbox.page, "web-0") == []
+        assert gateway.store.read_sync(inbox.page, "web-0") == []
 
 
 async def read_all_pages(
@@ -121,7 +121,7 @@ class TestPages:
     @pytest.fixture
     def contents(self, gateway: Gateway) -> list[str]:
         pushes = [Push(to="analyst", source="test", content=f"{number:2} {LARGE_TEXT}") for number in range(20)]
-        gateway.store.call(push_actions.push_all, pushes)
+        gateway.store.run_sync(push_actions.push_all, pushes)
         return [large_push.content[:2] for large_push in pushes]
 
     @pytest.fixture
@@ -138,7 +138,7 @@ class TestPages:
     async def test_what_is_written_longer_than_it_is_stored(self, gateway: Gateway) -> None:
         """A control character is one byte at rest and six on the wire."""
         pushes = [Push(to="analyst", source="test", content=f"{number}" + "\x01" * 250_000) for number in range(4)]
-        gateway.store.call(push_actions.push_all, pushes)
+        gateway.store.run_sync(push_actions.push_all, pushes)
         async with gateway.open_client() as admin:
             assert [row["content"][0] for row in await read_all_pages(admin, "/api/inbox/analyst")] == [*"0123"]
 
@@ -147,7 +147,7 @@ class TestPages:
             for _ in range(20):
                 spaces.post(tx, "q4-report", sender="husam", content=LARGE_TEXT)
 
-        gateway.store.call(post)
+        gateway.store.run_sync(post)
         path, all_seqs = "/api/spaces/q4-report/messages", [*range(1, 21)]
         async with gateway.open_client() as admin:
             assert [row["seq"] for row in await read_all_pages(admin, path, "afterSeq", afterSeq=0)] == all_seqs
@@ -162,7 +162,7 @@ class TestPages:
                 decisions.withdraw(tx, decisions.ask(tx, question, by="designer").id, by="designer")
                 directory.register(tx, EntitySpec(name=f"a-{number}", kind=EntityKind.SERVICE, display="y" * 200))
 
-        gateway.store.call(fill)
+        gateway.store.run_sync(fill)
         async with gateway.open_client() as admin:
             for path, key, count in (
                 ("/api/plans", "id", 9),
@@ -179,8 +179,8 @@ class TestPages:
             memories.set_memories(tx, "ana", {f"key-{number}": "z" * 900 for number in range(9)})
             push_actions.push_event(tx, Push(to="ana", source="test", content="hello"))
 
-        gateway.store.call(think)
-        run_state = gateway.store.call(run_journal.take_run, "ana", "here")
+        gateway.store.run_sync(think)
+        run_state = gateway.store.run_sync(run_journal.take_run, "ana", "here")
         assert run_state is not None
         run = run_state.run_lease.run
 
@@ -188,7 +188,7 @@ class TestPages:
             for number in range(2, 22):
                 runs.insert_step(tx, run.number, number, ModelReply("x" * 500))
 
-        gateway.store.call(journalise)
+        gateway.store.run_sync(journalise)
         async with gateway.open_client() as admin:
             step_rows = await read_all_pages(admin, f"/api/runs/{run.id}/steps", max_bytes=4_000)
             assert [step["number"] for step in step_rows] == [*range(1, 22)]
@@ -209,18 +209,18 @@ class TestPages:
         def read_rows(tx: Reader) -> tuple[list[Item], bool]:
             return limit_page(inbox.page)(tx, "analyst", limit=1_000), tx.is_truncated
 
-        rows, is_truncated = gateway.store.query(read_rows)
+        rows, is_truncated = gateway.store.read_sync(read_rows)
         assert is_truncated
         assert len(rows) == 16
-        assert len(gateway.store.query(inbox.page, "analyst", limit=1_000)) == 20
+        assert len(gateway.store.read_sync(inbox.page, "analyst", limit=1_000)) == 20
 
     async def test_an_event_of_many_recipients_is_read_once(self, gateway: Gateway) -> None:
         register_team(gateway.store, "web", 30)
-        [push_result] = gateway.store.call(
+        [push_result] = gateway.store.run_sync(
             push_actions.push_all, [Push(to="team:web", source="t", content=LARGE_TEXT, data=[LARGE_TEXT])]
         )
         assert isinstance(push_result, PushResult)
-        items = gateway.store.query(inbox_items.show, push_result.event)
+        items = gateway.store.read_sync(inbox_items.show, push_result.event)
         assert {(item.event.content, item.event.data[0]) for item in items} == {(LARGE_TEXT, LARGE_TEXT)}
         assert len({id(item.event.content) for item in items}) == 1
         assert len(items) == 30

@@ -75,10 +75,10 @@ async def test_writes_are_done_once(
     call = await client.send(TriggerAgent(name="designer", service_name="jira", payload={"issue": 1}))
     assert not call.duplicate
     assert proxy.request_count == 5 * (len(fates) + 1)
-    contents = [item.event.content for item in store.query(inbox.page, "analyst")]
+    contents = [item.event.content for item in store.read_sync(inbox.page, "analyst")]
     assert contents == ["precious", "precious", "said"]
-    assert [MessageView.of(stored) for stored in store.query(spaces.read, "q4-report")] == [message]
-    assert [item.event.id for item in store.query(inbox.page, "designer")] == [broadcast.event_id, call.event_id]
+    assert [MessageView.of(stored) for stored in store.read_sync(spaces.read, "q4-report")] == [message]
+    assert [item.event.id for item in store.read_sync(inbox.page, "designer")] == [broadcast.event_id, call.event_id]
 
 
 async def test_an_ack_is_done_once(client: Client, proxy: LossyProxy) -> None:
@@ -102,7 +102,7 @@ async def test_a_claim_is_not_repeated_once_it_was_sent(
     with pytest.raises(Unavailable):
         await client.send(ClaimBatch(name="analyst", owner="s-1"))
     assert proxy.request_count == before + 1
-    [item] = store.query(inbox.page, "analyst")
+    [item] = store.read_sync(inbox.page, "analyst")
     assert item.state is (ItemState.CLAIMED if fate is RequestOutcome.UNANSWERED else ItemState.PENDING)
 
 
@@ -171,10 +171,10 @@ def process(tmp_path: Path) -> Iterator[GatewayProcess]:
     """A real gateway in a process of its own."""
     home = tmp_path / "home"
     with app.prepare_store(settings.load({"GATEPOST_HOME": str(home)})) as store:
-        store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
         for name in ("analyst", "designer"):
-            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
-        store.call(spaces.create, name="Q4 report", members=["husam", "analyst"])
+            store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+        store.run_sync(spaces.create, name="Q4 report", members=["husam", "analyst"])
     with run_gateway_process(home) as process:
         yield process
 

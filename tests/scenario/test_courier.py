@@ -34,7 +34,7 @@ async def sessions(courier_setup: CourierSetup, tmp_path: Path) -> GuestSessions
 
 
 def read_states(courier_setup: CourierSetup) -> dict[str, ItemState]:
-    return {item.event.id: item.state for item in courier_setup.store.query(inbox.page, courier_setup.ann)}
+    return {item.event.id: item.state for item in courier_setup.store.read_sync(inbox.page, courier_setup.ann)}
 
 
 async def test_what_is_pushed_is_in_the_spool_then_shown_once_and_only_then_delivered(
@@ -66,13 +66,13 @@ async def test_what_the_transport_lost_is_found_by_asking_the_store(
         async with run_courier(courier_setup, sessions, open_subscription=SilentSubscription) as courier_run:
             carried_event = courier_setup.push(courier_setup.ann, content="by whatever road")
             lost_events = [
-                silent_store.call(push.push_event, Push(to=recipient, source="test", content="unheard of")).event
+                silent_store.run_sync(push.push_event, Push(to=recipient, source="test", content="unheard of")).event
                 for recipient in (courier_setup.ann, "*")
             ]
             courier_run.reconcile_duty.wake()
             await sessions.spool.wait_until(lambda: set(sessions.list_line_ids()) == {carried_event, *lost_events})
             courier_run.reconcile_duty.wake()
-            later_event = silent_store.call(
+            later_event = silent_store.run_sync(
                 push.push_event, Push(to=courier_setup.ann, source="test", content="later")
             ).event
             courier_run.reconcile_duty.wake()
@@ -208,9 +208,9 @@ async def test_a_nudge_names_nothing_that_was_read_by_another_way(
             for content, priority in reversed(URGENT_CONTENTS)
         ]
         await sessions.spool.wait_until(lambda: sessions.list_line_ids() == sent_events)
-        batch = courier_setup.store.call(inbox.claim, courier_setup.ann, owner="another door", limit=1)
+        batch = courier_setup.store.run_sync(inbox.claim, courier_setup.ann, owner="another door", limit=1)
         assert batch.claim is not None
-        courier_setup.store.call(inbox.ack, batch.claim.id, owner="another door", fence=batch.claim.fence)
+        courier_setup.store.run_sync(inbox.ack, batch.claim.id, owner="another door", fence=batch.claim.fence)
         sessions.note_activity("s1", idle=True)
         await sessions.spool.wait_until(lambda: len(sessions.nudges) == 1)
     assert sessions.nudges[0][1] == 'Inbox: 1 event waits: [Event: test] "soon"'

@@ -66,23 +66,25 @@ class TestGoingOn:
 
     def test_pending_items_keep_their_order_and_their_keys(self, moved: tuple[Kit, WaitingRun]) -> None:
         store = moved[0].store
-        batch = store.call(inbox.claim, "ana", owner="s-9")
+        batch = store.run_sync(inbox.claim, "ana", owner="s-9")
         contents = [item.event.content for item in batch.items if item.event.source == "test"]
         assert contents == ["urgent", "to a team", "waits"]
         for key in ("k1", "k9", "team"):
             again = Push(to="ana", source="test", content="again", key=key)
-            assert [one.duplicate for one in store.call(push.push_event, again).deliveries] == [True]
+            assert [one.duplicate for one in store.run_sync(push.push_event, again).deliveries] == [True]
 
     def test_a_claim_that_is_open_is_still_the_guests(self, moved: tuple[Kit, WaitingRun]) -> None:
         store = moved[0].store
-        assert "being read" not in [item.event.content for item in store.call(inbox.claim, "ben", owner="s-9").items]
+        assert "being read" not in [
+            item.event.content for item in store.run_sync(inbox.claim, "ben", owner="s-9").items
+        ]
         moved[0].clock.advance("1 day")
-        assert "being read" in [item.event.content for item in store.call(inbox.claim, "ben", owner="s-8").items]
+        assert "being read" in [item.event.content for item in store.run_sync(inbox.claim, "ben", owner="s-8").items]
 
     def test_a_broadcast_reaches_who_has_not_taken_it_once(self, moved: tuple[Kit, WaitingRun]) -> None:
         store = moved[0].store
-        assert [item.event.content for item in store.call(inbox.claim, "cat", owner="s-9").items] == ["to all"]
-        assert store.call(inbox.claim, "cat", owner="s-8").claim is None
+        assert [item.event.content for item in store.run_sync(inbox.claim, "cat", owner="s-9").items] == ["to all"]
+        assert store.run_sync(inbox.claim, "cat", owner="s-8").claim is None
 
     async def test_a_resident_goes_on_with_the_step_it_was_at(self, moved: tuple[Kit, WaitingRun]) -> None:
         kit, waiting_run = moved
@@ -96,7 +98,7 @@ class TestGoingOn:
         assert "It began." in shown, "its mind"
         assert "Asked the warehouse about order 7." in shown, "the cycle before"
         assert "I ask the warehouse" in shown, "the steps of this one"
-        kit.store.call(runs.answer_call, waiting_run.run_id, waiting_run.call_id, {"sent": True})
+        kit.store.run_sync(runs.answer_call, waiting_run.run_id, waiting_run.call_id, {"sent": True})
         again = await kit.store.run(run_journal.take_run, "thinker", "there")
         assert again is not None
         assert isinstance(await think(agent.deps, again), CycleFinished)
@@ -105,20 +107,22 @@ class TestGoingOn:
 
     def test_gates_plans_webhooks_and_keys_work(self, moved: tuple[Kit, WaitingRun]) -> None:
         store = moved[0].store
-        [gate] = [one for one in store.query(gates.page, pending=True) if one.name == "Sign-off"]
-        store.call(gates.resolve, gate.id, by="husam")
-        assert store.call(plans.fire) == 1
-        assert [one.name for one in store.query(plans.page, status=PlanStatus.COMPLETED)] == ["then"]
-        assert store.query(webhooks.find_open_trigger, "issues").trigger.active
-        assert store.query(keys.find, AGENT_KEY) is not None
-        assert store.call(spaces.post, "q4-report", sender="husam", content="next").seq == 4
+        [gate] = [one for one in store.read_sync(gates.page, pending=True) if one.name == "Sign-off"]
+        store.run_sync(gates.resolve, gate.id, by="husam")
+        assert store.run_sync(plans.fire) == 1
+        assert [one.name for one in store.read_sync(plans.page, status=PlanStatus.COMPLETED)] == ["then"]
+        assert store.read_sync(webhooks.find_open_trigger, "issues").trigger.active
+        assert store.read_sync(keys.find, AGENT_KEY) is not None
+        assert store.run_sync(spaces.post, "q4-report", sender="husam", content="next").seq == 4
 
     def test_accounts_balance_and_stay_so(self, moved: tuple[Kit, WaitingRun]) -> None:
         store = moved[0].store
         check_health(store)
         moved[0].clock.advance("30 days")
         while (
-            store.call(maintenance.lapse_claims) or store.call(maintenance.expire_items) or store.call(maintenance.reap)
+            store.run_sync(maintenance.lapse_claims)
+            or store.run_sync(maintenance.expire_items)
+            or store.run_sync(maintenance.reap)
         ):
             pass
         check_health(store)
@@ -152,11 +156,11 @@ def test_what_is_written_meanwhile_is_not_in_an_export(kit: Kit) -> None:
 
     def write(line: bytes) -> None:
         if not lines:
-            kit.open().call(push.push_event, Push(to="ana", source="test", content="meanwhile"))
+            kit.open().run_sync(push.push_event, Push(to="ana", source="test", content="meanwhile"))
         lines.append(line)
 
     with Kit(clock=kit.clock) as other:
-        kit.store.query(export.export_store, write)
+        kit.store.read_sync(export.export_store, write)
         assert b"meanwhile" not in b"".join(lines)
         import_lines(other.store, lines)
         check_health(other.store)
@@ -170,7 +174,7 @@ class TestManyRows:
     def test_need_little_memory(self, tmp_path: Path) -> None:
         """An event and its item each, in processes of their own; the file is far larger than the memory they take."""
         with Kit() as source, Kit() as target:
-            source.store.call(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
+            source.store.run_sync(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
             self.fill(source.url)
             file = tmp_path / "large.jsonl"
             assert self.measure("export", source.url, file) < self.MEMORY
@@ -214,14 +218,14 @@ from gatepost.app import open_store
 
 verb, url, file = sys.argv[1:]
 store = open_store(url)
-store.query(lambda tx: tx.fetch_all("catalog/list_columns"))
+store.read_sync(lambda tx: tx.fetch_all("catalog/list_columns"))
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before = peak()
 with open(file, "wb" if verb == "export" else "rb") as stream:
     if verb == "export":
-        store.query(export.export_store, stream.write)
+        store.read_sync(export.export_store, stream.write)
     else:
-        store.call(store_import.import_store, stream)
+        store.run_sync(store_import.import_store, stream)
 print(peak() - before)
 store.close()
 """

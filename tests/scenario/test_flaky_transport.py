@@ -192,10 +192,10 @@ class Workday:
                     await self._progress.wait()
         except TimeoutError:
             store = self._gateways[0].app_state.store
-            raise AssertionError(f"something was left: {store.query(maintenance.list_accounts)}") from None
+            raise AssertionError(f"something was left: {store.read_sync(maintenance.list_accounts)}") from None
 
     def _is_quiet(self) -> bool:
-        is_idle, message_counts = self._gateways[0].app_state.store.query(_read_rest_state)
+        is_idle, message_counts = self._gateways[0].app_state.store.read_sync(_read_rest_state)
         return is_idle and all(
             len(watcher.messages_by_space[id]) == count
             for watcher in self._watchers
@@ -212,12 +212,12 @@ class Workday:
             assert len({item.event.id for item in items}) == len(items), f"{name} was given something twice"
         messages_by_space: dict[str, Counter[tuple[str, str]]] = {}
         for id in SPACE_MEMBERS:
-            messages = store.query(spaces.read, id, after_seq=0, limit=1_000)
+            messages = store.read_sync(spaces.read, id, after_seq=0, limit=1_000)
             messages_by_space[id] = Counter((message.sender, message.content) for message in messages)
             for watcher in self._watchers:
                 assert watcher.messages_by_space[id] == [(message.seq, message.content) for message in messages]
             assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
-        for account in store.query(maintenance.list_accounts):
+        for account in store.read_sync(maintenance.list_accounts):
             assert account.is_balanced
         return DayOutcome(
             messages_by_space, {name: Counter(map(_summarize_item, items)) for name, items in items_by_agent.items()}
@@ -248,11 +248,11 @@ def _summarize_item(item: Item) -> tuple[str, str]:
 
 
 def register_entities(store: Store) -> None:
-    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+    store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
     for name in GATEWAYS_BY_AGENT:
-        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     for id, members in SPACE_MEMBERS.items():
-        store.call(spaces.create, name=id, id=id, members=members)
+        store.run_sync(spaces.create, name=id, id=id, members=members)
 
 
 async def run_day(url: str, folder: Path, seed: int | None) -> DayOutcome:

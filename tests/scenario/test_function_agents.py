@@ -64,7 +64,7 @@ async def test_a_function_goes_on_where_it_was(tmp_path: object, fail_at: int) -
         await space.say("go", by="husam")
         with closing(open_store(f"sqlite:///{tmp_path}/office.db")) as other_store:
             await asyncio.to_thread(
-                wait_until, lambda: len(other_store.query(spaces.read, "room")) == 4, "it has gone on"
+                wait_until, lambda: len(other_store.read_sync(spaces.read, "room")) == 4, "it has gone on"
             )
         await app.until_idle()
         assert [message.content for message in await space.messages()][1:] == ["message 0", "message 1", "message 2"]

@@ -63,14 +63,14 @@ class TestCycles:
     async def test_waiting_costs_no_model_calls(self, kit: Kit, spec: GateSpec) -> None:
         """A resident sleeps while somebody or something else has to move, and the end of the gate wakes it."""
         agent = ScriptedAgent(kit, reply_done)
-        gate = kit.open(limits=Limits(ci=["me/repo"])).call(gates.add, spec, by="ana")
+        gate = kit.open(limits=Limits(ci=["me/repo"])).run_sync(gates.add, spec, by="ana")
         agent.push("hello")
         assert await agent.run_cycles() == 1
         assert len(agent.model.requests) == 1
-        [run] = kit.store.query(runs.page, agent="ana")
+        [run] = kit.store.read_sync(runs.page, agent="ana")
         assert (run.status, run.steps, run.summary) == (RunStatus.COMPLETED, 1, "Done.")
-        assert [gate_row.id for gate_row in kit.store.query(gates.list_blocking, "ana")] == [gate.id]
-        kit.store.call(gates.withdraw, gate.id, by="admin", reason="fine")
+        assert [gate_row.id for gate_row in kit.store.read_sync(gates.list_blocking, "ana")] == [gate.id]
+        kit.store.run_sync(gates.withdraw, gate.id, by="admin", reason="fine")
         assert await agent.run_cycles() == 1
         prompt = agent.model.requests[-1].turns[-1]
         assert isinstance(prompt, Prompt)
@@ -87,13 +87,13 @@ class TestCycles:
         agent.push("hello")
         assert await agent.run_cycles() == 1
         assert len(agent.model.requests) == 2
-        [run] = kit.store.query(runs.page, agent="ana")
+        [run] = kit.store.read_sync(runs.page, agent="ana")
         assert (run.steps, run.summary) == (2, "Asked.")
 
     async def test_a_gate_that_the_agent_can_open_reminds_it_once(self, kit: Kit) -> None:
         agent = ScriptedAgent(kit, lambda request, _: build_final_reply(f"Reminded {count_reminders(request)} times."))
         spec = GateSpec(name="review", owner="ana", awaits="ana", instruction="Read it again")
-        gate = kit.store.call(gates.add, spec, by="admin")
+        gate = kit.store.run_sync(gates.add, spec, by="admin")
         assert await agent.run_cycles() == 1, "it is woken by the gate that waits for it"
         assert [count_reminders(request) for request in agent.model.requests] == [0, 1]
         prompt = agent.model.requests[-1].turns[-1]
@@ -102,7 +102,7 @@ class TestCycles:
         agent.push("hello")
         assert await agent.run_cycles() == 1
         assert len(agent.model.requests) == 3, "once for the gate, not once for each cycle"
-        summaries = [run.summary for run in kit.store.query(runs.page, agent="ana")]
+        summaries = [run.summary for run in kit.store.read_sync(runs.page, agent="ana")]
         assert summaries == ["Reminded 1 times.", "Reminded 1 times."]
 
     async def test_it_opens_the_gate_and_ends(self, kit: Kit) -> None:
@@ -110,7 +110,7 @@ class TestCycles:
             if not replies:
                 return ModelReply(calls=(build_call("set_gate", name="tests", awaits="ana"),))
             if isinstance(request.turns[-1], Prompt) and count_reminders(request) == 1:
-                [gate] = kit.store.query(gates.list_blocking, "ana")
+                [gate] = kit.store.read_sync(gates.list_blocking, "ana")
                 return ModelReply(calls=(build_call("resolve_gate", gateId=gate.id, reason="they pass"),))
             return build_final_reply()
 
@@ -118,14 +118,14 @@ class TestCycles:
         agent.push("hello")
         assert await agent.run_cycles() == 1
         assert [count_reminders(request) for request in agent.model.requests] == [0, 0, 1, 1]
-        assert kit.store.query(gates.list_blocking, "ana") == []
-        assert kit.store.query(inbox.page, "ana", type=EventType.GATE) == [], "it knows what it has done itself"
+        assert kit.store.read_sync(gates.list_blocking, "ana") == []
+        assert kit.store.read_sync(inbox.page, "ana", type=EventType.GATE) == [], "it knows what it has done itself"
 
     async def test_a_command_gate_reminds_it_once_too(self, kit: Kit) -> None:
         agent = ScriptedAgent(kit, reply_done)
         store = kit.open(limits=Limits(commands=True))
         spec = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make", owner="ana", instruction="Make it green")
-        gate = store.call(gates.add, spec, by="admin")
+        gate = store.run_sync(gates.add, spec, by="admin")
         for count in (2, 3):
             agent.push("hello")
             assert await agent.run_cycles() == 1
@@ -143,7 +143,7 @@ class TestCycles:
             return build_final_reply()
 
         agent = ScriptedAgent(kit, respond)
-        kit.store.call(gates.add, GateSpec(name="review", owner="ana", awaits="ana"), by="ana")
+        kit.store.run_sync(gates.add, GateSpec(name="review", owner="ana", awaits="ana"), by="ana")
         agent.push("hello")
         await agent.run_cycle()
         assert agent.list_run_statuses() == [RunStatus.FAILED]
@@ -154,23 +154,23 @@ class TestCycles:
 
     async def test_at_the_last_step_the_closing_text_is_not_lost_to_a_reminder(self, kit: Kit) -> None:
         agent = ScriptedAgent(kit, reply_done, AgentConfig(loop=LoopRules(max_steps=1)))
-        kit.store.call(gates.add, GateSpec(name="review", owner="ana", awaits="ana"), by="ana")
+        kit.store.run_sync(gates.add, GateSpec(name="review", owner="ana", awaits="ana"), by="ana")
         agent.push("hello")
         await agent.run_cycles()
-        [run] = kit.store.query(runs.page, agent="ana")
+        [run] = kit.store.read_sync(runs.page, agent="ana")
         assert (run.summary, run.limit) == ("Done.", None)
 
     def test_a_person_cannot_wait_for_itself(self, kit: Kit) -> None:
         ScriptedAgent(kit, reply_done)
         for spec in (GateSpec(name="x", awaits="husam"), GateSpec(name="x", owner="admin")):
             with pytest.raises(Invalid, match="wait for itself"):
-                kit.store.call(gates.add, spec, by=spec.owner or "husam")
+                kit.store.run_sync(gates.add, spec, by=spec.owner or "husam")
         with pytest.raises(Invalid, match="wait for itself"):
-            kit.store.call(gates.add, GateSpec(name="x", kind=GateKind.MAIL, awaits="ana"), by="ana")
+            kit.store.run_sync(gates.add, GateSpec(name="x", kind=GateKind.MAIL, awaits="ana"), by="ana")
 
     async def test_a_gate_of_somebody_else_keeps_nobody(self, kit: Kit) -> None:
         agent = ScriptedAgent(kit, reply_done)
-        kit.store.call(gates.add, GateSpec(name="rest", kind=GateKind.TIMER, within=HOUR), by="husam")
+        kit.store.run_sync(gates.add, GateSpec(name="rest", kind=GateKind.TIMER, within=HOUR), by="husam")
         agent.push("hello")
         await agent.run_cycles()
         assert len(agent.model.requests) == 1
@@ -202,9 +202,9 @@ class TestCycles:
             "pending",
             1,
         )
-        decision = kit.store.query(decisions.show, decision_result["decisionId"])
+        decision = kit.store.read_sync(decisions.show, decision_result["decisionId"])
         assert (decision.asker, decision.gate) == ("ana", decision_result["gateId"])
-        assert [gate.kind for gate in kit.store.query(gates.list_blocking, "ana")] == [
+        assert [gate.kind for gate in kit.store.read_sync(gates.list_blocking, "ana")] == [
             GateKind.DECISION,
             GateKind.TIMER,
         ]
@@ -216,7 +216,7 @@ class TestCycles:
         def respond(request: ChatRequest, replies: int) -> ModelReply:
             if replies:
                 return build_final_reply()
-            [decision] = kit.store.query(decisions.page, asked="ana", pending=True)
+            [decision] = kit.store.read_sync(decisions.page, asked="ana", pending=True)
             if decision.iteration == 1:
                 arguments: dict[str, Any] = {"text": "which one?", "again": True}
             else:
@@ -224,16 +224,18 @@ class TestCycles:
             return ModelReply(calls=(build_call("answer_decision", decisionId=decision.id, **arguments),))
 
         agent = ScriptedAgent(kit, respond)
-        kit.store.call(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT))
+        kit.store.run_sync(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT))
         options = (Option(id="a", label="A"), Option(id="b", label="B"))
         question = Question(question="Which?", options=options, free_text=True, respondents=("ana",))
-        new_decision = kit.store.call(decisions.ask, question, by="ben")
+        new_decision = kit.store.run_sync(decisions.ask, question, by="ben")
         assert await agent.run_cycles() == 1
-        kit.store.call(decisions.revise, new_decision.id, question, by="ben")
+        kit.store.run_sync(decisions.revise, new_decision.id, question, by="ben")
         assert await agent.run_cycles() == 1
-        answered_decision = kit.store.query(decisions.show, new_decision.id)
+        answered_decision = kit.store.read_sync(decisions.show, new_decision.id)
         assert [answer.outcome for answer in answered_decision.answers] == ["again", "answered"]
-        outcomes = [item.event.data["outcome"] for item in kit.store.query(inbox.page, "ben", type=EventType.DECISION)]
+        outcomes = [
+            item.event.data["outcome"] for item in kit.store.read_sync(inbox.page, "ben", type=EventType.DECISION)
+        ]
         assert outcomes == ["again", "answered"]
 
 
@@ -251,9 +253,9 @@ class FakeCommands:
 
 def prepare_store(kit: Kit) -> Store:
     store = kit.open(limits=Limits(commands=True, on_answer=True, ci=["me/repo"]))
-    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     for name in ("ana", "ben"):
-        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     return store
 
 
@@ -298,12 +300,12 @@ class TestEvaluating:
         store = prepare_store(kit)
         kind = GateKind.COMMAND if awaits == "make check" else GateKind.CI
         spec = GateSpec(name="build", kind=kind, awaits=awaits, owner="ana")
-        gate = store.call(gates.add, spec, by="admin")
+        gate = store.run_sync(gates.add, spec, by="admin")
         commands = FakeCommands(command_result)
         wait = await evaluator.check_gates(
             store, CommandOptions(commands=commands, can_run_commands=True, repositories=["me/repo"])
         )
-        stored_gate = store.query(gates.show, gate.id)
+        stored_gate = store.read_sync(gates.show, gate.id)
         if isinstance(outcome, tuple):
             assert stored_gate.resolution is not None
             assert (stored_gate.resolution.ending, outcome[1] in stored_gate.resolution.reason) == (outcome[0], True)
@@ -317,7 +319,7 @@ class TestEvaluating:
     async def test_one_that_fails_is_its_own_trouble_and_not_the_others(self, kit: Kit) -> None:
         store = prepare_store(kit)
         specs = [GateSpec(name=str(number), kind=GateKind.COMMAND, awaits="x", owner="ana") for number in range(3)]
-        new_gates = [store.call(gates.add, spec, by="admin") for spec in specs]
+        new_gates = [store.run_sync(gates.add, spec, by="admin") for spec in specs]
 
         class BrokenCommands(FakeCommands):
             async def run(self, command: str | Sequence[str], *, stdin: str = "", time_limit: float) -> CommandResult:
@@ -330,16 +332,18 @@ class TestEvaluating:
             store,
             CommandOptions(commands=BrokenCommands(CommandResult(code=0, stdout="a\x00b")), can_run_commands=True),
         )
-        stored_gates = [store.query(gates.show, gate.id) for gate in new_gates]
+        stored_gates = [store.read_sync(gates.show, gate.id) for gate in new_gates]
         assert [gate.trouble for gate in stored_gates if gate.is_pending] == ["it could not be looked at: RuntimeError"]
         assert [gate.resolution.reason for gate in stored_gates if gate.resolution] == ["ab", "ab"]
 
     async def test_commands_are_run_only_where_they_are_allowed(self, kit: Kit) -> None:
         store = prepare_store(kit)
-        gate = store.call(gates.add, GateSpec(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin")
+        gate = store.run_sync(
+            gates.add, GateSpec(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin"
+        )
         commands = FakeCommands(CommandResult(code=0))
         await evaluator.check_gates(store, CommandOptions(commands=commands))
-        assert (commands.runs.qsize(), store.query(gates.show, gate.id).is_pending) == (0, True)
+        assert (commands.runs.qsize(), store.read_sync(gates.show, gate.id).is_pending) == (0, True)
 
 
 class TestKeeping:
@@ -347,7 +351,7 @@ class TestKeeping:
         store = prepare_store(kit)
         look = GateDeadlines(store).check
         assert await look() == duties.MAX_WAIT
-        store.call(gates.add, GateSpec(name="rest", kind=GateKind.TIMER, within=MINUTE), by="ana")
+        store.run_sync(gates.add, GateSpec(name="rest", kind=GateKind.TIMER, within=MINUTE), by="ana")
         assert await look() == duties.MAX_WAIT
         kit.clock.advance(MINUTE - 2 * SECOND)
         assert await look() == 2.0
@@ -363,12 +367,12 @@ class TestKeeping:
         store = prepare_store(kit)
         deadlines = GateDeadlines(store)
         assert not deadlines.is_wake_signal(Signal("ana", EventType.SERVICE))
-        store.call(gates.add, GateSpec(name="jira", kind=GateKind.EVENT, awaits="service:jira"), by="ana")
+        store.run_sync(gates.add, GateSpec(name="jira", kind=GateKind.EVENT, awaits="service:jira"), by="ana")
         await deadlines.check()
         kit.signal_sink.clear()
         for type in (EventType.SERVICE, EventType.MAIL):
             for recipient in ("ana", "ben", "*"):
-                store.call(push_actions.push_event, Push(to=recipient, type=type, source="jenkins", content="tea"))
+                store.run_sync(push_actions.push_event, Push(to=recipient, type=type, source="jenkins", content="tea"))
         assert [deadlines.is_wake_signal(signal) for signal in kit.signal_sink.signals] == [
             True,
             False,
@@ -384,7 +388,7 @@ class TestKeeping:
     ) -> None:
         store = prepare_store(kit)
         specs = [GateSpec(name=name, kind=GateKind.TIMER, within=MINUTE) for name in ("first", "bad", "last")]
-        new_gates = [store.call(gates.add, spec, by="ana") for spec in specs]
+        new_gates = [store.run_sync(gates.add, spec, by="ana") for spec in specs]
         original_end = gates.end
 
         def end(tx: Transaction, gate: Gate, *args: Any, **options: Any) -> Gate:
@@ -395,7 +399,7 @@ class TestKeeping:
         monkeypatch.setattr(gates, "end", end)
         kit.clock.advance(MINUTE)
         assert await GateDeadlines(store).check() == duties.MAX_WAIT, "not again and again"
-        assert [store.query(gates.show, gate.id).is_pending for gate in new_gates] == [False, True, False]
+        assert [store.read_sync(gates.show, gate.id).is_pending for gate in new_gates] == [False, True, False]
 
     async def test_a_worker_ends_what_is_over_and_tells_of_answers(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
@@ -415,7 +419,7 @@ class TestKeeping:
 
         async def wait_for_end(gate: Gate) -> Gate:
             assert await gate_ids.get() == gate.id
-            return store.query(gates.show, gate.id)
+            return store.read_sync(gates.show, gate.id)
 
         options = WorkerOptions(janitor_interval=3_600.0, command_options=command_options)
         async with bus.open(), asyncio.timeout(30), run_worker(build_deps(store), bus, options):

@@ -87,7 +87,7 @@ class HookServer:
         return answer
 
     def list_states(self) -> list[ItemState]:
-        return [item.state for item in self.store.query(inbox.page, "ann")]
+        return [item.state for item in self.store.read_sync(inbox.page, "ann")]
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def open_hook_server(home: Path, *handlers: Handler, url: str | None = Non
     try:
         store.migrate()
         for name, kind in (("admin", EntityKind.HUMAN), ("husam", EntityKind.HUMAN), ("ann", EntityKind.AGENT)):
-            store.call(directory.register, EntitySpec(name=name, kind=kind))
+            store.run_sync(directory.register, EntitySpec(name=name, kind=kind))
         async with open_sockets[0].open() as path:
             assert path is not None
             yield HookServer(home, store, path, received_signals, url)
@@ -152,7 +152,7 @@ async def test_what_was_taken_is_held_when_it_is_printed_and_acked_when_it_is_an
 
 
 async def _check_claim_and_delivery(server: HookServer) -> None:
-    server.store.call(push.push_event, Push(to="ann", source="test", content="tea"))
+    server.store.run_sync(push.push_event, Push(to="ann", source="test", content="tea"))
     connection = await server.start_hook("SessionStart")
     answer = await connection.read_answer()
     assert "tea" in json.loads(answer["stdout"])["hookSpecificOutput"]["additionalContext"]
@@ -171,7 +171,7 @@ async def _check_claim_and_delivery(server: HookServer) -> None:
 
 @pytest.mark.parametrize("last", [b'{"printed": false}', b"nonsense", b"[]", b"\xff"])
 async def test_another_last_word_is_none(server: HookServer, last: bytes) -> None:
-    server.store.call(push.push_event, Push(to="ann", source="test", content="tea"))
+    server.store.run_sync(push.push_event, Push(to="ann", source="test", content="tea"))
     line = await server.start_hook("SessionStart")
     await line.read_answer()
     await line.send(last)
@@ -191,7 +191,7 @@ async def test_those_that_wait_keep_nobody(tmp_path: Path, monkeypatch: pytest.M
         for event in ("PostToolUse", "UserPromptSubmit", "SessionEnd"):
             assert (await server.run_hook(event, "another"))["stdout"] == ""
         patient.is_done = True
-        await asyncio.to_thread(server.store.call, push.push_event, Push(to="ann", source="test", content="tea"))
+        await asyncio.to_thread(server.store.run_sync, push.push_event, Push(to="ann", source="test", content="tea"))
         for line in lines:
             assert "enough" in (await line.read_answer())["stdout"]
             await line.close()

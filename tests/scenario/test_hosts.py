@@ -57,8 +57,8 @@ def workspace(
     monkeypatch.chdir(cwd)
     environ = {"GATEPOST_HOME": str(home), "NO_COLOR": "1"}
     with app.prepare_store(settings.load(environ)) as store:
-        store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
-        store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT, owner="husam"))
+        store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT, owner="husam"))
     cli = CommandLine(home, cwd, monkeypatch, capsys, environ)
     settings_path = cli.run_ok("hooks", "install", "--scope", "local").out.strip()
     monkeypatch.setenv("GATEPOST_HOME", str(home))

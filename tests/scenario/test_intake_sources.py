@@ -70,7 +70,9 @@ async def sources(redis: Redis, own_nats: Nats, tmp_path: Path) -> AsyncIterator
     url = f"{redis.url}/6"
     async with open_gateway(f"sqlite:///{tmp_path}/house.db") as gateway, Client.from_url(url, protocol=2) as client:
         create_entities(gateway.store)
-        gateway.store.call(directory.register, EntitySpec(name="entity-husam", kind=EntityKind.HUMAN, display="Husam"))
+        gateway.store.run_sync(
+            directory.register, EntitySpec(name="entity-husam", kind=EntityKind.HUMAN, display="Husam")
+        )
         await client.flushdb()
         redis_queue, nats_queue = RedisIntakeQueue(url), JetStreamIntakeQueue(own_nats.url)
         await nats_queue.open()
@@ -124,13 +126,13 @@ async def send_by_nats(sources: IntakeSources, document: dict[str, Any]) -> Even
 async def read_stored_event(sources: IntakeSources) -> Event:
     """The one event of the inbox, which reads the same through every door that shows it."""
     store = sources.gateway.store
-    [item] = store.query(inbox.peek, "analyst")
+    [item] = store.read_sync(inbox.peek, "analyst")
     expected = to_builtins(EventView.of(item))
     async with sources.gateway.open_client() as client:
         peeked_item = (await client.get("/api/inbox/analyst/peek")).json()["items"][0]
         shown_event = (await client.get(f"/api/events/{item.event.id}")).json()
         listed_item = (await client.get("/api/inbox/analyst")).json()["items"][-1]
-        streamed_item = store.query(inbox_feed.read_page, "analyst", after=Position(0, 0), limit=9).entries[-1][0]
+        streamed_item = store.read_sync(inbox_feed.read_page, "analyst", after=Position(0, 0), limit=9).entries[-1][0]
         drain_answer = (await client.post("/api/inbox/analyst/drain")).json()
     for document in (
         peeked_item,

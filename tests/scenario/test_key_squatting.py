@@ -87,7 +87,7 @@ class PushCallers:
 
     def read_contents(self) -> dict[str | None, str]:
         """What the analyst would be shown, by the stored key."""
-        items = self.store.query(inbox.peek, RECIPIENT, limit=1_000)
+        items = self.store.read_sync(inbox.peek, RECIPIENT, limit=1_000)
         return {item.event.key: item.event.content or json.dumps(item.event.data) for item in items}
 
 
@@ -195,7 +195,7 @@ def prepare_own_push(callers: PushCallers, key: str) -> PreparedPush:
 
     async def push_event() -> bool:
         own_push = Push(to=RECIPIENT, source="gatepost", content="victim", key=key)
-        return callers.store.call(push_actions.push_event, own_push).deliveries[0].duplicate
+        return callers.store.run_sync(push_actions.push_event, own_push).deliveries[0].duplicate
 
     return PreparedPush(key, key, push_event)
 
@@ -279,7 +279,7 @@ async def callers(tmp_path: Path) -> AsyncIterator[PushCallers]:
     async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
         create_entities(gateway.store)
         trigger = TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target=RECIPIENT)
-        gateway.store.call(webhooks.add_trigger, trigger)
+        gateway.store.run_sync(webhooks.add_trigger, trigger)
         yield PushCallers(gateway)
 
 

@@ -22,11 +22,13 @@ def count_tokens(request: ChatRequest, reply: ModelReply) -> ModelReply:
 
 def list_runs(agent: ScriptedAgent) -> list[Run]:
     """Return the runs of the agent, oldest first."""
-    return agent.store.query(runs.page, agent="ana", limit=1_000)[::-1]
+    return agent.store.read_sync(runs.page, agent="ana", limit=1_000)[::-1]
 
 
 def list_alerts(agent: ScriptedAgent) -> list[str]:
-    return [item.event.content for item in agent.store.query(inbox.page, "admin", type=EventType.ALERT, limit=1_000)]
+    return [
+        item.event.content for item in agent.store.read_sync(inbox.page, "admin", type=EventType.ALERT, limit=1_000)
+    ]
 
 
 async def test_a_long_mind_does_not_count_against_a_cycle(kit: Kit) -> None:
@@ -45,7 +47,7 @@ async def test_a_long_mind_does_not_count_against_a_cycle(kit: Kit) -> None:
     for number in range(1, count + 1):
         agent.push(f"Question {number}: " + "words of a long question. " * 160)
         await agent.run_cycle()
-    contents = [message.content for message in kit.store.query(spaces.read, "room", limit=200)]
+    contents = [message.content for message in kit.store.read_sync(spaces.read, "room", limit=200)]
     assert contents == [f"Answer {number}" for number in range(1, count + 1)]
     assert [run.summary for run in list_runs(agent)] == [f"Summary of cycle {n}." for n in range(1, count + 1)]
     assert {run.limit for run in list_runs(agent)} == {None}
@@ -59,12 +61,12 @@ async def test_what_a_cycle_adds_counts_once(kit: Kit) -> None:
         return ModelReply("Looking.", calls=(build_call("get_memories"),), usage=Usage(90_000, 90_000))
 
     agent = ScriptedAgent(kit, respond, AgentConfig(loop=LoopRules(max_tokens=600)))
-    kit.store.call(memories.set_memories, "ana", {"much": "y" * 1_000})
+    kit.store.run_sync(memories.set_memories, "ana", {"much": "y" * 1_000})
     agent.push("x" * 600)
     assert await agent.run_cycles() == 1
     [run] = list_runs(agent)
     assert (run.status, run.steps, run.limit) == (RunStatus.COMPLETED, 2, RunLimit.TOKENS)
-    steps = kit.store.query(runs.list_steps, run.id)
+    steps = kit.store.read_sync(runs.list_steps, run.id)
     assert sum(weigh(step.turn) for step in steps[:-2]) < 600 <= sum(weigh(step.turn) for step in steps[:-1])
 
 
@@ -108,7 +110,7 @@ async def test_pulled_items_take_what_is_left_at_most_and_are_answered(kit: Kit)
     await agent.run_cycle()
     assert len(agent.model.requests) == 2
     [run] = list_runs(agent)
-    steps = [step.turn for step in kit.store.query(runs.list_steps, run.id)]
+    steps = [step.turn for step in kit.store.read_sync(runs.list_steps, run.id)]
     assert sum(map(weigh, steps)) <= 4_000
     assert isinstance(steps[2], CallResult)
     assert weigh(steps[2]) > 1_000
@@ -129,7 +131,7 @@ async def test_critical_items_take_what_is_left_at_most(kit: Kit) -> None:
     agent.push("hello")
     await agent.run_cycle()
     [run] = list_runs(agent)
-    steps = [step.turn for step in kit.store.query(runs.list_steps, run.id)]
+    steps = [step.turn for step in kit.store.read_sync(runs.list_steps, run.id)]
     second_prompt = [turn for turn in steps if isinstance(turn, Prompt)][1]
     assert 1_500 < weigh(second_prompt) <= 2_000, "half of what is left, so that the other half is for what comes of it"
     assert sum(map(weigh, steps)) <= 4_000
@@ -146,7 +148,7 @@ async def test_the_last_words_are_kept_at_a_limit(kit: Kit) -> None:
     [run] = list_runs(agent)
     assert (run.limit, run.steps) == (RunLimit.STEPS, 3)
     assert run.summary.startswith("Step 3: I look it up. (This cycle ended at its limit of 3 steps.")
-    last = kit.store.query(runs.read_mind, "ana").turns[-1]
+    last = kit.store.read_sync(runs.read_mind, "ana").turns[-1]
     assert isinstance(last, Prompt)
     assert last.text.startswith("(This cycle ended at its limit of 3 steps.")
 
@@ -176,7 +178,7 @@ async def test_a_reply_holds_at_most_so_many_calls(kit: Kit) -> None:
     assert (run.limit, run.steps, run.effects) == (RunLimit.CALLS, 1, 31)
     assert "1968 calls were not done" in run.summary
     assert run.summary.startswith("Here they come.")
-    assert len(kit.store.query(runs.list_steps, run.id)) == 1 + 1 + 32 + 1
+    assert len(kit.store.read_sync(runs.list_steps, run.id)) == 1 + 1 + 32 + 1
 
 
 async def test_who_resumes_after_the_reply_knows_that_calls_were_dropped(kit: Kit) -> None:
@@ -185,11 +187,11 @@ async def test_who_resumes_after_the_reply_knows_that_calls_were_dropped(kit: Ki
 
     agent = ScriptedAgent(kit, respond, AgentConfig(loop=LoopRules(max_calls=3)))
     agent.push("hello")
-    run_state = kit.store.call(run_journal.take_run, "ana", "here")
+    run_state = kit.store.run_sync(run_journal.take_run, "ana", "here")
     assert run_state is not None
     reply = ModelReply(calls=tuple(build_call("get_memories") for _ in range(3)), dropped_calls=2)
-    kit.store.call(run_journal.record_step, run_state.run_lease, 2, reply)
-    kit.store.call(run_endings.hand_over, run_state.run_lease)
+    kit.store.run_sync(run_journal.record_step, run_state.run_lease, 2, reply)
+    kit.store.run_sync(run_endings.hand_over, run_state.run_lease)
     await agent.run_cycles()
     assert agent.model.requests == [], "the cycle ends without another request"
     [run] = list_runs(agent)
@@ -220,7 +222,7 @@ async def test_the_owner_is_told_the_third_time_in_a_row(kit: Kit) -> None:
 
 async def test_settings_of_limits_are_read_and_shown(kit: Kit) -> None:
     ScriptedAgent(kit, reply_done)
-    resident = kit.store.call(agents.configure, "ana", {"loop": {"maxCalls": 5}})
+    resident = kit.store.run_sync(agents.configure, "ana", {"loop": {"maxCalls": 5}})
     assert resident.config.loop == LoopRules(max_calls=5)
 
 
@@ -239,7 +241,7 @@ async def test_a_tool_outside_its_phase_is_refused_and_not_done(kit: Kit) -> Non
     await agent.run_cycles()
     assert agent.list_messages() == ["Step 2"]
     [run] = list_runs(agent)
-    results = [step.turn for step in kit.store.query(runs.list_steps, run.id) if isinstance(step.turn, CallResult)]
+    results = [step.turn for step in kit.store.read_sync(runs.list_steps, run.id) if isinstance(step.turn, CallResult)]
     assert [result.ok for result in results] == [True, False, True, True]
     assert "'send_message' cannot be used in step 1 of a cycle" in results[1].content
 
@@ -251,14 +253,16 @@ async def test_a_preview_shows_the_content_however_long_the_names_are(kit: Kit) 
         if replies:
             return build_final_reply()
         for number in range(7):
-            kit.store.call(spaces.post, "long", sender="talker", content=f"Message {number} " + "is quite long " * 9)
+            kit.store.run_sync(
+                spaces.post, "long", sender="talker", content=f"Message {number} " + "is quite long " * 9
+            )
         return ModelReply(calls=(build_call("get_memories"),))
 
     agent = ScriptedAgent(kit, respond)
-    kit.store.call(
+    kit.store.run_sync(
         directory.register, EntitySpec(name="talker", kind=EntityKind.HUMAN, display=f"Speaker of the {long_name}")
     )
-    kit.store.call(spaces.create, name=long_name, id="long", members=["talker", "ana"])
+    kit.store.run_sync(spaces.create, name=long_name, id="long", members=["talker", "ana"])
     agent.push("hello")
     await agent.run_cycle()
     prompt = agent.model.requests[1].turns[-1]
@@ -270,7 +274,7 @@ async def test_a_preview_shows_the_content_however_long_the_names_are(kit: Kit) 
         ' long is quite lon"...'
         for number in range(5)
     ]
-    steps = kit.store.query(runs.list_steps, list_runs(agent)[0].id)
+    steps = kit.store.read_sync(runs.list_steps, list_runs(agent)[0].id)
     assert "INBOX PREVIEW" not in str(steps), "a preview is never journalled"
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,12 +34,12 @@ MANY_ROUNDS = 3 * LIMIT
 def register_entities(store: Store) -> None:
     """Register the administrator, the person husam, the resident `res`, and the agent `prog` that is a program."""
     for name in ("admin", "husam"):
-        if not any(entity.name == name for entity in store.query(directory.page)):
-            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
+        if not any(entity.name == name for entity in store.read_sync(directory.page)):
+            store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
     for name in ("res", "prog"):
-        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, owner="admin"))
-    store.call(agents.make_resident, "res", AgentConfig())
-    store.call(spaces.create, name="tea", id="tea", members=["res", "prog", "husam"])
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, owner="admin"))
+    store.run_sync(agents.make_resident, "res", AgentConfig())
+    store.run_sync(spaces.create, name="tea", id="tea", members=["res", "prog", "husam"])
 
 
 class MailingResident:
@@ -58,7 +59,7 @@ class MailingResident:
         self.deps = build_deps(store, CallbackModel(respond))
 
     def is_awake(self) -> bool:
-        return self.store.query(run_journal.read_readiness, "res")[1]
+        return self.store.read_sync(run_journal.read_readiness, "res")[1]
 
     async def think_if_awake(self) -> bool:
         """Think if something wakes it; return False if nothing does."""
@@ -72,7 +73,9 @@ class MailingResident:
 
 
 def list_alerts(store: Store) -> list[Event]:
-    return [item.event for item in store.query(inbox.page, "admin", limit=1_000) if item.event.type is EventType.ALERT]
+    return [
+        item.event for item in store.read_sync(inbox.page, "admin", limit=1_000) if item.event.type is EventType.ALERT
+    ]
 
 
 def assert_alerts_once(store: Store) -> None:
@@ -92,7 +95,7 @@ async def test_a_program_with_an_agents_key_and_a_resident_stop(kit: Kit) -> Non
             async def send() -> bool:
                 body = {"to": "res", "type": "mail", "content": "And you?", "hops": 1}
                 push_result = await program.post("/api/inbox", json=body)
-                [item] = gateway.store.query(inbox_items.show, push_result.json()["eventId"])
+                [item] = gateway.store.read_sync(inbox_items.show, push_result.json()["eventId"])
                 return item.event.wakes
 
             rounds = 0
@@ -128,12 +131,12 @@ async def test_a_guest_of_hooks_and_a_resident_stop(kit: Kit, tmp_path: Path) ->
     guest.options = guest.options._replace(agent="prog")
     guest.run_hook("SessionStart", source="startup")
     rounds = 0
-    kit.store.call(push.push_event, Push(to="res", source="cli", sender="prog", content="And you?"))
+    kit.store.run_sync(push.push_event, Push(to="res", source="cli", sender="prog", content="And you?"))
     while await resident.think_if_awake():
         rounds += 1
         assert rounds < MANY_ROUNDS, "the guest and the resident answer each other without end"
         guest.run_hook("PostToolUse")
-        kit.store.call(push.push_event, Push(to="res", source="cli", sender="prog", content="And you?"))
+        kit.store.run_sync(push.push_event, Push(to="res", source="cli", sender="prog", content="And you?"))
     assert rounds == LIMIT // 2 + 1
     assert [re.findall("'[a-z]+'", alert.content) for alert in list_alerts(kit.store)] == [
         ["'res'", "'prog'"],
@@ -145,11 +148,11 @@ async def test_a_guest_of_hooks_and_a_resident_stop(kit: Kit, tmp_path: Path) ->
 def test_two_residents_that_answer_previews_stop(kit: Kit, reads: str) -> None:
     """Both are in a run all the time: what they answer is not in the batch that began it."""
     register_entities(kit.store)
-    kit.store.call(agents.make_resident, "prog", AgentConfig())
+    kit.store.run_sync(agents.make_resident, "prog", AgentConfig())
     leases: dict[str, RunLease] = {}
     for name in ("res", "prog"):
-        kit.store.call(push.push_event, Push(to=name, source="test", content="begin"))
-        run_state = kit.store.call(run_journal.take_run, name, "here")
+        kit.store.run_sync(push.push_event, Push(to=name, source="test", content="begin"))
+        run_state = kit.store.run_sync(run_journal.take_run, name, "here")
         assert run_state is not None
         leases[name] = run_state.run_lease
     number = 2
@@ -157,7 +160,9 @@ def test_two_residents_that_answer_previews_stop(kit: Kit, reads: str) -> None:
     def act_as(name: str, tool: str, **arguments: object) -> None:
         nonlocal number
         number += 1
-        kit.store.call(run_journal.run_tool, leases[name], number, build_call(tool), f"call-{number}", arguments, None)
+        kit.store.run_sync(
+            run_journal.run_tool, leases[name], number, build_call(tool), f"call-{number}", arguments, None
+        )
 
     replies = 0
     sender, recipient = "res", "prog"
@@ -175,13 +180,14 @@ def test_two_residents_that_answer_previews_stop(kit: Kit, reads: str) -> None:
 
 
 def find_newest(store: Store, name: str) -> Item:
-    return max(store.query(inbox.page, name, limit=1_000), key=lambda item: item.event.arrival)
+    return max(store.read_sync(inbox.page, name, limit=1_000), key=lambda item: item.event.arrival)
 
 
-def push_as(store: Store, sender: str, recipient: str, **fields: object) -> Event:
+def push_as(store: Store, sender: str, recipient: str, **fields: Any) -> Event:
     """Push as an agent, and return the event."""
-    push_result = store.call(push.push_event, Push(to=recipient, source="test", sender=sender, content="x", **fields))  # type: ignore[arg-type]
-    [item] = store.query(inbox_items.show, push_result.event)
+    push_request = Push(to=recipient, source="test", sender=sender, content="x", **fields)
+    push_result = store.run_sync(push.push_event, push_request)
+    [item] = store.read_sync(inbox_items.show, push_result.event)
     return item.event
 
 
@@ -206,7 +212,7 @@ class TestPauses:
         self.exhaust_hops(store)
         actions_by_door: dict[str, Callable[[], object]] = {
             "push": lambda: push_as(store, "husam", "prog"),
-            "space": lambda: store.call(spaces.post, "tea", sender="husam", content="Go on"),
+            "space": lambda: store.run_sync(spaces.post, "tea", sender="husam", content="Go on"),
         }
         actions_by_door[door]()
         event = push_as(store, "prog", "res")
@@ -214,7 +220,7 @@ class TestPauses:
 
     def test_a_service_is_no_person(self, store: Store) -> None:
         self.exhaust_hops(store)
-        store.call(push.push_event, Push(to="prog", source="ci", type=EventType.SERVICE, data={}))
+        store.run_sync(push.push_event, Push(to="prog", source="ci", type=EventType.SERVICE, data={}))
         assert not push_as(store, "prog", "res").wakes
 
     def test_what_a_person_is_said_to_have_sent_within_a_chain_is_part_of_it(self, store: Store) -> None:
@@ -230,13 +236,13 @@ class TestPauses:
 
     def test_an_agent_at_work_on_its_own_plans_is_not_silenced(self, kit: Kit, store: Store) -> None:
         """By cron every minute, and by plans five minutes ahead, far longer than the limit has hops."""
-        store.call(plans.set_plan, "prog", parse_spec({"name": "tick", "cron": "* * * * *"}), by="prog")
+        store.run_sync(plans.set_plan, "prog", parse_spec({"name": "tick", "cron": "* * * * *"}), by="prog")
         for minute in range(3 * LIMIT):
             if minute % 5 == 0:
                 spec = parse_spec({"name": f"later {minute}", "runAfter": "5 minutes"})
-                store.call(plans.set_plan, "prog", spec, by="prog")
+                store.run_sync(plans.set_plan, "prog", spec, by="prog")
             kit.clock.advance("1 minute")
-            while store.call(plans.fire):
+            while store.run_sync(plans.fire):
                 pass
             event = push_as(store, "prog", "res")
             assert (event.hops, event.wakes) == (1, True)
@@ -247,7 +253,7 @@ class TestPauses:
         push_as(store, "res", "prog")
         assert {push_as(store, "prog", "prog").hops for _ in range(2 * LIMIT)} == {2}
         assert push_as(store, "prog", "res").hops == 2
-        while store.call(inbox.claim, "prog", owner="me").items:
+        while store.run_sync(inbox.claim, "prog", owner="me").items:
             pass
         assert push_as(store, "prog", "prog").hops == 3
 
@@ -256,11 +262,11 @@ class TestReplay:
     def test_an_agent_that_replays_what_a_person_said_does_not_begin_a_new_chain(self, kit: Kit) -> None:
         register_entities(kit.store)
         person_event = push_as(kit.store, "husam", "prog")
-        claim = kit.store.call(inbox.claim, "prog", owner="me").claim
+        claim = kit.store.run_sync(inbox.claim, "prog", owner="me").claim
         assert claim is not None
-        kit.store.call(inbox.ack, claim.id, owner="me", fence=claim.fence)
+        kit.store.run_sync(inbox.ack, claim.id, owner="me", fence=claim.fence)
         push_as(kit.store, "res", "prog", hops=9)
-        [replayed_item] = kit.store.call(inbox_items.replay, person_event.id, "prog", is_new_chain=False)
+        [replayed_item] = kit.store.run_sync(inbox_items.replay, person_event.id, "prog", is_new_chain=False)
         assert replayed_item.event.hops == 10
         assert push_as(kit.store, "prog", "res").hops == 11
 
@@ -268,20 +274,22 @@ class TestReplay:
 class TestAlerts:
     def test_each_sender_and_recipient_is_told_of_once_an_hour(self, kit: Kit) -> None:
         register_entities(kit.store)
-        kit.store.call(directory.register, EntitySpec(name="other", kind=EntityKind.AGENT, owner="admin"))
+        kit.store.run_sync(directory.register, EntitySpec(name="other", kind=EntityKind.AGENT, owner="admin"))
         for _ in range(3):
             for sender in ("res", "other", None):
                 far_push = Push(to="prog", source="test", sender=sender, content="far", hops=LIMIT + 1)
-                kit.store.call(push.push_event, far_push)
+                kit.store.run_sync(push.push_event, far_push)
         assert len(list_alerts(kit.store)) == 3
         kit.clock.advance("1 hour")
-        kit.store.call(push.push_event, Push(to="prog", source="test", sender="other", content="far", hops=LIMIT + 1))
+        kit.store.run_sync(
+            push.push_event, Push(to="prog", source="test", sender="other", content="far", hops=LIMIT + 1)
+        )
         assert len(list_alerts(kit.store)) == 4
 
     def test_two_gateways_tell_it_once(self, kit: Kit) -> None:
         register_entities(kit.store)
         for store in (kit.store, kit.open()):
-            store.call(push.push_event, Push(to="prog", source="test", sender="res", content="far", hops=LIMIT + 1))
+            store.run_sync(push.push_event, Push(to="prog", source="test", sender="res", content="far", hops=LIMIT + 1))
         [alert] = list_alerts(kit.store)
         assert "'res'" in alert.content
         assert "'prog'" in alert.content

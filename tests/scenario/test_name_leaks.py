@@ -89,10 +89,10 @@ async def call_and_mask(
 
 def create_world(gateway: Gateway) -> World:
     values = create_owned_objects(gateway.store)
-    gateway.store.call(directory.update, "analyst", aliases=["bead-42"])
-    gateway.store.call(directory.retire, "developer")
-    gateway.store.call(spaces.create, name="archive", members=["husam"])
-    gateway.store.call(spaces.archive, "archive")
+    gateway.store.run_sync(directory.update, "analyst", aliases=["bead-42"])
+    gateway.store.run_sync(directory.retire, "developer")
+    gateway.store.run_sync(spaces.create, name="archive", members=["husam"])
+    gateway.store.run_sync(spaces.archive, "archive")
     return World(gateway, values)
 
 
@@ -139,7 +139,7 @@ async def test_a_member_cannot_be_taken_from_a_space_by_others(id: str, tmp_path
 
 async def test_an_alias_is_as_good_as_the_name(tmp_path: Path) -> None:
     async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
-        gateway.store.call(directory.register, EntitySpec(name="quinn", kind=EntityKind.AGENT, aliases=["bead-7"]))
+        gateway.store.run_sync(directory.register, EntitySpec(name="quinn", kind=EntityKind.AGENT, aliases=["bead-7"]))
         call = {"serviceName": "jira"}
         async with gateway.open_client(x_secret_key=gateway.create_key("agent", "quinn")) as quinn:
             assert (await quinn.get("/api/inbox/bead-7")).status_code == 200

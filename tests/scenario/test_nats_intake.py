@@ -54,15 +54,15 @@ async def intake_queue(own_nats: Nats) -> AsyncIterator[JetStreamIntakeQueue]:
 
 def register_agents(store: Store) -> None:
     for name in ("ann.smith", "bob"):
-        store.call(
+        store.run_sync(
             directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, aliases=[f"bd-{name[:3]}", f"0.0.{name}"])
         )
 
 
 def list_events(store: Store, name: str = "ann.smith") -> list[Event]:
-    [account] = store.query(maintenance.list_accounts, name)
+    [account] = store.read_sync(maintenance.list_accounts, name)
     assert account.is_balanced
-    return [item.event for item in store.query(inbox.page, name, limit=1_000)]
+    return [item.event for item in store.read_sync(inbox.page, name, limit=1_000)]
 
 
 async def publish_entries(connection: Client, subject: str, *entries: Any) -> None:
@@ -106,13 +106,13 @@ async def test_ours_is_skipped_and_theirs_is_not_published_again(
     subscriber = RecordingSubscriber()
     async with bus.open(), subscriber.follow(JetStreamSubscription(own_nats.url, "ann.smith")):
         look_count = subscriber.look_count
-        first_push = store.call(push.push_event, Push(to="ann.smith", source="test", content="ours"))
+        first_push = store.run_sync(push.push_event, Push(to="ann.smith", source="test", content="ours"))
         await subscriber.wait_for(first_push.event)
         await publish_entries(connection, "inbox.targeted.0~0~ann~smith", EVENT_DOCUMENT)
         await publish_entries(connection, "inbox.targeted.ann~smith", EVENT_DOCUMENT)
         await QueueReader(intake_queue, store).read_all_queues()
         await subscriber.wait_until(lambda subscriber: subscriber.look_count > look_count)
-        last_push = store.call(push.push_event, Push(to="ann.smith", source="test", content="ours, too"))
+        last_push = store.run_sync(push.push_event, Push(to="ann.smith", source="test", content="ours, too"))
         await subscriber.wait_for(last_push.event)
         await QueueReader(intake_queue, store).read_all_queues()
     assert subscriber.ids == [first_push.event, last_push.event]
@@ -227,13 +227,13 @@ async def test_what_cannot_be_used_is_told_with_the_reason(
 async def test_what_is_past_its_time_when_it_is_taken_in_is_expired(
     kit: Kit, connection: Client, intake_queue: JetStreamIntakeQueue
 ) -> None:
-    minute_ago = kit.store.query(lambda tx: tx.now) // 1_000 - 60_000
+    minute_ago = kit.store.read_sync(lambda tx: tx.now) // 1_000 - 60_000
     line = {"id": "1", "content": "too late", "timestamp": minute_ago, "ttl_seconds": 59}
     await publish_entries(
         connection, "inbox.targeted.bob", line, line | {"id": "2", "content": "in time", "ttl_seconds": 61}
     )
     await QueueReader(intake_queue, kit.store).read_all_queues()
-    assert [item.event.content for item in kit.store.query(inbox.peek, "bob")] == ["in time"]
+    assert [item.event.content for item in kit.store.read_sync(inbox.peek, "bob")] == ["in time"]
     assert len(list_events(kit.store, "bob")) == 2
 
 

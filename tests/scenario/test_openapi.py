@@ -91,7 +91,7 @@ def caller(request: pytest.FixtureRequest, url: str) -> Iterator[tuple[Any, dict
     secret = generate_secret()
     agent = request.param == "agent"
     values = create_owned_objects(store)
-    store.call(keys.create, kind="agent" if agent else "admin", secret=secret, entity="analyst" if agent else None)
+    store.run_sync(keys.create, kind="agent" if agent else "admin", secret=secret, entity="analyst" if agent else None)
     yield GatewayApp(build_app_state(store, SignalBus(), LiveStreams(), TOKEN_RULES)), {"x-secret-key": secret}, values
     store.close()
 

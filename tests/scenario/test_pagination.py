@@ -27,13 +27,15 @@ class ListFiller:
     @staticmethod
     def fill(gateway: Gateway, count: int) -> None:
         for number in range(count):
-            gateway.store.call(push.push_event, Push(to="analyst", source="test", content=str(number)))
-            gateway.store.call(push.push_event, Push(to="husam", source="test", content=str(number)))
-            gateway.store.call(spaces.post, "q4-report", sender="husam", content=str(number))
-            gateway.store.call(spaces.create, name=f"space {number}", members=["analyst"])
-            gateway.store.call(plans.set_plan, "analyst", parse_spec({"name": f"plan {number}", "runAfter": "1h"}))
-            gateway.store.call(gates.add, GateSpec(name=f"gate {number}", owner="analyst", waiters=("husam",)), by=None)
-            gateway.store.call(
+            gateway.store.run_sync(push.push_event, Push(to="analyst", source="test", content=str(number)))
+            gateway.store.run_sync(push.push_event, Push(to="husam", source="test", content=str(number)))
+            gateway.store.run_sync(spaces.post, "q4-report", sender="husam", content=str(number))
+            gateway.store.run_sync(spaces.create, name=f"space {number}", members=["analyst"])
+            gateway.store.run_sync(plans.set_plan, "analyst", parse_spec({"name": f"plan {number}", "runAfter": "1h"}))
+            gateway.store.run_sync(
+                gates.add, GateSpec(name=f"gate {number}", owner="analyst", waiters=("husam",)), by=None
+            )
+            gateway.store.run_sync(
                 decisions.ask, Question(question=str(number), free_text=True, respondents=("husam",)), by="analyst"
             )
             gateway.create_key("agent", "analyst")
@@ -71,7 +73,7 @@ async def test_next_walks_a_list_without_gap_or_repeat(path: str, gateway: Gatew
         resident_runs.finish_run(gateway.store, resident_runs.begin_run(gateway.store))
     last_run = resident_runs.begin_run(gateway.store)
     resident_runs.finish_run(gateway.store, last_run)
-    gateway.store.call(memories.set_memories, "thinker", {f"key {number}": "x" for number in range(5)})
+    gateway.store.run_sync(memories.set_memories, "thinker", {f"key {number}": "x" for number in range(5)})
     async with gateway.open_client() as admin:
         for number in range(5):
             hook = {"name": f"hook-{number}", "scheme": "bearer", "secret": "x" * 20, "target": "analyst"}
@@ -115,9 +117,9 @@ def test_every_list_is_walked() -> None:
 
 async def test_a_page_may_end_between_two_recipients_of_an_event(gateway: Gateway) -> None:
     for name in ("tester", "writer"):
-        gateway.store.call(directory.register, directory.EntitySpec(name=name, kind=EntityKind.AGENT, team="crew"))
+        gateway.store.run_sync(directory.register, directory.EntitySpec(name=name, kind=EntityKind.AGENT, team="crew"))
     for number in range(3):
-        gateway.store.call(push.push_event, Push(to="team:crew", source="test", content=str(number)))
+        gateway.store.run_sync(push.push_event, Push(to="team:crew", source="test", content=str(number)))
     async with gateway.open_client() as admin:
         all_rows = await _walk(admin, "/api/inbox", "content", 1000)
         assert len({recipient for _, recipient in all_rows}) >= 2
@@ -150,10 +152,10 @@ async def test_a_page_of_an_inbox_goes_on_where_it_ended_while_more_comes(gatewa
     ListFiller.fill(gateway, 5)
     async with gateway.open_client() as admin:
         first = (await admin.get("/api/inbox/analyst", params={"limit": 3})).json()
-        gateway.store.call(
+        gateway.store.run_sync(
             push.push_event, Push(to="analyst", source="test", content="later", priority=Priority.CRITICAL)
         )
         rest = (await admin.get("/api/inbox/analyst", params={"after": first["next"]})).json()
         event_ids = [row["eventId"] for row in (*first["items"], *rest["items"])]
-        assert len(set(event_ids)) == len(event_ids) == len(gateway.store.query(inbox.page, "analyst", limit=1000))
-        assert gateway.store.query(keys.page)
+        assert len(set(event_ids)) == len(event_ids) == len(gateway.store.read_sync(inbox.page, "analyst", limit=1000))
+        assert gateway.store.read_sync(keys.page)

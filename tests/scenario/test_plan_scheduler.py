@@ -74,18 +74,18 @@ class AppCluster:
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         for name in OWNERS:
-            kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
         self.apps: list[Store] = [kit.open() for _ in range(APP_COUNT)]
 
     async def tick(self) -> None:
         """Let all tick side by side until nothing is due."""
         while min(await asyncio.gather(*(duties.fire_due_plans(app) for app in self.apps))) < duties.MAX_WAIT:
-            due = self.kit.store.query(plans.find_next_due)
+            due = self.kit.store.read_sync(plans.find_next_due)
             if due is None or due > self.kit.clock.now():
                 return
 
     def set_plan(self, owner: str, **fields: str) -> Plan:
-        return self.kit.store.call(plans.set_plan, owner, parse_spec({"name": "report"} | fields))
+        return self.kit.store.run_sync(plans.set_plan, owner, parse_spec({"name": "report"} | fields))
 
     def list_fired(self, plan: Plan) -> list[Instant]:
         return self.list_all_fired()[plan.id]
@@ -94,7 +94,7 @@ class AppCluster:
         """By plan, the slots for which there is an event, in order; each by its key and by what it says."""
         slots: defaultdict[str, list[Instant]] = defaultdict(list)
         after = 0
-        while page := self.kit.store.query(inbox.page, after=after, limit=1_000):
+        while page := self.kit.store.read_sync(inbox.page, after=after, limit=1_000):
             for event in (item.event for item in page):
                 plan, due = event.data["planId"], event.data["dueAt"]
                 assert event.key == f"plan:{plan}:{format_rfc3339(due)}"
@@ -137,17 +137,17 @@ async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
     )
     for plan, expected_plan in expected_plans.values():
         assert fired[plan.id] == expected_plan.fired_slots, plan
-        after = kit.store.query(plans.show, plan.id)
+        after = kit.store.read_sync(plans.show, plan.id)
         assert after.fired == len(expected_plan.fired_slots)
         assert after.next_at == expected_plan.cron.find_next(kit.clock.now())
         if expected_plan.catch_up is CatchUp.ALL:
             assert expected_plan.fired_slots == expected_plan.cron.list_between(start, kit.clock.now())
-    assert all(account.is_balanced for account in kit.store.query(maintenance.list_accounts))
+    assert all(account.is_balanced for account in kit.store.read_sync(maintenance.list_accounts))
 
 
 def choose_advance(clock: FakeClock, store: Store, rng: random.Random) -> Duration:
     """How long until somebody looks: sometimes a slot is met to the second, sometimes everybody was away for hours."""
-    due = store.query(plans.find_next_due)
+    due = store.read_sync(plans.find_next_due)
     assert due is not None
     wait = max(0, due - clock.now())
     return rng.choice(
@@ -169,7 +169,7 @@ async def test_one_that_fires_once_does_so_once_however_late_and_however_many_lo
     fired = cluster.list_all_fired()
     for plan in plan_list:
         assert fired[plan.id] == [plan.next_at]
-        assert kit.store.query(plans.show, plan.id).status is PlanStatus.COMPLETED
+        assert kit.store.read_sync(plans.show, plan.id).status is PlanStatus.COMPLETED
 
 
 async def test_the_apps_share_what_is_due(on_postgres: Kit) -> None:
@@ -205,16 +205,16 @@ async def test_a_plan_changed_or_deleted_while_it_fires_is_the_old_one_or_the_ne
         random.Random(turn).shuffle(actions)
         await asyncio.gather(*actions)
         assert cluster.list_fired(changed_plan) in ([], [due])
-        assert kit.store.query(plans.show, changed_plan.id).next_at == due + 30 * MINUTE
+        assert kit.store.read_sync(plans.show, changed_plan.id).next_at == due + 30 * MINUTE
         fired_slots = cluster.list_fired(deleted_plan)
         assert fired_slots in ([], [due])
         with pytest.raises(NotFound):
-            kit.store.query(plans.show, deleted_plan.id)
+            kit.store.read_sync(plans.show, deleted_plan.id)
         kit.clock.advance("30 minutes")
         await cluster.tick()
         assert cluster.list_fired(changed_plan)[-1:] == [due + 30 * MINUTE]
         assert cluster.list_fired(deleted_plan) == fired_slots
-        kit.store.call(plans.delete, changed_plan.id)
+        kit.store.run_sync(plans.delete, changed_plan.id)
 
 
 def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -> None:
@@ -229,10 +229,10 @@ def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -
         assert change_waits.wait(30)
 
     with ThreadPoolExecutor(2) as threads, psycopg.connect(on_postgres.url, autocommit=True) as witness:
-        fire_future = threads.submit(cluster.apps[0].call, fire_slowly)
+        fire_future = threads.submit(cluster.apps[0].run_sync, fire_slowly)
         assert has_fired.wait(30)
         change_future = threads.submit(
-            cluster.apps[1].call, plans.set_plan, "ana", PlanSpec(id=plan.id, name="renamed")
+            cluster.apps[1].run_sync, plans.set_plan, "ana", PlanSpec(id=plan.id, name="renamed")
         )
         wait_until(
             lambda: witness.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone() is not None, "it waits"
@@ -240,7 +240,7 @@ def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -
         change_waits.set()
         fire_future.result(30)
         assert change_future.result(30).status is PlanStatus.COMPLETED
-    assert on_postgres.store.query(plans.find_next_due) is None
+    assert on_postgres.store.read_sync(plans.find_next_due) is None
     assert cluster.list_fired(plan) == [plan.next_at]
 
 

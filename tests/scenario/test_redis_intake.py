@@ -27,8 +27,8 @@ from tests.foreign_documents import MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOC
 @pytest.fixture
 def store(kit: Kit) -> Store:
     for name in ("ann", "bob", "gone"):
-        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, aliases=[f"0.0.{name}"]))
-    kit.store.call(directory.retire, "gone")
+        kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, aliases=[f"0.0.{name}"]))
+    kit.store.run_sync(directory.retire, "gone")
     return kit.store
 
 
@@ -59,9 +59,9 @@ async def leave_entries(client: Client, agent: str, *entries: Any) -> None:
 
 
 def list_events(store: Store, name: str = "ann") -> list[Event]:
-    [account] = store.query(maintenance.list_accounts, name)
+    [account] = store.read_sync(maintenance.list_accounts, name)
     assert account.is_balanced
-    return [item.event for item in store.query(inbox.page, name, limit=10_000)]
+    return [item.event for item in store.read_sync(inbox.page, name, limit=10_000)]
 
 
 async def list_rejected(client: Client, agent: str) -> list[tuple[str, str]]:

@@ -109,7 +109,7 @@ async def test_a_key_belongs_to_one_request_of_one_caller(gateway: Gateway) -> N
         assert [first_answer.status_code, analyst_answer.status_code, plan_answer.status_code] == [201, 201, 201]
         repeat_answer = await admin.post(path, json=hello_body, headers=key)
         assert repeat_answer.json() == first_answer.json()
-    assert [message.content for message in gateway.store.query(spaces.read, "q4-report")] == ["hello", "mine"]
+    assert [message.content for message in gateway.store.read_sync(spaces.read, "q4-report")] == ["hello", "mine"]
 
 
 async def test_who_was_refused_may_try_again_with_the_same_key(gateway: Gateway) -> None:
@@ -372,7 +372,7 @@ async def test_secrets_are_in_no_log_and_no_answer(world: World, caplog: pytest.
 
 
 async def test_what_a_guest_plans_goes_on_with_its_chain(gateway: Gateway) -> None:
-    gateway.store.call(push.push_event, Push(to="analyst", source="test", content="on", hops=3))
+    gateway.store.run_sync(push.push_event, Push(to="analyst", source="test", content="on", hops=3))
     body = {"owner": "analyst", "name": "p", "runAfter": "3m"}
     async with gateway.open_client() as admin:
         answers = [await admin.post("/api/plans", json=body | fields) for fields in ({}, {"by": "analyst"})]

@@ -34,7 +34,7 @@ async def test_limits_end_a_cycle_with_a_note(kit: Kit) -> None:
     agent.push("hello")
     assert await agent.run_cycles() == 1
     assert len(agent.model.requests) == 4
-    last = kit.store.query(runs.read_mind, "ana").turns[-1]
+    last = kit.store.read_sync(runs.read_mind, "ana").turns[-1]
     assert isinstance(last, Prompt)
     assert "limit of 4 steps" in last.text
 
@@ -55,11 +55,11 @@ async def test_skipping_leaves_nothing_and_only_where_nothing_was_done(kit: Kit)
     agent.push("hello")
     await agent.run_cycles()
     assert agent.list_run_statuses() == [RunStatus.SKIPPED]
-    assert kit.store.query(runs.read_mind, "ana").turns == ()
+    assert kit.store.read_sync(runs.read_mind, "ana").turns == ()
     agent.push("do it")
     await agent.run_cycles()
     assert agent.list_run_statuses() == [RunStatus.SKIPPED, RunStatus.COMPLETED]
-    results = [turn for turn in kit.store.query(runs.read_mind, "ana").turns if isinstance(turn, CallResult)]
+    results = [turn for turn in kit.store.read_sync(runs.read_mind, "ana").turns if isinstance(turn, CallResult)]
     assert [result.ok for result in results] == [True, False]
 
 
@@ -76,27 +76,29 @@ async def test_a_thousand_cycles_stay_under_the_limit(kit: Kit) -> None:
                     build_call("get_memories"),
                 )
             )
-        return build_final_reply(f"Summary of cycle {len(agent.store.query(runs.page, agent='ana', limit=10_000))}.")
+        return build_final_reply(
+            f"Summary of cycle {len(agent.store.read_sync(runs.page, agent='ana', limit=10_000))}."
+        )
 
     agent = ScriptedAgent(kit, respond, AgentConfig(mind=rules))
     for number in range(count):
         agent.push(f"event {number} " + "y" * (number % 7) * 50)
         await agent.run_cycle()
-        after = kit.store.query(runs.read_mind, "ana")
+        after = kit.store.read_sync(runs.read_mind, "ana")
         turns = trim_turns(
             [*([summary_turn] if (summary_turn := render_summaries(after.past_cycles)) else ()), *after.turns],
             rules.max_tokens,
         )
         assert sum(map(weigh, turns)) <= rules.max_tokens
-    agent_mind = kit.store.query(runs.read_mind, "ana")
+    agent_mind = kit.store.read_sync(runs.read_mind, "ana")
     numbers = [int(summary.split()[-1].rstrip(".")) for summary in agent_mind.past_cycles.summaries]
     assert numbers == list(range(agent_mind.past_cycles.dropped_count + 1, numbers[-1] + 1)), (
         "every summary, in order, or counted"
     )
     assert len(numbers) > min(20, count // 8)
     assert agent.list_run_statuses() == [RunStatus.COMPLETED] * count
-    for run in kit.store.query(runs.page, agent="ana", limit=5):
-        assert len(kit.store.query(runs.list_steps, run.id)) == 5, "the audit keeps everything"
+    for run in kit.store.read_sync(runs.page, agent="ana", limit=5):
+        assert len(kit.store.read_sync(runs.list_steps, run.id)) == 5, "the audit keeps everything"
 
 
 async def test_a_replay_shows_the_difference_and_does_nothing(kit: Kit) -> None:
@@ -121,14 +123,14 @@ async def test_a_replay_shows_the_difference_and_does_nothing(kit: Kit) -> None:
     await agent.run_cycles()
     agent.push("hi")
     await agent.run_cycles()
-    [run, _] = kit.store.query(runs.page, agent="ana")
-    before = kit.store.query(runs.read_mind, "ana"), agent.list_messages(), agent.list_run_statuses()
+    [run, _] = kit.store.read_sync(runs.page, agent="ana")
+    before = kit.store.read_sync(runs.read_mind, "ana"), agent.list_messages(), agent.list_run_statuses()
     same_replay = await replay(kit.store, run.id, agent.model)
     assert same_replay.is_same
     assert [type(turn) for turn in same_replay.turns] == [Prompt, ModelReply, CallResult, CallResult, ModelReply]
     different_replay = await replay(kit.store, run.id, CallbackModel(respond_differently))
     assert not different_replay.is_same
-    assert (kit.store.query(runs.read_mind, "ana"), agent.list_messages(), agent.list_run_statuses()) == before
+    assert (kit.store.read_sync(runs.read_mind, "ana"), agent.list_messages(), agent.list_run_statuses()) == before
     assert agent.model.requests[-1].turns[: len(agent.model.requests[2].turns)] == agent.model.requests[2].turns, (
         "as it was then"
     )
@@ -147,7 +149,7 @@ async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
         return build_final_reply()
 
     agent = ScriptedAgent(kit, respond)
-    kit.store.call(spaces.create, name="elsewhere", members=["husam"])
+    kit.store.run_sync(spaces.create, name="elsewhere", members=["husam"])
     agent.push("hello")
     await agent.run_cycles()
     space_frames = [frame for frame in agent.frames if frame.topic == "space:room"]
@@ -156,7 +158,7 @@ async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
     assert "".join(
         frame.data.get("delta", "") for frame in message_frames if frame.data.get("phase") == "delta"
     ).startswith("word by word")
-    [message] = [row for row in kit.store.query(spaces.read, "room") if row.content == "word by word"]
+    [message] = [row for row in kit.store.read_sync(spaces.read, "room") if row.content == "word by word"]
     [last_frame] = [frame for frame in message_frames if frame.data["phase"] == "done"]
     assert last_frame.data["messageId"] == message.id
     assert last_frame.data["streamId"] == message.data["streamId"]
@@ -309,19 +311,19 @@ async def test_pausing_resuming_and_cancelling(kit: Kit) -> None:
         bus.open(),
         run_worker(build_deps(kit_store, slow_model), bus, WorkerOptions(janitor_interval=3_600)) as worker,
     ):
-        kit_store.call(agents.pause, "ana")
-        kit_store.call(push.push_event, Push(to="ana", source="test", content="hello"))
+        kit_store.run_sync(agents.pause, "ana")
+        kit_store.run_sync(push.push_event, Push(to="ana", source="test", content="hello"))
         await worker.supervisor.wait_until_idle()
         assert slow_model.requests == []
-        kit_store.call(agents.resume, "ana")
+        kit_store.run_sync(agents.resume, "ana")
         await model_asked.wait()
-        [run] = kit_store.query(runs.page, agent="ana")
-        kit_store.call(runs.cancel, run.id)
+        [run] = kit_store.read_sync(runs.page, agent="ana")
+        kit_store.run_sync(runs.cancel, run.id)
         await worker.supervisor.wait_until_idle()
         assert agent.list_run_statuses() == [RunStatus.CANCELLED]
         assert agent.list_item_states() == {"hello": ItemState.DELIVERED}
         reply_allowed.set()
-        kit_store.call(push.push_event, Push(to="ana", source="test", content="again"))
+        kit_store.run_sync(push.push_event, Push(to="ana", source="test", content="again"))
         await worker.supervisor.wait_until_idle()
         assert agent.list_run_statuses() == [RunStatus.CANCELLED, RunStatus.COMPLETED]
 
@@ -388,11 +390,11 @@ async def test_a_chain_through_a_tool_that_answers_later_grows(kit: Kit) -> None
         return build_final_reply() if replies else ModelReply(calls=(build_call("later"),))
 
     agent = ScriptedAgent(kit, respond)
-    kit.store.call(agents.configure, "ana", {"tools": [tool]})
+    kit.store.run_sync(agents.configure, "ana", {"tools": [tool]})
     agent.push("hello")
     for hops in range(3):
         await agent.run_cycle()
-        [run, *_] = kit.store.query(runs.page, agent="ana")
+        [run, *_] = kit.store.read_sync(runs.page, agent="ana")
         assert run.hops == hops
-        [call] = kit.store.query(runs.list_open_calls, run.id)
-        kit.store.call(runs.answer_call, run.id, call.id, {"ok": True})
+        [call] = kit.store.read_sync(runs.list_open_calls, run.id)
+        kit.store.run_sync(runs.answer_call, run.id, call.id, {"ok": True})

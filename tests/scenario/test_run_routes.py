@@ -92,7 +92,7 @@ async def test_a_change_is_whole_or_not_at_all(admin: httpx2.AsyncClient, gatewa
     )
     assert (response.json()["displayName"], response.json()["version"]) == ("T", 2)
     assert response.json()["config"] == before["config"] | {"instructions": "Hi"}
-    resident = gateway.store.query(agents.show, "thinker")
+    resident = gateway.store.read_sync(agents.show, "thinker")
     assert resident is not None
     assert resident.config == replace(agent_config.parse(AGENT_CONFIG), instructions="Hi")
 
@@ -179,10 +179,10 @@ async def test_a_tool_result_from_outside(
     assert await answer(thinker, waiting_run.run_id, "call_" + "0" * 32) == 404
     assert await answer(thinker, waiting_run.run_id, other_run.call_id) == 404
     assert await answer(thinker, other_run.run_id, other_run.call_id) == 404
-    assert gateway.store.query(inbox.peek, "thinker", limit=9) == []
+    assert gateway.store.read_sync(inbox.peek, "thinker", limit=9) == []
     assert await answer(thinker, waiting_run.run_id, waiting_run.call_id) == 200
     assert await answer(admin, waiting_run.run_id, waiting_run.call_id, shipped=False) == 409
-    [item] = gateway.store.query(inbox.peek, "thinker", limit=9)
+    [item] = gateway.store.read_sync(inbox.peek, "thinker", limit=9)
     assert item.event.data["result"] == {"shipped": True}
     run = (await thinker.get(f"/api/runs/{waiting_run.run_id}")).json()
     assert (run["status"], run["calls"][0]["status"]) == ("completed", "resolved")
@@ -200,10 +200,10 @@ async def test_a_run_is_cancelled_once(
 async def test_a_replay_does_nothing(admin: httpx2.AsyncClient, gateway: Gateway) -> None:
     waiting_run = resident_runs.begin_run(gateway.store)
     resident_runs.finish_run(gateway.store, waiting_run)
-    before = gateway.store.query(runs.list_steps, waiting_run.run_id)
+    before = gateway.store.read_sync(runs.list_steps, waiting_run.run_id)
     replay = (await admin.post(f"/api/runs/{waiting_run.run_id}/replay", json={"model": "demo"})).json()
     assert (replay["run"], replay["same"], len(replay["original"])) == (waiting_run.run_id, False, 4)
-    assert gateway.store.query(runs.list_steps, waiting_run.run_id) == before
+    assert gateway.store.read_sync(runs.list_steps, waiting_run.run_id) == before
     error_response = await admin.post(f"/api/runs/{waiting_run.run_id}/replay", json={"model": "gpt-5"})
     assert error_response.status_code == 422
 
@@ -275,13 +275,13 @@ async def test_the_client_sends_all_requests_about_runs(url: str) -> None:
         async with Client(server.base_url, key=server.gateway.admin_key) as client:
             run = await client.send(ShowRun(id=id))
             assert run == local.send(ShowRun(id=id))
-            assert run.calls == [OpenCallView.of(call) for call in store.query(runs.list_open_calls, id)]
+            assert run.calls == [OpenCallView.of(call) for call in store.read_sync(runs.list_open_calls, id)]
             waiting = ListRuns(agent="thinker", status=RunStatus.WAITING_TOOL)
-            assert [row async for row in client.list_all(waiting)] == [RunView.of(store.query(runs.show, id))]
+            assert [row async for row in client.list_all(waiting)] == [RunView.of(store.read_sync(runs.show, id))]
             memories = [memory async for memory in client.list_all(ListMemories(name="thinker"))]
             assert memories == list(local.list_all(ListMemories(name="thinker")))
             assert await client.send(ListGoals(name="thinker")) == local.send(ListGoals(name="thinker"))
-            steps = [StepView.of(step) for step in store.query(runs.list_steps, id)]
+            steps = [StepView.of(step) for step in store.read_sync(runs.list_steps, id)]
             assert [step async for step in client.list_all(ListSteps(id=id))] == steps
             mind = await client.send(ShowMind(name="thinker"))
             assert mind == local.send(ShowMind(name="thinker"))

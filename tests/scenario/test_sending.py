@@ -72,13 +72,13 @@ async def test_a_write_is_done_once(send: Send, proxy: LossyProxy, store: Store,
     ):
         proxy.outcomes.extend(fates)
         await send(request)
-    contents = [item.event.content for item in store.query(inbox.page, "analyst")]
+    contents = [item.event.content for item in store.read_sync(inbox.page, "analyst")]
     assert contents == ["precious", "with a key", "said"]
     assert proxy.request_count == 3 * (len(fates) + 1)
 
 
 async def test_what_must_not_be_repeated_is_not(send: Send, proxy: LossyProxy, store: Store) -> None:
-    store.call(push.push_event, Push(to="analyst", source="tests", content="hello"))
+    store.run_sync(push.push_event, Push(to="analyst", source="tests", content="hello"))
     for request in (ClaimBatch(name="analyst", owner="s-1"), CreateKey(name="laptop")):
         proxy.outcomes.append(RequestOutcome.UNANSWERED)
         count = proxy.request_count
@@ -189,7 +189,7 @@ def test_a_wrong_url_is_refused(url: str) -> None:
 
 async def test_lists_come_page_by_page(gateway_thread: GatewayThread, store: Store) -> None:
     for start in range(0, 1_100, 100):
-        store.call(push.push_all, [Push(to="analyst", source="tests", content=str(start + n)) for n in range(100)])
+        store.run_sync(push.push_all, [Push(to="analyst", source="tests", content=str(start + n)) for n in range(100)])
     key = gateway_thread.gateway.admin_key
     async with Client(gateway_thread.base_url, key=key) as client:
         items = [item async for item in client.list_all(ListInbox(name="analyst"))]

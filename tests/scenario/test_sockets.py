@@ -132,7 +132,7 @@ def test_a_reader_that_takes_nothing_at_all_is_left(server: GatewayThread, monke
         assert connection.read_status() == 200
         wait_until(lambda: streams.readers == 1, "the stream is read")
         for _ in range(40):
-            server.gateway.store.call(spaces.post, "q4-report", sender="husam", content="x" * 100_000)
+            server.gateway.store.run_sync(spaces.post, "q4-report", sender="husam", content="x" * 100_000)
         wait_until(lambda: streams.readers == 0, "the reader is left")
 
 
@@ -178,12 +178,12 @@ def sqlite_server(tmp_path: Path) -> Iterator[tuple[str, GatewayThread]]:
 
 
 def list_states(server: GatewayThread) -> list[ItemState]:
-    return [item.state for item in server.gateway.store.query(inbox.page, "analyst")]
+    return [item.state for item in server.gateway.store.read_sync(inbox.page, "analyst")]
 
 
 def test_what_was_drained_for_one_who_hung_up_comes_again(sqlite_server: tuple[str, GatewayThread]) -> None:
     url, server = sqlite_server
-    server.gateway.store.call(push.push_event, Push(to="analyst", source="test", content="hello"))
+    server.gateway.store.run_sync(push.push_event, Push(to="analyst", source="test", content="hello"))
     for disconnect in (RawConnection.abort, RawConnection.close):
         with hold_write_lock(url):
             connection = RawConnection(server)
@@ -205,7 +205,7 @@ def test_what_was_drained_and_only_half_read_comes_again(sqlite_server: tuple[st
     """The answer is larger than all buffers; its reader takes the beginning and dies."""
     url, server = sqlite_server
     for number in range(60):
-        server.gateway.store.call(
+        server.gateway.store.run_sync(
             push.push_event, Push(to="analyst", source="test", content=f"{number} " + "x" * 200_000)
         )
     body = json.dumps({"limit": 1000, "budget": 4_000_000}).encode()
@@ -232,7 +232,7 @@ def delete_claims(url: str) -> None:
 
 
 async def test_what_is_neither_acked_nor_released_comes_again(server: GatewayThread) -> None:
-    server.gateway.store.call(push.push_event, Push(to="analyst", source="test", content="hello"))
+    server.gateway.store.run_sync(push.push_event, Push(to="analyst", source="test", content="hello"))
     async with server.open_client() as client:
         claim = {"owner": "session-1", "hold": "300ms"}
         first_drain = (await client.post("/api/inbox/analyst/claim", json=claim)).json()
@@ -314,9 +314,9 @@ async def test_fifty_who_post_at_once_are_numbered_without_a_gap(server: Gateway
         numbers = await asyncio.gather(*(post(number) for number in range(50)))
     assert all(writer_seqs == sorted(writer_seqs) for writer_seqs in numbers)
     assert sorted(seq for writer_seqs in numbers for seq in writer_seqs) == list(range(1, 50 * posts_per_writer + 1))
-    items = server.gateway.store.query(inbox.page, "analyst", limit=1_000)
+    items = server.gateway.store.read_sync(inbox.page, "analyst", limit=1_000)
     assert len(items) == 50 * posts_per_writer
-    assert server.gateway.store.query(inbox.page, "designer") == []
+    assert server.gateway.store.read_sync(inbox.page, "designer") == []
 
 
 async def test_a_reader_that_comes_and_goes_between_two_gateways_over_sockets(url: str, tmp_path: Path) -> None:

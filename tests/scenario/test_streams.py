@@ -45,7 +45,7 @@ async def gateways(url: str) -> AsyncIterator[list[Gateway]]:
             gateway_context = open_gateway(url, transport=MemoryTransport(network), loss_rate=0.33)
             gateways.append(await stack.enter_async_context(gateway_context))
         create_entities(gateways[0].store)
-        gateways[0].store.call(spaces.create, name="Side", members=["husam", "analyst"])
+        gateways[0].store.run_sync(spaces.create, name="Side", members=["husam", "analyst"])
         yield gateways
 
 
@@ -166,13 +166,13 @@ async def test_a_reader_that_comes_and_goes_sees_everything_once_and_in_order(
 
 def list_written(store: Store, kind: str) -> dict[str, list[Any]]:
     """What there is to be seen of each part."""
-    store.call(inbox.claim, "analyst", owner="test", budget=4_000_000, limit=1_000)  # broadcasts are items now
+    store.run_sync(inbox.claim, "analyst", owner="test", budget=4_000_000, limit=1_000)  # broadcasts are items now
     entries_by_part: dict[str, list[Any]] = {
-        f"space:{space.id}": list(range(1, space.last_seq + 1)) for space in store.query(spaces.page)
+        f"space:{space.id}": list(range(1, space.last_seq + 1)) for space in store.read_sync(spaces.page)
     }
     items = []
     after = 0
-    while page := store.query(inbox.page, "analyst", after=after, limit=1_000):
+    while page := store.read_sync(inbox.page, "analyst", after=after, limit=1_000):
         items += page
         after = page[-1].event.arrival
     entries_by_part["inbox"] = [(item.event.id, item.event.content) for item in items]
@@ -217,8 +217,8 @@ async def test_who_is_removed_reads_nothing_more(path: str, deaf_gateway: Gatewa
     async with await deaf_gateway.open_stream(path, x_secret_key=key) as stream:
         await post_message(deaf_gateway, "for the analyst")
         frames = await read_until(stream, "space.message")
-        deaf_gateway.store.call(spaces.leave, "q4-report", "analyst")
-        deaf_gateway.store.call(spaces.post, "q4-report", sender="husam", content="behind its back")
+        deaf_gateway.store.run_sync(spaces.leave, "q4-report", "analyst")
+        deaf_gateway.store.run_sync(spaces.post, "q4-report", sender="husam", content="behind its back")
         rest = [frame async for frame in stream]
     contents = [frame.data["content"] for frame in (*frames, *rest) if frame.event == "space.message"]
     assert contents == ["for the analyst"]
@@ -259,7 +259,7 @@ async def test_a_stream_of_all_spaces_follows_who_is_in_which(path: str, url: st
             [connected, *frames] = await read_until(stream, "space.message")
             assert "space:new" in connected.data["parts"]
             contents += [frame.data["content"] for frame in frames if frame.event == "space.message"]
-            gateway.store.call(spaces.leave, "q4-report", "analyst")
+            gateway.store.run_sync(spaces.leave, "q4-report", "analyst")
             frames = await read_until(stream, "ended")
         assert contents == ["first words"]
         async with await gateway.open_stream(
@@ -274,7 +274,7 @@ async def test_who_is_removed_from_one_of_all_spaces_may_come_back_for_the_other
     key = deaf_gateway.create_key("agent", "analyst")
     async with await deaf_gateway.open_stream("/api/stream", x_secret_key=key) as stream:
         await read_until(stream, "connected")
-        deaf_gateway.store.call(spaces.leave, "q4-report", "analyst")
+        deaf_gateway.store.run_sync(spaces.leave, "q4-report", "analyst")
         [last_frame] = await read_until(stream, "ended")
     assert last_frame.data["reason"] == "the spaces have changed"
     async with await deaf_gateway.open_stream(
@@ -287,13 +287,15 @@ async def test_who_is_removed_from_one_of_all_spaces_may_come_back_for_the_other
 async def test_the_administrator_watches_all_spaces(deaf_gateway: Gateway) -> None:
     async with await deaf_gateway.open_stream("/api/stream") as stream:
         [connected] = await read_until(stream, "connected")
-        assert set(connected.data["parts"]) == {f"space:{space.id}" for space in deaf_gateway.store.query(spaces.page)}
+        assert set(connected.data["parts"]) == {
+            f"space:{space.id}" for space in deaf_gateway.store.read_sync(spaces.page)
+        }
         await post_message(deaf_gateway, "seen")
         [frame] = await read_until(stream, "space.message")
         assert frame.data["content"] == "seen"
         assert frame.id is not None
         last = frame.id
-    deaf_gateway.store.call(spaces.create, name="later", members=["husam"])
+    deaf_gateway.store.run_sync(spaces.create, name="later", members=["husam"])
     await post_message(deaf_gateway, "later", space="later")
     async with await deaf_gateway.open_stream("/api/stream", last_event_id=last) as stream:
         frame = (await read_until(stream, "space.message"))[-1]
@@ -308,7 +310,7 @@ BAD_CURSORS: Final = (
 
 @pytest.mark.parametrize("path", STREAM_PATHS.values())
 async def test_garbage_is_no_place_to_resume_from(path: str, deaf_gateway: Gateway) -> None:
-    deaf_gateway.store.call(spaces.create, name="Side", members=["husam", "analyst"])
+    deaf_gateway.store.run_sync(spaces.create, name="Side", members=["husam", "analyst"])
     key = deaf_gateway.create_key("agent", "analyst")
     for last in BAD_CURSORS:
         async with await deaf_gateway.open_stream(path, x_secret_key=key, last_event_id=last) as stream:
@@ -392,11 +394,11 @@ async def test_one_who_is_let_in_while_a_page_is_read_stays(deaf_gateway: Gatewa
     ) as first:
         await read_until(first, "connected")
         for number in range(30):
-            deaf_gateway.store.call(spaces.join, "q4-report", "designer")
+            deaf_gateway.store.run_sync(spaces.join, "q4-report", "designer")
             key = deaf_gateway.create_key("agent", "designer")
             async with await deaf_gateway.open_stream(SPACE_STREAM, x_secret_key=key) as stream:
                 await read_until(stream, "connected")
                 await post_message(deaf_gateway, str(number))
                 assert (await read_until(stream, "space.message"))[-1].data["content"] == str(number)
-            deaf_gateway.store.call(spaces.leave, "q4-report", "designer")
-        assert deaf_gateway.store.query(keys.page)
+            deaf_gateway.store.run_sync(spaces.leave, "q4-report", "designer")
+        assert deaf_gateway.store.read_sync(keys.page)

@@ -51,7 +51,7 @@ def forge_token(header: dict[str, Any], claims: dict[str, Any], signature: bytes
 
 async def test_a_token_is_its_entity_and_nobody_else(tmp_path: Path) -> None:
     async with open_server(tmp_path) as gateway:
-        gateway.store.call(
+        gateway.store.run_sync(
             directory.register, directory.EntitySpec(name="quinn", kind=EntityKind.AGENT, aliases=["0.0.4711"])
         )
         assert await get_status(gateway, create_token("analyst")) == 200
@@ -91,7 +91,7 @@ BAD_TOKENS: Final = {
 async def test_a_bad_token_lets_nobody_in(case: str, tmp_path: Path) -> None:
     expected, text = BAD_TOKENS[case]
     async with open_server(tmp_path) as gateway:
-        gateway.store.call(directory.retire, "developer")
+        gateway.store.run_sync(directory.retire, "developer")
         assert await get_status(gateway, text) == expected
 
 

@@ -34,17 +34,17 @@ class StoreContext:
         self.store = self.kit.open(limits=Limits(**limits))
 
     def register(self, name: str, kind: EntityKind = EntityKind.AGENT, **fields: Any) -> None:
-        self.store.call(directory.register, EntitySpec(name=name, kind=kind, **fields))
+        self.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, **fields))
 
     def push(self, content: str = "tea", to: str = "ann", *, source: str = "test", **fields: Any) -> PushResult:
-        return self.store.call(push_actions.push_event, Push(to=to, source=source, content=content, **fields))
+        return self.store.run_sync(push_actions.push_event, Push(to=to, source=source, content=content, **fields))
 
     def push_event(self, content: str = "tea", to: str = "ann", **fields: Any) -> str:
         """Push and return the event."""
         return self.push(content, to, **fields).event
 
     def claim(self, name: str = "ann", owner: str = "me", **options: Any) -> Batch:
-        return self.store.call(inbox.claim, name, owner=owner, **options)
+        return self.store.run_sync(inbox.claim, name, owner=owner, **options)
 
     def take_claim(self, name: str = "ann", owner: str = "me", **options: Any) -> Claim:
         """Claim something that must be there, and return the claim."""
@@ -53,26 +53,26 @@ class StoreContext:
         return claim
 
     def pull(self, claim: Claim, **filters: Any) -> Batch:
-        return self.store.call(inbox.pull, claim.id, owner=claim.owner, fence=claim.fence, **filters)
+        return self.store.run_sync(inbox.pull, claim.id, owner=claim.owner, fence=claim.fence, **filters)
 
     def ack(self, claim: Claim) -> int:
-        return self.store.call(inbox.ack, claim.id, owner=claim.owner, fence=claim.fence)
+        return self.store.run_sync(inbox.ack, claim.id, owner=claim.owner, fence=claim.fence)
 
     def release(self, claim: Claim, *failed: str) -> int:
-        return self.store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence, failed_events=failed)
+        return self.store.run_sync(inbox.release, claim.id, owner=claim.owner, fence=claim.fence, failed_events=failed)
 
     def show_item(self, event: str, name: str = "ann") -> Item:
-        [item] = [item for item in self.store.query(inbox_items.show, event) if item.recipient == name]
+        [item] = [item for item in self.store.read_sync(inbox_items.show, event) if item.recipient == name]
         return item
 
     def list_waiting(self, name: str = "ann") -> list[str]:
-        return [item.event.content for item in self.store.query(inbox.peek, name, limit=1_000)]
+        return [item.event.content for item in self.store.read_sync(inbox.peek, name, limit=1_000)]
 
     def list_inbox(self, name: str | None = "ann", **filters: Any) -> list[str]:
-        return [item.event.content for item in self.store.query(inbox.page, name, **filters)]
+        return [item.event.content for item in self.store.read_sync(inbox.page, name, **filters)]
 
     def is_balanced(self) -> bool:
-        return all(account.is_balanced for account in self.store.query(maintenance.list_accounts))
+        return all(account.is_balanced for account in self.store.read_sync(maintenance.list_accounts))
 
 
 def list_contents(batch: Batch) -> list[str]:

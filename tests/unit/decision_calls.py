@@ -11,7 +11,7 @@ YES_OR_NO = (Option(id="yes", label="Ship it"), Option(id="no", label="Wait", de
 
 
 def ask_decision(ctx: StoreContext, by: str | None = "ann", **fields: Any) -> Decision:
-    return ctx.store.call(decisions.ask, build_question(**fields), by=by)
+    return ctx.store.run_sync(decisions.ask, build_question(**fields), by=by)
 
 
 def build_question(**fields: Any) -> Question:
@@ -19,17 +19,17 @@ def build_question(**fields: Any) -> Question:
 
 
 def answer_decision(ctx: StoreContext, decision: Decision, by: str | None = "husam", **reply: Any) -> Decision:
-    return ctx.store.call(decisions.answer, decision.id, AnswerSpec(**reply), by=by)
+    return ctx.store.run_sync(decisions.answer, decision.id, AnswerSpec(**reply), by=by)
 
 
 def show_decision(ctx: StoreContext, decision: Decision) -> Decision:
-    return ctx.store.query(decisions.show, decision.id)
+    return ctx.store.read_sync(decisions.show, decision.id)
 
 
 def list_decision_items(ctx: StoreContext, name: str) -> list[Item]:
-    return ctx.store.query(inbox.page, name, type=EventType.DECISION, limit=1_000)
+    return ctx.store.read_sync(inbox.page, name, type=EventType.DECISION, limit=1_000)
 
 
 def end_due(ctx: StoreContext) -> None:
-    while ctx.store.call(deadlines.end_due):
+    while ctx.store.run_sync(deadlines.end_due):
         pass

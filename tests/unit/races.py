@@ -62,7 +62,7 @@ class Race(StoreContext):
                 pause()
             return value
 
-        future: Future[Any] = self.pool.submit(self.other_store.call, run_and_pause)
+        future: Future[Any] = self.pool.submit(self.other_store.run_sync, run_and_pause)
         assert reached.wait(TIMEOUT), "never got there"
         try:
             yield future
@@ -72,7 +72,7 @@ class Race(StoreContext):
 
     def start_blocked(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> "Future[Any]":
         """Run a verb that will have to wait for the other one, and return when it does."""
-        future: Future[Any] = self.pool.submit(self.store.call, verb, *args, **kwargs)
+        future: Future[Any] = self.pool.submit(self.store.run_sync, verb, *args, **kwargs)
         with psycopg.connect(self.kit.url, autocommit=True) as connection:
             while not future.done():
                 query = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -84,6 +84,6 @@ class Race(StoreContext):
         """Whether nothing is stuck, lost or unaccounted for."""
         return (
             self.is_balanced()
-            and self.store.query(inboxes.count_stuck_items)[0] == 0
-            and self.store.query(inboxes.count_lost_events)[0] == 0
+            and self.store.read_sync(inboxes.count_stuck_items)[0] == 0
+            and self.store.read_sync(inboxes.count_lost_events)[0] == 0
         )

@@ -19,7 +19,7 @@ TOOL = {"name": "crm", "execution": {"url": "https://crm.example.com/", "headers
 
 
 def make_resident(ctx: StoreContext, spec_or_name: Any = "ann", **document: Any) -> Any:
-    return ctx.store.call(agents.make_resident, spec_or_name, agent_config.parse(document))
+    return ctx.store.run_sync(agents.make_resident, spec_or_name, agent_config.parse(document))
 
 
 def test_an_agent_is_registered_and_settles_in_one_go(ctx: StoreContext) -> None:
@@ -28,24 +28,24 @@ def test_an_agent_is_registered_and_settles_in_one_go(ctx: StoreContext) -> None
     assert (resident.name, resident.display, resident.version) == ("cleo", "Cleo", 1)
     assert (resident.cycles, resident.paused_at, resident.failures) == (0, None, 0)
     assert resident.config == AgentConfig(model=ModelChoice(name="openai:gpt-5"), instructions="Be brief")
-    assert ctx.store.query(agents.show, "cleo") == resident
+    assert ctx.store.read_sync(agents.show, "cleo") == resident
     assert [signal.recipient for signal in ctx.signal_sink.signals] == ["cleo"]
     with pytest.raises(Conflict, match="taken"):
         make_resident(ctx, newcomer)
 
 
 def test_a_guest_settles_later_and_only_once(ctx: StoreContext) -> None:
-    assert ctx.store.query(agents.show, "ann") is None
+    assert ctx.store.read_sync(agents.show, "ann") is None
     assert make_resident(ctx, "ann").config == AgentConfig()
     with pytest.raises(Conflict, match="resident already"):
         make_resident(ctx, "ann")
-    assert ctx.store.call(agents.configure, "bob", {"model": "demo"}).version == 1
+    assert ctx.store.run_sync(agents.configure, "bob", {"model": "demo"}).version == 1
 
 
 def test_a_change_is_of_what_is_given_and_counts(ctx: StoreContext) -> None:
     make_resident(ctx, tools=[TOOL], instructions="Be brief", loop={"maxSteps": 5})
     ctx.signal_sink.clear()
-    changed_resident = ctx.store.call(agents.configure, "ann", {"instructions": "Be kind", "loop": None})
+    changed_resident = ctx.store.run_sync(agents.configure, "ann", {"instructions": "Be kind", "loop": None})
     assert (changed_resident.version, changed_resident.config.instructions, changed_resident.config.loop.max_steps) == (
         2,
         "Be kind",
@@ -53,8 +53,8 @@ def test_a_change_is_of_what_is_given_and_counts(ctx: StoreContext) -> None:
     )
     assert changed_resident.config.tools[0].name == "crm"
     assert [(signal.recipient, signal.wakes) for signal in ctx.signal_sink.signals] == [("ann", True)]
-    assert ctx.store.call(agents.configure, "ann", {"instructions": "Be kind"}).version == 2
-    assert ctx.store.query(agents.show, "ann") == changed_resident
+    assert ctx.store.run_sync(agents.configure, "ann", {"instructions": "Be kind"}).version == 2
+    assert ctx.store.read_sync(agents.show, "ann") == changed_resident
 
 
 def test_a_secret_survives_being_shown_and_sent_back(ctx: StoreContext) -> None:
@@ -62,13 +62,13 @@ def test_a_secret_survives_being_shown_and_sent_back(ctx: StoreContext) -> None:
     document = agent_config.build_document(agent_config.replace_secrets(resident.config, agent_config.mask_secrets))
     assert "sk_1" not in str(document)
     document["tools"][0]["description"] = "Customers"
-    changed_resident = ctx.store.call(agents.configure, "ann", {"tools": document["tools"]})
+    changed_resident = ctx.store.run_sync(agents.configure, "ann", {"tools": document["tools"]})
     [tool] = changed_resident.config.tools
     assert tool.description == "Customers"
     assert tool.request is not None
     assert tool.request.headers == {"Authorization": "Bearer sk_1"}
     with pytest.raises(Invalid, match="secret"):
-        ctx.store.call(agents.configure, "bob", {"tools": document["tools"]})
+        ctx.store.run_sync(agents.configure, "bob", {"tools": document["tools"]})
 
 
 def test_a_secret_does_not_follow_a_tool_to_another_server(ctx: StoreContext) -> None:
@@ -79,13 +79,13 @@ def test_a_secret_does_not_follow_a_tool_to_another_server(ctx: StoreContext) ->
     document = agent_config.build_document(agent_config.replace_secrets(resident.config, agent_config.mask_secrets))
     url = document["tools"][0]["execution"]["url"]
     document["tools"][0]["execution"]["url"] = f"{url}/other"
-    ctx.store.call(agents.configure, "ann", {"tools": document["tools"]})
+    ctx.store.run_sync(agents.configure, "ann", {"tools": document["tools"]})
     document["tools"][0]["execution"]["url"] = "https://elsewhere.example/steal"
     with pytest.raises(Invalid, match="secret"):
-        ctx.store.call(agents.configure, "ann", {"tools": document["tools"]})
+        ctx.store.run_sync(agents.configure, "ann", {"tools": document["tools"]})
     document["mcp"]["servers"][0]["command"] = ["env"]
     with pytest.raises(Invalid, match="secret"):
-        ctx.store.call(agents.configure, "ann", {"mcp": document["mcp"]})
+        ctx.store.run_sync(agents.configure, "ann", {"mcp": document["mcp"]})
 
 
 def test_what_is_refused_changes_nothing(ctx: StoreContext) -> None:
@@ -93,20 +93,20 @@ def test_what_is_refused_changes_nothing(ctx: StoreContext) -> None:
     ctx.signal_sink.clear()
     for changes in ({"model": "nonsense"}, {"instructions": "Be kind", "tools": [TOOL, TOOL]}, {"nonsense": 1}):
         with pytest.raises(Invalid):
-            ctx.store.call(agents.configure, "ann", changes)
-    assert ctx.store.query(agents.show, "ann") == before
+            ctx.store.run_sync(agents.configure, "ann", changes)
+    assert ctx.store.read_sync(agents.show, "ann") == before
     assert not ctx.signal_sink.signals
 
 
 def test_pausing_twice_is_fine_and_resuming_signals(ctx: StoreContext) -> None:
     make_resident(ctx)
-    paused_resident = ctx.store.call(agents.pause, "ann")
+    paused_resident = ctx.store.run_sync(agents.pause, "ann")
     ctx.clock.advance(1_000_000)
-    assert ctx.store.call(agents.pause, "ann") == paused_resident
+    assert ctx.store.run_sync(agents.pause, "ann") == paused_resident
     assert paused_resident.paused_at is not None
     ctx.signal_sink.clear()
-    assert ctx.store.call(agents.resume, "ann").paused_at is None
-    assert ctx.store.call(agents.resume, "ann").paused_at is None
+    assert ctx.store.run_sync(agents.resume, "ann").paused_at is None
+    assert ctx.store.run_sync(agents.resume, "ann").paused_at is None
     assert {signal.recipient for signal in ctx.signal_sink.signals} == {"ann"}
 
 
@@ -129,11 +129,11 @@ def test_a_page_of_them_costs_the_same_however_many_there_are(ctx: StoreContext)
         return [(agent.name, resident.version if resident else 0) for agent, resident in entries]
 
     make_resident(ctx, "bob")
-    assert ctx.store.query(list_agents) == [("ann", 0), ("bob", 1)]
+    assert ctx.store.read_sync(list_agents) == [("ann", 0), ("bob", 1)]
     count_before = len(queries)
     for number in range(20):
         make_resident(ctx, EntitySpec(name=f"agent-{number:02}", kind=EntityKind.AGENT))
-    assert ctx.store.query(list_agents) == [
+    assert ctx.store.read_sync(list_agents) == [
         ("ann", 0),
         ("bob", 1),
         *((f"agent-{number:02}", 1) for number in range(20)),
@@ -144,42 +144,42 @@ def test_a_page_of_them_costs_the_same_however_many_there_are(ctx: StoreContext)
 def test_only_live_residents(ctx: StoreContext) -> None:
     for verb in (agents.pause, agents.resume):
         with pytest.raises(NotFound, match="guest"):
-            ctx.store.call(verb, "ann")
+            ctx.store.run_sync(verb, "ann")
     make_resident(ctx)
-    ctx.store.call(directory.retire, "ann")
+    ctx.store.run_sync(directory.retire, "ann")
     for call in (
-        lambda: ctx.store.call(agents.pause, "ann"),
-        lambda: ctx.store.call(agents.resume, "ann"),
-        lambda: ctx.store.call(agents.configure, "ann", {"model": "demo"}),
+        lambda: ctx.store.run_sync(agents.pause, "ann"),
+        lambda: ctx.store.run_sync(agents.resume, "ann"),
+        lambda: ctx.store.run_sync(agents.configure, "ann", {"model": "demo"}),
         lambda: make_resident(ctx),
     ):
         with pytest.raises(Refused, match="retired"):
             call()
-    assert ctx.store.query(agents.show, "ann") is not None
+    assert ctx.store.read_sync(agents.show, "ann") is not None
     for name in ("husam", "nobody"):
         with pytest.raises(UnknownAddress):
-            ctx.store.call(agents.configure, name, {"model": "demo"})
+            ctx.store.run_sync(agents.configure, name, {"model": "demo"})
         with pytest.raises(UnknownAddress):
-            ctx.store.query(agents.show, name)
+            ctx.store.read_sync(agents.show, name)
 
 
 def test_nothing_is_taken_for_one_who_is_retired(ctx: StoreContext) -> None:
     create_resident(ctx.store)
     ctx.push(to="thinker")
-    ctx.store.call(directory.retire, "thinker")
-    assert ctx.store.call(run_journal.take_run, "thinker", "here") is None
+    ctx.store.run_sync(directory.retire, "thinker")
+    assert ctx.store.run_sync(run_journal.take_run, "thinker", "here") is None
 
 
 def test_in_mid_cycle_one_speaks_under_the_name_that_one_has_by_then(ctx: StoreContext) -> None:
     create_resident(ctx.store)
-    ctx.store.call(spaces.create, name="Tea", members=["thinker", "ann"])
+    ctx.store.run_sync(spaces.create, name="Tea", members=["thinker", "ann"])
     ctx.push(to="thinker")
-    run_state = ctx.store.call(run_journal.take_run, "thinker", "here")
+    run_state = ctx.store.run_sync(run_journal.take_run, "thinker", "here")
     assert run_state is not None
-    ctx.store.call(directory.update, "thinker", display="After")
-    ctx.store.call(
+    ctx.store.run_sync(directory.update, "thinker", display="After")
+    ctx.store.run_sync(
         run_journal.run_tool, run_state.run_lease, 2, ToolCall("c", "send_message", ""), "1.0", {"text": "Hello"}, "tea"
     )
-    [item] = ctx.store.query(inbox.peek, "ann")
+    [item] = ctx.store.read_sync(inbox.peek, "ann")
     assert item.event.sender is not None
     assert cast("dict[str, Any]", item.event.data)["senderName"] == item.event.sender.display == "After"

@@ -53,11 +53,11 @@ def test_the_sender_does_not(ctx: StoreContext) -> None:
 
 def test_the_retired_do_not_and_hold_nothing_up(ctx: StoreContext) -> None:
     ctx.push_event("to all", to="*", key="k")
-    ctx.store.call(directory.retire, "bob")
+    ctx.store.run_sync(directory.retire, "bob")
     assert ctx.list_waiting("bob") == []
     assert drain(ctx, "ann") == ["to all"]
     ctx.clock.advance(Limits().remember)
-    while ctx.store.call(maintenance.reap):
+    while ctx.store.run_sync(maintenance.reap):
         pass
     assert not ctx.push("again", to="*", key="k").duplicate
     assert drain(ctx, "ann") == ["again"]
@@ -68,9 +68,12 @@ def test_once_expired_it_is_never_delivered(ctx: StoreContext) -> None:
     assert drain(ctx, "ann") == ["short"]
     ctx.clock.advance(HOUR)
     assert (ctx.list_waiting("bob"), drain(ctx, "bob")) == ([], [])
-    [account] = ctx.store.query(maintenance.list_accounts, "bob")
+    [account] = ctx.store.read_sync(maintenance.list_accounts, "bob")
     assert account.accepted == 0
-    assert {item.state for item in ctx.store.query(inbox_items.show, event)} <= {ItemState.DELIVERED, ItemState.EXPIRED}
+    assert {item.state for item in ctx.store.read_sync(inbox_items.show, event)} <= {
+        ItemState.DELIVERED,
+        ItemState.EXPIRED,
+    }
 
 
 def test_what_was_taken_in_time_expires_like_anything_else(ctx: StoreContext) -> None:
@@ -78,7 +81,7 @@ def test_what_was_taken_in_time_expires_like_anything_else(ctx: StoreContext) ->
     ctx.push_event("short", to="*", ttl=HOUR)
     ctx.claim(limit=1)
     ctx.clock.advance(HOUR)
-    assert ctx.store.call(maintenance.expire_items) == 1
+    assert ctx.store.run_sync(maintenance.expire_items) == 1
     assert ctx.is_balanced()
 
 
@@ -121,14 +124,14 @@ def test_it_is_forgotten_when_all_have_taken_it_and_not_before(ctx: StoreContext
     event = ctx.push_event("to all", to="*")
     assert drain(ctx, "ann") == ["to all"]
     ctx.clock.advance(2 * Limits().remember)
-    while ctx.store.call(maintenance.reap):
+    while ctx.store.run_sync(maintenance.reap):
         pass
     assert ctx.list_waiting("bob") == drain(ctx, "bob") == ["to all"]
     ctx.clock.advance(Limits().remember)
-    while ctx.store.call(maintenance.reap):
+    while ctx.store.run_sync(maintenance.reap):
         pass
     with pytest.raises(NotFound):
-        ctx.store.query(inbox_items.show, event)
+        ctx.store.read_sync(inbox_items.show, event)
     assert ctx.is_balanced()
 
 
@@ -136,7 +139,7 @@ def test_who_comes_after_the_reaper_still_gets_only_what_is_new(ctx: StoreContex
     ctx.push_event("old", to="*")
     assert drain(ctx, "ann") == drain(ctx, "bob") == ["old"]
     ctx.clock.advance(Limits().remember)
-    while ctx.store.call(maintenance.reap):
+    while ctx.store.run_sync(maintenance.reap):
         pass
     ctx.register("cem")
     ctx.push_event("new", to="*")
@@ -145,12 +148,12 @@ def test_who_comes_after_the_reaper_still_gets_only_what_is_new(ctx: StoreContex
 
 def test_it_can_be_shown_before_and_after_it_is_taken(ctx: StoreContext) -> None:
     event = ctx.push_event("to all", to="*")
-    assert [(item.recipient, item.state) for item in ctx.store.query(inbox_items.show, event)] == [
+    assert [(item.recipient, item.state) for item in ctx.store.read_sync(inbox_items.show, event)] == [
         ("ann", ItemState.PENDING),
         ("bob", ItemState.PENDING),
     ]
     drain(ctx, "bob")
-    assert {item.recipient: item.state for item in ctx.store.query(inbox_items.show, event)} == {
+    assert {item.recipient: item.state for item in ctx.store.read_sync(inbox_items.show, event)} == {
         "ann": ItemState.PENDING,
         "bob": ItemState.DELIVERED,
     }
@@ -158,7 +161,7 @@ def test_it_can_be_shown_before_and_after_it_is_taken(ctx: StoreContext) -> None
 
 def test_one_agent_may_be_spared_what_it_has_not_taken(ctx: StoreContext) -> None:
     event = ctx.push_event("to all", to="*")
-    [item] = ctx.store.call(inbox_items.discard, event, "ann")
+    [item] = ctx.store.run_sync(inbox_items.discard, event, "ann")
     assert (item.recipient, item.state) == ("ann", ItemState.DISCARDED)
     assert drain(ctx, "ann") == []
     assert drain(ctx, "bob") == ["to all"]
@@ -169,17 +172,17 @@ def test_nobody_can_be_spared_for_all_what_nobody_has_taken(ctx: StoreContext) -
     event = ctx.push_event("to all", to="*")
     for verb in (inbox_items.discard, inbox_items.replay):
         with pytest.raises(Conflict, match="is a broadcast that agents have still to take") as error:
-            ctx.store.call(verb, event)
+            ctx.store.run_sync(verb, event)
         assert error.value.hint
     with pytest.raises(NotFound, match="for 'husam'"):
-        ctx.store.call(inbox_items.discard, event, "husam")
+        ctx.store.run_sync(inbox_items.discard, event, "husam")
     assert drain(ctx, "ann") == ["to all"]
 
 
 def test_past_the_hop_limit_the_administrator_is_told_once(ctx: StoreContext) -> None:
     for _ in range(2):
         ctx.push_event("too far", to="*", hops=Limits().hops + 1)
-    [alert] = ctx.store.query(inbox.peek, "admin")
+    [alert] = ctx.store.read_sync(inbox.peek, "admin")
     assert alert.event.content.startswith("a chain of 17 events reached every agent")
     ctx.push_event("far", to="*", hops=Limits().hops)
     assert len(ctx.list_waiting("admin")) == 1

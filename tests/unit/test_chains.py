@@ -40,14 +40,14 @@ def set_plan(
     ctx: StoreContext, owner: str | None = "ann", *, by: str | None = None, hops: int = 0, **fields: str
 ) -> Plan:
     spec = parse_spec({"name": "go on"} | fields if "id" not in fields else fields)
-    return ctx.store.call(plans.set_plan, owner, spec, by=by, hops=hops)
+    return ctx.store.run_sync(plans.set_plan, owner, spec, by=by, hops=hops)
 
 
 def fire_plans(ctx: StoreContext, owner: str = "ann") -> list[Item]:
     """What is in an inbox of plans, once all that is due has fired."""
-    while ctx.store.call(plans.fire):
+    while ctx.store.run_sync(plans.fire):
         pass
-    return [item for item in ctx.store.query(inbox.page, owner) if item.event.type is EventType.PLAN]
+    return [item for item in ctx.store.read_sync(inbox.page, owner) if item.event.type is EventType.PLAN]
 
 
 def list_hops(ctx: StoreContext, owner: str = "ann") -> list[int]:
@@ -73,27 +73,27 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
 
     deps = build_deps(ctx.store, CallbackModel(build_reply))
     for name in ("ann", "bob"):
-        ctx.store.call(agents.make_resident, name, AgentConfig())
-    ctx.store.call(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
-    ctx.store.call(spaces.post, "tea", sender="ann", content="How are you?")
+        ctx.store.run_sync(agents.make_resident, name, AgentConfig())
+    ctx.store.run_sync(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
+    ctx.store.run_sync(spaces.post, "tea", sender="ann", content="How are you?")
     cycle_count = 0
-    while ready_names := [name for name in ("ann", "bob") if ctx.store.query(run_journal.read_readiness, name)[1]]:
-        run_state = ctx.store.call(run_journal.take_run, ready_names[0], "here")
+    while ready_names := [name for name in ("ann", "bob") if ctx.store.read_sync(run_journal.read_readiness, name)[1]]:
+        run_state = ctx.store.run_sync(run_journal.take_run, ready_names[0], "here")
         assert run_state is not None
         await think(deps, run_state)
         cycle_count += 1
         assert cycle_count <= LIMIT + 1, "it never comes to an end"
         ctx.clock.advance("1 minute")
-        ctx.store.call(plans.fire)
+        ctx.store.run_sync(plans.fire)
     assert cycle_count == LIMIT + 1
-    alerts = [item.event for item in ctx.store.query(inbox.page, "admin") if item.event.type is EventType.ALERT]
+    alerts = [item.event for item in ctx.store.read_sync(inbox.page, "admin") if item.event.type is EventType.ALERT]
     assert [alert.content.partition(" reached ")[0] for alert in alerts] == [f"a chain of {LIMIT + 1} events"]
 
 
 class TestPlans:
     def test_one_goes_on_with_the_chain_in_which_it_was_set(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, hops=4, runAfter="1 minute")
-        assert (plan.hops, ctx.store.query(plans.show, plan.id).hops) == (4, 4)
+        assert (plan.hops, ctx.store.read_sync(plans.show, plan.id).hops) == (4, 4)
         ctx.clock.advance("1 minute")
         assert list_hops(ctx) == [4]
 
@@ -102,7 +102,7 @@ class TestPlans:
         set_plan(ctx, hops=LIMIT + 1, runAfter="2 minutes")
         ctx.clock.advance("2 minutes")
         assert [item.event.wakes for item in fire_plans(ctx)] == [True, False]
-        [alert] = ctx.store.query(inbox.peek, "admin")
+        [alert] = ctx.store.read_sync(inbox.peek, "admin")
         assert f"a chain of {LIMIT + 1} events reached 'ann'" in alert.event.content
 
     def test_one_that_recurs_begins_anew(self, ctx: StoreContext) -> None:
@@ -146,25 +146,25 @@ class TestGuests:
 
 class TestResidents:
     def test_what_one_does_in_a_run_by_another_door_goes_on_with_it(self, ctx: StoreContext) -> None:
-        ctx.store.call(agents.make_resident, "ann", AgentConfig())
-        ctx.store.call(spaces.create, name="tea", members=["ann", "bob"])
+        ctx.store.run_sync(agents.make_resident, "ann", AgentConfig())
+        ctx.store.run_sync(spaces.create, name="tea", members=["ann", "bob"])
         ctx.push_event("go on", hops=6)
-        run_state = ctx.store.call(run_journal.take_run, "ann", "here")
+        run_state = ctx.store.run_sync(run_journal.take_run, "ann", "here")
         assert run_state is not None
         ctx.push_event("mail", "bob", sender="ann")
-        ctx.store.call(spaces.post, "tea", sender="ann", content="hello")
-        assert [item.event.hops for item in ctx.store.query(inbox.peek, "bob")] == [7, 7]
+        ctx.store.run_sync(spaces.post, "tea", sender="ann", content="hello")
+        assert [item.event.hops for item in ctx.store.read_sync(inbox.peek, "bob")] == [7, 7]
         assert set_plan(ctx, by="ann", runAfter="1 minute").hops == 7
         ctx.clock.advance("5 minutes")
         assert ctx.show_item(ctx.push_event("slow", "bob", sender="ann"), "bob").event.hops == 7
-        ctx.store.call(run_endings.skip_run, run_state.run_lease)
+        ctx.store.run_sync(run_endings.skip_run, run_state.run_lease)
         assert ctx.show_item(ctx.push_event("later", "bob", sender="ann"), "bob").event.hops == 0
 
     def test_the_longest_chain_there_is_grows_no_longer(self, ctx: StoreContext) -> None:
-        ctx.store.call(agents.make_resident, "ann", AgentConfig())
+        ctx.store.run_sync(agents.make_resident, "ann", AgentConfig())
         ctx.push_event("on and on", hops=MAX_HOPS)
         store = ctx.kit.open(limits=Limits(hops=MAX_HOPS))
-        assert store.call(run_journal.take_run, "ann", "here") is not None
+        assert store.run_sync(run_journal.take_run, "ann", "here") is not None
         assert ctx.show_item(ctx.push_event("and on", "bob", sender="ann"), "bob").event.hops == MAX_HOPS
 
     @pytest.mark.parametrize(("hops", "expected"), [(0, 13), (2, 13), (14, 14)])
@@ -181,33 +181,33 @@ class TestResidents:
 class TestGates:
     def create_gate(self, ctx: StoreContext, by: str | None = None, hops: int = 0, **fields: Any) -> Gate:
         spec = GateSpec(**{"name": "Sign-off", "owner": "ann"} | fields)
-        return ctx.store.call(gates.add, spec, by=by, hops=hops)
+        return ctx.store.run_sync(gates.add, spec, by=by, hops=hops)
 
     def end_due_and_list_hops(self, ctx: StoreContext, type: EventType = EventType.GATE) -> list[int]:
         """The chains that ann is told of by what has ended."""
-        while ctx.store.call(deadlines.end_due):
+        while ctx.store.run_sync(deadlines.end_due):
             pass
-        return [item.event.hops for item in ctx.store.query(inbox.page, "ann") if item.event.type is type]
+        return [item.event.hops for item in ctx.store.read_sync(inbox.page, "ann") if item.event.type is type]
 
     @pytest.mark.parametrize(("plan_hops", "resolve_hops", "expected"), [(2, 5, 5), (5, 2, 5), (3, 0, 3)])
     def test_the_longer_chain_counts(self, ctx: StoreContext, plan_hops: int, resolve_hops: int, expected: int) -> None:
         gate = self.create_gate(ctx, kind=GateKind.HUMAN, awaits="bob")
         set_plan(ctx, onGate=gate.id, hops=plan_hops)
-        ctx.store.call(gates.resolve, gate.id, by="bob", hops=resolve_hops)
+        ctx.store.run_sync(gates.resolve, gate.id, by="bob", hops=resolve_hops)
         assert list_hops(ctx) == [expected]
 
     def test_a_guest_who_resolves_one_goes_on_with_its_chain(self, ctx: StoreContext) -> None:
         gate = self.create_gate(ctx, kind=GateKind.HUMAN, awaits="bob")
         set_plan(ctx, onGate=gate.id)
         push_with_hops(ctx, 8, "bob")
-        ctx.store.call(gates.resolve, gate.id, by="bob")
+        ctx.store.run_sync(gates.resolve, gate.id, by="bob")
         assert list_hops(ctx) == [9]
 
     def test_so_does_whoever_answers_a_decision(self, ctx: StoreContext) -> None:
         question = Question(question="Ship it?", options=(Option(id="yes", label="Yes"),), respondents=("bob",))
-        decision = ctx.store.call(decisions.ask, question, by="ann", hops=2)
+        decision = ctx.store.run_sync(decisions.ask, question, by="ann", hops=2)
         set_plan(ctx, onGate=decision.gate, hops=2)
-        ctx.store.call(decisions.answer, decision.id, AnswerSpec(option="yes"), by="bob", hops=4)
+        ctx.store.run_sync(decisions.answer, decision.id, AnswerSpec(option="yes"), by="bob", hops=4)
         assert list_hops(ctx) == [4]
 
     def test_a_timer_goes_on_with_the_chain_in_which_it_was_made(self, ctx: StoreContext) -> None:
@@ -215,7 +215,7 @@ class TestGates:
         set_plan(ctx, onGate=gate.id)
         ctx.clock.advance(MINUTE)
         assert (self.end_due_and_list_hops(ctx), list_hops(ctx)) == ([LIMIT + 1], [LIMIT + 1])
-        [alert] = ctx.store.query(inbox.peek, "admin")
+        [alert] = ctx.store.read_sync(inbox.peek, "admin")
         assert f"a chain of {LIMIT + 1} events reached 'ann'" in alert.event.content
 
     def test_what_ends_much_later_begins_anew(self, ctx: StoreContext) -> None:
@@ -241,7 +241,7 @@ class TestGates:
     def test_what_was_looked_for_goes_on_too(self, ctx: StoreContext) -> None:
         ctx.set_limits(ci=["me/repo"])
         gate = self.create_gate(ctx, hops=3, kind=GateKind.CI, awaits="pr:7@me/repo")
-        ctx.store.call(gates.record_check, gate.id, ConditionMet("green"), retry_in=MINUTE)
+        ctx.store.run_sync(gates.record_check, gate.id, ConditionMet("green"), retry_in=MINUTE)
         assert self.end_due_and_list_hops(ctx) == [3]
 
     def test_a_default_that_counts_goes_on_with_the_question(self, ctx: StoreContext) -> None:
@@ -249,14 +249,14 @@ class TestGates:
         question = Question(
             question="Ship it?", options=(option,), respondents=("husam",), default="yes", within=MINUTE
         )
-        decision = ctx.store.call(decisions.ask, question, by="ann", hops=4)
+        decision = ctx.store.run_sync(decisions.ask, question, by="ann", hops=4)
         set_plan(ctx, onGate=decision.gate)
         ctx.clock.advance(MINUTE)
         assert (self.end_due_and_list_hops(ctx, EventType.DECISION), list_hops(ctx)) == ([4], [4])
 
     def test_a_person_begins_a_new_one(self, ctx: StoreContext) -> None:
         gate = self.create_gate(ctx, hops=LIMIT, kind=GateKind.HUMAN, awaits="husam")
-        ctx.store.call(gates.resolve, gate.id, by="husam")
+        ctx.store.run_sync(gates.resolve, gate.id, by="husam")
         assert self.end_due_and_list_hops(ctx) == [0]
 
 
@@ -264,12 +264,14 @@ class TestAlerts:
     """What the house warns of is part of the chain, too."""
 
     def list_alerts(self, ctx: StoreContext, recipient: str = "ann") -> list[Item]:
-        return [item for item in ctx.store.query(inbox.page, recipient) if item.event.type is EventType.ALERT]
+        return [item for item in ctx.store.read_sync(inbox.page, recipient) if item.event.type is EventType.ALERT]
 
     def test_a_plan_whose_gate_was_withdrawn(self, ctx: StoreContext) -> None:
-        gate = ctx.store.call(gates.add, GateSpec(name="g", owner="ann", kind=GateKind.HUMAN, awaits="bob"), by="ann")
+        gate = ctx.store.run_sync(
+            gates.add, GateSpec(name="g", owner="ann", kind=GateKind.HUMAN, awaits="bob"), by="ann"
+        )
         set_plan(ctx, onGate=gate.id, hops=LIMIT + 1)
-        ctx.store.call(gates.withdraw, gate.id, by="ann", hops=3)
+        ctx.store.run_sync(gates.withdraw, gate.id, by="ann", hops=3)
         [alert] = self.list_alerts(ctx)
         assert (alert.event.hops, alert.event.wakes) == (LIMIT + 1, False)
         [admin_alert] = self.list_alerts(ctx, "admin")
@@ -278,12 +280,12 @@ class TestAlerts:
     def test_a_gate_that_nobody_can_look_at(self, ctx: StoreContext) -> None:
         ctx.set_limits(ci=["me/repo"])
         spec = GateSpec(name="g", owner="ann", kind=GateKind.CI, awaits="pr:7@me/repo")
-        gate = ctx.store.call(gates.add, spec, by="ann", hops=5)
-        ctx.store.call(gates.record_check, gate.id, CheckFailed("gh is not there"), retry_in=MINUTE)
+        gate = ctx.store.run_sync(gates.add, spec, by="ann", hops=5)
+        ctx.store.run_sync(gates.record_check, gate.id, CheckFailed("gh is not there"), retry_in=MINUTE)
         assert [alert.event.hops for alert in self.list_alerts(ctx)] == [5]
 
     def test_one_that_is_its_own_owner_does_not_run_away_unheard(self, ctx: StoreContext) -> None:
-        ctx.store.call(directory.update, "ann", owner="ann")
+        ctx.store.run_sync(directory.update, "ann", owner="ann")
         ctx.push_event("on and on", hops=LIMIT + 1)
         [admin_alert] = self.list_alerts(ctx, "admin")
         assert "'ann'" in admin_alert.event.content
@@ -291,10 +293,10 @@ class TestAlerts:
 
 def test_what_came_at_the_end_of_a_chain_is_only_taken_along(ctx: StoreContext) -> None:
     """It has woken nobody; who wakes the agent later begins, or goes on with, a chain of their own."""
-    ctx.store.call(agents.make_resident, "ann", AgentConfig())
+    ctx.store.run_sync(agents.make_resident, "ann", AgentConfig())
     for hops in (LIMIT + 1, 3, LIMIT + 2):
         ctx.push_event(f"after {hops}", hops=hops)
-    run_state = ctx.store.call(run_journal.take_run, "ann", "here")
+    run_state = ctx.store.run_sync(run_journal.take_run, "ann", "here")
     assert run_state is not None
     assert (run_state.run_lease.run.events, run_state.run_lease.run.hops) == (3, 3)
 
@@ -303,11 +305,11 @@ def test_a_question_that_is_asked_anew_goes_on_with_the_chain_of_whoever_does(ct
     question = Question(
         question="Ship it?", options=(Option(id="yes", label="Yes"),), respondents=("husam",), default="yes"
     )
-    decision = ctx.store.call(decisions.ask, replace(question, within=60 * MINUTE), by="ann", hops=2)
+    decision = ctx.store.run_sync(decisions.ask, replace(question, within=60 * MINUTE), by="ann", hops=2)
     ctx.clock.advance("30 minutes")
-    ctx.store.call(decisions.revise, decision.id, replace(question, within=MINUTE), by="ann", hops=9)
+    ctx.store.run_sync(decisions.revise, decision.id, replace(question, within=MINUTE), by="ann", hops=9)
     ctx.clock.advance("1 minute")
-    while ctx.store.call(deadlines.end_due):
+    while ctx.store.run_sync(deadlines.end_due):
         pass
-    events = [item.event for item in ctx.store.query(inbox.page, "ann") if item.event.type is EventType.DECISION]
+    events = [item.event for item in ctx.store.read_sync(inbox.page, "ann") if item.event.type is EventType.DECISION]
     assert [event.hops for event in events] == [9]

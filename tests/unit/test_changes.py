@@ -15,8 +15,8 @@ from gatepost.testing import Kit
 @pytest.fixture
 def store(kit: Kit) -> Store:
     for name in ("admin", "husam"):
-        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
-    kit.store.call(
+        kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
+    kit.store.run_sync(
         directory.register,
         EntitySpec(
             name="ann",
@@ -28,35 +28,35 @@ def store(kit: Kit) -> Store:
             aliases=["b-1", "b-2"],
         ),
     )
-    kit.store.call(directory.register, EntitySpec(name="bob", kind=EntityKind.AGENT, aliases=["b-9"]))
+    kit.store.run_sync(directory.register, EntitySpec(name="bob", kind=EntityKind.AGENT, aliases=["b-9"]))
     return kit.store
 
 
 def test_what_is_not_given_stays(store: Store) -> None:
-    before = store.query(directory.show, "ann")
-    assert store.call(directory.update, "ann") == before
-    after = store.call(directory.update, "b-1", display="Anna")
+    before = store.read_sync(directory.show, "ann")
+    assert store.run_sync(directory.update, "ann") == before
+    after = store.run_sync(directory.update, "b-1", display="Anna")
     assert (after.display, after.team, after.role, after.owner) == ("Anna", "core", "lead", "husam")
     assert after.aliases == ("b-1", "b-2")
-    assert store.query(directory.show, "ann") == after
+    assert store.read_sync(directory.show, "ann") == after
 
 
 def test_none_takes_it_away(store: Store) -> None:
-    after = store.call(directory.update, "ann", display=None, team=None, role=None, owner=None, aliases=None)
+    after = store.run_sync(directory.update, "ann", display=None, team=None, role=None, owner=None, aliases=None)
     assert (after.display, after.team, after.role, after.owner, after.aliases) == ("ann", None, None, "admin", ())
 
 
 def test_aliases_are_exchanged(store: Store) -> None:
-    after = store.call(directory.update, "ann", aliases=["b-2", "b-3", "b-3"])
+    after = store.run_sync(directory.update, "ann", aliases=["b-2", "b-3", "b-3"])
     assert after.aliases == ("b-2", "b-3")
-    assert store.query(directory.find, "b-3").name == "ann"
+    assert store.read_sync(directory.find, "b-3").name == "ann"
     with pytest.raises(UnknownAddress):
-        store.query(directory.find, "b-1")
-    assert store.call(directory.update, "bob", aliases=["b-1"]).aliases == ("b-1",)
+        store.read_sync(directory.find, "b-1")
+    assert store.run_sync(directory.update, "bob", aliases=["b-1"]).aliases == ("b-1",)
 
 
 def test_what_is_wrong_changes_nothing(store: Store) -> None:
-    before = store.query(directory.show, "ann")
+    before = store.read_sync(directory.show, "ann")
     cases: list[tuple[EntityChanges, type[GatepostError]]] = [
         ({"display": "\n"}, Invalid),
         ({"team": "No Team"}, Invalid),
@@ -70,22 +70,22 @@ def test_what_is_wrong_changes_nothing(store: Store) -> None:
     ]
     for changes, error_type in cases:
         with pytest.raises(error_type):
-            store.call(directory.update, "ann", **changes)
-    assert store.query(directory.show, "ann") == before
+            store.run_sync(directory.update, "ann", **changes)
+    assert store.read_sync(directory.show, "ann") == before
 
 
 def test_who_is_retired_stays_as_they_are(store: Store) -> None:
-    store.call(directory.retire, "ann")
+    store.run_sync(directory.retire, "ann")
     with pytest.raises(Refused):
-        store.call(directory.update, "ann", display="Anna")
+        store.run_sync(directory.update, "ann", display="Anna")
     with pytest.raises(UnknownAddress):
-        store.call(directory.update, "nobody", display="Anna")
+        store.run_sync(directory.update, "nobody", display="Anna")
 
 
 def test_two_changes_at_once_do_not_undo_each_other(store: Store) -> None:
     def change(changes: EntityChanges) -> None:
         for _ in range(10):
-            store.call(directory.update, "ann", **changes)
+            store.run_sync(directory.update, "ann", **changes)
 
     threads = [
         threading.Thread(target=change, args=(changes,))
@@ -95,5 +95,5 @@ def test_two_changes_at_once_do_not_undo_each_other(store: Store) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    after = store.query(directory.show, "ann")
+    after = store.read_sync(directory.show, "ann")
     assert (after.display, after.team, after.role, after.owner) == ("Anna", "ops", "lead", "bob")

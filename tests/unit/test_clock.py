@@ -71,20 +71,20 @@ def test_time_goes_back_only_when_it_was_far_ahead_and_is_never_far_ahead(steps:
 
 @pytest.fixture
 def store(kit: Kit) -> Store:
-    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-    kit.store.call(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT))
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT))
     return kit.store
 
 
 def push_event(store: Store) -> str:
-    return store.call(push_actions.push_event, Push(to="analyst", source="test", content="hello")).event
+    return store.run_sync(push_actions.push_event, Push(to="analyst", source="test", content="hello")).event
 
 
 def test_a_lease_that_was_taken_in_the_future_has_lapsed(kit: Kit, store: Store) -> None:
     kit.clock.advance("2 hours")
-    old_lease = store.call(leases.take, "duty:janitor", "old", 30 * SECOND)
+    old_lease = store.run_sync(leases.take, "duty:janitor", "old", 30 * SECOND)
     kit.clock.set_back("2 hours")
-    new_lease = store.call(leases.take, "duty:janitor", "new", 30 * SECOND)
+    new_lease = store.run_sync(leases.take, "duty:janitor", "new", 30 * SECOND)
     assert old_lease is not None
     assert new_lease is not None
     assert new_lease.fence > old_lease.fence
@@ -92,37 +92,37 @@ def test_a_lease_that_was_taken_in_the_future_has_lapsed(kit: Kit, store: Store)
 
 def test_a_lease_that_is_only_a_little_ahead_holds(kit: Kit, store: Store) -> None:
     kit.clock.advance("4 minutes")
-    assert store.call(leases.take, "duty:janitor", "old", 30 * SECOND) is not None
+    assert store.run_sync(leases.take, "duty:janitor", "old", 30 * SECOND) is not None
     kit.clock.set_back("4 minutes")
-    assert store.call(leases.take, "duty:janitor", "new", 30 * SECOND) is None
+    assert store.run_sync(leases.take, "duty:janitor", "new", 30 * SECOND) is None
 
 
 def test_a_holder_brings_its_lease_back_from_the_future(kit: Kit, store: Store) -> None:
     kit.clock.advance("2 hours")
-    lease = store.call(leases.take, "agent:analyst", "old", 30 * SECOND)
+    lease = store.run_sync(leases.take, "agent:analyst", "old", 30 * SECOND)
     assert lease is not None
     kit.clock.set_back("2 hours")
-    store.call(leases.hold, lease, 30 * SECOND)
-    assert store.call(leases.take, "agent:analyst", "new", 30 * SECOND) is None
+    store.run_sync(leases.hold, lease, 30 * SECOND)
+    assert store.run_sync(leases.take, "agent:analyst", "new", 30 * SECOND) is None
     kit.clock.advance("31s")
-    assert store.call(leases.take, "agent:analyst", "new", 30 * SECOND) is not None
+    assert store.run_sync(leases.take, "agent:analyst", "new", 30 * SECOND) is not None
 
 
 def test_a_claim_that_was_taken_in_the_future_has_lapsed(kit: Kit, store: Store) -> None:
     push_event(store)
     kit.clock.advance("2 hours")
-    assert store.call(inbox.claim, "analyst", owner="old").items
+    assert store.run_sync(inbox.claim, "analyst", owner="old").items
     kit.clock.set_back("2 hours")
-    assert store.call(inbox.claim, "analyst", owner="new").items
+    assert store.run_sync(inbox.claim, "analyst", owner="new").items
 
 
 def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: Store) -> None:
     push_event(store)
     kit.clock.advance("2 hours")
-    store.call(inbox.claim, "analyst", owner="old")
+    store.run_sync(inbox.claim, "analyst", owner="old")
     kit.clock.set_back("2 hours")
-    assert store.call(maintenance.lapse_claims) == 1
-    assert store.query(inbox.peek, "analyst")
+    assert store.run_sync(maintenance.lapse_claims) == 1
+    assert store.read_sync(inbox.peek, "analyst")
 
 
 async def follow_clock(kit: Kit) -> None:
@@ -131,60 +131,60 @@ async def follow_clock(kit: Kit) -> None:
 
 async def test_a_plan_that_recurs_is_due_at_its_time_again(kit: Kit, store: Store) -> None:
     spec = PlanSpec(name="hourly", instruction="look", schedule=plan_rules.parse_schedule(cron="30 * * * *"))
-    plan = store.call(plans.set_plan, "analyst", spec)
+    plan = store.run_sync(plans.set_plan, "analyst", spec)
     await follow_clock(kit)
     kit.clock.advance("2 hours")
     await follow_clock(kit)
-    assert store.call(plans.fire) == 1
+    assert store.run_sync(plans.fire) == 1
     kit.clock.set_back("2 hours")
     await follow_clock(kit)
-    assert store.query(plans.show, plan.id).next_at == kit.clock.now() + 30 * MINUTE
+    assert store.read_sync(plans.show, plan.id).next_at == kit.clock.now() + 30 * MINUTE
 
 
 async def test_a_slot_that_fired_ahead_of_its_time_does_not_fire_again(kit: Kit, store: Store) -> None:
     spec = PlanSpec(name="hourly", instruction="look", schedule=plan_rules.parse_schedule(cron="30 * * * *"))
-    store.call(plans.set_plan, "analyst", spec)
+    store.run_sync(plans.set_plan, "analyst", spec)
     await follow_clock(kit)
     kit.clock.advance("30 minutes")
-    store.call(plans.fire)
+    store.run_sync(plans.fire)
     await follow_clock(kit)
     kit.clock.set_back("20 minutes")
     await follow_clock(kit)
     kit.clock.advance("20 minutes")
-    store.call(plans.fire)
-    assert len(store.query(inbox.peek, "analyst")) == 1
+    store.run_sync(plans.fire)
+    assert len(store.read_sync(inbox.peek, "analyst")) == 1
     kit.clock.advance("1 hour")
-    store.call(plans.fire)
-    assert len(store.query(inbox.peek, "analyst")) == 2
+    store.run_sync(plans.fire)
+    assert len(store.read_sync(inbox.peek, "analyst")) == 2
 
 
 async def test_what_only_waits_for_its_next_try_is_tried(kit: Kit, store: Store) -> None:
     await follow_clock(kit)
     kit.clock.advance("2 hours")
-    store.call(jobs.add, "nudge", {})
-    [job] = store.call(jobs.take, ["nudge"], "worker")
-    store.call(jobs.fail, job, "worker", "no answer")
+    store.run_sync(jobs.add, "nudge", {})
+    [job] = store.run_sync(jobs.take, ["nudge"], "worker")
+    store.run_sync(jobs.fail, job, "worker", "no answer")
     await follow_clock(kit)
     kit.clock.set_back("2 hours")
-    assert not store.call(jobs.take, ["nudge"], "worker")
+    assert not store.run_sync(jobs.take, ["nudge"], "worker")
     await follow_clock(kit)
-    assert store.call(jobs.take, ["nudge"], "worker")
+    assert store.run_sync(jobs.take, ["nudge"], "worker")
 
 
 async def test_a_clock_that_was_not_set_back_repairs_nothing(kit: Kit, store: Store) -> None:
     await follow_clock(kit)
-    store.call(jobs.add, "nudge", {})
-    [job] = store.call(jobs.take, ["nudge"], "worker")
-    store.call(jobs.fail, job, "worker", "no answer", retry_in=HOUR)
+    store.run_sync(jobs.add, "nudge", {})
+    [job] = store.run_sync(jobs.take, ["nudge"], "worker")
+    store.run_sync(jobs.fail, job, "worker", "no answer", retry_in=HOUR)
     kit.clock.set_back("4 minutes")
     await follow_clock(kit)
-    assert not store.call(jobs.take, ["nudge"], "worker")
+    assert not store.run_sync(jobs.take, ["nudge"], "worker")
 
 
 async def test_it_is_noticed_also_when_the_clock_was_set_back_while_nothing_ran(kit: Kit, store: Store) -> None:
     await follow_clock(kit)
-    assert not store.query(maintenance.was_clock_set_back)
+    assert not store.read_sync(maintenance.was_clock_set_back)
     kit.clock.set_back("2 hours")
-    assert store.query(maintenance.was_clock_set_back)
+    assert store.read_sync(maintenance.was_clock_set_back)
     await follow_clock(kit)
-    assert not store.query(maintenance.was_clock_set_back)
+    assert not store.read_sync(maintenance.was_clock_set_back)

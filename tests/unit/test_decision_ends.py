@@ -43,15 +43,15 @@ class TestEnding:
             case DecisionOutcome.REJECTED:
                 answer_decision(ctx, decision, reject=True, text="not mine")
             case DecisionOutcome.WITHDRAWN:
-                ctx.store.call(decisions.withdraw, decision.id, by="admin", reason="not mine")
+                ctx.store.run_sync(decisions.withdraw, decision.id, by="admin", reason="not mine")
             case DecisionOutcome.ORPHANED:
-                ctx.store.call(directory.retire, "husam")
+                ctx.store.run_sync(directory.retire, "husam")
             case _:
                 ctx.clock.advance(HOUR)
                 end_due(ctx)
         closed_decision = show_decision(ctx, decision)
         assert (closed_decision.status.value, closed_decision.is_open) == (outcome.value, False)
-        resolution = ctx.store.query(gates.show, decision.gate).resolution
+        resolution = ctx.store.read_sync(gates.show, decision.gate).resolution
         assert resolution is not None
         assert resolution.ending is ending
         item = list_decision_items(ctx, "ann")[-1]
@@ -64,7 +64,7 @@ class TestEnding:
         with pytest.raises((Late, Refused)):
             answer_decision(ctx, decision, "admin", option="yes")
         with pytest.raises(Late, match=f"was {outcome} already"):
-            ctx.store.call(decisions.withdraw, decision.id, by="ann")
+            ctx.store.run_sync(decisions.withdraw, decision.id, by="ann")
         assert ctx.is_balanced()
 
     def test_the_default_counts_at_the_deadline(self, ctx: StoreContext) -> None:
@@ -100,26 +100,26 @@ class TestEnding:
 
     def test_it_goes_on_while_one_of_those_asked_is_there(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx, respondents=("husam", "bob"))
-        ctx.store.call(directory.retire, "husam")
+        ctx.store.run_sync(directory.retire, "husam")
         assert show_decision(ctx, decision).is_open
-        ctx.store.call(directory.retire, "bob")
+        ctx.store.run_sync(directory.retire, "bob")
         assert show_decision(ctx, decision).status is DecisionStatus.ORPHANED
 
     def test_its_last_question_is_not_discarded_unsaid(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx, respondents=("husam", "bob"))
         [item] = list_decision_items(ctx, "husam")
         with pytest.raises(Conflict, match="nobody would be asked any more") as error:
-            ctx.store.call(inbox_items.discard, item.event.id)
+            ctx.store.run_sync(inbox_items.discard, item.event.id)
         assert error.value.hint == f"answer it, or turn it down: gatepost decision answer {decision.id} --reject"
-        ctx.store.call(inbox_items.discard, item.event.id, "bob")
+        ctx.store.run_sync(inbox_items.discard, item.event.id, "bob")
         with pytest.raises(Conflict, match="it is discarded for 'bob'"):
-            ctx.store.call(inbox_items.discard, item.event.id, "bob")
+            ctx.store.run_sync(inbox_items.discard, item.event.id, "bob")
         with pytest.raises(Conflict, match="nobody would be asked any more"):
-            ctx.store.call(inbox_items.discard, item.event.id, "husam")
-        ctx.store.call(inbox_items.replay, item.event.id, "bob")
-        ctx.store.call(directory.retire, "bob")
+            ctx.store.run_sync(inbox_items.discard, item.event.id, "husam")
+        ctx.store.run_sync(inbox_items.replay, item.event.id, "bob")
+        ctx.store.run_sync(directory.retire, "bob")
         with pytest.raises(Conflict, match="nobody would be asked any more"):
-            ctx.store.call(inbox_items.discard, item.event.id, "husam")
+            ctx.store.run_sync(inbox_items.discard, item.event.id, "husam")
         answer_decision(ctx, decision, reject=True)
         assert (list_decision_items(ctx, "husam")[0].state, len(list_decision_items(ctx, "ann"))) == (
             ItemState.DELIVERED,
@@ -137,20 +137,20 @@ class TestEnding:
         [admin_item] = list_decision_items(ctx, "admin")
         answer_decision(ctx, returned_decision, "admin", text="why?", again=True)
         [ann_item] = list_decision_items(ctx, "ann")
-        ctx.store.call(inbox_items.discard, ann_item.event.id)
-        ctx.store.call(decisions.revise, returned_decision.id, build_question(), by="ann")
-        ctx.store.call(inbox_items.replay, admin_item.event.id)
+        ctx.store.run_sync(inbox_items.discard, ann_item.event.id)
+        ctx.store.run_sync(decisions.revise, returned_decision.id, build_question(), by="ann")
+        ctx.store.run_sync(inbox_items.replay, admin_item.event.id)
         for event, name in (
             (cleo_item, "cleo"),
             (husam_item, "husam"),
             (list_decision_items(ctx, "admin")[-1], "admin"),
         ):
-            [discarded_item] = ctx.store.call(inbox_items.discard, event.event.id, name)
+            [discarded_item] = ctx.store.run_sync(inbox_items.discard, event.event.id, name)
             assert discarded_item.state is ItemState.DISCARDED
 
     def test_one_whose_asker_has_left_is_over(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx)
-        ctx.store.call(directory.retire, "ann")
+        ctx.store.run_sync(directory.retire, "ann")
         assert show_decision(ctx, decision).status is DecisionStatus.ORPHANED
         assert [item.state for item in list_decision_items(ctx, "husam")] == [ItemState.DELIVERED]
         assert (list_decision_items(ctx, "ann"), ctx.is_balanced()) == ([], True)
@@ -158,15 +158,15 @@ class TestEnding:
     def test_only_who_asked_withdraws(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx)
         with pytest.raises(Refused):
-            ctx.store.call(decisions.withdraw, decision.id, by="husam")
-        assert ctx.store.call(decisions.withdraw, decision.id, by="ann").status is DecisionStatus.WITHDRAWN
+            ctx.store.run_sync(decisions.withdraw, decision.id, by="husam")
+        assert ctx.store.run_sync(decisions.withdraw, decision.id, by="ann").status is DecisionStatus.WITHDRAWN
         assert list_decision_items(ctx, "ann") == []  # it knows
 
     def test_a_decision_is_kept_when_other_gates_are_forgotten(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx)
         closed_decision = answer_decision(ctx, decision, option="yes")
         ctx.clock.advance(30 * DAY)
-        while ctx.store.call(maintenance.reap):
+        while ctx.store.run_sync(maintenance.reap):
             pass
         assert show_decision(ctx, decision) == closed_decision
 
@@ -176,12 +176,12 @@ class TestRevising:
         decision = ask_decision(ctx, free_text=True)
         returned_decision = answer_decision(ctx, decision, text="what does it cost?", again=True)
         assert (returned_decision.status, returned_decision.is_open) == (DecisionStatus.REVISING, True)
-        assert [gate.id for gate in ctx.store.query(gates.list_blocking, "ann")] == [decision.gate]
+        assert [gate.id for gate in ctx.store.read_sync(gates.list_blocking, "ann")] == [decision.gate]
         [item] = list_decision_items(ctx, "ann")
         assert render_event(item.event) == f'[Decision {decision.id}] again by husam: "what does it cost?"'
         with pytest.raises(Late, match="was sent back by 'husam'"):
             answer_decision(ctx, decision, option="yes")
-        revised_decision = ctx.store.call(
+        revised_decision = ctx.store.run_sync(
             decisions.revise, decision.id, build_question(question="Ship for 5?"), by="ann"
         )
         assert (revised_decision.iteration, revised_decision.guidance, revised_decision.status) == (
@@ -205,7 +205,7 @@ class TestRevising:
 
     def test_a_question_may_be_put_right_before_anybody_answers(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx, within=HOUR)
-        revised_decision = ctx.store.call(
+        revised_decision = ctx.store.run_sync(
             decisions.revise, decision.id, build_question(question="Ship now?", within=2 * HOUR), by="ann"
         )
         assert (revised_decision.iteration, revised_decision.guidance, revised_decision.deadline) == (
@@ -221,7 +221,7 @@ class TestRevising:
 
     def test_a_default_counts_at_the_deadline_that_stays(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx, within=HOUR)
-        ctx.store.call(decisions.revise, decision.id, build_question(question="Ship now?", default="yes"), by="ann")
+        ctx.store.run_sync(decisions.revise, decision.id, build_question(question="Ship now?", default="yes"), by="ann")
         ctx.clock.advance(HOUR)
         end_due(ctx)
         assert show_decision(ctx, decision).answers[-1].outcome is DecisionOutcome.DEFAULTED
@@ -230,16 +230,16 @@ class TestRevising:
         decision = ask_decision(ctx, free_text=True)
         for _ in range(2):
             answer_decision(ctx, decision, text="hm", again=True)
-            ctx.store.call(decisions.revise, decision.id, build_question(free_text=True), by="ann")
+            ctx.store.run_sync(decisions.revise, decision.id, build_question(free_text=True), by="ann")
         with pytest.raises(Conflict, match="3 times"):
             answer_decision(ctx, decision, text="hm", again=True)
         with pytest.raises(Conflict, match="3 times"):
-            ctx.store.call(decisions.revise, decision.id, build_question(), by="ann")
+            ctx.store.run_sync(decisions.revise, decision.id, build_question(), by="ann")
         assert answer_decision(ctx, decision, text="yes").status is DecisionStatus.ANSWERED
 
     @pytest.mark.parametrize(("by", "error"), [("husam", Refused), ("bob", NotFound)])
     def test_only_who_asked_revises(self, ctx: StoreContext, by: str, error: type[GatepostError]) -> None:
         decision = ask_decision(ctx)
         with pytest.raises(error):
-            ctx.store.call(decisions.revise, decision.id, build_question(), by=by)
+            ctx.store.run_sync(decisions.revise, decision.id, build_question(), by=by)
         assert show_decision(ctx, decision) == decision

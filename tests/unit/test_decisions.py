@@ -28,7 +28,7 @@ from tests.unit.decision_calls import (
 
 def test_who_was_asked_and_waits_is_told_of_the_end_like_every_waiter(ctx: StoreContext) -> None:
     decision = ask_decision(ctx, respondents=("husam", "bob"))
-    ctx.store.call(gates.add_waiter, decision.gate, "bob", by="ann")
+    ctx.store.run_sync(gates.add_waiter, decision.gate, "bob", by="ann")
     answer_decision(ctx, decision, option="yes")
     pending_items = [item for item in list_decision_items(ctx, "bob") if item.state is ItemState.PENDING]
     assert [item.event.data["outcome"] for item in pending_items] == ["answered"]
@@ -37,12 +37,12 @@ def test_who_was_asked_and_waits_is_told_of_the_end_like_every_waiter(ctx: Store
 def test_an_answer_that_is_too_long_to_be_told_is_told_cut(kit: Kit) -> None:
     ctx = StoreContext(kit)
     store = kit.open(limits=Limits(content=400))
-    decision = store.call(decisions.ask, build_question(free_text=True), by="ann")
-    store.call(decisions.answer, decision.id, AnswerSpec(text="x" * 5_000), by="husam")
+    decision = store.run_sync(decisions.ask, build_question(free_text=True), by="ann")
+    store.run_sync(decisions.answer, decision.id, AnswerSpec(text="x" * 5_000), by="husam")
     [item] = [item for item in list_decision_items(ctx, "ann") if item.event.data["outcome"] == "answered"]
     assert item.event.content == "x" * 100
     with pytest.raises(Late) as error:
-        store.call(decisions.answer, decision.id, AnswerSpec(text="y"), by="husam")
+        store.run_sync(decisions.answer, decision.id, AnswerSpec(text="y"), by="husam")
     assert len(error.value.message) < 400
 
 
@@ -65,7 +65,7 @@ class TestAsking:
             1,
         )
         assert show_decision(ctx, decision) == decision
-        [gate] = ctx.store.query(gates.list_blocking, "ann")
+        [gate] = ctx.store.read_sync(gates.list_blocking, "ann")
         assert (gate.id, gate.awaits, gate.deadline) == (decision.gate, decision.id, decision.deadline)
         [item] = list_decision_items(ctx, "husam")
         assert item.event.key == f"decision:{decision.id}:1"
@@ -86,7 +86,7 @@ class TestAsking:
         assert ask_decision(ctx, question=label, options=(Option(id="a", label=label),)).options[0].label == label
 
     def test_without_an_address_whoever_owns_the_asker_is_asked(self, ctx: StoreContext) -> None:
-        ctx.store.call(directory.update, "ann", owner="bob")
+        ctx.store.run_sync(directory.update, "ann", owner="bob")
         assert ask_decision(ctx, respondents=()).respondents == ("bob",)
 
     @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ class TestAsking:
     ) -> None:
         with pytest.raises(error):
             ask_decision(ctx, by, **fields)
-        assert (ctx.store.query(decisions.page), ctx.store.query(gates.page)) == ([], [])
+        assert (ctx.store.read_sync(decisions.page), ctx.store.read_sync(gates.page)) == ([], [])
         assert ctx.signal_sink.signals == []
 
     def test_a_list_has_what_is_asked_for(self, ctx: StoreContext) -> None:
@@ -130,7 +130,7 @@ class TestAsking:
         answer_decision(ctx, first, option="yes")
 
         def list_ids(**filters: Any) -> list[str]:
-            return [decision.id for decision in ctx.store.query(decisions.page, **filters)]
+            return [decision.id for decision in ctx.store.read_sync(decisions.page, **filters)]
 
         assert list_ids() == list_ids(asked="husam") == list_ids(concerning="husam") == [first.id, second.id]
         assert (
@@ -145,8 +145,8 @@ class TestAsking:
         ctx.clock.advance(1)
         assert list_ids(since=ctx.clock.now()) == []
         with pytest.raises(NotFound):
-            ctx.store.query(decisions.show, second.id, viewer="ann")
-        assert ctx.store.query(decisions.show, second.id, viewer="admin").id == second.id
+            ctx.store.read_sync(decisions.show, second.id, viewer="ann")
+        assert ctx.store.read_sync(decisions.show, second.id, viewer="admin").id == second.id
 
 
 class TestAnswering:
@@ -162,15 +162,15 @@ class TestAnswering:
             "go",
             "husam",
         )
-        assert ctx.store.query(gates.list_blocking, "ann") == []
-        resolution = ctx.store.query(gates.show, decision.gate).resolution
+        assert ctx.store.read_sync(gates.list_blocking, "ann") == []
+        resolution = ctx.store.read_sync(gates.show, decision.gate).resolution
         assert resolution is not None
         assert (resolution.ending, resolution.by) == (Ending.RESOLVED, "husam")
         assert resolution.reason == "answered: yes (Ship it) - go"
         [item] = list_decision_items(ctx, "ann")
         assert (item.event.key, item.event.priority) == (f"decision:{decision.id}:1", Priority.HIGH)
         assert render_event(item.event) == f'[Decision {decision.id}] answered by husam: "Ship it - go"'
-        assert ctx.store.query(inbox.page, "ann", type=EventType.GATE) == []
+        assert ctx.store.read_sync(inbox.page, "ann", type=EventType.GATE) == []
         assert ctx.is_balanced()
 
     @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ class TestAnswering:
 
     def test_a_waiter_hears_what_was_decided(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx)
-        ctx.store.call(gates.add_waiter, decision.gate, "bob", by="ann")
+        ctx.store.run_sync(gates.add_waiter, decision.gate, "bob", by="ann")
         answer_decision(ctx, decision, option="no")
         assert [item.event.content for item in list_decision_items(ctx, "bob")] == ["Wait"]
 
@@ -267,7 +267,7 @@ class TestAnswering:
         decision = ask_decision(ctx)
         for verb in (gates.resolve, gates.withdraw):
             with pytest.raises(Conflict, match="decision"):
-                ctx.store.call(verb, decision.gate, by="admin")
+                ctx.store.run_sync(verb, decision.gate, by="admin")
         assert show_decision(ctx, decision).is_open
 
 
@@ -278,9 +278,9 @@ class TestAnswering:
 def test_an_answer_leaves_a_job_where_a_command_waits_for_it(kit: Kit, reply: dict[str, Any], outcome: str) -> None:
     ctx = StoreContext(kit)
     store = kit.open(limits=Limits(on_answer=True))
-    decision = store.call(decisions.ask, build_question(free_text=True), by="ann")
-    store.call(decisions.answer, decision.id, AnswerSpec(**reply), by="husam")
-    [job] = store.call(jobs.take, [decisions.ANSWER_JOB], "me")
+    decision = store.run_sync(decisions.ask, build_question(free_text=True), by="ann")
+    store.run_sync(decisions.answer, decision.id, AnswerSpec(**reply), by="husam")
+    [job] = store.run_sync(jobs.take, [decisions.ANSWER_JOB], "me")
     assert (job.payload["decisionId"], job.payload["outcome"], job.payload["by"]) == (
         decision.id,
         outcome,
@@ -288,4 +288,4 @@ def test_an_answer_leaves_a_job_where_a_command_waits_for_it(kit: Kit, reply: di
     )
     other = ask_decision(ctx)
     answer_decision(ctx, other, option="yes")
-    assert store.call(jobs.take, [decisions.ANSWER_JOB], "me") == []
+    assert store.run_sync(jobs.take, [decisions.ANSWER_JOB], "me") == []

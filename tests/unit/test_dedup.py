@@ -30,7 +30,7 @@ def build_alert(content: str = "main is red", **fields: Any) -> Push:
 
 
 def push_call(store: Store, call: ServiceCall) -> PushResult:
-    [outcome] = store.call(webhooks.push_calls, [call])
+    [outcome] = store.run_sync(webhooks.push_calls, [call])
     assert isinstance(outcome, PushResult)
     return outcome
 
@@ -75,11 +75,11 @@ def test_services_that_are_called_alike_have_keys_of_their_own(sqlite_ctx: Store
 
 
 def test_an_alert_without_a_key_is_known_by_what_it_says(sqlite_ctx: StoreContext) -> None:
-    first = sqlite_ctx.store.call(push.push_event, build_alert())
-    repeat = sqlite_ctx.store.call(push.push_event, build_alert(ttl=1_000_000, hops=2))
+    first = sqlite_ctx.store.run_sync(push.push_event, build_alert())
+    repeat = sqlite_ctx.store.run_sync(push.push_event, build_alert(ttl=1_000_000, hops=2))
     assert is_duplicate(repeat)
     assert repeat.event == first.event
-    [item] = sqlite_ctx.store.query(inbox.page, "ann")
+    [item] = sqlite_ctx.store.read_sync(inbox.page, "ann")
     assert item.event.key == dedup.build_alert_key(build_alert())
     assert item.event.key.startswith("alert:ci:")
 
@@ -99,30 +99,30 @@ def test_an_alert_without_a_key_is_known_by_what_it_says(sqlite_ctx: StoreContex
     ],
 )
 def test_another_alert_is_another(sqlite_ctx: StoreContext, changes: dict[str, Any]) -> None:
-    sqlite_ctx.store.call(push.push_event, build_alert())
-    assert not is_duplicate(sqlite_ctx.store.call(push.push_event, build_alert(**changes)))
+    sqlite_ctx.store.run_sync(push.push_event, build_alert())
+    assert not is_duplicate(sqlite_ctx.store.run_sync(push.push_event, build_alert(**changes)))
 
 
 def test_an_alert_is_told_again_when_the_first_one_is_forgotten(sqlite_ctx: StoreContext) -> None:
-    sqlite_ctx.store.call(push.push_event, build_alert())
+    sqlite_ctx.store.run_sync(push.push_event, build_alert())
     sqlite_ctx.ack(sqlite_ctx.take_claim())
-    assert is_duplicate(sqlite_ctx.store.call(push.push_event, build_alert()))
+    assert is_duplicate(sqlite_ctx.store.run_sync(push.push_event, build_alert()))
     sqlite_ctx.clock.advance(Limits().remember)
-    while sqlite_ctx.store.call(maintenance.reap):
+    while sqlite_ctx.store.run_sync(maintenance.reap):
         pass
-    assert not is_duplicate(sqlite_ctx.store.call(push.push_event, build_alert()))
+    assert not is_duplicate(sqlite_ctx.store.run_sync(push.push_event, build_alert()))
 
 
 def test_an_alert_that_is_replayed_is_no_repeat(sqlite_ctx: StoreContext) -> None:
-    event = sqlite_ctx.store.call(push.push_event, build_alert()).event
+    event = sqlite_ctx.store.run_sync(push.push_event, build_alert()).event
     sqlite_ctx.ack(sqlite_ctx.take_claim())
-    [repeat] = sqlite_ctx.store.call(inbox_items.replay, event)
+    [repeat] = sqlite_ctx.store.run_sync(inbox_items.replay, event)
     assert repeat.event.id != event
     assert sqlite_ctx.list_waiting() == ["main is red"]
 
 
 def test_the_same_alert_to_everybody_is_one_broadcast(sqlite_ctx: StoreContext) -> None:
-    first, repeat = (sqlite_ctx.store.call(push.push_event, build_alert(to="*")) for _ in range(2))
+    first, repeat = (sqlite_ctx.store.run_sync(push.push_event, build_alert(to="*")) for _ in range(2))
     assert (first.duplicate, repeat.duplicate) == (False, True)
     assert sqlite_ctx.list_waiting("bob") == ["main is red"]
 
@@ -133,7 +133,7 @@ def test_a_line_in_a_spool_takes_nothing_from_an_inbox(sqlite_ctx: StoreContext)
     for key, prefix in keys.items():
         sqlite_ctx.push("stored", key=key, key_prefix=prefix)
     lines = [SpoolLine(id=key, content="spooled", dedup_key=f"{prefix}{key}") for key, prefix in keys.items()]
-    reading = sqlite_ctx.store.call(spool_merge.claim_with_spool, "ann", lines, owner="session-1")
+    reading = sqlite_ctx.store.run_sync(spool_merge.claim_with_spool, "ann", lines, owner="session-1")
     assert [item.event.content for item in reading.lines] == ["stored"] * len(keys)
     for key, prefix in keys.items():
         assert not is_duplicate(sqlite_ctx.push("stored", to="bob", key=key, key_prefix=prefix))

@@ -19,7 +19,7 @@ def store(kit: Kit) -> Store:
 
 
 def register(store: Store, name: str, kind: EntityKind = EntityKind.AGENT, **fields: object) -> Entity:
-    return store.call(directory.register, EntitySpec(name=name, kind=kind, **fields))  # type: ignore[arg-type]
+    return store.run_sync(directory.register, EntitySpec(name=name, kind=kind, **fields))  # type: ignore[arg-type]
 
 
 class TestRegistering:
@@ -30,7 +30,7 @@ class TestRegistering:
         assert entity.is_live
         assert (entity.display, entity.team, entity.role, entity.owner) == ("Ann Ö.", "red", "lead", "admin")
         assert entity.aliases == ("0.0.7", "bead:1")
-        assert store.query(directory.show, "ann") == store.query(directory.show, "bead:1") == entity
+        assert store.read_sync(directory.show, "ann") == store.read_sync(directory.show, "bead:1") == entity
 
     def test_what_is_not_said_has_a_default(self, store: Store) -> None:
         entity = register(store, "ann")
@@ -47,7 +47,7 @@ class TestRegistering:
         name, aliases = ("bob", ["free", used_name]) if as_alias else (used_name, ["free"])
         with pytest.raises(Conflict, match=f"the name '{used_name}' is taken"):
             register(store, name, EntityKind.HUMAN, aliases=aliases)
-        assert [entity.name for entity in store.query(directory.page, retired=True)] == ["ann"]
+        assert [entity.name for entity in store.read_sync(directory.page, retired=True)] == ["ann"]
         assert register(store, "free").name == "free"
 
     def test_the_error_says_whose_alias_it_is(self, store: Store) -> None:
@@ -57,7 +57,7 @@ class TestRegistering:
 
     def test_a_retired_name_stays_taken(self, store: Store) -> None:
         register(store, "ann", aliases=["annie"])
-        store.call(directory.retire, "ann")
+        store.run_sync(directory.retire, "ann")
         for name in ("ann", "annie"):
             with pytest.raises(Conflict):
                 register(store, name)
@@ -84,12 +84,12 @@ class TestRegistering:
     )
     def test_what_is_wrong_is_refused_and_nothing_is_stored(self, store: Store, fields: dict[str, object]) -> None:
         with pytest.raises(Invalid):
-            store.call(directory.register, EntitySpec(kind=EntityKind.AGENT, **fields))  # type: ignore[arg-type]
-        assert store.query(directory.page, retired=True) == []
+            store.run_sync(directory.register, EntitySpec(kind=EntityKind.AGENT, **fields))  # type: ignore[arg-type]
+        assert store.read_sync(directory.page, retired=True) == []
 
     def test_an_owner_must_be_there_to_be_told(self, store: Store) -> None:
         register(store, "husam", EntityKind.HUMAN)
-        store.call(directory.retire, "husam")
+        store.run_sync(directory.retire, "husam")
         with pytest.raises(Refused, match="'husam' is retired"):
             register(store, "ann", owner="husam")
 
@@ -98,8 +98,8 @@ class TestRegistering:
         with pytest.raises(Invalid, match="51 aliases are too many"):
             register(store, "bob", aliases=["b"] * 51)
         with pytest.raises(Invalid, match="51 aliases are too many"):
-            store.call(directory.update, "ann", aliases=[f"a{number}" for number in range(51)])
-        assert store.call(directory.show, "ann").aliases == ()
+            store.run_sync(directory.update, "ann", aliases=[f"a{number}" for number in range(51)])
+        assert store.run_sync(directory.show, "ann").aliases == ()
 
 
 class TestFinding:
@@ -107,27 +107,27 @@ class TestFinding:
         for name in ("analyst", "designer", "developer"):
             register(store, name)
         with pytest.raises(UnknownAddress, match="nobody is called 'analist'") as error:
-            store.query(directory.find, "analist")
+            store.read_sync(directory.find, "analist")
         assert error.value.hint == "did you mean 'analyst'?"
 
     def test_aliases_are_near_too_and_the_retired_are_not(self, store: Store) -> None:
         register(store, "ann", aliases=["bookkeeper"])
         register(store, "bookkeeping")
-        store.call(directory.retire, "bookkeeping")
+        store.run_sync(directory.retire, "bookkeeping")
         with pytest.raises(UnknownAddress) as error:
-            store.query(directory.find, "bookeeper")
+            store.read_sync(directory.find, "bookeeper")
         assert error.value.hint == "did you mean 'bookkeeper'?"
 
     def test_with_nobody_near_the_hint_says_where_to_look(self, store: Store) -> None:
         register(store, "ann")
         with pytest.raises(UnknownAddress) as error:
-            store.query(directory.find, "xyzzy")
+            store.read_sync(directory.find, "xyzzy")
         assert "agent list" in str(error.value.hint)
 
     @pytest.mark.parametrize("address", ["*", "ALL", "team:red", "", "a b", "a\x00b", "\ud800", "é"])
     def test_only_one_entity_can_be_found(self, store: Store, address: str) -> None:
         with pytest.raises(Invalid):
-            store.query(directory.find, address)
+            store.read_sync(directory.find, address)
 
     def test_entities_are_listed_in_order_of_registration(self, store: Store) -> None:
         for name, kind, team in (
@@ -136,16 +136,16 @@ class TestFinding:
             ("x", EntityKind.AGENT, None),
         ):
             register(store, name, kind, team=team, aliases=[f"{name}-1"])
-        store.call(directory.retire, "z")
+        store.run_sync(directory.retire, "z")
 
         def list_names(**filters: object) -> list[str]:
-            return [entity.name for entity in store.query(directory.page, **filters)]  # type: ignore[arg-type]
+            return [entity.name for entity in store.read_sync(directory.page, **filters)]  # type: ignore[arg-type]
 
         assert list_names() == ["y", "x"]
         assert list_names(retired=True) == ["z", "y", "x"]
         assert list_names(kind=EntityKind.AGENT, retired=True) == ["z", "x"]
         assert list_names(team="red") == ["y"]
-        first, *_ = store.query(directory.page, retired=True, limit=1)
+        first, *_ = store.read_sync(directory.page, retired=True, limit=1)
         assert list_names(after=first.number, limit=1) == ["y"]
         assert first.aliases == ("z-1",)
 
@@ -168,7 +168,7 @@ class TestFinding:
                 str(address): [entity.name for entity in entities] for address, entities in entities_by_address.items()
             }
 
-        assert store.query(list_names) == {
+        assert store.read_sync(list_names) == {
             "annie": ["ann"],
             "team:red": ["ann", "bob", "cem"],
             "team:red/lead": ["ann", "cem"],
@@ -179,39 +179,39 @@ class TestFinding:
 class TestRetiring:
     def test_the_retired_keep_their_history_and_receive_nothing(self, store: Store, kit: Kit) -> None:
         register(store, "ann", aliases=["annie"])
-        store.call(push.push_event, Push(to="ann", source="test", content="before"))
-        assert store.call(directory.retire, "annie").retired_at == kit.clock.now()
-        assert not store.query(directory.find, "ann").is_live
+        store.run_sync(push.push_event, Push(to="ann", source="test", content="before"))
+        assert store.run_sync(directory.retire, "annie").retired_at == kit.clock.now()
+        assert not store.read_sync(directory.find, "ann").is_live
         for attempt in ("ann", "annie"):
             with pytest.raises(Refused, match="'ann' is retired"):
-                store.call(push.push_event, Push(to=attempt, source="test"))
+                store.run_sync(push.push_event, Push(to=attempt, source="test"))
         with pytest.raises(Refused):
-            store.call(inbox.claim, "ann", owner="me")
-        assert [item.event.content for item in store.query(inbox.peek, "ann")] == ["before"]
+            store.run_sync(inbox.claim, "ann", owner="me")
+        assert [item.event.content for item in store.read_sync(inbox.peek, "ann")] == ["before"]
 
     def test_nobody_retires_twice(self, store: Store) -> None:
         register(store, "ann")
-        store.call(directory.retire, "ann")
+        store.run_sync(directory.retire, "ann")
         with pytest.raises(Conflict, match="retired already"):
-            store.call(directory.retire, "ann")
+            store.run_sync(directory.retire, "ann")
 
     def test_the_administrator_stays(self, store: Store) -> None:
         register(store, "admin", EntityKind.HUMAN, aliases=["root"])
         with pytest.raises(Refused):
-            store.call(directory.retire, "root")
+            store.run_sync(directory.retire, "root")
 
     def test_the_retired_never_block_a_fan_out(self, store: Store) -> None:
         for name in ("ann", "bob", "cem"):
             register(store, name, team="red")
-        store.call(directory.retire, "bob")
-        pushed = store.call(push.push_event, Push(to="team:red", source="test"))
+        store.run_sync(directory.retire, "bob")
+        pushed = store.run_sync(push.push_event, Push(to="team:red", source="test"))
         assert [delivery.name for delivery in pushed.deliveries] == ["ann", "cem"]
 
     def test_a_team_of_the_retired_is_nobody(self, store: Store) -> None:
         register(store, "ann", team="red")
-        store.call(directory.retire, "ann")
+        store.run_sync(directory.retire, "ann")
         with pytest.raises(GatepostError, match="nobody is in 'team:red'"):
-            store.call(push.push_event, Push(to="team:red", source="test"))
+            store.run_sync(push.push_event, Push(to="team:red", source="test"))
 
 
 class TestALongerDisplayName:
@@ -221,12 +221,12 @@ class TestALongerDisplayName:
         for name, kind in (("husam", EntityKind.HUMAN), ("ann", EntityKind.AGENT)):
             register(store, name, kind)
         for number in range(20):
-            store.call(push.push_event, Push(to=to, source="test", sender="husam", content=f"{number} {'x' * 300}"))
-        claim = store.call(inbox.claim, "ann", owner="first", budget=6_000).claim if is_claimed else None
-        store.call(directory.update, "husam", display="Husam \u00df" + " of the long name" * 10)
+            store.run_sync(push.push_event, Push(to=to, source="test", sender="husam", content=f"{number} {'x' * 300}"))
+        claim = store.run_sync(inbox.claim, "ann", owner="first", budget=6_000).claim if is_claimed else None
+        store.run_sync(directory.update, "husam", display="Husam \u00df" + " of the long name" * 10)
         if claim is not None:
-            store.call(inbox.release, claim.id, owner=claim.owner, fence=claim.fence)
-        batch = store.call(inbox.claim, "ann", owner="second", budget=6_000)
+            store.run_sync(inbox.release, claim.id, owner=claim.owner, fence=claim.fence)
+        batch = store.run_sync(inbox.claim, "ann", owner="second", budget=6_000)
         text = render.render_batch(
             batch.items, at=batch.at, deferred_count=batch.deferred_count, size_limits=batch.size_limits
         )

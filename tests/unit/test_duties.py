@@ -39,45 +39,45 @@ async def test_a_duty_leaves_the_random_numbers_of_the_program_alone() -> None:
 
 @pytest.fixture
 def store(kit: Kit) -> Store:
-    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     for name in ("analyst", "designer"):
-        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+        kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
     return kit.store
 
 
 def push_event(store: Store, to: str = "analyst", **fields: object) -> str:
-    return store.call(push_actions.push_event, Push(to=to, source="test", content="hello", **fields)).event  # type: ignore[arg-type]
+    return store.run_sync(push_actions.push_event, Push(to=to, source="test", content="hello", **fields)).event  # type: ignore[arg-type]
 
 
 class TestLeases:
     def test_one_holder_at_a_time(self, kit: Kit, store: Store) -> None:
-        first = store.call(leases.take, "agent:analyst", "a", 30 * SECOND)
+        first = store.run_sync(leases.take, "agent:analyst", "a", 30 * SECOND)
         assert first is not None
-        assert store.call(leases.take, "agent:analyst", "b", 30 * SECOND) is None
+        assert store.run_sync(leases.take, "agent:analyst", "b", 30 * SECOND) is None
         kit.clock.advance("31s")
-        second = store.call(leases.take, "agent:analyst", "b", 30 * SECOND)
+        second = store.run_sync(leases.take, "agent:analyst", "b", 30 * SECOND)
         assert second is not None
         assert second.fence > first.fence
-        assert not store.call(leases.release, first), "the late one has nothing to give back"
-        assert store.call(leases.take, "agent:analyst", "a", 30 * SECOND) is None
+        assert not store.run_sync(leases.release, first), "the late one has nothing to give back"
+        assert store.run_sync(leases.take, "agent:analyst", "a", 30 * SECOND) is None
 
     def test_renewing_keeps_the_fence_and_lapsing_does_not(self, kit: Kit, store: Store) -> None:
         fences = []
         for length in ("10s", "10s", "40s"):
-            lease = store.call(leases.take, "x", "a", 30 * SECOND)
+            lease = store.run_sync(leases.take, "x", "a", 30 * SECOND)
             assert lease is not None
             fences.append(lease.fence)
             kit.clock.advance(length)
-        lease = store.call(leases.take, "x", "a", 30 * SECOND)
+        lease = store.run_sync(leases.take, "x", "a", 30 * SECOND)
         assert lease is not None
         assert fences == [1, 1, 1]
         assert lease.fence == 2, "somebody else may have had it meanwhile"
 
     def test_what_is_given_back_is_free_and_the_fence_goes_on(self, store: Store) -> None:
-        lease = store.call(leases.take, "x", "a", DAY)
+        lease = store.run_sync(leases.take, "x", "a", DAY)
         assert lease is not None
-        assert store.call(leases.release, lease)
-        new_lease = store.call(leases.take, "x", "b", DAY)
+        assert store.run_sync(leases.release, lease)
+        new_lease = store.run_sync(leases.take, "x", "b", DAY)
         assert new_lease is not None
         assert new_lease.fence == lease.fence + 1
 
@@ -89,36 +89,36 @@ class TestJobs:
             raise Conflict("no")
 
         with pytest.raises(Conflict):
-            store.call(add_and_fail)
-        assert store.call(jobs.take, ["send"], "me") == []
-        id = store.call(jobs.add, "send", {"to": "x"})
+            store.run_sync(add_and_fail)
+        assert store.run_sync(jobs.take, ["send"], "me") == []
+        id = store.run_sync(jobs.add, "send", {"to": "x"})
         assert Signal("job:send", "job") in kit.signal_sink.signals
-        [job] = store.call(jobs.take, ["send"], "me")
+        [job] = store.run_sync(jobs.take, ["send"], "me")
         assert (job.id, job.payload, job.attempts) == (id, {"to": "x"}, 0)
 
     def test_one_runner_has_it_until_its_time_is_over(self, kit: Kit, store: Store) -> None:
-        store.call(jobs.add, "send", None)
-        [first] = store.call(jobs.take, ["send"], "a", hold=MINUTE)
-        assert store.call(jobs.take, ["send"], "b") == []
+        store.run_sync(jobs.add, "send", None)
+        [first] = store.run_sync(jobs.take, ["send"], "a", hold=MINUTE)
+        assert store.run_sync(jobs.take, ["send"], "b") == []
         kit.clock.advance("61s")
-        [second] = store.call(jobs.take, ["send"], "b")
+        [second] = store.run_sync(jobs.take, ["send"], "b")
         assert second.attempts == 1
         with pytest.raises(Conflict):
-            store.call(jobs.complete, first.id, "a")
-        store.call(jobs.complete, second.id, "b")
+            store.run_sync(jobs.complete, first.id, "a")
+        store.run_sync(jobs.complete, second.id, "b")
         kit.clock.advance("1d")
-        assert store.call(jobs.take, ["send"], "c") == []
+        assert store.run_sync(jobs.take, ["send"], "c") == []
 
     def test_pauses_grow_and_the_end_is_told(self, kit: Kit, store: Store) -> None:
-        store.call(jobs.add, "send", None)
+        store.run_sync(jobs.add, "send", None)
         for attempt in range(MAX_JOB_ATTEMPTS):
-            [job] = store.call(jobs.take, ["send"], "me")
+            [job] = store.run_sync(jobs.take, ["send"], "me")
             assert job.attempts == attempt
-            store.call(jobs.fail, job, "me", "no route")
-            assert store.call(jobs.take, ["send"], "me") == []
+            store.run_sync(jobs.fail, job, "me", "no route")
+            assert store.run_sync(jobs.take, ["send"], "me") == []
             kit.clock.advance(compute_job_delay(attempt))
-        assert store.call(jobs.take, ["send"], "me") == []
-        [alert] = store.query(inbox.peek, "admin")
+        assert store.run_sync(jobs.take, ["send"], "me") == []
+        [alert] = store.read_sync(inbox.peek, "admin")
         assert "gave up on send" in alert.event.content
         assert "no route" in alert.event.content
 
@@ -133,8 +133,8 @@ class TestJobs:
                 raise ValueError("broken")
 
         for payload in ("good", "later", "broken"):
-            store.call(jobs.add, "send", payload)
-        store.call(jobs.add, "other", "not ours")
+            store.run_sync(jobs.add, "send", payload)
+        store.run_sync(jobs.add, "other", "not ours")
         assert await runner.run_due_jobs(store, {"send": send}, "me") == 1.0
         assert sorted(sent_payloads) == ["broken", "good", "later"]
         kit.clock.advance("1s")
@@ -158,16 +158,16 @@ class TestJanitor:
         push_event(store)
         assert await self.tidy_and_list_signals(store) == ["analyst"]
         assert await self.tidy_and_list_signals(store) == ["analyst"], "until somebody acts on it"
-        batch = store.call(inbox.claim, "analyst", owner="me")
+        batch = store.run_sync(inbox.claim, "analyst", owner="me")
         assert batch.claim is not None
-        store.call(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
+        store.run_sync(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
         assert await self.tidy_and_list_signals(store) == []
 
     async def test_nobody_is_rung_for_who_is_at_work_or_a_person_or_retired(self, store: Store) -> None:
         for name in ("analyst", "designer", "admin"):
             push_event(store, name)
-        store.call(leases.take, "agent:analyst", "somebody", MINUTE)
-        store.call(directory.retire, "designer")
+        store.run_sync(leases.take, "agent:analyst", "somebody", MINUTE)
+        store.run_sync(directory.retire, "designer")
         assert await self.tidy_and_list_signals(store) == []
 
     async def test_an_fyi_wakes_only_after_its_time(self, kit: Kit, store: Store) -> None:
@@ -179,23 +179,23 @@ class TestJanitor:
     async def test_a_broadcast_that_was_not_taken_is_rung_for(self, store: Store) -> None:
         push_event(store, "*")
         assert await self.tidy_and_list_signals(store) == ["analyst", "designer"]
-        store.call(inbox.claim, "analyst", owner="me")
+        store.run_sync(inbox.claim, "analyst", owner="me")
         assert await self.tidy_and_list_signals(store) == ["designer"]
 
     async def test_it_keeps_house(self, kit: Kit, store: Store) -> None:
         push_event(store, ttl=MINUTE)
         push_event(store)
-        store.call(inbox.claim, "designer", owner="me")
-        store.call(inbox.claim, "analyst", owner="me", hold=SECOND, limit=1)
+        store.run_sync(inbox.claim, "designer", owner="me")
+        store.run_sync(inbox.claim, "analyst", owner="me", hold=SECOND, limit=1)
         kit.clock.advance("2m")
         await self.tidy_and_list_signals(store)
-        [_, account, _] = store.query(maintenance.list_accounts)
+        [_, account, _] = store.read_sync(maintenance.list_accounts)
         assert account.is_balanced
         assert (account.claimed, account.expired, account.pending) == (0, 1, 1)
         kit.clock.advance("2d")
         await self.tidy_and_list_signals(store)
-        assert len(store.query(inbox.page)) == 1, "what had expired is forgotten"
-        assert store.query(maintenance.list_accounts)[1].is_balanced
+        assert len(store.read_sync(inbox.page)) == 1, "what had expired is forgotten"
+        assert store.read_sync(maintenance.list_accounts)[1].is_balanced
 
 
 class CountedRounds:

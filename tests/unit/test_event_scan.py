@@ -32,9 +32,9 @@ ADD_RECIPIENT = Sql(
 
 
 def register_entities(store: Store) -> None:
-    store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     for name in ("ann", "bob"):
-        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="red"))
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="red"))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def build_gate_spec(source: str, owner: str = "ann") -> GateSpec:
 
 
 def create_gate(store: Store, source: str = "jira", owner: str = "ann") -> Gate:
-    return store.call(gates.add, build_gate_spec(source, owner), by="admin")
+    return store.run_sync(gates.add, build_gate_spec(source, owner), by="admin")
 
 
 def build_push(source: str = "jira", to: str = "ann") -> Push:
@@ -63,7 +63,7 @@ def build_push(source: str = "jira", to: str = "ann") -> Push:
 
 
 def push_event(store: Store, source: str = "jira", to: str = "ann") -> str:
-    return store.call(push_actions.push_event, build_push(source, to)).event
+    return store.run_sync(push_actions.push_event, build_push(source, to)).event
 
 
 def list_met(scan: EventScan) -> list[str]:
@@ -76,64 +76,64 @@ class TestGoingOn:
     ) -> None:
         gate, other = create_gate(store), create_gate(store, "ci")
         push_event(store, "other")
-        first = store.query(deadlines.scan_events)
+        first = store.read_sync(deadlines.scan_events)
         monkeypatch.setattr(
             gate_rows, "find_matches", lambda _, which: pytest.fail(f"{which} once more") if which else {}
         )
-        assert list_met(first) == list_met(store.query(deadlines.scan_events, first)) == []
+        assert list_met(first) == list_met(store.read_sync(deadlines.scan_events, first)) == []
         event_ids = [push_event(store), push_event(store)]
-        scan = store.query(deadlines.scan_events, first)
+        scan = store.read_sync(deadlines.scan_events, first)
         assert scan.matches == ((gate.id, event_ids[0], 0),), "the first that is it"
         push_event(store, "ci", to="*")
-        assert list_met(store.query(deadlines.scan_events, first)) == [gate.id, other.id]
+        assert list_met(store.read_sync(deadlines.scan_events, first)) == [gate.id, other.id]
 
     def test_one_that_is_met_is_found_until_it_has_ended(self, store: Store) -> None:
         gate = create_gate(store)
-        scan = store.query(deadlines.scan_events)
+        scan = store.read_sync(deadlines.scan_events)
         push_event(store)
         for _ in range(3):
-            scan = store.query(deadlines.scan_events, scan)
+            scan = store.read_sync(deadlines.scan_events, scan)
             push_event(store, "other")
             assert list_met(scan) == [gate.id]
-        assert store.call(deadlines.end_due, last_scan=scan) == 1
-        assert list_met(store.query(deadlines.scan_events, scan)) == []
+        assert store.run_sync(deadlines.end_due, last_scan=scan) == 1
+        assert list_met(store.read_sync(deadlines.scan_events, scan)) == []
 
     def test_a_gate_that_was_made_since_is_looked_at_from_its_beginning(self, store: Store) -> None:
         create_gate(store)
         push_event(store, "ci")
-        scan = store.query(deadlines.scan_events)
+        scan = store.read_sync(deadlines.scan_events)
         gate = create_gate(store, "ci")
         event = push_event(store, "ci")
-        assert store.query(deadlines.scan_events, scan).matches == ((gate.id, event, 0),)
+        assert store.read_sync(deadlines.scan_events, scan).matches == ((gate.id, event, 0),)
 
     def test_more_than_are_ended_at_once_are_not_lost(self, store: Store) -> None:
         created_gates = [create_gate(store) for _ in range(5)]
-        scan = store.query(deadlines.scan_events)
+        scan = store.read_sync(deadlines.scan_events)
         push_event(store)
         for count in (2, 2, 1, 0):
-            scan = store.query(deadlines.scan_events, scan)
-            assert store.call(deadlines.end_due, limit=2, last_scan=scan) == count
-        assert not any(store.query(gates.show, gate.id).is_pending for gate in created_gates)
+            scan = store.read_sync(deadlines.scan_events, scan)
+            assert store.run_sync(deadlines.end_due, limit=2, last_scan=scan) == count
+        assert not any(store.read_sync(gates.show, gate.id).is_pending for gate in created_gates)
 
     def test_in_a_store_that_is_not_so_far_it_begins_anew(self, store: Store) -> None:
         """A copy from before was put in its place, under a process that lives on."""
         gate = create_gate(store)
-        scan = store.query(deadlines.scan_events)
+        scan = store.read_sync(deadlines.scan_events)
         push_event(store)
         far_scan = replace(scan, position=Position(2**62, 2**62))
-        assert list_met(store.query(deadlines.scan_events, far_scan)) == [gate.id]
+        assert list_met(store.read_sync(deadlines.scan_events, far_scan)) == [gate.id]
 
     def test_a_recipient_that_is_added_to_an_event_that_was_here_is_found_after_a_while(
         self, kit: Kit, store: Store
     ) -> None:
         gate = create_gate(store, owner="bob")
         push_event(store)
-        scan = store.query(deadlines.scan_events)
-        bob = store.query(directory.find, "bob").number
-        store.call(lambda tx: tx.execute(ADD_RECIPIENT, recipient=bob))
-        assert list_met(store.query(deadlines.scan_events, scan)) == []
+        scan = store.read_sync(deadlines.scan_events)
+        bob = store.read_sync(directory.find, "bob").number
+        store.run_sync(lambda tx: tx.execute(ADD_RECIPIENT, recipient=bob))
+        assert list_met(store.read_sync(deadlines.scan_events, scan)) == []
         kit.clock.advance(RESCAN_AFTER)
-        assert list_met(store.query(deadlines.scan_events, scan)) == [gate.id]
+        assert list_met(store.read_sync(deadlines.scan_events, scan)) == [gate.id]
 
 
 class SlowTransaction:
@@ -142,7 +142,7 @@ class SlowTransaction:
     def __init__(self, store: Store, verb: Callable[[Transaction], Any], *, late: bool = False) -> None:
         self._started, self._may_commit = threading.Event(), threading.Event()
         self._verb, self._is_late = verb, late
-        self._thread = threading.Thread(target=store.call, args=(self._run_slowly,))
+        self._thread = threading.Thread(target=store.run_sync, args=(self._run_slowly,))
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -169,41 +169,41 @@ class TestOutOfOrder:
     def test_an_event(self, postgres_store: Store, late: bool, to: str) -> None:
         store = postgres_store
         gate = create_gate(store)
-        scan = store.query(deadlines.scan_events)
+        scan = store.read_sync(deadlines.scan_events)
         with SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push(to=to)), late=late):
             for _ in range(3):
                 push_event(store, "other")
-                scan = store.query(deadlines.scan_events, scan)
+                scan = store.read_sync(deadlines.scan_events, scan)
                 assert list_met(scan) == []
-        assert list_met(store.query(deadlines.scan_events, scan)) == [gate.id]
+        assert list_met(store.read_sync(deadlines.scan_events, scan)) == [gate.id]
 
     def test_an_event_of_a_later_transaction_that_has_the_lower_number(self, postgres_store: Store) -> None:
         store = postgres_store
         gate = create_gate(store)
-        scan = store.query(deadlines.scan_events)
+        scan = store.read_sync(deadlines.scan_events)
         with ExitStack() as early, ExitStack() as late:
             early.enter_context(
                 SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push("other")), late=True)
             )
             late.enter_context(SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push())))
             early.close()
-            scan = store.query(deadlines.scan_events, scan)
+            scan = store.read_sync(deadlines.scan_events, scan)
             assert list_met(scan) == []
-        assert list_met(store.query(deadlines.scan_events, scan)) == [gate.id]
+        assert list_met(store.read_sync(deadlines.scan_events, scan)) == [gate.id]
 
     def test_a_gate(self, postgres_store: Store) -> None:
         """What it waits for comes, and is passed over, before anybody can see it."""
         store = postgres_store
         create_gate(store, "other")
-        scan = store.query(deadlines.scan_events)
+        scan = store.read_sync(deadlines.scan_events)
         with ExitStack() as early, ExitStack() as late:
             early.enter_context(SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push()), late=True))
             late.enter_context(SlowTransaction(store, lambda tx: gates.add(tx, build_gate_spec("jira"), by="admin")))
             early.close()
             for _ in range(3):
-                scan = store.query(deadlines.scan_events, scan)
+                scan = store.read_sync(deadlines.scan_events, scan)
                 assert list_met(scan) == []
-        assert len(list_met(store.query(deadlines.scan_events, scan))) == 1
+        assert len(list_met(store.read_sync(deadlines.scan_events, scan))) == 1
 
     def test_many_at_once(self, postgres_store: Store) -> None:
         """Eight push, each to a gate of its own, while one looks without pause; nobody is left waiting."""
@@ -219,7 +219,7 @@ class TestOutOfOrder:
             last = False
             while not last:
                 last = done.is_set()
-                scan = store.query(deadlines.scan_events, scan)
+                scan = store.read_sync(deadlines.scan_events, scan)
                 met_ids.update(list_met(scan))
 
         met_ids: set[str] = set()
@@ -251,4 +251,4 @@ async def test_the_duty_of_deadlines_comes_back_to_one_that_it_could_not_end(
         push_event(store, "other")
     monkeypatch.setattr(gates, "end", real_end)
     assert await deadline_loop.check() == duties.MAX_WAIT
-    assert not store.query(gates.show, gate.id).is_pending
+    assert not store.read_sync(gates.show, gate.id).is_pending

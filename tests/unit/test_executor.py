@@ -22,9 +22,9 @@ from gatepost.testing import Kit
 
 @pytest.fixture
 def admin(kit: Kit) -> LocalExecutor:
-    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-    kit.store.call(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT, aliases=["bead-42"]))
-    kit.store.call(directory.register, EntitySpec(name="designer", kind=EntityKind.AGENT))
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT, aliases=["bead-42"]))
+    kit.store.run_sync(directory.register, EntitySpec(name="designer", kind=EntityKind.AGENT))
     return LocalExecutor(kit.store)
 
 

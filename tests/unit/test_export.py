@@ -47,13 +47,13 @@ class TestDeclaration:
 
     @pytest.fixture
     def columns(self, kit: Kit) -> list[Any]:
-        return kit.store.query(lambda tx: tx.fetch_all("catalog/list_columns"))
+        return kit.store.read_sync(lambda tx: tx.fetch_all("catalog/list_columns"))
 
     def test_every_table_is_exported_or_left_out_on_purpose(self, columns: list[Any]) -> None:
         assert {row.table_name for row in columns} == {*TABLES, COUNTERS, "leases", "schema_version"}
 
     def test_tables_come_after_those_that_they_refer_to(self, kit: Kit) -> None:
-        tables = kit.store.query(catalog.read_tables, TABLES)
+        tables = kit.store.read_sync(catalog.read_tables, TABLES)
         for table in tables.values():
             assert table.key, table
             for column in table.columns.values():
@@ -62,12 +62,12 @@ class TestDeclaration:
 
     def test_truth_values_are_those_of_postgres(self, postgres_url: str) -> None:
         with Kit(postgres_url) as kit:
-            columns = kit.store.query(lambda tx: tx.fetch_all("catalog/list_columns"))
+            columns = kit.store.read_sync(lambda tx: tx.fetch_all("catalog/list_columns"))
         assert [row.column_name for row in columns if is_boolean(row.column_name) != (row.type == "boolean")] == []
 
     def test_both_databases_have_the_same_columns_in_the_same_order(self, postgres_url: str) -> None:
         with Kit() as kit, Kit(postgres_url) as other:
-            ours, theirs = (one.store.query(catalog.read_tables, TABLES) for one in (kit, other))
+            ours, theirs = (one.store.read_sync(catalog.read_tables, TABLES) for one in (kit, other))
 
         def describe(tables: dict[str, catalog.Table]) -> Any:
             return [
@@ -116,9 +116,9 @@ class TestSecrets:
                 assert secret.encode() not in text
                 assert secret.encode() in b"".join(export_lines(source.store))
         import_lines(kit.store, lines)
-        assert kit.store.query(keys.find, ADMIN_KEY) is None
-        assert kit.store.query(keys.find, AGENT_KEY) is not None
-        thinker = kit.store.query(agents.show, "thinker")
+        assert kit.store.read_sync(keys.find, ADMIN_KEY) is None
+        assert kit.store.read_sync(keys.find, AGENT_KEY) is not None
+        thinker = kit.store.read_sync(agents.show, "thinker")
         assert thinker is not None
         assert thinker.config.tools[0].request is not None
         assert thinker.config.tools[0].request.headers == {}
@@ -129,15 +129,15 @@ class TestSecrets:
             fill_store(source)
             import_lines(kit.store, export_lines(source.store, secrets=False))
         with pytest.raises(NotFound, match="there is no such webhook"):
-            kit.store.query(webhooks.find_open_trigger, "issues")
+            kit.store.read_sync(webhooks.find_open_trigger, "issues")
         with pytest.raises(Conflict, match="'issues' was imported without its secret"):
-            kit.store.call(webhooks.set_trigger_active, "issues", True)
+            kit.store.run_sync(webhooks.set_trigger_active, "issues", True)
 
     def test_a_configuration_that_cannot_be_read_is_left_out_and_said(self, kit: Kit) -> None:
         fill_store(kit)
-        kit.store.call(lambda tx: tx.execute("agents/update", entity=7, config="{torn", now=tx.now))
+        kit.store.run_sync(lambda tx: tx.execute("agents/update", entity=7, config="{torn", now=tx.now))
         written: list[bytes] = []
-        summary = kit.store.query(export.export_store, written.append)
+        summary = kit.store.read_sync(export.export_store, written.append)
         assert summary.omissions == ["agents: the configuration of entity 7 cannot be read"]
         assert b"{torn" not in b"".join(written)
 
@@ -159,24 +159,24 @@ class TestEmptiness:
         assert dump(kit.url) == before
 
     def test_an_administrator_and_their_keys_are_replaced(self, kit: Kit, lines: Sequence[bytes]) -> None:
-        kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN, display="Another"))
-        kit.store.call(keys.create, kind="admin", secret=f"sk_{'other':-<43}", name="admin.key")
+        kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN, display="Another"))
+        kit.store.run_sync(keys.create, kind="admin", secret=f"sk_{'other':-<43}", name="admin.key")
         import_lines(kit.store, lines)
-        assert kit.store.query(directory.show, "admin").display == "admin"
-        assert kit.store.query(keys.find, f"sk_{'other':-<43}") is None
-        assert kit.store.query(keys.find, ADMIN_KEY) is not None
+        assert kit.store.read_sync(directory.show, "admin").display == "admin"
+        assert kit.store.read_sync(keys.find, f"sk_{'other':-<43}") is None
+        assert kit.store.read_sync(keys.find, ADMIN_KEY) is not None
 
     def test_another_entity(self, kit: Kit, lines: Sequence[bytes]) -> None:
-        kit.store.call(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
+        kit.store.run_sync(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
         self.refuse(kit, lines, "the store is not empty: it has entities")
 
     def test_another_key(self, kit: Kit, lines: Sequence[bytes]) -> None:
-        kit.store.call(keys.create, kind="public", secret=f"pk_{'x':-<43}")
+        kit.store.run_sync(keys.create, kind="public", secret=f"pk_{'x':-<43}")
         self.refuse(kit, lines, "the store is not empty: it has keys")
 
     def test_something_of_the_administrators(self, kit: Kit, lines: Sequence[bytes]) -> None:
-        kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-        kit.store.call(push.push_event, Push(to="admin", source="test", content="hello"))
+        kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+        kit.store.run_sync(push.push_event, Push(to="admin", source="test", content="hello"))
         self.refuse(kit, lines, "the store is not empty: it has events, items")
 
     def test_what_was_imported_before(self, kit: Kit, lines: Sequence[bytes]) -> None:
@@ -184,7 +184,7 @@ class TestEmptiness:
         self.refuse(kit, lines, "the store is not empty: it has sessions, events, broadcasts")
 
     def test_a_process_that_is_at_work(self, kit: Kit, lines: Sequence[bytes]) -> None:
-        kit.store.call(leases.take, "duty:janitor", "gateway-1", MINUTE)
+        kit.store.run_sync(leases.take, "duty:janitor", "gateway-1", MINUTE)
         self.refuse(kit, lines, "a gateway is at work in this store")
         kit.clock.advance(2 * MINUTE)
         import_lines(kit.store, lines)
@@ -273,7 +273,7 @@ class TestRefusals:
     def administered(cls) -> Iterator[Kit]:
         """One store for all that are refused: it stays as it is."""
         with Kit() as kit:
-            kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+            kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
             yield kit
 
     def refuse(self, kit: Kit, lines: Sequence[bytes], message: str) -> None:
@@ -343,7 +343,7 @@ class TestRepair:
 
     def test_what_nobody_holds_any_more_is_pending_again(self, kit: Kit, lines: Sequence[bytes]) -> None:
         import_lines(kit.store, remove_table(lines, "claims"), repair=True)
-        contents = [item.event.content for item in kit.store.call(inbox.claim, "ben", owner="s-3").items]
+        contents = [item.event.content for item in kit.store.run_sync(inbox.claim, "ben", owner="s-3").items]
         assert "being read" in contents
 
     def test_a_whole_export_arrives_as_it_was(self, kit: Kit) -> None:
@@ -354,24 +354,26 @@ class TestRepair:
 
     def test_counters_that_are_lost_go_on_behind_the_rows(self, kit: Kit, lines: Sequence[bytes]) -> None:
         import_lines(kit.store, remove_table(lines, COUNTERS), repair=True)
-        assert not kit.store.call(push.push_event, Push(to="ana", source="test", content="new")).duplicate
-        kit.store.call(push.push_event, Push(to="*", source="test", content="to all again"))
-        assert "to all again" in [item.event.content for item in kit.store.call(inbox.claim, "cat", owner="s").items]
+        assert not kit.store.run_sync(push.push_event, Push(to="ana", source="test", content="new")).duplicate
+        kit.store.run_sync(push.push_event, Push(to="*", source="test", content="to all again"))
+        assert "to all again" in [
+            item.event.content for item in kit.store.run_sync(inbox.claim, "cat", owner="s").items
+        ]
 
 
 def test_a_number_is_not_given_twice(kit: Kit, lines: Sequence[bytes]) -> None:
     """Sequences and counters go on behind what was imported."""
     import_lines(kit.store, lines)
     store = kit.store
-    arrival = store.query(_read_arrival)
-    store.call(directory.register, EntitySpec(name="eve", kind=EntityKind.AGENT))
-    store.call(spaces.create, name="Another", members=["eve"])
-    store.call(push.push_event, Push(to="eve", source="test", content="first"))
-    store.call(push.push_event, Push(to="*", source="test", content="second"))
-    store.call(keys.create, kind="agent", secret=f"sk_{'eve':-<43}", entity="eve")
-    batch = store.call(inbox.claim, "eve", owner="s-9")
+    arrival = store.read_sync(_read_arrival)
+    store.run_sync(directory.register, EntitySpec(name="eve", kind=EntityKind.AGENT))
+    store.run_sync(spaces.create, name="Another", members=["eve"])
+    store.run_sync(push.push_event, Push(to="eve", source="test", content="first"))
+    store.run_sync(push.push_event, Push(to="*", source="test", content="second"))
+    store.run_sync(keys.create, kind="agent", secret=f"sk_{'eve':-<43}", entity="eve")
+    batch = store.run_sync(inbox.claim, "eve", owner="s-9")
     assert [item.event.content for item in batch.items] == ["first", "second"]
-    assert store.query(_read_arrival) == arrival + 2
+    assert store.read_sync(_read_arrival) == arrival + 2
     check_health(store)
 
 

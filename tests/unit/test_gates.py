@@ -33,36 +33,36 @@ from tests.unit.conftest import StoreContext
 
 
 def create_gate(ctx: StoreContext, by: str | None = "ann", **fields: Any) -> Gate:
-    return ctx.store.call(gates.add, GateSpec(**{"name": "review"} | fields), by=by)
+    return ctx.store.run_sync(gates.add, GateSpec(**{"name": "review"} | fields), by=by)
 
 
 def show_gate(ctx: StoreContext, gate: Gate) -> Gate:
-    return ctx.store.query(gates.show, gate.id)
+    return ctx.store.read_sync(gates.show, gate.id)
 
 
 def list_blocking(ctx: StoreContext, name: str = "ann") -> list[str]:
-    return [gate.name for gate in ctx.store.query(gates.list_blocking, name)]
+    return [gate.name for gate in ctx.store.read_sync(gates.list_blocking, name)]
 
 
 def end_due(store: Store) -> None:
-    while store.call(deadlines.end_due):
+    while store.run_sync(deadlines.end_due):
         pass
 
 
 def list_endings(ctx: StoreContext, name: str) -> list[tuple[str, str]]:
     """What somebody has heard of gates: how they ended, and in which words."""
-    items = ctx.store.query(inbox.page, name, type=EventType.GATE, limit=1_000)
+    items = ctx.store.read_sync(inbox.page, name, type=EventType.GATE, limit=1_000)
     events = [parse_body(item.event) for item in items]
     return [(event.outcome, event.text) for event in events if isinstance(event, EndedEvent)]
 
 
 def list_alerts(ctx: StoreContext, name: str) -> list[Item]:
-    return ctx.store.query(inbox.page, name, type=EventType.ALERT)
+    return ctx.store.read_sync(inbox.page, name, type=EventType.ALERT)
 
 
 class TestMaking:
     def test_a_gate_holds_its_owner_and_whoever_resolves_it_is_told(self, ctx: StoreContext) -> None:
-        ctx.store.call(directory.update, "ann", owner="husam")
+        ctx.store.run_sync(directory.update, "ann", owner="husam")
         gate = create_gate(ctx, instruction="Look at the plan", waiters=("bob",), within=HOUR)
         assert (gate.owner, gate.made_by, gate.awaits, gate.waiters) == ("ann", "ann", "husam", ("bob",))
         assert gate.deadline == ctx.clock.now() + HOUR
@@ -112,7 +112,7 @@ class TestMaking:
     ) -> None:
         with pytest.raises(error):
             create_gate(ctx, by, **fields)
-        assert ctx.store.query(gates.page) == []
+        assert ctx.store.read_sync(gates.page) == []
         assert ctx.signal_sink.signals == []
 
     def test_only_the_administrator_makes_gates_that_run_commands(self, kit: Kit) -> None:
@@ -120,16 +120,16 @@ class TestMaking:
         store = kit.open(limits=Limits(commands=True))
         spec = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make check", owner="ann")
         with pytest.raises(Refused, match="administrator"):
-            store.call(gates.add, spec, by="ann")
-        assert store.call(gates.add, spec, by="admin").awaits == "make check"
+            store.run_sync(gates.add, spec, by="ann")
+        assert store.run_sync(gates.add, spec, by="admin").awaits == "make check"
 
     def test_a_list_has_what_is_asked_for(self, ctx: StoreContext) -> None:
         first = create_gate(ctx, waiters=("bob",))
         second = create_gate(ctx, "bob", name="rest", kind=GateKind.TIMER, within=HOUR)
-        ctx.store.call(gates.resolve, first.id, by="admin")
+        ctx.store.run_sync(gates.resolve, first.id, by="admin")
 
         def list_names(**filters: Any) -> list[str]:
-            return [gate.name for gate in ctx.store.query(gates.page, **filters)]
+            return [gate.name for gate in ctx.store.read_sync(gates.page, **filters)]
 
         assert list_names() == ["review", "rest"]
         assert (
@@ -142,19 +142,19 @@ class TestMaking:
         assert (list_names(concerning="bob"), list_names(concerning="ann")) == (["review", "rest"], ["review"])
         assert (list_names(concerning="admin"), list_names(concerning="husam")) == (["review", "rest"], [])
         assert list_names(limit=1) == ["review"]
-        ctx.store.call(directory.update, "bob", owner="husam")
+        ctx.store.run_sync(directory.update, "bob", owner="husam")
         assert list_names(concerning="husam") == ["rest"]
-        assert ctx.store.query(gates.show, second.id, viewer="husam").name == "rest"
-        assert ctx.store.query(gates.show, second.id, viewer="bob").name == "rest"
+        assert ctx.store.read_sync(gates.show, second.id, viewer="husam").name == "rest"
+        assert ctx.store.read_sync(gates.show, second.id, viewer="bob").name == "rest"
         with pytest.raises(NotFound):
-            ctx.store.query(gates.show, second.id, viewer="ann")
+            ctx.store.read_sync(gates.show, second.id, viewer="ann")
 
 
 class TestEnding:
     def test_everybody_is_told_but_whoever_ended_it(self, ctx: StoreContext) -> None:
         gate = create_gate(ctx, awaits="husam", waiters=("bob", "husam"))
         ctx.clock.advance(MINUTE)
-        ended_gate = ctx.store.call(gates.resolve, gate.id, by="husam", reason="CI green")
+        ended_gate = ctx.store.run_sync(gates.resolve, gate.id, by="husam", reason="CI green")
         assert ended_gate.resolution is not None
         assert (ended_gate.resolution.ending, ended_gate.resolution.reason, ended_gate.resolution.by) == (
             "resolved",
@@ -164,21 +164,21 @@ class TestEnding:
         assert ended_gate.resolution.at == ctx.clock.now()
         assert list_blocking(ctx) == []
         assert list_endings(ctx, "ann") == list_endings(ctx, "bob") == [("resolved", "review: CI green")]
-        [item] = ctx.store.query(inbox.page, "husam", type=EventType.GATE)
+        [item] = ctx.store.read_sync(inbox.page, "husam", type=EventType.GATE)
         assert (item.state, item.receipt and item.receipt.owner) == (ItemState.DELIVERED, "husam")
         assert ctx.is_balanced()
 
     @pytest.mark.parametrize("second", [gates.resolve, gates.withdraw])
     def test_the_first_ending_counts_and_the_second_is_told_how(self, ctx: StoreContext, second: Any) -> None:
         gate = create_gate(ctx)
-        first = ctx.store.call(gates.withdraw, gate.id, by="ann", reason="not needed")
+        first = ctx.store.run_sync(gates.withdraw, gate.id, by="ann", reason="not needed")
         with pytest.raises(Late, match="withdrawn already by 'ann': 'not needed'") as error:
-            ctx.store.call(second, gate.id, by="admin", reason="done")
+            ctx.store.run_sync(second, gate.id, by="admin", reason="done")
         assert error.value.winner["outcome"] == "withdrawn"
         assert (error.value.winner["by"], error.value.winner["reason"]) == ("ann", "not needed")
         assert show_gate(ctx, gate) == first
         with pytest.raises(Late):
-            ctx.store.call(gates.add_waiter, gate.id, "bob", by="ann")
+            ctx.store.run_sync(gates.add_waiter, gate.id, "bob", by="ann")
 
     @pytest.mark.parametrize(
         ("fields", "verb", "by", "error"),
@@ -202,26 +202,26 @@ class TestEnding:
     ) -> None:
         gate = create_gate(ctx, **fields)
         if error is None:
-            assert not ctx.store.call(verb, gate.id, by=by).is_pending
+            assert not ctx.store.run_sync(verb, gate.id, by=by).is_pending
             return
         with pytest.raises(error):
-            ctx.store.call(verb, gate.id, by=by)
+            ctx.store.run_sync(verb, gate.id, by=by)
         assert show_gate(ctx, gate).is_pending
 
     def test_a_waiter_may_come_later_and_is_told_once(self, ctx: StoreContext) -> None:
         gate = create_gate(ctx)
         for _ in range(2):
-            assert ctx.store.call(gates.add_waiter, gate.id, "bob", by="ann").waiters == ("bob",)
+            assert ctx.store.run_sync(gates.add_waiter, gate.id, "bob", by="ann").waiters == ("bob",)
         with pytest.raises(NotFound):
-            ctx.store.call(gates.add_waiter, gate.id, "husam", by="husam")
-        ctx.store.call(gates.resolve, gate.id, by="admin")
+            ctx.store.run_sync(gates.add_waiter, gate.id, "husam", by="husam")
+        ctx.store.run_sync(gates.resolve, gate.id, by="admin")
         assert list_endings(ctx, "bob") == [("resolved", "review")]
 
     @pytest.mark.parametrize("reason", ["x" * 1_001, "a\x00b", "\ud800"])
     def test_a_reason_that_cannot_be_stored_is_refused(self, ctx: StoreContext, reason: str) -> None:
         gate = create_gate(ctx)
         with pytest.raises(Invalid):
-            ctx.store.call(gates.resolve, gate.id, by="admin", reason=reason)
+            ctx.store.run_sync(gates.resolve, gate.id, by="admin", reason=reason)
         assert show_gate(ctx, gate).is_pending
 
 
@@ -244,7 +244,7 @@ class TestDeadlines:
         assert (list_blocking(ctx), gate.is_overdue(ctx.clock.now())) == (["review"], False)
         ctx.clock.advance(1)
         assert (list_blocking(ctx), show_gate(ctx, gate).is_overdue(ctx.clock.now())) == ([], True)
-        assert ctx.store.query(deadlines.find_next_due) == gate.deadline
+        assert ctx.store.read_sync(deadlines.find_next_due) == gate.deadline
         end_due(ctx.store)
         ended_gate = show_gate(ctx, gate)
         assert ended_gate.resolution is not None
@@ -254,10 +254,10 @@ class TestDeadlines:
             False,
         )
         assert [outcome for outcome, _ in list_endings(ctx, "ann") + list_endings(ctx, "bob")] == [ending, ending]
-        assert ctx.store.query(deadlines.find_next_due) is None
+        assert ctx.store.read_sync(deadlines.find_next_due) is None
 
     def test_one_that_escalates_stays_and_its_owners_owner_hears_of_it_once(self, ctx: StoreContext) -> None:
-        ctx.store.call(directory.update, "ann", owner="husam")
+        ctx.store.run_sync(directory.update, "ann", owner="husam")
         gate = create_gate(ctx, within=HOUR, at_deadline=AtDeadline.ESCALATE)
         for _ in range(3):
             ctx.clock.advance(HOUR)
@@ -266,7 +266,7 @@ class TestDeadlines:
         assert show_gate(ctx, gate).escalated_at == ctx.clock.now() - 2 * HOUR
         [alert] = list_alerts(ctx, "husam")
         assert ("ann" in alert.event.content, alert.event.priority) == (True, Priority.HIGH)
-        ctx.store.call(gates.resolve, gate.id, by="husam")
+        ctx.store.run_sync(gates.resolve, gate.id, by="husam")
         assert list_blocking(ctx) == []
 
 
@@ -282,15 +282,15 @@ class TestWatching:
             ctx.push_event(**fields)
         end_due(ctx.store)
         assert list_blocking(ctx) == ["review"]
-        assert ctx.store.query(deadlines.list_watches) == {("ann", "service")}
+        assert ctx.store.read_sync(deadlines.list_watches) == {("ann", "service")}
         event = ctx.push_event("at last", type=EventType.SERVICE, source="jira")
         ctx.ack(ctx.take_claim())
-        assert [id for id, *_ in ctx.store.query(deadlines.scan_events).matches] == [gate.id]
+        assert [id for id, *_ in ctx.store.read_sync(deadlines.scan_events).matches] == [gate.id]
         end_due(ctx.store)
         ended_gate = show_gate(ctx, gate)
         assert ended_gate.resolution is not None
         assert (ended_gate.resolution.ending, event in ended_gate.resolution.reason) == (Ending.RESOLVED, True)
-        assert (ctx.store.query(deadlines.scan_events).matches, ctx.store.query(deadlines.list_watches)) == (
+        assert (ctx.store.read_sync(deadlines.scan_events).matches, ctx.store.read_sync(deadlines.list_watches)) == (
             (),
             frozenset(),
         )
@@ -323,8 +323,8 @@ class TestLooking:
         return create_gate(ctx, kind=GateKind.CI, awaits="run:7@me/repo", fail=fail)
 
     def record_check(self, ctx: StoreContext, result: CheckResult) -> Gate:
-        [gate] = ctx.store.call(gates.take_due_checks, hold=MINUTE, limit=10)
-        return ctx.store.call(gates.record_check, gate.id, result, retry_in=30 * SECOND)
+        [gate] = ctx.store.run_sync(gates.take_due_checks, hold=MINUTE, limit=10)
+        return ctx.store.run_sync(gates.record_check, gate.id, result, retry_in=30 * SECOND)
 
     @pytest.mark.parametrize(
         ("result", "ending"), [(ConditionMet("green"), Ending.RESOLVED), (ConditionGone("404"), Ending.ORPHANED)]
@@ -335,15 +335,15 @@ class TestLooking:
         assert ended_gate.resolution is not None
         assert ended_gate.resolution.ending is ending
         assert [outcome for outcome, _ in list_endings(ctx, "ann")] == [ending]
-        assert ctx.store.call(gates.record_check, ended_gate.id, ConditionPending(), retry_in=SECOND) == ended_gate
+        assert ctx.store.run_sync(gates.record_check, ended_gate.id, ConditionPending(), retry_in=SECOND) == ended_gate
 
     def test_one_look_at_a_time_and_again_if_nobody_says_what_was_seen(self, ctx: StoreContext) -> None:
         self.create_ci_gate(ctx)
-        assert len(ctx.store.call(gates.take_due_checks, hold=MINUTE, limit=10)) == 1
-        assert ctx.store.call(gates.take_due_checks, hold=MINUTE, limit=10) == []
+        assert len(ctx.store.run_sync(gates.take_due_checks, hold=MINUTE, limit=10)) == 1
+        assert ctx.store.run_sync(gates.take_due_checks, hold=MINUTE, limit=10) == []
         ctx.clock.advance(MINUTE)
         assert self.record_check(ctx, ConditionPending()).is_pending
-        assert ctx.store.query(gates.find_next_check) == ctx.clock.now() + 30 * SECOND
+        assert ctx.store.read_sync(gates.find_next_check) == ctx.clock.now() + 30 * SECOND
 
     @pytest.mark.parametrize("fail", FailMode)
     def test_trouble_is_said_once_and_decides_as_it_was_told(self, ctx: StoreContext, fail: FailMode) -> None:
@@ -372,7 +372,7 @@ class TestLeaving:
     ) -> None:
         ctx.register("cleo")
         gate = create_gate(ctx, waiters=("bob", "cleo"), **fields)
-        ctx.store.call(directory.retire, leaver)
+        ctx.store.run_sync(directory.retire, leaver)
         ended_gate = show_gate(ctx, gate)
         assert ended_gate.resolution is not None
         assert (ended_gate.resolution.ending, ended_gate.resolution.reason) == (Ending.ORPHANED, f"{leaver} is retired")
@@ -382,14 +382,14 @@ class TestLeaving:
 
     def test_one_who_only_waits_may_leave(self, ctx: StoreContext) -> None:
         gate = create_gate(ctx, waiters=("bob",))
-        ctx.store.call(directory.retire, "bob")
+        ctx.store.run_sync(directory.retire, "bob")
         assert show_gate(ctx, gate).is_pending
-        ctx.store.call(gates.resolve, gate.id, by="admin")
+        ctx.store.run_sync(gates.resolve, gate.id, by="admin")
         assert list_endings(ctx, "ann") == [("resolved", "review")]
 
     @pytest.mark.parametrize("fields", [{"awaits": "bob"}, {"kind": GateKind.MAIL, "awaits": "bob"}, {"owner": "bob"}])
     def test_nobody_waits_for_one_who_has_left(self, ctx: StoreContext, fields: dict[str, Any]) -> None:
-        ctx.store.call(directory.retire, "bob")
+        ctx.store.run_sync(directory.retire, "bob")
         with pytest.raises(Refused, match="retired"):
             create_gate(ctx, **{"by": "admin", "owner": "ann"} | fields)
 
@@ -397,10 +397,10 @@ class TestLeaving:
 class TestPlans:
     def set_plan(self, ctx: StoreContext, gate: Gate, owner: str = "ann") -> Plan:
         spec = parse_spec({"name": "go on", "instruction": "deploy", "onGate": gate.id})
-        return ctx.store.call(plans.set_plan, owner, spec)
+        return ctx.store.run_sync(plans.set_plan, owner, spec)
 
     def fire_plans(self, ctx: StoreContext) -> list[str]:
-        while ctx.store.call(plans.fire):
+        while ctx.store.run_sync(plans.fire):
             pass
         return ctx.list_inbox("ann", type=EventType.PLAN)
 
@@ -409,24 +409,24 @@ class TestPlans:
         plan = self.set_plan(ctx, gate)
         assert (plan.gate, plan.next_at, plan.status) == (gate.id, None, PlanStatus.PENDING)
         ctx.clock.advance(DAY)
-        assert (self.fire_plans(ctx), ctx.store.query(plans.find_next_due)) == ([], None)
-        ctx.store.call(gates.resolve, gate.id, by="admin")
-        assert ctx.store.query(plans.find_next_due) == ctx.clock.now()
+        assert (self.fire_plans(ctx), ctx.store.read_sync(plans.find_next_due)) == ([], None)
+        ctx.store.run_sync(gates.resolve, gate.id, by="admin")
+        assert ctx.store.read_sync(plans.find_next_due) == ctx.clock.now()
         assert self.fire_plans(ctx) == self.fire_plans(ctx) == ["deploy"]
-        completed_plan = ctx.store.query(plans.show, plan.id)
+        completed_plan = ctx.store.read_sync(plans.show, plan.id)
         assert (completed_plan.status, completed_plan.fired, completed_plan.gate) == (PlanStatus.COMPLETED, 1, gate.id)
 
     def test_one_that_is_resolved_already_fires_at_once(self, ctx: StoreContext) -> None:
         gate = create_gate(ctx)
-        ctx.store.call(gates.resolve, gate.id, by="admin")
+        ctx.store.run_sync(gates.resolve, gate.id, by="admin")
         self.set_plan(ctx, gate)
         assert self.fire_plans(ctx) == ["deploy"]
 
     def test_a_gate_that_ends_otherwise_takes_the_plan_with_it_and_that_is_said(self, ctx: StoreContext) -> None:
         gate = create_gate(ctx)
         plan = self.set_plan(ctx, gate)
-        ctx.store.call(gates.withdraw, gate.id, by="admin")
-        assert ctx.store.query(plans.show, plan.id).status is PlanStatus.CANCELLED
+        ctx.store.run_sync(gates.withdraw, gate.id, by="admin")
+        assert ctx.store.read_sync(plans.show, plan.id).status is PlanStatus.CANCELLED
         assert (self.fire_plans(ctx), len(list_alerts(ctx, "ann"))) == ([], 1)
         with pytest.raises(Conflict, match="withdrawn already"):
             self.set_plan(ctx, gate)
@@ -435,38 +435,38 @@ class TestPlans:
         gate = create_gate(ctx)
         with pytest.raises(NotFound):
             self.set_plan(ctx, gate, "bob")
-        ctx.store.call(gates.add_waiter, gate.id, "bob", by="ann")
+        ctx.store.run_sync(gates.add_waiter, gate.id, "bob", by="ann")
         assert self.set_plan(ctx, gate, "bob").gate == gate.id
 
     def test_a_plan_may_wait_for_a_time_instead_and_the_other_way_round(self, ctx: StoreContext) -> None:
         gate = create_gate(ctx)
         plan = self.set_plan(ctx, gate)
-        timed_plan = ctx.store.call(plans.set_plan, "ann", parse_spec({"id": plan.id, "runAfter": "1 hour"}))
+        timed_plan = ctx.store.run_sync(plans.set_plan, "ann", parse_spec({"id": plan.id, "runAfter": "1 hour"}))
         assert (timed_plan.gate, timed_plan.next_at) == (None, ctx.clock.now() + HOUR)
-        gated_plan = ctx.store.call(plans.set_plan, "ann", parse_spec({"id": plan.id, "onGate": gate.id}))
+        gated_plan = ctx.store.run_sync(plans.set_plan, "ann", parse_spec({"id": plan.id, "onGate": gate.id}))
         assert (gated_plan.gate, gated_plan.next_at) == (gate.id, None)
-        renamed_plan = ctx.store.call(plans.set_plan, "ann", parse_spec({"id": plan.id, "name": "go"}))
+        renamed_plan = ctx.store.run_sync(plans.set_plan, "ann", parse_spec({"id": plan.id, "name": "go"}))
         assert (renamed_plan.gate, renamed_plan.name) == (gate.id, "go")
-        ctx.store.call(gates.resolve, gate.id, by="admin")
+        ctx.store.run_sync(gates.resolve, gate.id, by="admin")
         assert self.fire_plans(ctx) == ["deploy"]
 
 
 def test_what_has_ended_is_forgotten_and_a_plan_that_names_it_goes_first(ctx: StoreContext) -> None:
     gate = create_gate(ctx, waiters=("bob",), within=HOUR)
     TestPlans().set_plan(ctx, gate)
-    ctx.store.call(gates.resolve, gate.id, by="admin")
+    ctx.store.run_sync(gates.resolve, gate.id, by="admin")
     assert len(TestPlans().fire_plans(ctx)) == 1
     ctx.clock.advance(DAY)
-    while ctx.store.call(maintenance.reap):
+    while ctx.store.run_sync(maintenance.reap):
         pass
-    assert (ctx.store.query(gates.page), ctx.store.query(plans.page)) == ([], [])
+    assert (ctx.store.read_sync(gates.page), ctx.store.read_sync(plans.page)) == ([], [])
     assert ctx.is_balanced()
 
 
 def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(ctx: StoreContext) -> None:
     create_gate(ctx, name="review", instruction="ask\nHusam <now>", within=HOUR)
     create_gate(ctx, name='"odd"')
-    blocking_gates = ctx.store.query(gates.list_blocking, "ann")
+    blocking_gates = ctx.store.read_sync(gates.list_blocking, "ann")
     lines = core.render_blocked_stop(blocking_gates).splitlines()
     assert lines[0] == "You cannot stop yet: 2 gates are still closed."
     assert lines[1] == f'- review: "ask\\nHusam \\u003cnow>" ({blocking_gates[0].id}, until 2026-02-18T10:00:00Z)'
@@ -476,7 +476,7 @@ def test_what_somebody_is_told_who_may_not_stop_is_a_line_for_each_gate(ctx: Sto
 def test_of_very_many_gates_some_are_named(ctx: StoreContext) -> None:
     for number in range(25):
         create_gate(ctx, name=f"gate {number}")
-    lines = core.render_blocked_stop(ctx.store.query(gates.list_blocking, "ann")).splitlines()
+    lines = core.render_blocked_stop(ctx.store.read_sync(gates.list_blocking, "ann")).splitlines()
     assert (len(lines), lines[0], lines[-1]) == (
         22,
         "You cannot stop yet: 25 gates are still closed.",
@@ -485,8 +485,8 @@ def test_of_very_many_gates_some_are_named(ctx: StoreContext) -> None:
 
 
 def test_whose_owner_has_left_waits_for_the_administrator(ctx: StoreContext) -> None:
-    ctx.store.call(directory.update, "ann", owner="husam")
-    ctx.store.call(directory.retire, "husam")
+    ctx.store.run_sync(directory.update, "ann", owner="husam")
+    ctx.store.run_sync(directory.retire, "husam")
     assert create_gate(ctx).awaits == "admin"
 
 

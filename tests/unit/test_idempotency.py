@@ -18,7 +18,7 @@ from gatepost.testing import Kit
 
 @pytest.fixture
 def store(kit: Kit) -> Store:
-    kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+    kit.store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
     kit.signal_sink.clear()
     return kit.store
 
@@ -29,35 +29,35 @@ def push_text(tx: Transaction, text: str, *, to: str = "ann") -> Json:
 
 
 def list_texts(store: Store) -> list[str]:
-    return [item.event.content for item in store.query(inbox.peek, "ann")]
+    return [item.event.content for item in store.read_sync(inbox.peek, "ann")]
 
 
 def test_a_repeat_gets_the_same_answer_and_changes_nothing(kit: Kit, store: Store) -> None:
-    first = store.call(run_once, "husam", "k-1", "digest", push_text, "hello")
+    first = store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello")
     assert len(kit.signal_sink.clear()) == 1
-    assert store.call(run_once, "husam", "k-1", "digest", push_text, "hello") == first
+    assert store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello") == first
     assert list_texts(store) == ["hello"]
     assert kit.signal_sink.clear() == []
 
 
 def test_another_request_with_the_same_key_is_refused(store: Store) -> None:
-    store.call(run_once, "husam", "k-1", "digest", push_text, "hello")
+    store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello")
     with pytest.raises(Reused) as error:
-        store.call(run_once, "husam", "k-1", "other", push_text, "goodbye")
+        store.run_sync(run_once, "husam", "k-1", "other", push_text, "goodbye")
     assert (error.value.status, error.value.type) == (422, "idempotency-key-reused")
     assert list_texts(store) == ["hello"]
 
 
 def test_callers_do_not_share_their_keys(store: Store) -> None:
     for scope in ("husam", "ana"):
-        store.call(run_once, scope, "k-1", "digest", push_text, scope)
+        store.run_sync(run_once, scope, "k-1", "digest", push_text, scope)
     assert list_texts(store) == ["husam", "ana"]
 
 
 def test_whoever_was_refused_may_try_again(store: Store) -> None:
     with pytest.raises(UnknownAddress):
-        store.call(run_once, "husam", "k-1", "digest", push_text, "hello", to="nobody")
-    store.call(run_once, "husam", "k-1", "other", push_text, "hello")
+        store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello", to="nobody")
+    store.run_sync(run_once, "husam", "k-1", "other", push_text, "hello")
     assert list_texts(store) == ["hello"]
 
 
@@ -71,7 +71,7 @@ async def test_of_many_at_the_same_time_one_is_done(kit: Kit, store: Store) -> N
         )
     )
     assert sorted(list_texts(store)) == sorted(map(str, range(10)))
-    assert {answer["eventId"] for answer in answers} == {item.event.id for item in store.query(inbox.peek, "ann")}
+    assert {answer["eventId"] for answer in answers} == {item.event.id for item in store.read_sync(inbox.peek, "ann")}
 
 
 async def test_a_repeat_in_the_same_group_gets_the_answer_too(kit: Kit, store: Store) -> None:
@@ -83,16 +83,16 @@ async def test_a_repeat_in_the_same_group_gets_the_answer_too(kit: Kit, store: S
 
 
 def test_an_answer_is_forgotten_when_it_has_been_remembered_long_enough(kit: Kit, store: Store) -> None:
-    store.call(run_once, "husam", "k-1", "digest", push_text, "hello")
+    store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello")
     kit.clock.advance("23 hours")
-    store.call(run_once, "husam", "k-2", "digest", push_text, "again")
-    store.call(maintenance.reap)
-    store.call(run_once, "husam", "k-1", "digest", push_text, "hello")
+    store.run_sync(run_once, "husam", "k-2", "digest", push_text, "again")
+    store.run_sync(maintenance.reap)
+    store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello")
     assert list_texts(store) == ["hello", "again"]
     kit.clock.advance("1 hour")
-    assert store.call(maintenance.reap) == 1
-    store.call(run_once, "husam", "k-1", "digest", push_text, "hello")
-    store.call(run_once, "husam", "k-2", "digest", push_text, "again")
+    assert store.run_sync(maintenance.reap) == 1
+    store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello")
+    store.run_sync(run_once, "husam", "k-2", "digest", push_text, "again")
     assert list_texts(store) == ["hello", "again", "hello"]
 
 

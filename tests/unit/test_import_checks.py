@@ -52,7 +52,7 @@ def bare_lines() -> Sequence[bytes]:
 def administered() -> Iterator[Kit]:
     """One store for all that is refused: it stays as it is."""
     with Kit() as kit:
-        kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+        kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
         yield kit
 
 
@@ -336,10 +336,10 @@ class TestRights:
             [omission] = summary.omissions
             assert omission.startswith(f"line {find_line(bare_lines, table) + 1}: the row has {right}")
             assert right not in summary.rights
-            assert kit.store.query(keys.find, ADMIN_KEY) is None
-            assert kit.store.query(keys.find, f"sk_{'lost':-<43}") is None
+            assert kit.store.read_sync(keys.find, ADMIN_KEY) is None
+            assert kit.store.read_sync(keys.find, f"sk_{'lost':-<43}") is None
             with pytest.raises(NotFound):
-                kit.store.query(webhooks.find_open_trigger, "to-stripe")
+                kit.store.read_sync(webhooks.find_open_trigger, "to-stripe")
 
 
 class TestReferences:

@@ -42,9 +42,9 @@ class TestClaiming:
         claim = ctx.take_claim()
         for owner, fence in (("you", claim.fence), ("me", claim.fence + 1)):
             with pytest.raises(Conflict, match="belongs to 'me'"):
-                ctx.store.call(inbox.ack, claim.id, owner=owner, fence=fence)
+                ctx.store.run_sync(inbox.ack, claim.id, owner=owner, fence=fence)
             with pytest.raises(Conflict, match="belongs to 'me'"):
-                ctx.store.call(inbox.release, claim.id, owner=owner, fence=fence)
+                ctx.store.run_sync(inbox.release, claim.id, owner=owner, fence=fence)
         ctx.ack(claim)
         with pytest.raises(Conflict, match="was acked already"):
             ctx.ack(claim)
@@ -53,18 +53,18 @@ class TestClaiming:
 
     def test_a_claim_that_never_was_is_not_found(self, ctx: StoreContext) -> None:
         with pytest.raises(NotFound):
-            ctx.store.call(inbox.ack, "clm_" + "0" * 32, owner="me", fence=1)
+            ctx.store.run_sync(inbox.ack, "clm_" + "0" * 32, owner="me", fence=1)
         for id in ("nonsense", "evt_" + "0" * 32, "a\x00b", "\ud800"):
             with pytest.raises(Invalid):
-                ctx.store.call(inbox.ack, id, owner="me", fence=1)
+                ctx.store.run_sync(inbox.ack, id, owner="me", fence=1)
 
     def test_a_claim_belongs_to_its_inbox(self, ctx: StoreContext) -> None:
         ctx.push_event()
         claim = ctx.take_claim()
         for verb in (inbox.ack, inbox.release):
             with pytest.raises(NotFound, match=f"there is no claim '{claim.id}' in the inbox of 'bob'"):
-                ctx.store.call(verb, claim.id, owner="me", fence=claim.fence, recipient="bob")
-        assert ctx.store.call(inbox.ack, claim.id, owner="me", fence=claim.fence, recipient="ann") == 1
+                ctx.store.run_sync(verb, claim.id, owner="me", fence=claim.fence, recipient="bob")
+        assert ctx.store.run_sync(inbox.ack, claim.id, owner="me", fence=claim.fence, recipient="ann") == 1
 
     def test_what_is_released_waits_again_and_is_signalled(self, ctx: StoreContext) -> None:
         ctx.push_event()
@@ -103,10 +103,10 @@ class TestClaiming:
     def test_the_janitor_takes_back_too(self, ctx: StoreContext) -> None:
         ctx.push_event()
         ctx.take_claim()
-        assert ctx.store.call(maintenance.lapse_claims) == 0
+        assert ctx.store.run_sync(maintenance.lapse_claims) == 0
         ctx.clock.advance(MINUTE)
         ctx.signal_sink.clear()
-        assert ctx.store.call(maintenance.lapse_claims) == 1
+        assert ctx.store.run_sync(maintenance.lapse_claims) == 1
         assert [(signal.recipient, signal.cause) for signal in ctx.signal_sink.signals] == [("ann", "lapse")]
         assert ctx.list_waiting() == ["tea"]
 
@@ -116,7 +116,7 @@ class TestClaiming:
         assert run.deadline is None
         ctx.push_event("2")
         ctx.clock.advance(1_000 * HOUR)
-        assert ctx.store.call(maintenance.lapse_claims) == 0
+        assert ctx.store.run_sync(maintenance.lapse_claims) == 0
         with pytest.raises(Conflict, match="'ann' is thinking"):
             ctx.claim()
         ctx.ack(run)
@@ -193,7 +193,7 @@ class TestBatches:
 
     def test_waiting_items_are_counted_up_to_a_thousand(self, ctx: StoreContext) -> None:
         pushes = [Push(to="ann", source="test", content=str(number)) for number in range(1_010)]
-        ctx.store.call(push.push_all, pushes)
+        ctx.store.run_sync(push.push_all, pushes)
         batch = ctx.claim(limit=5)
         assert batch.deferred_count == 1_000
         assert str(batch).startswith("INBOX (5 events, 1000+ more waiting, ")
@@ -212,7 +212,7 @@ class TestPulling:
         assert ctx.is_balanced()
 
     def test_a_type_is_found_however_much_lies_before_it(self, ctx: StoreContext) -> None:
-        ctx.store.call(push.push_all, [Push(to="ann", source="test") for _ in range(600)])
+        ctx.store.run_sync(push.push_all, [Push(to="ann", source="test") for _ in range(600)])
         ctx.push_event("the mail", type=EventType.MAIL)
         claim = ctx.take_claim(owner="run_1", kind="run", limit=1)
         assert list_contents(ctx.pull(claim, type=EventType.MAIL)) == ["the mail"]
@@ -231,7 +231,7 @@ class TestPulling:
         ctx.push_event("2")
         claim = ctx.take_claim(limit=1)
         with pytest.raises(Conflict):
-            ctx.store.call(inbox.pull, claim.id, owner="you", fence=claim.fence)
+            ctx.store.run_sync(inbox.pull, claim.id, owner="you", fence=claim.fence)
         ctx.ack(claim)
         with pytest.raises(Conflict):
             ctx.pull(claim)
@@ -243,35 +243,35 @@ class TestPeople:
         event = ctx.push_event(to="husam")
         ctx.clock.advance("3 days")
         assert ctx.list_waiting("husam") == ["tea"]
-        item = ctx.store.call(inbox_items.mark_done, "husam", event)
+        item = ctx.store.run_sync(inbox_items.mark_done, "husam", event)
         assert (item.state, item.ended_at) == (ItemState.DELIVERED, ctx.clock.now())
         assert item.receipt is not None
         assert (item.receipt.kind, item.receipt.owner) == ("person", "husam")
         with pytest.raises(Conflict, match="is delivered for 'husam'"):
-            ctx.store.call(inbox_items.mark_done, "husam", event)
+            ctx.store.run_sync(inbox_items.mark_done, "husam", event)
         assert ctx.is_balanced()
 
     def test_seen_is_recorded_apart(self, ctx: StoreContext) -> None:
         first, second = ctx.push_event("1", to="husam"), ctx.push_event("2", to="husam")
-        assert ctx.store.call(inbox_items.mark_seen, "husam", [first]) == 1
+        assert ctx.store.run_sync(inbox_items.mark_seen, "husam", [first]) == 1
         ctx.clock.advance(HOUR)
-        assert ctx.store.call(inbox_items.mark_seen, "husam", [first, second]) == 1
+        assert ctx.store.run_sync(inbox_items.mark_seen, "husam", [first, second]) == 1
         assert ctx.show_item(first, "husam").seen_at == ctx.clock.now() - HOUR
         assert ctx.list_waiting("husam") == ["1", "2"]
 
     def test_only_people_are_done(self, ctx: StoreContext) -> None:
         with pytest.raises(Refused, match="'ann' is not a person"):
-            ctx.store.call(inbox_items.mark_done, "ann", ctx.push_event())
+            ctx.store.run_sync(inbox_items.mark_done, "ann", ctx.push_event())
 
     def test_what_is_not_theirs_is_not_found(self, ctx: StoreContext) -> None:
         with pytest.raises(NotFound):
-            ctx.store.call(inbox_items.mark_done, "husam", ctx.push_event())
+            ctx.store.run_sync(inbox_items.mark_done, "husam", ctx.push_event())
 
     def test_what_has_expired_is_not_done(self, ctx: StoreContext) -> None:
         event = ctx.push_event(to="husam", ttl=HOUR)
         ctx.clock.advance(HOUR)
         with pytest.raises(Conflict, match="is expired for 'husam'"):
-            ctx.store.call(inbox_items.mark_done, "husam", event)
+            ctx.store.run_sync(inbox_items.mark_done, "husam", event)
 
 
 class TestExpiry:
@@ -284,8 +284,8 @@ class TestExpiry:
         assert ctx.show_item(event).state is ItemState.EXPIRED
         assert ctx.list_inbox(state=ItemState.EXPIRED) == ["tea"]
         assert ctx.list_inbox(state=ItemState.PENDING) == []
-        assert ctx.store.call(maintenance.expire_items) == 1
-        assert ctx.store.call(maintenance.expire_items) == 0
+        assert ctx.store.run_sync(maintenance.expire_items) == 1
+        assert ctx.store.run_sync(maintenance.expire_items) == 0
         assert ctx.show_item(event).state is ItemState.EXPIRED
         assert ctx.is_balanced()
 
@@ -293,18 +293,18 @@ class TestExpiry:
         ctx.push_event(ttl=MINUTE // 2)
         claim = ctx.take_claim()
         ctx.clock.advance(MINUTE // 2)
-        assert ctx.store.call(maintenance.expire_items) == 0
+        assert ctx.store.run_sync(maintenance.expire_items) == 0
         assert ctx.ack(claim) == 1
 
     def test_what_is_reaped_is_in_the_accounts(self, ctx: StoreContext) -> None:
         reaped_event, pending_event = ctx.push_event("gone"), ctx.push_event("kept", ttl=1_000 * HOUR)
         ctx.ack(ctx.take_claim(limit=1))
         ctx.clock.advance(Limits().remember)
-        assert ctx.store.call(maintenance.reap) > 0
+        assert ctx.store.run_sync(maintenance.reap) > 0
         with pytest.raises(NotFound):
             ctx.show_item(reaped_event)
         assert ctx.show_item(pending_event).state is ItemState.PENDING
-        [account] = ctx.store.query(maintenance.list_accounts, "ann")
+        [account] = ctx.store.read_sync(maintenance.list_accounts, "ann")
         assert (account.accepted, account.delivered, account.pending) == (2, 1, 1)
         assert account.is_balanced
 
@@ -314,11 +314,11 @@ class TestAgain:
         dead, late, away = ctx.push_event("dead"), ctx.push_event("late", ttl=HOUR), ctx.push_event("away")
         for _ in range(5):
             ctx.release(ctx.take_claim(), dead)
-        ctx.store.call(inbox_items.discard, away)
+        ctx.store.run_sync(inbox_items.discard, away)
         ctx.clock.advance(HOUR)
         ctx.signal_sink.clear()
         for event in (dead, late, away):
-            [item] = ctx.store.call(inbox_items.replay, event)
+            [item] = ctx.store.run_sync(inbox_items.replay, event)
             assert (item.state, item.attempts, item.ended_at, item.event.expires_at) == (
                 ItemState.PENDING,
                 0,
@@ -334,7 +334,7 @@ class TestAgain:
     def test_what_was_delivered_is_made_anew(self, ctx: StoreContext) -> None:
         event = ctx.push_event(sender="bob", key="k", data={"x": 1}, subject="s")
         ctx.ack(ctx.take_claim())
-        [copy] = ctx.store.call(inbox_items.replay, event)
+        [copy] = ctx.store.run_sync(inbox_items.replay, event)
         assert copy.event.id != event
         assert (copy.event.content, copy.event.data, copy.event.subject) == ("tea", {"x": 1}, "s")
         assert ctx.show_item(event).state is ItemState.DELIVERED
@@ -344,8 +344,8 @@ class TestAgain:
     def test_also_when_its_sender_has_retired(self, ctx: StoreContext) -> None:
         event = ctx.push_event(sender="bob")
         ctx.ack(ctx.take_claim())
-        ctx.store.call(directory.retire, "bob")
-        [copy] = ctx.store.call(inbox_items.replay, event)
+        ctx.store.run_sync(directory.retire, "bob")
+        [copy] = ctx.store.run_sync(inbox_items.replay, event)
         assert copy.event.sender is not None
         assert copy.event.sender.name == "bob"
 
@@ -353,51 +353,51 @@ class TestAgain:
     def test_the_retired_get_nothing_again_and_block_nobody(self, ctx: StoreContext, state: ItemState) -> None:
         event = ctx.push_event(to="team:red")
         if state is ItemState.DISCARDED:
-            ctx.store.call(inbox_items.discard, event)
+            ctx.store.run_sync(inbox_items.discard, event)
         else:
             ctx.ack(ctx.take_claim("ann"))
             ctx.ack(ctx.take_claim("bob"))
-        ctx.store.call(directory.retire, "bob")
-        assert [item.recipient for item in ctx.store.call(inbox_items.replay, event)] == ["ann"]
+        ctx.store.run_sync(directory.retire, "bob")
+        assert [item.recipient for item in ctx.store.run_sync(inbox_items.replay, event)] == ["ann"]
         assert ctx.show_item(event, "bob").state is state
         with pytest.raises(Refused):
-            ctx.store.call(inbox_items.replay, event, "bob")
+            ctx.store.run_sync(inbox_items.replay, event, "bob")
 
     def test_what_waits_is_not_replayed(self, ctx: StoreContext) -> None:
         event = ctx.push_event()
         with pytest.raises(Conflict, match="it is pending for 'ann'"):
-            ctx.store.call(inbox_items.replay, event)
+            ctx.store.run_sync(inbox_items.replay, event)
         ctx.take_claim()
         with pytest.raises(Conflict, match="it is claimed for 'ann'"):
-            ctx.store.call(inbox_items.replay, event)
+            ctx.store.run_sync(inbox_items.replay, event)
 
     def test_only_what_is_pending_or_dead_is_discarded(self, ctx: StoreContext) -> None:
         event = ctx.push_event()
         claim = ctx.take_claim()
         with pytest.raises(Conflict, match="it is claimed"):
-            ctx.store.call(inbox_items.discard, event)
+            ctx.store.run_sync(inbox_items.discard, event)
         ctx.ack(claim)
         with pytest.raises(Conflict, match="it is delivered"):
-            ctx.store.call(inbox_items.discard, event)
+            ctx.store.run_sync(inbox_items.discard, event)
         late = ctx.push_event("late", ttl=HOUR)
         ctx.clock.advance(HOUR)
         with pytest.raises(Conflict, match="it is expired"):
-            ctx.store.call(inbox_items.discard, late)
+            ctx.store.run_sync(inbox_items.discard, late)
 
     def test_one_of_several_recipients_can_be_named(self, ctx: StoreContext) -> None:
         event = ctx.push_event(to="team:red")
-        assert [item.recipient for item in ctx.store.call(inbox_items.discard, event, "ann")] == ["ann"]
+        assert [item.recipient for item in ctx.store.run_sync(inbox_items.discard, event, "ann")] == ["ann"]
         assert (ctx.list_waiting("ann"), ctx.list_waiting("bob")) == ([], ["tea"])
-        assert [item.recipient for item in ctx.store.call(inbox_items.replay, event, "ann")] == ["ann"]
+        assert [item.recipient for item in ctx.store.run_sync(inbox_items.replay, event, "ann")] == ["ann"]
         with pytest.raises(NotFound, match="for 'husam'"):
-            ctx.store.call(inbox_items.discard, event, "husam")
+            ctx.store.run_sync(inbox_items.discard, event, "husam")
 
     def test_an_unknown_event_is_not_found(self, ctx: StoreContext) -> None:
         for verb in (inbox_items.discard, inbox_items.replay):
             with pytest.raises(NotFound):
-                ctx.store.call(verb, "evt_" + "0" * 32)
+                ctx.store.run_sync(verb, "evt_" + "0" * 32)
             with pytest.raises(Invalid):
-                ctx.store.call(verb, "nonsense")
+                ctx.store.run_sync(verb, "nonsense")
 
 
 def test_a_service_drains_like_an_agent(ctx: StoreContext) -> None:

@@ -33,16 +33,16 @@ def postgres_kit(postgres_url: str) -> Iterator[Kit]:
 
 def register_entities(store: Store) -> None:
     for name in ("ann", "bob"):
-        store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
-    store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
 
 
 def push_text(store: Store, text: str, to: str = "ann", sender: str | None = None) -> None:
-    store.call(push_actions.push_event, Push(to=to, source="test", content=text, sender=sender))
+    store.run_sync(push_actions.push_event, Push(to=to, source="test", content=text, sender=sender))
 
 
 def read_page(store: Store, after: Position, name: str = "ann", limit: int = 100) -> FeedPage:
-    return store.query(inbox_feed.read_page, name, after, limit)
+    return store.read_sync(inbox_feed.read_page, name, after, limit)
 
 
 def list_texts(page: FeedPage) -> list[str]:
@@ -51,19 +51,19 @@ def list_texts(page: FeedPage) -> list[str]:
 
 def test_everything_after_a_position_in_order(store: Store) -> None:
     push_text(store, "before")
-    position = store.query(inbox_feed.read_end)
+    position = store.read_sync(inbox_feed.read_end)
     for number in range(5):
         push_text(store, str(number))
         push_text(store, "for another", to="bob")
     page = read_page(store, position)
     assert list_texts(page) == ["0", "1", "2", "3", "4"]
     assert not page.has_delayed_items
-    assert page.position == store.query(inbox_feed.read_end) > page.entries[-1][1]
+    assert page.position == store.read_sync(inbox_feed.read_end) > page.entries[-1][1]
     assert read_page(store, page.position) == FeedPage([], page.position, has_delayed_items=False)
 
 
 def test_every_entry_is_a_place_to_come_back_to(store: Store) -> None:
-    start = store.query(inbox_feed.read_end)
+    start = store.read_sync(inbox_feed.read_end)
     for number in range(6):
         push_text(store, str(number), to="*" if number % 2 else "ann")
     positions = [position for _, position in read_page(store, start).entries]
@@ -75,7 +75,7 @@ def test_every_entry_is_a_place_to_come_back_to(store: Store) -> None:
 
 
 def test_pages_fit_together(store: Store) -> None:
-    position = store.query(inbox_feed.read_end)
+    position = store.read_sync(inbox_feed.read_end)
     for number in range(10):
         push_text(store, str(number), to="*" if number % 3 == 1 else "ann")
     contents: list[str] = []
@@ -86,12 +86,12 @@ def test_pages_fit_together(store: Store) -> None:
 
 
 def test_a_broadcast_is_there_when_it_is_made_and_not_again_when_it_is_taken(store: Store) -> None:
-    start = store.query(inbox_feed.read_end)
+    start = store.read_sync(inbox_feed.read_end)
     push_text(store, "to all", to="*")
     push_text(store, "after it")
     pending_page = read_page(store, start)
     assert list_texts(pending_page) == ["to all", "after it"]
-    store.call(inbox.claim, "ann", owner="session")
+    store.run_sync(inbox.claim, "ann", owner="session")
     claimed_page = read_page(store, start)
     assert list_texts(claimed_page) == ["to all", "after it"]
     assert [item.state for item, _ in claimed_page.entries] == [ItemState.CLAIMED, ItemState.CLAIMED]
@@ -100,9 +100,9 @@ def test_a_broadcast_is_there_when_it_is_made_and_not_again_when_it_is_taken(sto
 
 
 def test_a_broadcast_is_for_every_other_agent_there_was(store: Store) -> None:
-    start = store.query(inbox_feed.read_end)
+    start = store.read_sync(inbox_feed.read_end)
     push_text(store, "mine", to="*", sender="ann")
-    store.call(directory.register, EntitySpec(name="late", kind=EntityKind.AGENT))
+    store.run_sync(directory.register, EntitySpec(name="late", kind=EntityKind.AGENT))
     assert {name: list_texts(read_page(store, start, name)) for name in ("ann", "bob", "late", "husam")} == {
         "ann": [],
         "bob": ["mine"],
@@ -112,9 +112,9 @@ def test_a_broadcast_is_for_every_other_agent_there_was(store: Store) -> None:
 
 
 def test_what_has_run_out_of_time_is_shown_as_such_or_never_was(kit: Kit, store: Store) -> None:
-    start = store.query(inbox_feed.read_end)
+    start = store.read_sync(inbox_feed.read_end)
     for to in ("ann", "*"):
-        store.call(push_actions.push_event, Push(to=to, source="test", content=to, ttl=60_000_000))
+        store.run_sync(push_actions.push_event, Push(to=to, source="test", content=to, ttl=60_000_000))
     kit.clock.advance("2 minutes")
     assert [(item.event.content, item.state) for item, _ in read_page(store, start).entries] == [
         ("ann", ItemState.EXPIRED)
@@ -122,7 +122,7 @@ def test_what_has_run_out_of_time_is_shown_as_such_or_never_was(kit: Kit, store:
 
 
 def test_a_person_has_a_feed_too(store: Store) -> None:
-    start = store.query(inbox_feed.read_end)
+    start = store.read_sync(inbox_feed.read_end)
     push_text(store, "please", to="husam")
     [(item, _)] = read_page(store, start, "husam").entries
     assert (item.recipient, item.event.content) == ("husam", "please")
@@ -131,11 +131,11 @@ def test_a_person_has_a_feed_too(store: Store) -> None:
 def test_only_what_was_stored_moves_the_position(store: Store) -> None:
     """The number of a transaction that stored nothing may be given again after a crash."""
     push_text(store, "stored")
-    position = store.query(inbox_feed.read_end)
+    position = store.read_sync(inbox_feed.read_end)
     for _ in range(3):
         with pytest.raises(UnknownAddress):
             push_text(store, "refused", to="nobody")
-    assert store.query(inbox_feed.read_end) == position
+    assert store.read_sync(inbox_feed.read_end) == position
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ class SlowTransaction:
     def __init__(self, store: Store, *, first: bool) -> None:
         self.started, self.may_commit = threading.Event(), threading.Event()
         self._store, self._push_first = store, first
-        self._thread = threading.Thread(target=store.call, args=(self._verb,))
+        self._thread = threading.Thread(target=store.run_sync, args=(self._verb,))
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -185,7 +185,7 @@ class SlowTransaction:
 def test_an_early_number_that_is_committed_late_is_neither_missed_nor_repeated(postgres_kit: Kit, first: bool) -> None:
     """It takes its arrival first and commits last; or it only began first."""
     store = postgres_kit.store
-    start = store.query(inbox_feed.read_end)
+    start = store.read_sync(inbox_feed.read_end)
     push_text(store, "settled")
     with SlowTransaction(store, first=first):
         push_text(store, "quick")
@@ -193,7 +193,7 @@ def test_an_early_number_that_is_committed_late_is_neither_missed_nor_repeated(p
         page = read_page(store, start)
         assert list_texts(page) == ["settled"]
         assert page.has_delayed_items
-        assert store.query(inbox_feed.read_end) == page.position
+        assert store.read_sync(inbox_feed.read_end) == page.position
         assert list_texts(read_page(store, page.position)) == []
     rest = read_page(store, page.position)
     assert list_texts(rest) == ["slow", "quick", "to all"]

@@ -20,7 +20,7 @@ from gatepost.testing import Kit
 
 @pytest.fixture
 def store(kit: Kit) -> Store:
-    kit.store.call(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT, aliases=["an-1"]))
+    kit.store.run_sync(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT, aliases=["an-1"]))
     kit.signal_sink.clear()
     return kit.store
 
@@ -37,12 +37,12 @@ def test_a_secret_is_found_as_what_it_stands_for(store: Store) -> None:
         create_secret("pk_"),
     )
     created_keys = [
-        store.call(keys.create, kind="admin", secret=secret, name="laptop"),
-        store.call(keys.create, kind="agent", secret=other_secret, entity="an-1"),
-        store.call(keys.create, kind="trigger", secret=trigger_secret, trigger="jira", entity="analyst"),
-        store.call(keys.create, kind="public", secret=public_secret),
+        store.run_sync(keys.create, kind="admin", secret=secret, name="laptop"),
+        store.run_sync(keys.create, kind="agent", secret=other_secret, entity="an-1"),
+        store.run_sync(keys.create, kind="trigger", secret=trigger_secret, trigger="jira", entity="analyst"),
+        store.run_sync(keys.create, kind="public", secret=public_secret),
     ]
-    found_keys = [store.query(keys.find, text) for text in (secret, other_secret, trigger_secret, public_secret)]
+    found_keys = [store.read_sync(keys.find, text) for text in (secret, other_secret, trigger_secret, public_secret)]
     assert [key and key.id for key in found_keys] == [key.id for key in created_keys]
     assert [key and (key.kind, key.entity, key.trigger) for key in found_keys] == [
         ("admin", None, None),
@@ -61,20 +61,20 @@ def test_a_secret_is_found_as_what_it_stands_for(store: Store) -> None:
         "\ud800",
         "\x00",
     ):
-        assert store.query(keys.find, bad_secret) is None
+        assert store.read_sync(keys.find, bad_secret) is None
 
 
 def test_nothing_of_the_secret_is_kept_but_its_prefix(store: Store) -> None:
     secret = create_secret()
-    key = store.call(keys.create, kind="admin", secret=secret)
+    key = store.run_sync(keys.create, kind="admin", secret=secret)
     assert key.prefix == secret[:11]
 
     def read_rows(tx: Reader) -> str:
         return repr(tx.fetch_all("keys/find_by_hash", hash=key_rules.hash_secret(secret)))
 
-    assert secret[11:] not in store.query(read_rows)
+    assert secret[11:] not in store.read_sync(read_rows)
     with pytest.raises(Conflict) as error:
-        store.call(keys.create, kind="admin", secret=secret)
+        store.run_sync(keys.create, kind="admin", secret=secret)
     assert secret not in str(error.value)
 
 
@@ -105,53 +105,53 @@ def test_a_key_is_for_one_thing(store: Store) -> None:
 
 def test_a_revoked_key_is_nobodys(kit: Kit, store: Store) -> None:
     secret, other_secret = create_secret(), create_secret()
-    key = store.call(keys.create, kind="admin", secret=secret)
-    agent_key = store.call(keys.create, kind="agent", secret=other_secret, entity="analyst", name="ci")
+    key = store.run_sync(keys.create, kind="admin", secret=secret)
+    agent_key = store.run_sync(keys.create, kind="agent", secret=other_secret, entity="analyst", name="ci")
     kit.signal_sink.clear()
     kit.clock.advance("1 minute")
-    assert store.call(keys.revoke, key.prefix).revoked_at == kit.clock.now()
+    assert store.run_sync(keys.revoke, key.prefix).revoked_at == kit.clock.now()
     assert kit.signal_sink.clear() == [Signal(keys.TOPIC, "key")]
-    assert store.query(keys.find, secret) is None
-    assert store.query(keys.find, other_secret) is not None
-    assert [(key.name, key.revoked_at) for key in store.query(keys.page)] == [("", kit.clock.now()), ("ci", None)]
+    assert store.read_sync(keys.find, secret) is None
+    assert store.read_sync(keys.find, other_secret) is not None
+    assert [(key.name, key.revoked_at) for key in store.read_sync(keys.page)] == [("", kit.clock.now()), ("ci", None)]
     with pytest.raises(Conflict):
-        store.call(keys.revoke, key.id)
-    store.call(keys.revoke, agent_key.id)
-    assert store.query(keys.find, other_secret) is None
+        store.run_sync(keys.revoke, key.id)
+    store.run_sync(keys.revoke, agent_key.id)
+    assert store.read_sync(keys.find, other_secret) is None
 
 
 def test_a_whole_secret_names_its_key_and_is_not_repeated(store: Store) -> None:
     secret = create_secret()
-    store.call(keys.create, kind="admin", secret=secret)
-    store.call(keys.revoke, secret)
+    store.run_sync(keys.create, kind="admin", secret=secret)
+    store.run_sync(keys.revoke, secret)
     unknown_secret = create_secret()
     for text in (unknown_secret, unknown_secret + "x", f" {unknown_secret}", "key_\x00", "key_0", "\x00", ""):
         with pytest.raises((NotFound, Invalid)) as error:
-            store.call(keys.revoke, text)
+            store.run_sync(keys.revoke, text)
         assert unknown_secret[11:] not in str(error.value)
 
 
 def test_one_of_two_with_the_same_prefix_is_named_by_its_id(store: Store) -> None:
     secret = create_secret()
     twin_secret = secret[:11] + create_secret()[11:]
-    first = store.call(keys.create, kind="admin", secret=secret)
-    store.call(keys.create, kind="admin", secret=twin_secret)
+    first = store.run_sync(keys.create, kind="admin", secret=secret)
+    store.run_sync(keys.create, kind="admin", secret=twin_secret)
     with pytest.raises(Conflict):
-        store.call(keys.revoke, first.prefix)
-    store.call(keys.revoke, first.id)
-    assert store.query(keys.find, secret) is None
-    assert store.query(keys.find, twin_secret) is not None
+        store.run_sync(keys.revoke, first.prefix)
+    store.run_sync(keys.revoke, first.id)
+    assert store.read_sync(keys.find, secret) is None
+    assert store.read_sync(keys.find, twin_secret) is not None
 
 
 def test_a_retired_entity_has_no_key(kit: Kit, store: Store) -> None:
     secret = create_secret()
-    store.call(keys.create, kind="agent", secret=secret, entity="analyst")
+    store.run_sync(keys.create, kind="agent", secret=secret, entity="analyst")
     kit.signal_sink.clear()
-    store.call(directory.retire, "analyst")
+    store.run_sync(directory.retire, "analyst")
     assert kit.signal_sink.clear() == [Signal(keys.TOPIC, "retire")]
-    assert store.query(keys.find, secret) is None
+    assert store.read_sync(keys.find, secret) is None
     with pytest.raises(Refused):
-        store.call(keys.create, kind="agent", secret=create_secret(), entity="analyst")
+        store.run_sync(keys.create, kind="agent", secret=create_secret(), entity="analyst")
 
 
 def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
@@ -167,8 +167,8 @@ def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
     ]
     for kind, scope, error_type in cases:
         with pytest.raises(error_type):
-            store.call(keys.create, kind=kind, secret=create_secret(), **scope)
-    assert store.query(keys.page) == []
+            store.run_sync(keys.create, kind=kind, secret=create_secret(), **scope)
+    assert store.read_sync(keys.page) == []
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_secret_has_one_form(kind: key_rules.KeyKind, text: str) -> None:
 
 def test_pages_go_on_after_a_number(store: Store) -> None:
     for number in range(3):
-        store.call(keys.create, kind="admin", secret=create_secret(), name=str(number))
-    first: list[Key] = store.query(keys.page, limit=2)
-    rest = store.query(keys.page, after=first[-1].number, limit=2)
+        store.run_sync(keys.create, kind="admin", secret=create_secret(), name=str(number))
+    first: list[Key] = store.read_sync(keys.page, limit=2)
+    rest = store.read_sync(keys.page, after=first[-1].number, limit=2)
     assert [key.name for key in (*first, *rest)] == ["0", "1", "2"]

@@ -15,15 +15,15 @@ def build_question(*labels: str) -> Question:
 
 def test_two_labels_that_are_the_same_are_refused_and_nothing_is_stored(ctx: StoreContext) -> None:
     with pytest.raises(Invalid, match="the options 'option-1' and 'option-3' have the same label"):
-        ctx.store.call(decisions.ask, build_question("something else", "A", "B", "A", "B"), by="ann")
-    assert (ctx.store.query(decisions.page), ctx.store.query(gates.page)) == ([], [])
+        ctx.store.run_sync(decisions.ask, build_question("something else", "A", "B", "A", "B"), by="ann")
+    assert (ctx.store.read_sync(decisions.page), ctx.store.read_sync(gates.page)) == ([], [])
 
 
 def test_a_revision_is_no_exception(ctx: StoreContext) -> None:
-    decision = ctx.store.call(
+    decision = ctx.store.run_sync(
         decisions.ask, Question(question="Which?", free_text=True, respondents=("husam",)), by="ann"
     )
-    ctx.store.call(decisions.answer, decision.id, AnswerSpec(text="give me a choice", again=True), by="husam")
+    ctx.store.run_sync(decisions.answer, decision.id, AnswerSpec(text="give me a choice", again=True), by="husam")
     with pytest.raises(Invalid, match="have the same label"):
-        ctx.store.call(decisions.revise, decision.id, build_question("A", "A"), by="ann")
-    assert ctx.store.call(decisions.revise, decision.id, build_question("A", "b"), by="ann").iteration == 2
+        ctx.store.run_sync(decisions.revise, decision.id, build_question("A", "A"), by="ann")
+    assert ctx.store.run_sync(decisions.revise, decision.id, build_question("A", "b"), by="ann").iteration == 2

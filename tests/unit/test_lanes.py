@@ -8,7 +8,7 @@ from gatepost.testing.conformance.fixtures import BlockingVerb, yield_to_loop
 
 
 async def test_lanes_in_order_and_calls_of_a_lane_in_theirs(kit: Kit) -> None:
-    kit.store.query(lambda _: None)
+    kit.store.read_sync(lambda _: None)
     store = kit.open(writers=1)
     order: list[str] = []
 

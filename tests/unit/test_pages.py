@@ -19,7 +19,7 @@ def full_ctx(ctx: StoreContext) -> StoreContext:
         ctx.release(ctx.take_claim(), poison)
     ctx.push_event("claimed", sender="bob")
     ctx.take_claim(hold=9 * HOUR)
-    ctx.store.call(inbox_items.discard, ctx.push_event("discarded", ref=Ref("task", "2")))
+    ctx.store.run_sync(inbox_items.discard, ctx.push_event("discarded", ref=Ref("task", "2")))
     ctx.push_event("expired", ttl=HOUR, type=EventType.ALERT)
     ctx.clock.advance(HOUR)
     ctx.push_event("pending", sender="bob", ref=Ref("task", "1"))
@@ -58,7 +58,7 @@ def test_by_type_sender_reference_and_age(full_ctx: StoreContext) -> None:
 def test_page_by_page_nothing_is_missed_or_repeated(full_ctx: StoreContext) -> None:
     contents: list[str] = []
     after = 0
-    while page := full_ctx.store.query(inbox.page, "ann", after=after, limit=2):
+    while page := full_ctx.store.read_sync(inbox.page, "ann", after=after, limit=2):
         assert len(page) <= 2
         contents += [item.event.content for item in page]
         after = page[-1].event.arrival
@@ -66,7 +66,7 @@ def test_page_by_page_nothing_is_missed_or_repeated(full_ctx: StoreContext) -> N
 
 
 def test_all_inboxes_together(full_ctx: StoreContext) -> None:
-    all_items = [(item.recipient, item.event.content) for item in full_ctx.store.query(inbox.page, limit=1_000)]
+    all_items = [(item.recipient, item.event.content) for item in full_ctx.store.read_sync(inbox.page, limit=1_000)]
     assert [text for name, text in all_items if name == "ann"] == ALL_CONTENTS
     assert ("bob", "not ann's") in all_items
     assert ("bob", "broadcast") in all_items
@@ -81,7 +81,7 @@ def test_a_broadcast_is_listed_once_before_and_after_it_is_taken(full_ctx: Store
 def test_an_event_is_shown_with_each_of_its_recipients(ctx: StoreContext) -> None:
     event = ctx.push_event(to="team:red")
     ctx.ack(ctx.take_claim("bob"))
-    assert [(item.recipient, item.state) for item in ctx.store.query(inbox_items.show, event)] == [
+    assert [(item.recipient, item.state) for item in ctx.store.read_sync(inbox_items.show, event)] == [
         ("ann", ItemState.PENDING),
         ("bob", ItemState.DELIVERED),
     ]
@@ -90,35 +90,35 @@ def test_an_event_is_shown_with_each_of_its_recipients(ctx: StoreContext) -> Non
 def test_peeking_changes_nothing_and_is_bounded(ctx: StoreContext) -> None:
     for number in range(5):
         ctx.push_event(str(number))
-    before = ctx.store.query(inbox.page, "ann")
-    assert [item.event.content for item in ctx.store.query(inbox.peek, "ann", limit=3)] == ["0", "1", "2"]
-    assert ctx.store.query(inbox.page, "ann") == before
+    before = ctx.store.read_sync(inbox.page, "ann")
+    assert [item.event.content for item in ctx.store.read_sync(inbox.peek, "ann", limit=3)] == ["0", "1", "2"]
+    assert ctx.store.read_sync(inbox.page, "ann") == before
 
 
 def test_the_inbox_of_the_retired_can_still_be_read(ctx: StoreContext) -> None:
     ctx.push_event()
-    ctx.store.call(directory.retire, "ann")
+    ctx.store.run_sync(directory.retire, "ann")
     assert ctx.list_inbox() == ctx.list_waiting() == ["tea"]
 
 
 def test_whoever_is_unknown_is_named(ctx: StoreContext) -> None:
     for query in (inbox.peek, inbox.page):
         with pytest.raises(UnknownAddress, match="nobody is called 'an'"):
-            ctx.store.query(query, "an")
+            ctx.store.read_sync(query, "an")
     with pytest.raises(UnknownAddress, match="nobody is called 'an'"):
-        ctx.store.query(inbox.page, "ann", sender="an")
+        ctx.store.read_sync(inbox.page, "ann", sender="an")
     with pytest.raises(NotFound):
-        ctx.store.query(inbox_items.show, "evt_" + "0" * 32)
+        ctx.store.read_sync(inbox_items.show, "evt_" + "0" * 32)
     with pytest.raises(Invalid):
-        ctx.store.query(inbox_items.show, "clm_" + "0" * 32)
+        ctx.store.read_sync(inbox_items.show, "clm_" + "0" * 32)
 
 
 def test_a_page_of_all_inboxes_may_end_between_two_recipients_of_one_event(full_ctx: StoreContext) -> None:
-    all_rows = [(item.recipient, item.event.id) for item in full_ctx.store.query(inbox.page, limit=1_000)]
+    all_rows = [(item.recipient, item.event.id) for item in full_ctx.store.read_sync(inbox.page, limit=1_000)]
     for size in (1, 2, 3):
         rows: list[tuple[str, str]] = []
         after, beyond = 0, None
-        while page := full_ctx.store.query(inbox.page, after=after, after_recipient=beyond, limit=size):
+        while page := full_ctx.store.read_sync(inbox.page, after=after, after_recipient=beyond, limit=size):
             rows += [(item.recipient, item.event.id) for item in page]
             after, beyond = page[-1].event.arrival, page[-1].recipient
         assert rows == all_rows

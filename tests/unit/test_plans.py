@@ -29,19 +29,19 @@ def build_spec(**fields: str) -> PlanSpec:
 
 
 def set_plan(ctx: StoreContext, owner: str | None = "ann", **fields: str) -> Plan:
-    return ctx.store.call(plans.set_plan, owner, build_spec(**fields))
+    return ctx.store.run_sync(plans.set_plan, owner, build_spec(**fields))
 
 
 def fire_plans(store: Store) -> int:
     """Fire until nothing is due; return how many plans that were."""
     count = 0
-    while fired_count := store.call(plans.fire):
+    while fired_count := store.run_sync(plans.fire):
         count += fired_count
     return count
 
 
 def list_items(ctx: StoreContext, owner: str) -> list[Item]:
-    return ctx.store.query(inbox.page, owner, limit=10_000)
+    return ctx.store.read_sync(inbox.page, owner, limit=10_000)
 
 
 def list_slots(ctx: StoreContext, plan: Plan) -> list[str]:
@@ -50,7 +50,7 @@ def list_slots(ctx: StoreContext, plan: Plan) -> list[str]:
 
 
 def show_plan(ctx: StoreContext, plan: Plan, **options: Any) -> Plan:
-    return ctx.store.query(plans.show, plan.id, **options)
+    return ctx.store.read_sync(plans.show, plan.id, **options)
 
 
 class TestReading:
@@ -182,13 +182,13 @@ class TestSetting:
     ) -> None:
         with pytest.raises(error):
             set_plan(ctx, owner, **fields)
-        assert ctx.store.query(plans.page) == []
+        assert ctx.store.read_sync(plans.page) == []
         assert ctx.signal_sink.signals == []
 
     def test_a_plan_needs_a_name_and_a_live_owner(self, ctx: StoreContext) -> None:
         with pytest.raises(Invalid, match="needs a name"):
-            ctx.store.call(plans.set_plan, "ann", parse_spec({"runAfter": "5 hours"}))
-        ctx.store.call(directory.retire, "ann")
+            ctx.store.run_sync(plans.set_plan, "ann", parse_spec({"runAfter": "5 hours"}))
+        ctx.store.run_sync(directory.retire, "ann")
         with pytest.raises(Refused, match="retired"):
             set_plan(ctx, runAfter="5 hours")
 
@@ -266,40 +266,40 @@ class TestOwnership:
         with pytest.raises(NotFound):
             set_plan(ctx, "bob", id=plan.id, name="mine")
         with pytest.raises(NotFound):
-            ctx.store.call(plans.delete, plan.id, owner="bob")
-        assert ctx.store.query(plans.page, "bob") == []
+            ctx.store.run_sync(plans.delete, plan.id, owner="bob")
+        assert ctx.store.read_sync(plans.page, "bob") == []
         assert show_plan(ctx, plan, owner="ann") == plan
 
     def test_an_administrator_may_everything(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, runAfter="5 hours")
         assert show_plan(ctx, plan) == plan
         assert set_plan(ctx, None, id=plan.id, name="theirs").owner == "ann"
-        ctx.store.call(plans.delete, plan.id)
+        ctx.store.run_sync(plans.delete, plan.id)
         with pytest.raises(NotFound):
             show_plan(ctx, plan)
 
     def test_what_is_deleted_is_gone_and_does_not_fire(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, runAfter="5 hours")
-        ctx.store.call(plans.delete, plan.id, owner="ann")
+        ctx.store.run_sync(plans.delete, plan.id, owner="ann")
         for verb in (plans.delete, plans.show):
             with pytest.raises(NotFound):
-                ctx.store.call(verb, plan.id, owner="ann")
+                ctx.store.run_sync(verb, plan.id, owner="ann")
         ctx.clock.advance("5 hours")
         assert fire_plans(ctx.store) == 0
 
     def test_a_page_at_a_time(self, ctx: StoreContext) -> None:
         ann_plans = [set_plan(ctx, runAfter=f"{hours} hours") for hours in range(1, 6)]
         bob_plan = set_plan(ctx, "bob", runAfter="1 day")
-        assert ctx.store.query(plans.page, "ann") == ann_plans
-        assert ctx.store.query(plans.page) == [*ann_plans, bob_plan]
-        first = ctx.store.query(plans.page, "ann", limit=2)
-        assert first + ctx.store.query(plans.page, "ann", after=first[-1].number) == ann_plans
+        assert ctx.store.read_sync(plans.page, "ann") == ann_plans
+        assert ctx.store.read_sync(plans.page) == [*ann_plans, bob_plan]
+        first = ctx.store.read_sync(plans.page, "ann", limit=2)
+        assert first + ctx.store.read_sync(plans.page, "ann", after=first[-1].number) == ann_plans
         ctx.clock.advance("2 hours")
         fire_plans(ctx.store)
-        assert [plan.id for plan in ctx.store.query(plans.page, status=PlanStatus.COMPLETED)] == [
+        assert [plan.id for plan in ctx.store.read_sync(plans.page, status=PlanStatus.COMPLETED)] == [
             plan.id for plan in ann_plans[:2]
         ]
-        assert ctx.store.query(plans.page, status=PlanStatus.PENDING) == [*ann_plans[2:], bob_plan]
+        assert ctx.store.read_sync(plans.page, status=PlanStatus.PENDING) == [*ann_plans[2:], bob_plan]
 
 
 class TestFiring:
@@ -324,9 +324,9 @@ class TestFiring:
     def test_nothing_fires_before_its_time(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, runAfter="5 hours")
         ctx.clock.advance(5 * HOUR - 1)
-        assert (fire_plans(ctx.store), ctx.store.query(plans.find_next_due)) == (0, plan.next_at)
+        assert (fire_plans(ctx.store), ctx.store.read_sync(plans.find_next_due)) == (0, plan.next_at)
         ctx.clock.advance(1)
-        assert (fire_plans(ctx.store), ctx.store.query(plans.find_next_due)) == (1, None)
+        assert (fire_plans(ctx.store), ctx.store.read_sync(plans.find_next_due)) == (1, None)
 
     def test_one_that_fires_once_is_then_completed(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, scheduledAt="2026-02-18T10:00:00Z")
@@ -340,7 +340,7 @@ class TestFiring:
 
     def test_a_time_in_the_past_fires_at_once_and_once(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, scheduledAt="2025-01-01T00:00:00Z")
-        assert ctx.store.query(plans.find_next_due) == parse_instant("2025-01-01T00:00:00Z")
+        assert ctx.store.read_sync(plans.find_next_due) == parse_instant("2025-01-01T00:00:00Z")
         assert (fire_plans(ctx.store), fire_plans(ctx.store)) == (1, 0)
         assert list_slots(ctx, plan) == ["2025-01-01T00:00:00Z"]
         [item] = list_items(ctx, "ann")
@@ -394,7 +394,7 @@ class TestFiring:
     def test_however_much_is_due_all_of_it_fires(self, ctx: StoreContext) -> None:
         recurring_plans = [set_plan(ctx, cron="* * * * *", catchUp="all") for _ in range(15)]
         ctx.clock.advance("8 hours")
-        assert ctx.store.call(plans.fire) < 15
+        assert ctx.store.run_sync(plans.fire) < 15
         fire_plans(ctx.store)
         assert [show_plan(ctx, plan).fired for plan in recurring_plans] == [100] * 15
         assert len(list_items(ctx, "ann")) == 1_500
@@ -403,7 +403,7 @@ class TestFiring:
     def test_for_a_retired_owner_the_administrator_is_told_and_the_plan_ends(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, cron="0 * * * *")
         bob_plan = set_plan(ctx, "bob", cron="0 * * * *")
-        ctx.store.call(directory.retire, "ann")
+        ctx.store.run_sync(directory.retire, "ann")
         with pytest.raises(Refused):
             set_plan(ctx, None, id=plan.id, name="another")
         ctx.clock.advance("1 hour")
@@ -450,10 +450,10 @@ class TestFiring:
         ctx.clock.advance("1 hour")
         fire_plans(ctx.store)
         ctx.clock.advance(parse_duration("1 day") - 1)
-        ctx.store.call(maintenance.reap)
+        ctx.store.run_sync(maintenance.reap)
         assert show_plan(ctx, ended_plan).status is PlanStatus.COMPLETED
         ctx.clock.advance(1)
-        ctx.store.call(maintenance.reap)
+        ctx.store.run_sync(maintenance.reap)
         with pytest.raises(NotFound):
             show_plan(ctx, ended_plan)
         assert show_plan(ctx, recurring_plan).status is PlanStatus.PENDING

@@ -20,9 +20,9 @@ NOW = 1_771_427_220_000_000
 
 
 def render_prompt(ctx: StoreContext, name: str = "ann", **config: Any) -> str:
-    entity = ctx.store.query(directory.find, name)
+    entity = ctx.store.read_sync(directory.find, name)
     return prompt_rules.render_system_prompt(
-        ctx.store.query(run_context.read_facts, entity, AgentConfig(**config)), NOW
+        ctx.store.read_sync(run_context.read_facts, entity, AgentConfig(**config)), NOW
     )
 
 
@@ -34,18 +34,18 @@ class TestFacts:
     def test_everything_is_in_its_place(self, ctx: StoreContext) -> None:
         ctx.register("quinn", display="Quinn", team="red", role="lead")
         store = ctx.store
-        store.call(spaces.create, name="Tea Room", id="tea", members=["husam", "quinn", "bob"])
-        store.call(
+        store.run_sync(spaces.create, name="Tea Room", id="tea", members=["husam", "quinn", "bob"])
+        store.run_sync(
             memories.set_goals,
             "quinn",
             [GoalSpec(description="win"), GoalSpec(description="old", status=GoalStatus.COMPLETED)],
         )
-        store.call(memories.set_goals, "quinn", [GoalSpec(description="first of all", priority=5)])
-        store.call(memories.set_memories, "quinn", {"favourite tea": "green"})
-        store.call(
+        store.run_sync(memories.set_goals, "quinn", [GoalSpec(description="first of all", priority=5)])
+        store.run_sync(memories.set_memories, "quinn", {"favourite tea": "green"})
+        store.run_sync(
             plans.set_plan, "quinn", PlanSpec(name="Pour", instruction="pour it", schedule=AfterDelay(60_000_000))
         )
-        store.call(memories.set_memories, "bob", {"password": "secret"})
+        store.run_sync(memories.set_memories, "bob", {"password": "secret"})
         text = render_prompt(ctx, "quinn", description="makes tea", instructions="Be kind.\nBe brief.")
         assert list_sections(text) == SECTIONS
         assert "You are Quinn, an agent. Your name here is quinn." in text
@@ -68,15 +68,15 @@ class TestFacts:
             ctx.register(f"agent-{number:02}")
         for number in range(51):
             crowd = [f"agent-{other:02}" for other in range(30)] if number == 0 else []
-            store.call(spaces.create, name=f"Space {number}", members=["ann", *crowd])
-            store.call(
+            store.run_sync(spaces.create, name=f"Space {number}", members=["ann", *crowd])
+            store.run_sync(
                 plans.set_plan,
                 "ann",
                 PlanSpec(name=f"Plan {number}", instruction="x" * 5_000, schedule=AfterDelay(10**9)),
             )
-        store.call(memories.set_memories, "ann", {f"key {number}": "x" * 10_000 for number in range(150)})
-        store.call(memories.set_goals, "ann", [GoalSpec(description="x" * 4_000) for _ in range(150)])
-        facts = store.query(run_context.read_facts, store.query(directory.find, "ann"), AgentConfig())
+        store.run_sync(memories.set_memories, "ann", {f"key {number}": "x" * 10_000 for number in range(150)})
+        store.run_sync(memories.set_goals, "ann", [GoalSpec(description="x" * 4_000) for _ in range(150)])
+        facts = store.read_sync(run_context.read_facts, store.read_sync(directory.find, "ann"), AgentConfig())
         assert (len(facts.spaces), len(facts.memories), len(facts.goals), len(facts.plans)) == (50, 100, 50, 50)
         assert max(len(place.members) for place in facts.spaces) == 20
         assert facts.incomplete_sections == {"places", "memories", "goals", "plans"}
@@ -86,8 +86,8 @@ class TestFacts:
         assert "get_memories" in text.partition("\nINSTRUCTIONS")[0]
 
     def test_who_is_retired_is_not_shown(self, ctx: StoreContext) -> None:
-        ctx.store.call(spaces.create, name="Tea", members=["ann", "bob"])
-        ctx.store.call(directory.retire, "bob")
+        ctx.store.run_sync(spaces.create, name="Tea", members=["ann", "bob"])
+        ctx.store.run_sync(directory.retire, "bob")
         assert "bob" not in render_prompt(ctx)
 
 

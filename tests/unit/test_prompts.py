@@ -53,8 +53,8 @@ def count_denials(gemini: HostProgram, rewrite: Callable[[str], str], limit: int
 
 @pytest.fixture
 def gemini(tmp_path: Path, kit: Kit) -> HostProgram:
-    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-    kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
     program = HostProgram(tmp_path, kit, "gemini")
     program.call("SessionStart", source="startup")
     return program
@@ -69,7 +69,7 @@ def test_a_reason_that_gemini_sends_back_does_not_reset_the_loop_detector(
     gemini.call("BeforeAgent", prompt="Do it.")
     assert count_denials(gemini, rewrite) == 3
     assert "lets the agent stop" not in json.dumps(gemini.call("BeforeAgent", prompt="And now?"))
-    assert len(kit.store.query(inbox.peek, "admin")) == 1, "the owner is told of the loop"
+    assert len(kit.store.read_sync(inbox.peek, "admin")) == 1, "the owner is told of the loop"
 
 
 def test_a_long_reason_that_was_cut_is_known_too(gemini: HostProgram, tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ def test_a_prompt_of_a_helper_resets_nothing(tmp_path: Path) -> None:
 
 
 def test_a_helper_is_let_go_after_three_blocked_stops(tmp_path: Path, kit: Kit) -> None:
-    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-    kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
     guest = HookGuest(tmp_path, kit.store, kit.clock)
     guest.run_hook("SessionStart", source="startup")
     register(tmp_path, SessionGate(name="summed-up", hook="SubagentStop"))
@@ -172,7 +172,7 @@ def test_a_helper_is_let_go_after_three_blocked_stops(tmp_path: Path, kit: Kit) 
     verdict = guest.run_hook("SubagentStop", subagent="h-1")
     assert (verdict.block, verdict.final) == (None, True)
     assert "lets the helper stop" in verdict.warnings[0]
-    (alert,) = kit.store.query(inbox.peek, "admin")
+    (alert,) = kit.store.read_sync(inbox.peek, "admin")
     assert "the last 3 stops of its helper 'h-1' were blocked" in alert.event.content
     assert guest.run_hook("SubagentStop", subagent="h-1").block, "it begins anew"
 

@@ -160,7 +160,7 @@ class TestProof:
     def test_a_blocked_stop_is_a_reply_too(self, ctx: StoreContext, guest: HookGuest) -> None:
         tea = ctx.push_event("tea")
         run_hook(guest, "UserPromptSubmit")
-        ctx.store.call(gates.add, GateSpec(name="Sign-off", owner="ann"), by="admin")
+        ctx.store.run_sync(gates.add, GateSpec(name="Sign-off", owner="ann"), by="admin")
         assert guest.run_stop().block
         assert get_state(ctx, tea) is ItemState.DELIVERED
 
@@ -241,7 +241,7 @@ class TestTime:
         tea = ctx.push_event("tea")
         run_hook(guest, "UserPromptSubmit")
         ctx.clock.advance(40 * MINUTE)
-        ctx.store.call(maintenance.lapse_claims)
+        ctx.store.run_sync(maintenance.lapse_claims)
         assert get_state(ctx, tea) is ItemState.PENDING
         assert run_hook(guest, "PostToolUse") == "", "it was read here"
         assert get_state(ctx, tea) is ItemState.DELIVERED
@@ -455,4 +455,4 @@ class TestExtending:
         assert ctx.claim(owner="other").claim is not None
 
     def extend(self, store: Store, id: str, owner: str, fence: int) -> None:
-        store.call(inbox.extend, id, owner=owner, fence=fence, hold=30 * MINUTE)
+        store.run_sync(inbox.extend, id, owner=owner, fence=fence, hold=30 * MINUTE)

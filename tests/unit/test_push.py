@@ -21,10 +21,10 @@ from gatepost.testing import Kit
 @pytest.fixture
 def store(kit: Kit) -> Store:
     """Two agents of a team, a person, and the administrator, whom they belong to."""
-    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-    kit.store.call(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam", team="red"))
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN, display="Husam", team="red"))
     for name in ("ann", "bob"):
-        kit.store.call(
+        kit.store.run_sync(
             directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="red", aliases=[f"{name}-1"])
         )
     return kit.store
@@ -35,7 +35,7 @@ def build_push(content: str = "tea", to: str = "ann", **fields: Any) -> Push:
 
 
 def list_waiting(store: Store, name: str = "ann") -> list[Item]:
-    return store.query(inbox.peek, name, limit=1_000)
+    return store.read_sync(inbox.peek, name, limit=1_000)
 
 
 def list_texts(store: Store, name: str = "ann") -> list[str]:
@@ -43,12 +43,12 @@ def list_texts(store: Store, name: str = "ann") -> list[str]:
 
 
 def is_empty(store: Store) -> bool:
-    return all(account.accepted == account.total == 0 for account in store.query(maintenance.list_accounts))
+    return all(account.accepted == account.total == 0 for account in store.read_sync(maintenance.list_accounts))
 
 
 class TestAccepting:
     def test_an_event_comes_back_as_it_was_pushed(self, store: Store, kit: Kit) -> None:
-        pushed = store.call(
+        pushed = store.run_sync(
             push.push_event,
             build_push(
                 "a\nb\u2028 \U0001f984",
@@ -83,39 +83,39 @@ class TestAccepting:
         assert kit.signal_sink.signals[-1] == Signal("ann", "mail", event, wakes=True)
 
     def test_a_team_gets_it_but_the_sender_does_not(self, store: Store) -> None:
-        pushed = store.call(push.push_event, build_push(to="team:red", sender="ann"))
+        pushed = store.run_sync(push.push_event, build_push(to="team:red", sender="ann"))
         assert [delivery.name for delivery in pushed.deliveries] == ["husam", "bob"]
         assert list_texts(store) == []
         assert {delivery.event for delivery in pushed.deliveries} == {pushed.event}
 
     def test_alone_in_a_team_nobody_hears_it(self, store: Store) -> None:
-        store.call(directory.register, EntitySpec(name="solo", kind=EntityKind.AGENT, team="blue"))
-        assert store.call(push.push_event, build_push(to="team:blue", sender="solo")).deliveries == ()
+        store.run_sync(directory.register, EntitySpec(name="solo", kind=EntityKind.AGENT, team="blue"))
+        assert store.run_sync(push.push_event, build_push(to="team:blue", sender="solo")).deliveries == ()
         assert is_empty(store)
 
     def test_one_may_write_to_oneself(self, store: Store) -> None:
-        store.call(push.push_event, build_push("note to self", to="ann", sender="ann"))
+        store.run_sync(push.push_event, build_push("note to self", to="ann", sender="ann"))
         assert list_texts(store) == ["note to self"]
 
     def test_an_alias_is_as_good_as_a_name(self, store: Store) -> None:
-        [delivery] = store.call(push.push_event, build_push(to="ann-1", sender="bob-1")).deliveries
+        [delivery] = store.run_sync(push.push_event, build_push(to="ann-1", sender="bob-1")).deliveries
         assert delivery.name == "ann"
         [item] = list_waiting(store)
         assert item.event.sender is not None
         assert item.event.sender.name == "bob"
 
     def test_an_fyi_does_not_wake(self, store: Store, kit: Kit) -> None:
-        store.call(push.push_event, build_push(priority=Priority.FYI))
+        store.run_sync(push.push_event, build_push(priority=Priority.FYI))
         assert not kit.signal_sink.signals[-1].wakes
         assert not list_waiting(store)[0].event.wakes
 
     def test_order_is_priority_then_arrival(self, store: Store) -> None:
         for number, priority in enumerate([2, 4, 0, 2, 1, 3, 0]):
-            store.call(push.push_event, build_push(str(number), priority=Priority(priority)))
+            store.run_sync(push.push_event, build_push(str(number), priority=Priority(priority)))
         assert list_texts(store) == ["2", "6", "4", "0", "3", "5", "1"]
 
     def test_a_list_keeps_its_order_also_with_a_broadcast_in_it(self, store: Store) -> None:
-        store.call(
+        store.run_sync(
             push.push_all, [build_push("1"), build_push("2", to="*"), build_push("3"), build_push("4", to="team:red")]
         )
         assert list_texts(store) == ["1", "2", "3", "4"]
@@ -123,17 +123,17 @@ class TestAccepting:
 
 class TestRepeats:
     def test_a_repeat_changes_nothing_and_says_so(self, store: Store, kit: Kit) -> None:
-        first = store.call(push.push_event, build_push("first", key="k"))
+        first = store.run_sync(push.push_event, build_push("first", key="k"))
         kit.signal_sink.clear()
-        repeat = store.call(push.push_event, build_push("second", key="k", priority=Priority.CRITICAL, hops=99))
+        repeat = store.run_sync(push.push_event, build_push("second", key="k", priority=Priority.CRITICAL, hops=99))
         assert repeat == PushResult(first.event, (Delivery("ann", first.event, duplicate=True),))
         assert list_texts(store) == ["first"]
         assert list_texts(store, "admin") == []
         assert kit.signal_sink.signals == []
 
     def test_a_key_is_remembered_per_recipient(self, store: Store) -> None:
-        first = store.call(push.push_event, build_push("first", key="k"))
-        pushed = store.call(push.push_event, build_push("second", to="team:red", key="k"))
+        first = store.run_sync(push.push_event, build_push("first", key="k"))
+        pushed = store.run_sync(push.push_event, build_push("second", to="team:red", key="k"))
         assert pushed.deliveries == (
             Delivery("husam", pushed.event, duplicate=False),
             Delivery("ann", first.event, duplicate=True),
@@ -142,7 +142,7 @@ class TestRepeats:
         assert (list_texts(store), list_texts(store, "bob")) == (["first"], ["second"])
 
     def test_repeats_in_one_list_are_seen(self, store: Store) -> None:
-        first, second, other = store.call(
+        first, second, other = store.run_sync(
             push.push_all,
             [build_push("first", key="k"), build_push("second", key="k"), build_push("x", to="bob", key="k")],
         )
@@ -153,17 +153,17 @@ class TestRepeats:
         assert list_texts(store) == ["first"]
 
     def test_a_key_is_remembered_a_day_after_delivery_and_then_forgotten(self, store: Store, kit: Kit) -> None:
-        store.call(push.push_event, build_push("first", key="k"))
-        batch = store.call(inbox.claim, "ann", owner="me")
+        store.run_sync(push.push_event, build_push("first", key="k"))
+        batch = store.run_sync(inbox.claim, "ann", owner="me")
         assert batch.claim is not None
         kit.clock.advance("30s")
-        store.call(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
+        store.run_sync(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
         kit.clock.advance(Limits().remember - 1)
-        assert store.call(maintenance.reap) == 0
-        assert store.call(push.push_event, build_push("second", key="k")).deliveries[0].duplicate
+        assert store.run_sync(maintenance.reap) == 0
+        assert store.run_sync(push.push_event, build_push("second", key="k")).deliveries[0].duplicate
         kit.clock.advance(1)
-        assert store.call(maintenance.reap) > 0
-        assert not store.call(push.push_event, build_push("third", key="k")).deliveries[0].duplicate
+        assert store.run_sync(maintenance.reap) > 0
+        assert not store.run_sync(push.push_event, build_push("third", key="k")).deliveries[0].duplicate
         assert list_texts(store) == ["third"]
 
 
@@ -210,12 +210,12 @@ class TestRefusing:
         for changes, error in INVALID_PUSHES:
             invalid_push = replace(build_push(), **changes)
             with pytest.raises(error):
-                store.call(push.push_event, invalid_push)
+                store.run_sync(push.push_event, invalid_push)
             assert is_empty(store), changes
 
     def test_one_bad_wish_fails_alone(self, store: Store) -> None:
         for number, (changes, error) in enumerate(INVALID_PUSHES):
-            first_result, bad_result, last_result = store.call(
+            first_result, bad_result, last_result = store.run_sync(
                 push.push_all,
                 [build_push(f"{number} a"), replace(build_push(), **changes), build_push(f"{number} b", to="bob")],
             )
@@ -231,28 +231,28 @@ class TestRefusing:
             payloads: list[Any] = [text, [text], {"deep": [{"x": text}]}, {text: 1}]
             for changes in (*fields, *({"data": data} for data in payloads)):
                 with pytest.raises(Invalid):
-                    store.call(push.push_event, replace(build_push(), **changes))
+                    store.run_sync(push.push_event, replace(build_push(), **changes))
         assert is_empty(store)
 
     def test_text_that_only_looks_like_it_is_not(self, store: Store) -> None:
         for text in ("\\u0000", "\\\\u0000", "\u0001", "\x7f", "\U0001f984"):
-            store.call(push.push_event, build_push(text, data={text: text}, subject=text, key=text))
+            store.run_sync(push.push_event, build_push(text, data={text: text}, subject=text, key=text))
             event = list_waiting(store)[-1].event
             assert (event.content, event.data, event.subject, event.key) == (text, {text: text}, text, text)
 
     def test_limits_are_in_bytes_and_exact(self, kit: Kit, store: Store) -> None:
         limited_store = kit.open(limits=build_limits(40))
-        limited_store.call(push.push_event, build_push("é" * 20, data="é" * 19))
+        limited_store.run_sync(push.push_event, build_push("é" * 20, data="é" * 19))
         with pytest.raises(TooLarge, match="42 bytes, over the limit of 40"):
-            limited_store.call(push.push_event, build_push("é" * 21))
+            limited_store.run_sync(push.push_event, build_push("é" * 21))
         with pytest.raises(TooLarge, match="42 bytes as JSON, over the limit of 40"):
-            limited_store.call(push.push_event, build_push(data="é" * 20))
+            limited_store.run_sync(push.push_event, build_push(data="é" * 20))
         assert list_texts(store) == ["é" * 20]
 
     def test_what_is_as_large_as_can_be_is_read_again(self, store: Store) -> None:
         content, data = "\x01" * Limits().content, "x" * (Limits().data - 2)
-        store.call(push.push_event, build_push(content, data=data))
-        batch = store.call(inbox.claim, "ann", owner="me", budget=9_000)
+        store.run_sync(push.push_event, build_push(content, data=data))
+        batch = store.run_sync(inbox.claim, "ann", owner="me", budget=9_000)
         assert (batch.items[0].event.content, batch.items[0].event.data) == (content, data)
         assert len(str(batch).encode()) <= 9_000
 
@@ -263,15 +263,15 @@ class TestRefusing:
             data = make(data)
             if depth in (50, 200, 400, 800, 900, 950, 990, 1_199):
                 try:
-                    store.call(push.push_event, build_push(data=data))
+                    store.run_sync(push.push_event, build_push(data=data))
                 except Invalid:
                     continue
         assert _call_deeply(lambda: len(list_waiting(store)), 300) >= 1
 
     def test_the_retired_send_nothing(self, store: Store) -> None:
-        store.call(directory.retire, "bob")
+        store.run_sync(directory.retire, "bob")
         with pytest.raises(Refused, match="'bob' is retired"):
-            store.call(push.push_event, build_push(sender="bob"))
+            store.run_sync(push.push_event, build_push(sender="bob"))
         assert is_empty(store)
 
 
@@ -282,11 +282,11 @@ def _call_deeply(action: Callable[[], int], frames: int) -> int:
 
 class TestChains:
     def test_a_chain_that_is_too_long_does_not_wake_and_its_owner_is_told_once(self, store: Store, kit: Kit) -> None:
-        store.call(push.push_event, build_push("16", hops=16))
+        store.run_sync(push.push_event, build_push("16", hops=16))
         assert list_waiting(store)[0].event.wakes
         kit.signal_sink.clear()
         for hops in (17, 18):
-            store.call(push.push_event, build_push(str(hops), hops=hops))
+            store.run_sync(push.push_event, build_push(str(hops), hops=hops))
         assert [signal.wakes for signal in kit.signal_sink.signals if signal.recipient == "ann"] == [False, False]
         assert list_texts(store) == ["16", "17", "18"]
         [alert] = list_waiting(store, "admin")
@@ -299,15 +299,15 @@ class TestChains:
         assert list_waiting(store)[1].event.id in alert.event.content
 
     def test_each_recipient_has_an_owner_to_tell(self, store: Store) -> None:
-        store.call(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, team="red", owner="husam"))
-        store.call(push.push_event, build_push("far", to="team:red", sender="husam", hops=20))
+        store.run_sync(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, team="red", owner="husam"))
+        store.run_sync(push.push_event, build_push("far", to="team:red", sender="husam", hops=20))
         assert len(list_waiting(store, "admin")) == 2
         assert [item.event.type for item in list_waiting(store, "husam")] == [EventType.ALERT]
 
     def test_for_an_owner_who_is_retired_the_administrator_is_told(self, store: Store) -> None:
-        store.call(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, owner="bob"))
-        store.call(directory.retire, "bob")
-        store.call(push.push_event, build_push("far", to="cem", hops=20))
+        store.run_sync(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, owner="bob"))
+        store.run_sync(directory.retire, "bob")
+        store.run_sync(push.push_event, build_push("far", to="cem", hops=20))
         assert list_texts(store, "cem") == ["far"]
         [alert] = list_waiting(store, "admin")
         assert "reached 'cem'" in alert.event.content

@@ -70,7 +70,7 @@ def test_a_claim_never_gets_what_expires_meanwhile(race: Race) -> None:
     event = race.push_event(ttl=MINUTE)
     with race.pause_midway(inbox.claim, "ann", owner="me", before="items/take") as claim_future:
         race.clock.advance(MINUTE)
-        assert race.store.call(maintenance.expire_items) == 1
+        assert race.store.run_sync(maintenance.expire_items) == 1
     assert claim_future.result(TIMEOUT).claim is None
     assert race.show_item(event).state is ItemState.EXPIRED
     assert race.is_consistent()
@@ -80,7 +80,7 @@ def test_what_is_being_claimed_does_not_expire(race: Race) -> None:
     event = race.push_event(ttl=MINUTE)
     with race.pause_midway(inbox.claim, "ann", owner="me") as claim_future:
         race.clock.advance(MINUTE)
-        assert race.store.call(maintenance.expire_items) == 0
+        assert race.store.run_sync(maintenance.expire_items) == 0
     claim = claim_future.result(TIMEOUT).claim
     assert race.ack(claim) == 1
     assert race.show_item(event).state is ItemState.DELIVERED
@@ -90,7 +90,7 @@ def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
     first = race.push_event("1")
     race.push_event("2")
     with race.pause_midway(inbox.claim, "ann", owner="me", before="items/take") as claim_future:
-        race.store.call(inbox_items.discard, first)
+        race.store.run_sync(inbox_items.discard, first)
     assert list_contents(claim_future.result(TIMEOUT)) == ["2"]
     assert race.is_consistent()
 
@@ -128,8 +128,8 @@ def test_verbs_that_deadlock_are_run_again(race: Race) -> None:
         inbox.claim(tx, second, owner="me")
         return [first, second]
 
-    first_future = race.pool.submit(race.store.call, claim_both, "ann", "bob")
-    second_future = race.pool.submit(race.other_store.call, claim_both, "bob", "ann")
+    first_future = race.pool.submit(race.store.run_sync, claim_both, "ann", "bob")
+    second_future = race.pool.submit(race.other_store.run_sync, claim_both, "bob", "ann")
     assert first_future.result(TIMEOUT) == ["ann", "bob"]
     assert second_future.result(TIMEOUT) == ["bob", "ann"]
     assert len(attempts) > 2
@@ -140,7 +140,7 @@ def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
     race.ack(race.take_claim())
     race.clock.advance(Limits().remember)
     with race.pause_midway(push.push_event, build_push("new", key="k"), before="items/find_by_key") as push_future:
-        assert race.store.call(maintenance.reap) > 0
+        assert race.store.run_sync(maintenance.reap) > 0
     assert push_future.result(TIMEOUT).deliveries[0].duplicate is False
     assert race.list_waiting() == ["new"]
     assert race.is_consistent()
@@ -165,7 +165,7 @@ def test_two_reapers_leave_no_event_behind(race: Race) -> None:
     with race.pause_midway(maintenance.reap, limit=1):
         second = race.start_blocked(maintenance.reap, limit=1)
     second.result(TIMEOUT)
-    while race.store.call(maintenance.reap):
+    while race.store.run_sync(maintenance.reap):
         pass
     with pytest.raises(NotFound):
         race.show_item(event)
@@ -217,7 +217,7 @@ def test_a_claim_is_not_taken_back_while_it_is_acked(race: Race) -> None:
     race.clock.advance(MINUTE)
     with race.pause_midway(inbox.ack, claim.id, owner="me", fence=claim.fence) as ack_future:
         assert race.claim(owner="next").claim is None
-        assert race.store.call(maintenance.lapse_claims) == 0
+        assert race.store.run_sync(maintenance.lapse_claims) == 0
     assert ack_future.result(TIMEOUT) == 1
     assert race.claim(owner="next").claim is None
     assert race.is_consistent()
@@ -248,7 +248,7 @@ def test_nothing_is_stuck_in_a_claim_that_ends_while_more_is_pulled(race: Race, 
             end_future = race.start_blocked(getattr(inbox, ending), claim.id, owner="me", fence=claim.fence)
     pull_future.result(TIMEOUT)
     end_future.result(TIMEOUT)
-    race.store.call(maintenance.lapse_claims)
+    race.store.run_sync(maintenance.lapse_claims)
     assert race.is_consistent()
     assert race.list_waiting() == {"ack": [], "release": ["1", "2"], "lapse": ["1", "2"]}[ending]
 
@@ -276,7 +276,7 @@ def test_a_person_is_done_once(race: Race) -> None:
 
 def test_what_is_replayed_twice_at_once_waits_once(race: Race) -> None:
     event = race.push_event()
-    race.store.call(inbox_items.discard, event)
+    race.store.run_sync(inbox_items.discard, event)
     with race.pause_midway(inbox_items.replay, event):
         repeat_future = race.start_blocked(inbox_items.replay, event)
     with pytest.raises(Conflict):
@@ -311,11 +311,11 @@ def test_accounts_balance_in_the_middle_of_things(race: Race) -> None:
 
 
 def create_gate(race: Race, **fields: Any) -> Gate:
-    return race.store.call(gates.add, GateSpec(name="review", owner="ann", awaits="husam", **fields), by="admin")
+    return race.store.run_sync(gates.add, GateSpec(name="review", owner="ann", awaits="husam", **fields), by="admin")
 
 
 def ask_decision(race: Race, *recipients: str) -> Decision:
-    return race.store.call(
+    return race.store.run_sync(
         decisions.ask, Question(question="Ship?", free_text=True, respondents=recipients, within=HOUR), by="ann"
     )
 
@@ -335,10 +335,10 @@ def test_a_deadline_does_not_wait_for_whoever_just_ends_the_gate(race: Race) -> 
     gate, other = create_gate(race, within=HOUR), create_gate(race, within=HOUR)
     with race.pause_midway(gates.resolve, gate.id, by="husam"):
         race.clock.advance(HOUR)
-        assert race.store.call(deadlines.end_due) == 1
-        assert race.store.query(gates.show, other.id).resolution is not None
-    assert race.store.call(deadlines.end_due) == 0
-    resolution = race.store.query(gates.show, gate.id).resolution
+        assert race.store.run_sync(deadlines.end_due) == 1
+        assert race.store.read_sync(gates.show, other.id).resolution is not None
+    assert race.store.run_sync(deadlines.end_due) == 0
+    resolution = race.store.read_sync(gates.show, gate.id).resolution
     assert resolution is not None
     assert resolution.ending is Ending.RESOLVED
     assert race.is_consistent()
@@ -362,7 +362,7 @@ def test_an_answer_to_what_is_just_revised_is_refused(race: Race) -> None:
         )
     with pytest.raises(Conflict, match="has changed"):
         late_future.result(TIMEOUT)
-    assert race.store.query(decisions.show, decision.id).status is DecisionStatus.PENDING
+    assert race.store.read_sync(decisions.show, decision.id).status is DecisionStatus.PENDING
 
 
 def test_one_who_leaves_while_being_asked_leaves_no_question_behind(race: Race) -> None:
@@ -371,14 +371,14 @@ def test_one_who_leaves_while_being_asked_leaves_no_question_behind(race: Race) 
     ) as ask_future:
         retire_future = race.start_blocked(directory.retire, "husam")
     retire_future.result(TIMEOUT)
-    assert race.store.query(decisions.show, ask_future.result().id).status is DecisionStatus.ORPHANED
+    assert race.store.read_sync(decisions.show, ask_future.result().id).status is DecisionStatus.ORPHANED
     with race.pause_midway(directory.retire, "bob"):
         ask_future = race.start_blocked(
             decisions.ask, Question(question="Ship?", free_text=True, respondents=("bob",)), by="ann"
         )
     with pytest.raises(Refused, match="retired"):
         ask_future.result(TIMEOUT)
-    assert race.store.query(gates.list_blocking, "ann") == []
+    assert race.store.read_sync(gates.list_blocking, "ann") == []
     assert race.is_consistent()
 
 
@@ -386,7 +386,7 @@ def test_one_who_leaves_while_a_gate_is_made_leaves_no_gate_behind(race: Race) -
     with race.pause_midway(gates.add, GateSpec(name="review", awaits="husam"), by="ann") as gate_future:
         retire_future = race.start_blocked(directory.retire, "husam")
     retire_future.result(TIMEOUT)
-    resolution = race.store.query(gates.show, gate_future.result().id).resolution
+    resolution = race.store.read_sync(gates.show, gate_future.result().id).resolution
     assert resolution is not None
     assert resolution.ending is Ending.ORPHANED
 
@@ -402,34 +402,34 @@ def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
     with race.pause_midway(plans.set_plan, "ann", spec) as paused_plan_future:
         resolve_future = race.start_blocked(gates.resolve, other.id, by="husam")
     resolve_future.result(TIMEOUT)
-    assert race.store.query(plans.show, paused_plan_future.result().id).next_at is not None
+    assert race.store.read_sync(plans.show, paused_plan_future.result().id).next_at is not None
 
 
 def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -> None:
     create_resident(race.store)
-    race.store.call(push.push_event, build_push(to="thinker"))
-    first = race.store.call(run_journal.take_run, "thinker", "one")
+    race.store.run_sync(push.push_event, build_push(to="thinker"))
+    first = race.store.run_sync(run_journal.take_run, "thinker", "one")
     assert first is not None
-    race.store.call(push.push_event, build_push("more", to="thinker"))
+    race.store.run_sync(push.push_event, build_push("more", to="thinker"))
     with race.pause_midway(run_endings.finish_run, first.run_lease, 2, Said("Done."), summary="Done."):
         take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
     second = take_future.result(TIMEOUT)
     assert (second.run_lease.run.cycle, second.run_lease.resident.cycles) == (2, 1)
-    race.store.call(run_endings.finish_run, second.run_lease, 2, Said("Done again."), summary="Done again.")
-    resident_state = race.store.query(agents.show, "thinker")
+    race.store.run_sync(run_endings.finish_run, second.run_lease, 2, Said("Done again."), summary="Done again.")
+    resident_state = race.store.read_sync(agents.show, "thinker")
     assert resident_state is not None
-    assert (resident_state.cycles, resident_state.tokens) == (2, race.store.query(runs.read_mind, "thinker").tokens)
+    assert (resident_state.cycles, resident_state.tokens) == (2, race.store.read_sync(runs.read_mind, "thinker").tokens)
 
 
 def test_who_waits_for_a_lease_rests_if_the_cycle_before_has_failed(race: Race) -> None:
     create_resident(race.store)
-    race.store.call(push.push_event, build_push(to="thinker"))
-    first = race.store.call(run_journal.take_run, "thinker", "one")
+    race.store.run_sync(push.push_event, build_push(to="thinker"))
+    first = race.store.run_sync(run_journal.take_run, "thinker", "one")
     assert first is not None
     with race.pause_midway(run_endings.release_run, first.run_lease, "content", "no", MINUTE):
         take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
     assert take_future.result(TIMEOUT) is None
     race.clock.advance("1 minute")
-    second = race.store.call(run_journal.take_run, "thinker", "two")
+    second = race.store.run_sync(run_journal.take_run, "thinker", "two")
     assert second is not None, "the lease was given back"
     assert second.run_lease.resident.failures == 1

@@ -94,7 +94,7 @@ class TestBothRoads:
             case "expired":
                 ctx.clock.advance(MINUTE)
             case "discarded":
-                ctx.store.call(inbox_items.discard, event)
+                ctx.store.run_sync(inbox_items.discard, event)
             case _:
                 missing_event = replace(ctx.show_item(event).event, id="evt_" + "0" * 32, key="other")
                 guest.spool.append("s", [spool_lines.from_event(missing_event)])
@@ -111,7 +111,7 @@ class TestBothRoads:
         assert guest.read_contents() == ["tea"]
 
     def test_a_broadcast_is_known_though_nobody_has_taken_it(self, ctx: StoreContext, guest: SpoolGuest) -> None:
-        event = ctx.store.query(inbox_items.show, ctx.push_event("to all", to="*"))[0].event
+        event = ctx.store.read_sync(inbox_items.show, ctx.push_event("to all", to="*"))[0].event
         guest.spool.append("s", [spool_lines.from_event(event)])
         assert guest.read_contents() == ["to all"]
         assert guest.read_contents(reconcile=True) == []

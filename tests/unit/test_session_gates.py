@@ -27,8 +27,8 @@ from tests.hook_guest import HookGuest
 @pytest.fixture
 def guest(tmp_path: Path, kit: Kit) -> HookGuest:
     """Ann, in a session that began just now, with an administrator to own her."""
-    kit.store.call(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-    kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
     guest = HookGuest(tmp_path, kit.store, kit.clock)
     guest.run_hook("SessionStart", source="startup")
     return guest
@@ -154,10 +154,10 @@ class TestLooking:
             Push(to="admin", source="x", content="no note", sender="ann"),
             Push(to="admin", source="x", content="no work item", sender="ann", ref=Ref("space", "q4")),
         ):
-            guest.store.call(push.push_event, new_push)
+            guest.store.run_sync(push.push_event, new_push)
             assert read_reason() is not None
         new_push = Push(to="admin", source="x", content="done", sender="ann", ref=Ref("task", "7"))
-        guest.store.call(push.push_event, new_push)
+        guest.store.run_sync(push.push_event, new_push)
         assert read_reason() is None
         assert not guest.session.is_marked("work-update")
         later_guest = HookGuest(guest.home, guest.store, guest.clock, guest.options, session_id="later")
@@ -212,8 +212,8 @@ class TestClosed:
     def test_one_of_the_store_while_that_is_out_of_reach(self, guest: HookGuest) -> None:
         store = guest.store
         assert store is not None
-        gate = store.call(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
-        store.call(gates.add, GateSpec(name="Tea", owner="ann"), by="admin")
+        gate = store.run_sync(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
+        store.run_sync(gates.add, GateSpec(name="Tea", owner="ann"), by="admin")
         reason = guest.run_stop().block or ""
         assert "Sign-off" in reason
         assert "Tea" in reason
@@ -224,7 +224,7 @@ class TestClosed:
         assert "Tea" not in (verdict.block or ""), "that one fails open"
         assert guest.notes == ["the store is out of reach"]
         guest.store = store
-        store.call(gates.resolve, gate.id, by="admin")
+        store.run_sync(gates.resolve, gate.id, by="admin")
         assert "Sign-off" not in (guest.run_stop().block or "")
         guest.store = None
         guest.clock.advance("5 minutes")
@@ -233,7 +233,7 @@ class TestClosed:
     @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
     def test_one_of_the_store_at_the_first_stop(self, guest: HookGuest, event: str) -> None:
         assert guest.store is not None
-        guest.store.call(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
+        guest.store.run_sync(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
         guest.run_hook(event, source="startup")
         guest.store = None
         assert "Sign-off" in (guest.run_stop().block or "")
@@ -266,7 +266,7 @@ class TestClosed:
         self, guest: HookGuest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert guest.store is not None
-        guest.store.call(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
+        guest.store.run_sync(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
         for name in ("signed", "marked"):
             session_gates.register(guest.home, SessionGate(name=name, closed=True))
         guest.session.mark("marked")
@@ -304,7 +304,7 @@ class TestClosed:
 
     def test_the_loop_detector_lets_also_these_go(self, guest: HookGuest) -> None:
         assert guest.store is not None
-        guest.store.call(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
+        guest.store.run_sync(gates.add, GateSpec(name="Sign-off", owner="ann", fail=FailMode.CLOSED), by="admin")
         assert [guest.run_stop().block is not None for _ in range(5)] == [True, True, True, False, True]
 
 

@@ -12,13 +12,13 @@ from tests.unit.conftest import StoreContext
 
 
 def begin_session(ctx: StoreContext, id: str = "s-1", agent: str = "ann") -> None:
-    ctx.store.call(sessions.begin, id, agent=agent, host="claude")
+    ctx.store.run_sync(sessions.begin, id, agent=agent, host="claude")
 
 
 class TestRegistering:
     def test_it_is_registered_with_its_agent(self, ctx: StoreContext) -> None:
         begin_session(ctx)
-        session = ctx.store.query(sessions.find, "s-1")
+        session = ctx.store.read_sync(sessions.find, "s-1")
         assert (session.agent, session.host, session.state) == ("ann", "claude", IDLE)
 
     def test_a_misspelt_name_makes_no_new_agent(self, ctx: StoreContext) -> None:
@@ -26,16 +26,16 @@ class TestRegistering:
             begin_session(ctx, agent="annn")
         assert error.value.hint == "did you mean 'ann'?"
         with pytest.raises(UnknownAddress):
-            ctx.store.query(directory.find, "annn")
+            ctx.store.read_sync(directory.find, "annn")
 
     def test_it_may_come_back_and_as_somebody_else(self, ctx: StoreContext) -> None:
         begin_session(ctx)
         started_at = ctx.clock.now()
         ctx.clock.advance("1 hour")
-        ctx.store.call(sessions.note_activity, "s-1", ENDED)
-        assert ctx.store.query(sessions.find, "s-1").state == ENDED
-        ctx.store.call(sessions.begin, "s-1", agent="bob", host="codex", doing=WORKING)
-        session = ctx.store.query(sessions.find, "s-1")
+        ctx.store.run_sync(sessions.note_activity, "s-1", ENDED)
+        assert ctx.store.read_sync(sessions.find, "s-1").state == ENDED
+        ctx.store.run_sync(sessions.begin, "s-1", agent="bob", host="codex", doing=WORKING)
+        session = ctx.store.read_sync(sessions.find, "s-1")
         assert (session.agent, session.state, session.started_at) == ("bob", WORKING, started_at)
         assert session.seen_at == ctx.clock.now()
 
@@ -47,13 +47,13 @@ class TestRegistering:
         with pytest.raises(error):
             begin_session(ctx, id, agent)
         with pytest.raises((NotFound, Invalid)):
-            ctx.store.query(sessions.find, id)
+            ctx.store.read_sync(sessions.find, id)
 
     def test_one_agent_does_not_see_anothers(self, ctx: StoreContext) -> None:
         begin_session(ctx)
-        assert ctx.store.query(sessions.find, "s-1", agent="ann").agent == "ann"
+        assert ctx.store.read_sync(sessions.find, "s-1", agent="ann").agent == "ann"
         with pytest.raises(NotFound, match="no session 's-1'"):
-            ctx.store.query(sessions.find, "s-1", agent="bob")
+            ctx.store.read_sync(sessions.find, "s-1", agent="bob")
 
     def test_what_nothing_is_heard_of_is_forgotten(self, ctx: StoreContext) -> None:
         begin_session(ctx, "old")
@@ -62,8 +62,8 @@ class TestRegistering:
         ctx.clock.advance("11 days")
         begin_session(ctx, "new")
         with pytest.raises(NotFound):
-            ctx.store.query(sessions.find, "old")
-        assert ctx.store.query(sessions.find, "later").session == "later"
+            ctx.store.read_sync(sessions.find, "old")
+        assert ctx.store.read_sync(sessions.find, "later").session == "later"
 
 
 class TestHooks:
@@ -73,7 +73,7 @@ class TestHooks:
         guest = HookGuest(tmp_path, ctx.store, ctx.clock)
 
         def read_states() -> tuple[str, str]:
-            return ctx.store.query(sessions.find, "s-1").state, guest.session.read().state
+            return ctx.store.read_sync(sessions.find, "s-1").state, guest.session.read().state
 
         for event, source, state in (
             ("SessionStart", "startup", IDLE),
@@ -95,7 +95,7 @@ class TestHooks:
         guest = HookGuest(tmp_path, ctx.store, ctx.clock)
         guest.run_hook("UserPromptSubmit")
         assert guest.run_stop().block
-        assert ctx.store.query(sessions.find, "s-1").state == WORKING
+        assert ctx.store.read_sync(sessions.find, "s-1").state == WORKING
 
     def test_an_alias_is_found_out_once(self, ctx: StoreContext, tmp_path: Path) -> None:
         ctx.register("cleo", aliases=["bead-7"])
@@ -103,14 +103,14 @@ class TestHooks:
         guest.options = guest.options._replace(agent="bead-7")
         guest.run_hook("SessionStart", source="startup")
         assert guest.session.read().agent == "cleo"
-        seen_at = ctx.store.query(sessions.find, "s-1").seen_at
+        seen_at = ctx.store.read_sync(sessions.find, "s-1").seen_at
         ctx.clock.advance("1 minute")
         guest.run_hook("PostToolUse")
         guest.run_hook("Stop")
         ctx.clock.advance("1 minute")
         guest.run_hook("Stop")
-        assert ctx.store.query(sessions.find, "s-1").seen_at < ctx.clock.now(), "nothing new was noted"
-        assert ctx.store.query(sessions.find, "s-1").seen_at > seen_at
+        assert ctx.store.read_sync(sessions.find, "s-1").seen_at < ctx.clock.now(), "nothing new was noted"
+        assert ctx.store.read_sync(sessions.find, "s-1").seen_at > seen_at
         assert guest.session.read().agent == "cleo"
 
     def test_a_session_that_began_while_the_store_was_away_is_made_up_for(
@@ -122,7 +122,7 @@ class TestHooks:
         guest.store = ctx.store
         guest.run_hook("PostToolUse")
         guest.run_hook("UserPromptSubmit")
-        assert ctx.store.query(sessions.find, "s-1").agent == "ann"
+        assert ctx.store.read_sync(sessions.find, "s-1").agent == "ann"
 
     def test_an_agent_that_cannot_be_is_said_and_the_rest_goes_on(self, ctx: StoreContext, tmp_path: Path) -> None:
         guest = HookGuest(tmp_path, ctx.store, ctx.clock)
@@ -145,7 +145,7 @@ class TestHooks:
         assert "'anm'" in guest.run_hook("PostToolUse").warnings[0], "it is another name"
         ctx.register("anm")
         assert guest.run_hook("UserPromptSubmit").is_silent
-        assert ctx.store.query(sessions.find, "s-1").agent == "anm"
+        assert ctx.store.read_sync(sessions.find, "s-1").agent == "anm"
 
     def test_without_an_agent_the_person_is_told_once(self, tmp_path: Path) -> None:
         guest = HookGuest(tmp_path)
@@ -174,11 +174,11 @@ class TestChains:
 
     def test_what_it_says_in_a_space_goes_on_too(self, ctx: StoreContext, tmp_path: Path) -> None:
         guest = HookGuest(tmp_path, ctx.store, ctx.clock)
-        ctx.store.call(spaces.create, name="tea", id="tea", members=["ann", "bob"])
+        ctx.store.run_sync(spaces.create, name="tea", id="tea", members=["ann", "bob"])
         ctx.push("one", hops=15)
         guest.run_hook("SessionStart", source="startup")
-        ctx.store.call(spaces.post, "tea", sender="ann", content="hello")
-        [item] = ctx.store.query(inbox.peek, "bob")
+        ctx.store.run_sync(spaces.post, "tea", sender="ann", content="hello")
+        [item] = ctx.store.read_sync(inbox.peek, "bob")
         assert item.event.hops == 16
 
     def _count_hops(self, ctx: StoreContext) -> int:

@@ -46,7 +46,7 @@ def store(ctx: StoreContext) -> Store:
 
 class TestPlans:
     def set_plan(self, store: Store, owner: str = "ann", **fields: str) -> str:
-        return store.call(
+        return store.run_sync(
             plans.set_plan, owner, parse_spec({"name": "p", "instruction": "x", "runAfter": "1h", **fields})
         ).id
 
@@ -57,29 +57,29 @@ class TestPlans:
         assert error.value.message == "'ann' has 2 pending plans already, the limit for one entity"
         assert error.value.hint == "delete some, or raise limits.plans"
         self.set_plan(store, "bob")
-        store.call(plans.set_plan, "ann", parse_spec({"id": first, "name": "another name", "runAfter": "2h"}))
-        store.call(plans.delete, second, owner="ann")
+        store.run_sync(plans.set_plan, "ann", parse_spec({"id": first, "name": "another name", "runAfter": "2h"}))
+        store.run_sync(plans.delete, second, owner="ann")
         self.set_plan(store)
 
     def test_one_that_is_set_again_counts_again(self, store: Store, ctx: StoreContext) -> None:
         first = self.set_plan(store, runAfter="1m")
         ctx.clock.advance(MINUTE)
-        assert store.call(plans.fire) == 1
+        assert store.run_sync(plans.fire) == 1
         self.set_plan(store)
         self.set_plan(store)
         with pytest.raises(LimitReached, match="pending plans"):
-            store.call(plans.set_plan, "ann", parse_spec({"id": first, "runAfter": "1h"}))
-        store.call(plans.set_plan, "ann", parse_spec({"id": first, "name": "a name"}))
+            store.run_sync(plans.set_plan, "ann", parse_spec({"id": first, "runAfter": "1h"}))
+        store.run_sync(plans.set_plan, "ann", parse_spec({"id": first, "name": "a name"}))
 
 
 class TestGates:
     def test_pending_ones_are_limited_and_decisions_count(self, store: Store) -> None:
         spec = GateSpec(name="rest", owner="ann", kind=GateKind.TIMER, within=HOUR)
-        gate = store.call(gates.add, spec, by="ann")
-        store.call(decisions.ask, Question(question="Ship it?", free_text=True, respondents=("husam",)), by="ann")
+        gate = store.run_sync(gates.add, spec, by="ann")
+        store.run_sync(decisions.ask, Question(question="Ship it?", free_text=True, respondents=("husam",)), by="ann")
         for call in (
-            lambda: store.call(gates.add, spec, by="admin"),
-            lambda: store.call(
+            lambda: store.run_sync(gates.add, spec, by="admin"),
+            lambda: store.run_sync(
                 decisions.ask, Question(question="Now?", free_text=True, respondents=("husam",)), by="ann"
             ),
         ):
@@ -87,16 +87,16 @@ class TestGates:
                 call()
             assert error.value.message == "'ann' has 2 pending gates and decisions already, the limit for one entity"
             assert error.value.hint == "resolve or withdraw some, or raise limits.gates"
-        store.call(gates.add, spec, by=None)
-        store.call(gates.withdraw, gate.id, by="ann")
-        assert len(store.query(gates.page, owner="ann", pending=True)) == 2
+        store.run_sync(gates.add, spec, by=None)
+        store.run_sync(gates.withdraw, gate.id, by="ann")
+        assert len(store.read_sync(gates.page, owner="ann", pending=True)) == 2
 
 
 class TestBroadcasts:
     def push_broadcast(
         self, store: Store, sender: str | None = "ann", key: str | None = None
     ) -> push_actions.PushOutcome:
-        [outcome] = store.call(
+        [outcome] = store.run_sync(
             push_actions.push_all, [Push(to="*", source="test", sender=sender, content="hear", key=key)]
         )
         return outcome
@@ -119,7 +119,7 @@ class TestBroadcasts:
 
     def test_a_batch_is_refused_from_the_first_that_is_too_many(self, store: Store, ctx: StoreContext) -> None:
         pushes = [Push(to="*", source="test", sender="ann", content=str(n)) for n in range(4)]
-        outcomes = store.call(push_actions.push_all, [*pushes, Push(to="bob", source="test", sender="ann")])
+        outcomes = store.run_sync(push_actions.push_all, [*pushes, Push(to="bob", source="test", sender="ann")])
         assert [isinstance(outcome, LimitReached) for outcome in outcomes] == [False, False, True, True, False]
         assert ctx.list_waiting("bob") == ["0", "1", ""]
 
@@ -142,14 +142,14 @@ class TestRepositories:
     )
     def test_only_those_on_the_list(self, store: Store, by: str, awaits: str, message: str, hint: str) -> None:
         with pytest.raises(Refused) as error:
-            store.call(gates.add, GateSpec(name="CI", kind=GateKind.CI, awaits=awaits, owner="ann"), by=by)
+            store.run_sync(gates.add, GateSpec(name="CI", kind=GateKind.CI, awaits=awaits, owner="ann"), by=by)
         assert (error.value.message, error.value.hint) == (message, hint)
         allowed_spec = GateSpec(name="CI", kind=GateKind.CI, awaits="run:7@Acme/Shop", owner="ann")
-        assert store.call(gates.add, allowed_spec, by=by).is_pending
+        assert store.run_sync(gates.add, allowed_spec, by=by).is_pending
 
     def test_none_is_on_it_by_default(self, ctx: StoreContext) -> None:
         with pytest.raises(Refused, match=r"gates\.ci"):
-            ctx.store.call(gates.add, GateSpec(name="CI", kind=GateKind.CI, awaits="run:7@a/b"), by="ann")
+            ctx.store.run_sync(gates.add, GateSpec(name="CI", kind=GateKind.CI, awaits="run:7@a/b"), by="ann")
 
 
 class CountingCommands:
@@ -168,7 +168,7 @@ class TestTurns:
     def add_gates(self, store: Store, owner: str, *runs: int) -> None:
         for run in runs:
             spec = GateSpec(name="CI", owner=owner, kind=GateKind.CI, awaits=f"run:{run}@acme/shop")
-            store.call(gates.add, spec, by="admin")
+            store.run_sync(gates.add, spec, by="admin")
 
     def check_gates(self, store: Store, *repositories: str) -> list[str]:
         commands = CountingCommands()
@@ -193,9 +193,9 @@ class TestTurns:
         with Kit(f"{empty_postgres_url}?options=" + "%20".join(f"-c{setting}" for setting in settings)) as kit:
             store = kit.open(limits=Limits(ci=["acme/shop"]))
             for name, kind in (("ann", EntityKind.AGENT), ("admin", EntityKind.HUMAN)):
-                store.call(directory.register, EntitySpec(name=name, kind=kind))
+                store.run_sync(directory.register, EntitySpec(name=name, kind=kind))
             self.add_gates(store, "ann", *range(41))
-            assert len(store.call(gates.take_due_checks, hold=MINUTE, limit=8, after="")) == 8
+            assert len(store.run_sync(gates.take_due_checks, hold=MINUTE, limit=8, after="")) == 8
 
     def test_owners_take_turns_however_many_they_are(self, store: Store, ctx: StoreContext) -> None:
         owners = [f"agent-{number:02}" for number in range(10)]
@@ -211,7 +211,7 @@ class TestTurns:
     ) -> None:
         self.add_gates(store, "ann", 7)
         assert self.check_gates(store, "acme/site") == []
-        [gate] = store.query(gates.page, owner="ann")
+        [gate] = store.read_sync(gates.page, owner="ann")
         reason = "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
         assert (gate.is_pending, gate.trouble) == (True, reason)
         assert reason in ctx.list_waiting("ann")[0]
@@ -300,7 +300,7 @@ class TestWriters:
             tx.fetch_all = count  # type: ignore[method-assign]
             return push_actions.push_all(tx, pushes)
 
-        first, repeat = ctx.store.call(push_counted), ctx.store.call(push_counted)
+        first, repeat = ctx.store.run_sync(push_counted), ctx.store.run_sync(push_counted)
         assert statements.count("items/find_by_key") == len(pushes)
         for pushed, repeated in zip(first, repeat, strict=True):
             assert isinstance(pushed, PushResult)

@@ -24,68 +24,68 @@ AGENTS = ("designer", "developer", "analyst")
 def store(kit: Kit) -> Store:
     """An office of people and agents, and a space in which all but the administrator are."""
     for name in PEOPLE:
-        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN, display=name.title()))
+        kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN, display=name.title()))
     for name in AGENTS:
-        kit.store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
-    kit.store.call(spaces.create, name="Project Alpha", id="alpha", members=[*PEOPLE[1:], *AGENTS])
+        kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    kit.store.run_sync(spaces.create, name="Project Alpha", id="alpha", members=[*PEOPLE[1:], *AGENTS])
     kit.signal_sink.clear()
     return kit.store
 
 
 def post_message(store: Store, content: str = "Let's finalize the Q4 report", by: str = "husam") -> int:
-    return store.call(spaces.post, "alpha", sender=by, content=content).seq
+    return store.run_sync(spaces.post, "alpha", sender=by, content=content).seq
 
 
 def list_contents(store: Store, name: str) -> list[str]:
-    return [item.event.content for item in store.query(inbox.peek, name)]
+    return [item.event.content for item in store.read_sync(inbox.peek, name)]
 
 
 class TestMaking:
     def test_it_is_found_again_by_its_id_or_its_title(self, store: Store) -> None:
-        alpha = store.query(spaces.show, "alpha")
-        assert store.call(spaces.ensure, "alpha", members=["admin"]) == alpha
-        assert store.call(spaces.ensure, "Project Alpha", members=["husam"]) == alpha
-        assert "admin" in {member.name for member in store.query(spaces.list_members, "alpha")}
+        alpha = store.read_sync(spaces.show, "alpha")
+        assert store.run_sync(spaces.ensure, "alpha", members=["admin"]) == alpha
+        assert store.run_sync(spaces.ensure, "Project Alpha", members=["husam"]) == alpha
+        assert "admin" in {member.name for member in store.read_sync(spaces.list_members, "alpha")}
         titles = ("Project Beta", "Project Beta!", "プロジェクト", "ALL", "project-gamma")
-        new_spaces = [store.call(spaces.ensure, title, members=["husam"]) for title in titles]
+        new_spaces = [store.run_sync(spaces.ensure, title, members=["husam"]) for title in titles]
         assert [space.name for space in new_spaces] == list(titles)
         assert [new_spaces[0].id, new_spaces[4].id] == ["project-beta", "project-gamma"]
-        assert [store.call(spaces.ensure, title).id for title in titles] == [space.id for space in new_spaces]
+        assert [store.run_sync(spaces.ensure, title).id for title in titles] == [space.id for space in new_spaces]
 
     def test_a_space_has_the_id_that_its_name_suggests(self, store: Store) -> None:
-        space = store.call(spaces.create, name="Q4 Report: the Münster office!", members=["husam"])
+        space = store.run_sync(spaces.create, name="Q4 Report: the Münster office!", members=["husam"])
         assert space.id == "q4-report-the-munster-office"
         assert space.name == "Q4 Report: the Münster office!"
-        assert store.query(spaces.show, space.id) == space
+        assert store.read_sync(spaces.show, space.id) == space
 
     def test_a_name_without_such_letters_does_as_well(self, store: Store) -> None:
-        space = store.call(spaces.create, name="四半期")
+        space = store.run_sync(spaces.create, name="四半期")
         assert space.id.startswith("spc_")
-        assert store.query(spaces.show, space.id).name == "四半期"
+        assert store.read_sync(spaces.show, space.id).name == "四半期"
 
     def test_an_id_is_given_once(self, store: Store) -> None:
         with pytest.raises(Conflict):
-            store.call(spaces.create, name="alpha")
+            store.run_sync(spaces.create, name="alpha")
 
     def test_a_name_is_something_to_show(self, store: Store) -> None:
         for name in ("", " ", "a\nb", "x" * 201, "a\x00b", "\ud800"):
             with pytest.raises(Invalid):
-                store.call(spaces.create, name=name)
+                store.run_sync(spaces.create, name=name)
 
     def test_an_id_is_a_name(self, store: Store) -> None:
         for id in ("", "Alpha", "a b", "-a", "a\x00", "all", "x" * 64):
             with pytest.raises(Invalid):
-                store.call(spaces.create, name="Beta", id=id)
+                store.run_sync(spaces.create, name="Beta", id=id)
             with pytest.raises(Invalid):
-                store.query(spaces.show, id)
+                store.read_sync(spaces.show, id)
 
     def test_everybody_in_it_must_be_there(self, store: Store) -> None:
-        store.call(directory.retire, "ana")
+        store.run_sync(directory.retire, "ana")
         for member, error_type in (("anna", UnknownAddress), ("ana", Refused), ("team:x", Invalid)):
             with pytest.raises(error_type):
-                store.call(spaces.create, name="Beta", members=["husam", member])
+                store.run_sync(spaces.create, name="Beta", members=["husam", member])
         with pytest.raises(NotFound):
-            store.query(spaces.show, "beta")
+            store.read_sync(spaces.show, "beta")
 
     def test_a_long_name_is_cut_to_an_id(self) -> None:
         assert rules.make_slug("a" * 62 + " b") == "a" * 62
@@ -95,62 +95,62 @@ class TestMaking:
 class TestMembers:
     def test_are_listed_in_the_order_in_which_they_joined(self, kit: Kit, store: Store) -> None:
         kit.clock.advance("1 minute")
-        store.call(spaces.join, "alpha", "admin")
-        names = [member.name for member in store.query(spaces.list_members, "alpha", viewer="ana")]
+        store.run_sync(spaces.join, "alpha", "admin")
+        names = [member.name for member in store.read_sync(spaces.list_members, "alpha", viewer="ana")]
         assert names == ["husam", "ana", *AGENTS, "admin"]
 
     def test_joining_twice_changes_nothing(self, kit: Kit, store: Store) -> None:
         post_message(store)
-        before = store.call(spaces.mark_read, "alpha", "ana", 1)
+        before = store.run_sync(spaces.mark_read, "alpha", "ana", 1)
         kit.clock.advance("1 minute")
-        assert store.call(spaces.join, "alpha", "ana") == before
+        assert store.run_sync(spaces.join, "alpha", "ana") == before
 
     def test_a_newcomer_reads_all_and_has_nothing_unread(self, store: Store) -> None:
         post_message(store)
-        store.call(spaces.join, "alpha", "admin")
-        assert len(store.query(spaces.read, "alpha", viewer="admin")) == 1
-        assert store.query(spaces.count_unread, "admin") == {"alpha": 0}
+        store.run_sync(spaces.join, "alpha", "admin")
+        assert len(store.read_sync(spaces.read, "alpha", viewer="admin")) == 1
+        assert store.read_sync(spaces.count_unread, "admin") == {"alpha": 0}
 
     def test_only_they_may_look(self, store: Store) -> None:
         for query in (spaces.show, spaces.list_members, spaces.read):
             with pytest.raises(Refused):
-                store.query(query, "alpha", viewer="admin")
+                store.read_sync(query, "alpha", viewer="admin")
         with pytest.raises(Refused):
-            store.call(spaces.mark_read, "alpha", "admin", 0)
-        assert store.query(spaces.page, viewer="admin") == []
-        assert [space.id for space in store.query(spaces.page, viewer="ana")] == ["alpha"]
-        assert [space.id for space in store.query(spaces.page)] == ["alpha"]
+            store.run_sync(spaces.mark_read, "alpha", "admin", 0)
+        assert store.read_sync(spaces.page, viewer="admin") == []
+        assert [space.id for space in store.read_sync(spaces.page, viewer="ana")] == ["alpha"]
+        assert [space.id for space in store.read_sync(spaces.page)] == ["alpha"]
 
     def test_one_who_has_left_hears_and_reads_nothing_more(self, store: Store) -> None:
         post_message(store, "one")
-        store.call(spaces.leave, "alpha", "analyst")
+        store.run_sync(spaces.leave, "alpha", "analyst")
         post_message(store, "two")
         assert list_contents(store, "analyst") == ["one"]
         assert list_contents(store, "designer") == ["one", "two"]
         with pytest.raises(Refused):
-            store.query(spaces.read, "alpha", viewer="analyst", after_seq=1)
+            store.read_sync(spaces.read, "alpha", viewer="analyst", after_seq=1)
         with pytest.raises(Refused):
             post_message(store, by="analyst")
         with pytest.raises(NotFound):
-            store.call(spaces.leave, "alpha", "analyst")
+            store.run_sync(spaces.leave, "alpha", "analyst")
 
     def test_a_retired_one_blocks_nobody_and_gets_nothing(self, store: Store) -> None:
-        store.call(directory.retire, "analyst")
+        store.run_sync(directory.retire, "analyst")
         post_message(store)
         assert len(list_contents(store, "designer")) == 1
-        assert store.query(inbox.page, "analyst") == []
-        assert "analyst" not in [member.name for member in store.query(spaces.list_members, "alpha")]
+        assert store.read_sync(inbox.page, "analyst") == []
+        assert "analyst" not in [member.name for member in store.read_sync(spaces.list_members, "alpha")]
         with pytest.raises(Refused):
             post_message(store, by="analyst")
         with pytest.raises(Refused):
-            store.query(spaces.read, "alpha", viewer="analyst")
-        store.call(spaces.leave, "alpha", "analyst")
+            store.read_sync(spaces.read, "alpha", viewer="analyst")
+        store.run_sync(spaces.leave, "alpha", "analyst")
 
     def test_pages_go_on_after_a_number(self, store: Store) -> None:
         for name in ("beta", "gamma", "delta"):
-            store.call(spaces.create, name=name, members=["ana"])
-        first = store.query(spaces.page, viewer="ana", limit=2)
-        rest = store.query(spaces.page, viewer="ana", after=first[-1].number)
+            store.run_sync(spaces.create, name=name, members=["ana"])
+        first = store.read_sync(spaces.page, viewer="ana", limit=2)
+        rest = store.read_sync(spaces.page, viewer="ana", after=first[-1].number)
         assert [space.id for space in (*first, *rest)] == ["alpha", "beta", "gamma", "delta"]
 
 
@@ -158,7 +158,7 @@ class TestPosting:
     def test_a_message_reaches_exactly_the_other_agents_once_each(self, kit: Kit, store: Store) -> None:
         post_message(store)
         post_message(store, "On it.", by="analyst")
-        assert {name: len(store.query(inbox.page, name)) for name in (*PEOPLE, *AGENTS)} == {
+        assert {name: len(store.read_sync(inbox.page, name)) for name in (*PEOPLE, *AGENTS)} == {
             "admin": 0,
             "husam": 0,
             "ana": 0,
@@ -166,15 +166,15 @@ class TestPosting:
             "developer": 2,
             "analyst": 1,
         }
-        assert all(account.is_balanced for account in store.query(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
         signals = [(signal.recipient, signal.cause) for signal in kit.signal_sink.clear()]
         assert sorted(signals[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
 
     def test_the_event_says_all_that_the_wire_needs(self, store: Store) -> None:
-        message = store.call(
+        message = store.run_sync(
             spaces.post, "alpha", sender="husam", content="Hello", data={"n": 1}, hops=2, trust=Trust.OWNER
         )
-        [item] = store.query(inbox.peek, "analyst")
+        [item] = store.read_sync(inbox.peek, "analyst")
         event = item.event
         assert (event.type, event.source, event.key) == (EventType.SPACE_MESSAGE, "alpha", f"msg:{message.id}")
         assert (event.hops, event.trust) == (2, Trust.OWNER)
@@ -189,18 +189,18 @@ class TestPosting:
             "content": "Hello",
         }
         assert document["extra"] == {"seq": 1}
-        [stored_message] = store.query(spaces.read, "alpha")
+        [stored_message] = store.read_sync(spaces.read, "alpha")
         assert stored_message == message
 
     def test_a_batch_reads_as_the_source_document_has_it(self, store: Store) -> None:
         post_message(store)
-        batch = store.call(inbox.claim, "analyst", owner="session")
+        batch = store.run_sync(inbox.claim, "analyst", owner="session")
         assert str(batch).splitlines()[1] == (
             '[Project Alpha] Husam (human): "Let\'s finalize the Q4 report" (space alpha, message 1)'
         )
 
     def test_a_chain_that_is_too_long_does_not_wake(self, kit: Kit, store: Store) -> None:
-        store.call(spaces.post, "alpha", sender="designer", content="again", hops=17)
+        store.run_sync(spaces.post, "alpha", sender="designer", content="again", hops=17)
         assert {signal.recipient: signal.wakes for signal in kit.signal_sink.clear()} == {
             "developer": False,
             "analyst": False,
@@ -213,8 +213,8 @@ class TestPosting:
             with pytest.raises(error_type):
                 post_message(store, by=sender)
         with pytest.raises(Refused, match="not a member of the space 'beta'"):  # as of one that is there
-            store.call(spaces.post, "beta", sender="husam", content="?")
-        assert store.query(spaces.show, "alpha").last_seq == 0
+            store.run_sync(spaces.post, "beta", sender="husam", content="?")
+        assert store.read_sync(spaces.show, "alpha").last_seq == 0
         assert kit.signal_sink.clear() == []
 
     def test_what_cannot_be_stored_takes_no_number(self, store: Store) -> None:
@@ -229,7 +229,7 @@ class TestPosting:
         ]
         for content, data, error_type in cases:
             with pytest.raises(error_type):
-                store.call(spaces.post, "alpha", sender="husam", content=content, data=data)
+                store.run_sync(spaces.post, "alpha", sender="husam", content=content, data=data)
         assert post_message(store) == 1
         assert len(list_contents(store, "analyst")) == 1
 
@@ -239,15 +239,15 @@ class TestPosting:
             raise RuntimeError
 
         with pytest.raises(RuntimeError):
-            store.call(post_and_fail)
+            store.run_sync(post_and_fail)
         assert kit.signal_sink.clear() == []
         assert post_message(store) == 1
         assert list_contents(store, "analyst") == ["Let's finalize the Q4 report"]
 
     def test_the_name_of_a_message_is_its_senders_of_today(self, store: Store) -> None:
         post_message(store)
-        store.call(directory.update, "husam", display="Husam A.")
-        [message] = store.query(spaces.read, "alpha")
+        store.run_sync(directory.update, "husam", display="Husam A.")
+        [message] = store.read_sync(spaces.read, "alpha")
         assert message.sender_display == "Husam A."
 
 
@@ -257,7 +257,7 @@ class TestReading:
             post_message(store, str(number))
 
         def list_seqs(**bounds: int) -> list[int]:
-            return [message.seq for message in store.query(spaces.read, "alpha", viewer="ana", **bounds)]
+            return [message.seq for message in store.read_sync(spaces.read, "alpha", viewer="ana", **bounds)]
 
         assert list_seqs() == list(range(1, 11))
         assert list_seqs(limit=3) == [8, 9, 10]
@@ -273,70 +273,70 @@ class TestReading:
     def test_read_marks_never_go_back(self, store: Store) -> None:
         for _ in range(3):
             post_message(store)
-        assert store.query(spaces.count_unread, "ana") == {"alpha": 3}
-        assert store.call(spaces.mark_read, "alpha", "ana", 2).read_seq == 2
-        assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 2
-        assert store.query(spaces.count_unread, "ana") == {"alpha": 1}
+        assert store.read_sync(spaces.count_unread, "ana") == {"alpha": 3}
+        assert store.run_sync(spaces.mark_read, "alpha", "ana", 2).read_seq == 2
+        assert store.run_sync(spaces.mark_read, "alpha", "ana", 1).read_seq == 2
+        assert store.read_sync(spaces.count_unread, "ana") == {"alpha": 1}
         for seq in (-1, 4, 2**70):
             with pytest.raises(Invalid):
-                store.call(spaces.mark_read, "alpha", "ana", seq)
+                store.run_sync(spaces.mark_read, "alpha", "ana", seq)
 
     def test_what_one_says_oneself_is_read_by_whoever_had_read_the_rest(self, store: Store) -> None:
         post_message(store, by="ana")
-        assert store.query(spaces.count_unread, "ana") == {"alpha": 0}
-        assert store.query(spaces.count_unread, "husam") == {"alpha": 1}
+        assert store.read_sync(spaces.count_unread, "ana") == {"alpha": 0}
+        assert store.read_sync(spaces.count_unread, "husam") == {"alpha": 1}
         post_message(store, by="husam")
-        assert store.query(spaces.count_unread, "husam") == {"alpha": 2}
+        assert store.read_sync(spaces.count_unread, "husam") == {"alpha": 2}
 
     def test_people_have_unread_counts_and_no_items(self, store: Store) -> None:
         post_message(store, by="designer")
         for name in ("husam", "ana"):
-            assert store.query(inbox.page, name) == []
-            assert store.query(spaces.count_unread, name) == {"alpha": 1}
+            assert store.read_sync(inbox.page, name) == []
+            assert store.read_sync(spaces.count_unread, name) == {"alpha": 1}
 
 
 class TestChanging:
     def test_a_new_name_leaves_the_id(self, store: Store) -> None:
-        assert store.call(spaces.rename, "alpha", "Project Omega").id == "alpha"
-        assert store.query(spaces.show, "alpha").name == "Project Omega"
+        assert store.run_sync(spaces.rename, "alpha", "Project Omega").id == "alpha"
+        assert store.read_sync(spaces.show, "alpha").name == "Project Omega"
         with pytest.raises(Invalid):
-            store.call(spaces.rename, "alpha", "\n")
+            store.run_sync(spaces.rename, "alpha", "\n")
 
     def test_an_archived_space_is_read_and_nothing_else(self, kit: Kit, store: Store) -> None:
         post_message(store)
         kit.clock.advance("1 minute")
-        space = store.call(spaces.archive, "alpha")
+        space = store.run_sync(spaces.archive, "alpha")
         assert space.archived_at == kit.clock.now()
-        assert store.query(spaces.show, "alpha", viewer="ana") == space
+        assert store.read_sync(spaces.show, "alpha", viewer="ana") == space
         for call in (
             lambda: post_message(store),
-            lambda: store.call(spaces.join, "alpha", "admin"),
-            lambda: store.call(spaces.rename, "alpha", "Beta"),
-            lambda: store.call(spaces.archive, "alpha"),
+            lambda: store.run_sync(spaces.join, "alpha", "admin"),
+            lambda: store.run_sync(spaces.rename, "alpha", "Beta"),
+            lambda: store.run_sync(spaces.archive, "alpha"),
         ):
             with pytest.raises(Conflict):
                 call()
-        assert len(store.query(spaces.read, "alpha", viewer="ana")) == 1
-        assert store.call(spaces.mark_read, "alpha", "ana", 1).read_seq == 1
-        store.call(spaces.leave, "alpha", "ana")
+        assert len(store.read_sync(spaces.read, "alpha", viewer="ana")) == 1
+        assert store.run_sync(spaces.mark_read, "alpha", "ana", 1).read_seq == 1
+        store.run_sync(spaces.leave, "alpha", "ana")
 
     def test_that_a_space_is_archived_is_for_its_members_to_know(self, store: Store) -> None:
-        store.call(spaces.archive, "alpha")
+        store.run_sync(spaces.archive, "alpha")
         for call in (
             lambda: post_message(store, by="admin"),
-            lambda: store.call(spaces.mark_read, "alpha", "admin", 0),
-            lambda: store.query(spaces.read, "alpha", viewer="admin"),
-            lambda: store.query(spaces.list_members, "alpha", viewer="admin"),
-            lambda: store.query(spaces.show, "alpha", viewer="admin"),
+            lambda: store.run_sync(spaces.mark_read, "alpha", "admin", 0),
+            lambda: store.read_sync(spaces.read, "alpha", viewer="admin"),
+            lambda: store.read_sync(spaces.list_members, "alpha", viewer="admin"),
+            lambda: store.read_sync(spaces.show, "alpha", viewer="admin"),
         ):
             with pytest.raises(Refused, match="not a member"):
                 call()
 
     def test_whoever_reads_along_is_told_of_every_change(self, kit: Kit, store: Store) -> None:
-        store.call(spaces.join, "alpha", "admin")
-        store.call(spaces.leave, "alpha", "admin")
-        store.call(spaces.rename, "alpha", "Beta")
-        store.call(spaces.archive, "alpha")
+        store.run_sync(spaces.join, "alpha", "admin")
+        store.run_sync(spaces.leave, "alpha", "admin")
+        store.run_sync(spaces.rename, "alpha", "Beta")
+        store.run_sync(spaces.archive, "alpha")
         assert kit.signal_sink.clear() == [
             Signal("space:alpha", cause) for cause in ("join", "leave", "rename", "archive")
         ]
@@ -344,6 +344,6 @@ class TestChanging:
 
 def test_a_message_on_one_line_has_nothing_that_is_for_programs(store: Store) -> None:
     for data in ({"streamId": "c1", "runId": "run_1"}, {"streamId": "c1", "file": "q4.csv"}, None, [1]):
-        store.call(spaces.post, "alpha", sender="analyst", content="4.2M", data=data)
-    texts = [_build_line(MessageView.of(row)).partition(": ")[2] for row in store.query(spaces.read, "alpha")]
+        store.run_sync(spaces.post, "alpha", sender="analyst", content="4.2M", data=data)
+    texts = [_build_line(MessageView.of(row)).partition(": ")[2] for row in store.read_sync(spaces.read, "alpha")]
     assert texts == ['"4.2M"', '"4.2M" {"file":"q4.csv"}', '"4.2M"', '"4.2M" [1]']

@@ -28,7 +28,7 @@ def ask_decision(ctx: StoreContext, session: str | None = "s-1") -> Decision:
     ctx.clock.advance(SECOND)
     options = (Option(id="continue", label="Go on"), Option(id="stop", label="Stop here"))
     question = Question(question="What next?", options=options, respondents=("husam",), session=session, free_text=True)
-    return ctx.store.call(decisions.ask, question, by="ann")
+    return ctx.store.run_sync(decisions.ask, question, by="ann")
 
 
 def build_answerer(ctx: StoreContext, decision: Decision, **reply: object) -> Callable[[Wait], None]:
@@ -37,7 +37,7 @@ def build_answerer(ctx: StoreContext, decision: Decision, **reply: object) -> Ca
     def answer_wait(wait: Wait) -> None:
         assert wait.agent == "ann"
         ctx.clock.advance(10 * SECOND)
-        ctx.store.call(decisions.answer, decision.id, AnswerSpec(**reply), by="husam")  # type: ignore[arg-type]
+        ctx.store.run_sync(decisions.answer, decision.id, AnswerSpec(**reply), by="husam")  # type: ignore[arg-type]
 
     return answer_wait
 
@@ -117,7 +117,7 @@ def test_a_decision_without_an_answer_lets_it_go(ctx: StoreContext, guest: HookG
     if ending == "rejected":
         build_answerer(ctx, decision, reject=True)(Wait(agent="ann", until=0))
     else:
-        ctx.store.call(decisions.withdraw, decision.id, by="ann")
+        ctx.store.run_sync(decisions.withdraw, decision.id, by="ann")
     verdict = guest.run_stop()
     assert verdict.block is None
     assert verdict.continues is (ending == "rejected"), "it is told who rejected it"
@@ -131,7 +131,7 @@ def test_one_that_is_sent_back_is_revised_and_waited_for_again(ctx: StoreContext
     assert "which one?" in (verdict.context or "")
     ctx.clock.advance(SECOND)
     revision = Question(question="A or B?", options=(Option(id="stop", label="Neither"),), respondents=("husam",))
-    revised_decision = ctx.store.call(decisions.revise, decision.id, revision, by="ann")
+    revised_decision = ctx.store.run_sync(decisions.revise, decision.id, revision, by="ann")
     assert guest.run_stop(waits=build_answerer(ctx, revised_decision, option="stop")).is_silent
 
 

@@ -47,12 +47,12 @@ def test_a_recording_signal_sink_can_be_waited_for() -> None:
 
 def test_a_kit_is_gone_afterwards() -> None:
     with Kit() as kit:
-        kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+        kit.store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         file = Path(kit.url.removeprefix("sqlite:///"))
         assert file.exists()
         other_store = kit.open()
-        assert other_store.query(directory.find, "ann").created_at == kit.clock.now()
+        assert other_store.read_sync(directory.find, "ann").created_at == kit.clock.now()
     assert not file.parent.exists()
     for store in (kit.store, other_store):
         with pytest.raises(Unavailable):
-            store.query(directory.find, "ann")
+            store.read_sync(directory.find, "ann")

@@ -36,11 +36,11 @@ def test_the_connections_of_threads_that_have_ended_are_closed(monkeypatch: pyte
     monkeypatch.setattr(SqliteStore, "connect", connect_and_record)
     monkeypatch.setattr(SqliteConnection, "close", close_and_record)
     with Kit() as kit:
-        kit.store.query(directory.page)
-        run_in_threads(20, lambda: kit.store.query(directory.page))
+        kit.store.read_sync(directory.page)
+        run_in_threads(20, lambda: kit.store.read_sync(directory.page))
         assert len(opened_connections) == 21
         assert len(closed_connections) == 19
-        assert kit.store.query(directory.page) == []
+        assert kit.store.read_sync(directory.page) == []
         assert opened_connections[0] not in closed_connections
     assert len(closed_connections) == 21
 
@@ -49,7 +49,7 @@ def test_the_server_is_not_left_with_them(postgres_url: str) -> None:
     store = open_store(postgres_url)
     store.migrate()
     with psycopg.connect(postgres_url, autocommit=True) as db:
-        run_in_threads(10, lambda: store.query(directory.page))
+        run_in_threads(10, lambda: store.read_sync(directory.page))
         row = db.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         ).fetchone()

@@ -30,7 +30,7 @@ class ToolCaller:
         self.active: str | None = None
         self.taken_contents: list[str] = []
         self._calls = 0
-        run = ctx.kit.store.call(lambda tx: tx.new_id("run"))
+        run = ctx.kit.store.run_sync(lambda tx: tx.new_id("run"))
         ctx.push_event("wake", to=name)
         claim = ctx.claim(name, owner=run, kind="run", limit=1).claim
         assert claim is not None
@@ -51,7 +51,7 @@ class ToolCaller:
     def use(self, tool: str, /, call: str | None = None, **arguments: Any) -> Any:
         parsed = tool_schema.parse_arguments(BUILT_IN_TOOLS[tool].function, json.dumps(arguments))
         self._calls += 1
-        return self.ctx.store.call(self._use, tool, parsed, call or f"{self.run.id}/{self._calls}")
+        return self.ctx.store.run_sync(self._use, tool, parsed, call or f"{self.run.id}/{self._calls}")
 
     def _use(self, tx: Transaction, tool: str, arguments: dict[str, Any], call: str) -> Any:
         from gatepost.actions import directory
@@ -68,9 +68,9 @@ class ToolCaller:
 @pytest.fixture
 def ann(ctx: StoreContext) -> ToolCaller:
     """Ann at work; she is in the space tea with bob and husam, and not in the space secret."""
-    ctx.store.call(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
-    ctx.store.call(spaces.create, name="Secret", id="secret", members=["bob", "husam"])
-    ctx.store.call(spaces.post, "secret", sender="bob", content="the password")
+    ctx.store.run_sync(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
+    ctx.store.run_sync(spaces.create, name="Secret", id="secret", members=["bob", "husam"])
+    ctx.store.run_sync(spaces.post, "secret", sender="bob", content="the password")
     return ToolCaller(ctx)
 
 
@@ -81,7 +81,7 @@ def test_the_configuration_keeps_the_names_of_all_of_them() -> None:
 class TestSpaces:
     def test_one_enters_a_space_and_reads_what_was_said(self, ann: ToolCaller, ctx: StoreContext) -> None:
         for number in range(5):
-            ctx.store.call(spaces.post, "tea", sender="husam", content=f"{number}")
+            ctx.store.run_sync(spaces.post, "tea", sender="husam", content=f"{number}")
         result = ann.use("enter_space", spaceId="tea", limit=3)
         assert {key: result[key] for key in ("success", "spaceId", "spaceName", "totalMessages")} == {
             "success": True,
@@ -93,18 +93,18 @@ class TestSpaces:
         assert set(result["history"][0]) == {"id", "senderName", "senderType", "content", "timestamp"}
         assert (result["history"][0]["senderName"], result["history"][0]["senderType"]) == ("Husam", "human")
         assert ann.active == "tea"
-        assert ctx.store.query(spaces.count_unread, "ann")["tea"] == 0
+        assert ctx.store.read_sync(spaces.count_unread, "ann")["tea"] == 0
 
     def test_one_speaks_in_the_space_one_has_entered(self, ann: ToolCaller, ctx: StoreContext) -> None:
         with pytest.raises(Conflict, match="enter_space first"):
             ann.use("send_message", text="hello")
         ann.use("enter_space", spaceId="tea")
         result = ann.use("send_message", call="run_1/2.0", text="hello")
-        [message] = ctx.store.query(spaces.read, "tea", viewer="husam")
+        [message] = ctx.store.read_sync(spaces.read, "tea", viewer="husam")
         assert result == {"success": True, "messageId": message.id, "status": "delivered"}
         assert (message.sender, message.content) == ("ann", "hello")
         assert message.data == {"streamId": "run_1/2.0", "runId": ann.run.id}
-        [item] = ctx.store.query(inbox.peek, "bob")
+        [item] = ctx.store.read_sync(inbox.peek, "bob")
         assert (item.event.type, item.event.hops) == (EventType.SPACE_MESSAGE, ann.run.hops + 1)
         assert ctx.list_waiting("ann") == []
         with pytest.raises(Invalid):
@@ -112,7 +112,7 @@ class TestSpaces:
 
     def test_one_reads_back_without_entering(self, ann: ToolCaller, ctx: StoreContext) -> None:
         for number in range(7):
-            ctx.store.call(spaces.post, "tea", sender="husam", content=f"{number}")
+            ctx.store.run_sync(spaces.post, "tea", sender="husam", content=f"{number}")
 
         def read_contents(**options: Any) -> list[str]:
             result = ann.use("read_messages", spaceId="tea", **options)
@@ -144,7 +144,7 @@ class TestSpaces:
 
     def test_who_has_left_neither_reads_nor_speaks(self, ann: ToolCaller, ctx: StoreContext) -> None:
         ann.use("enter_space", spaceId="tea")
-        ctx.store.call(spaces.leave, "tea", "ann")
+        ctx.store.run_sync(spaces.leave, "tea", "ann")
         for tool, arguments in (
             ("send_message", {"text": "still here"}),
             ("read_messages", {}),
@@ -152,14 +152,14 @@ class TestSpaces:
         ):
             with pytest.raises(Refused):
                 ann.use(tool, **arguments)
-        assert ctx.store.query(spaces.read, "tea") == []
+        assert ctx.store.read_sync(spaces.read, "tea") == []
 
     def test_a_long_history_does_not_fill_the_mind(self, ann: ToolCaller, ctx: StoreContext) -> None:
         for number in range(6):
-            ctx.store.call(spaces.post, "tea", sender="husam", content=f"{number}" * 20_000)
+            ctx.store.run_sync(spaces.post, "tea", sender="husam", content=f"{number}" * 20_000)
         history = ann.use("enter_space", spaceId="tea")["history"]
         assert [message["content"][0] for message in history] == ["3", "4", "5"]
-        ctx.store.call(spaces.post, "tea", sender="husam", content="x" * 200_000)
+        ctx.store.run_sync(spaces.post, "tea", sender="husam", content="x" * 200_000)
         [message] = ann.use("read_messages", limit=1)["messages"]
         assert len(message["content"]) < MAX_RESULT_SIZE
         assert "200000 characters" in message["content"]
@@ -170,12 +170,12 @@ def test_whatever_the_words_a_result_has_its_room(ann: ToolCaller, ctx: StoreCon
     """Some characters take six as JSON."""
     long_text = text * (100_000 // len(text))
     for _ in range(3):
-        ctx.store.call(spaces.post, "tea", sender="husam", content=long_text)
+        ctx.store.run_sync(spaces.post, "tea", sender="husam", content=long_text)
         ctx.push(long_text)
-    ctx.store.call(memories.set_memories, "ann", {f"key {number}": long_text[:4_000] for number in range(20)})
+    ctx.store.run_sync(memories.set_memories, "ann", {f"key {number}": long_text[:4_000] for number in range(20)})
     for number in range(3):
         document = {"name": f"plan {number}", "instruction": long_text, "runAfter": "1 hour"}
-        ctx.store.call(plans.set_plan, "ann", parse_spec(document))
+        ctx.store.run_sync(plans.set_plan, "ann", parse_spec(document))
     ann.use("enter_space", spaceId="tea")
     for tool, arguments in (
         ("enter_space", {"spaceId": "tea"}),
@@ -197,7 +197,7 @@ class TestInbox:
         assert result["remaining"] == 1
         assert (result["events"][0]["type"], result["events"][0]["data"]) == ("event", {"n": 1})
         assert ctx.list_waiting() == ["low"]
-        ctx.store.call(inbox.ack, ann.run.claim, owner=ann.run.id, fence=ann.run.claim_fence)
+        ctx.store.run_sync(inbox.ack, ann.run.claim, owner=ann.run.id, fence=ann.run.claim_fence)
         assert [ctx.show_item(event["eventId"]).state for event in result["events"]] == ["delivered"] * 2
         assert ctx.is_balanced()
 
@@ -249,11 +249,11 @@ class TestMemories:
         assert ann.use("get_memories") == {"memories": [pairs[1]]}
 
     def test_they_are_ones_own(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        ctx.store.call(memories.set_memories, "bob", {"tea": "secret"})
+        ctx.store.run_sync(memories.set_memories, "bob", {"tea": "secret"})
         assert ann.use("get_memories") == ann.use("get_memories", keys=["tea", "bob/tea"]) == {"memories": []}
         assert ann.use("delete_memories", keys=["tea"])["deleted"] == 0
         ann.use("set_memories", memories=[{"key": "tea", "value": "mine"}])
-        assert [entry.value for entry in ctx.store.query(memories.page_memories, "bob")] == ["secret"]
+        assert [entry.value for entry in ctx.store.read_sync(memories.page_memories, "bob")] == ["secret"]
 
     @pytest.mark.parametrize(
         ("key", "value"),
@@ -267,7 +267,7 @@ class TestMemories:
         assert ann.use("get_memories") == {"memories": []}
 
     def test_there_is_room_for_so_many(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        ctx.store.call(
+        ctx.store.run_sync(
             memories.set_memories, "ann", {f"{number}": "x" * 100 for number in range(memory.MAX_MEMORIES - 1)}
         )
         pairs = [{"key": "a", "value": "x"}, {"key": "b", "value": "x"}]
@@ -290,24 +290,24 @@ class TestGoals:
         assert (result["success"], result["count"]) == (True, 2)
         low_goal, high_goal = result["ids"]
         ann.use("set_goals", goals=[{"id": low_goal, "status": "completed"}])
-        goal_list = ctx.store.query(memories.page_goals, "ann")
+        goal_list = ctx.store.read_sync(memories.page_goals, "ann")
         assert [(goal.id, goal.description, goal.status, goal.priority) for goal in goal_list] == [
             (high_goal, "more", "active", 9),
             (low_goal, "less", "completed", 1),
         ]
         assert ann.use("delete_goals", goalIds=[low_goal, low_goal]) == {"success": True, "deleted": 1}
-        assert [goal.id for goal in ctx.store.query(memories.page_goals, "ann")] == [high_goal]
+        assert [goal.id for goal in ctx.store.read_sync(memories.page_goals, "ann")] == [high_goal]
 
     def test_another_agents_goals_are_not_there(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        [bob_goal] = ctx.store.call(memories.set_goals, "bob", [GoalSpec(description="win")])
+        [bob_goal] = ctx.store.run_sync(memories.set_goals, "bob", [GoalSpec(description="win")])
         for tool, arguments in (
             ("set_goals", {"goals": [{"description": "new"}, {"id": bob_goal.id, "description": "lose"}]}),
             ("delete_goals", {"goalIds": [bob_goal.id]}),
         ):
             with pytest.raises(NotFound):
                 ann.use(tool, **arguments)
-        assert ctx.store.query(memories.page_goals, "bob") == [replace(bob_goal, number=1)]
-        assert ctx.store.query(memories.page_goals, "ann") == []
+        assert ctx.store.read_sync(memories.page_goals, "bob") == [replace(bob_goal, number=1)]
+        assert ctx.store.read_sync(memories.page_goals, "ann") == []
 
     @pytest.mark.parametrize(
         "goal",
@@ -326,7 +326,7 @@ class TestGoals:
     def test_what_is_no_goal_is_refused(self, ann: ToolCaller, ctx: StoreContext, goal: dict[str, Any]) -> None:
         with pytest.raises(Invalid):
             ann.use("set_goals", goals=[{"description": "good"}, goal])
-        assert ctx.store.query(memories.page_goals, "ann") == []
+        assert ctx.store.read_sync(memories.page_goals, "ann") == []
 
     def test_there_is_room_for_so_many(self, ann: ToolCaller) -> None:
         ann.use("set_goals", goals=[{"description": "x"}] * 200)
@@ -348,13 +348,13 @@ class TestPlans:
         assert (tea["isRecurring"], tea["cron"], tea["status"]) == (False, None, "pending")
         assert tea["scheduledAt"] == tea["nextRunAt"]
         ann.use("set_plans", plans=[{"id": tea["id"], "instruction": "pour it"}])
-        assert ctx.store.query(plans.show, tea["id"]).instruction == "pour it"
+        assert ctx.store.read_sync(plans.show, tea["id"]).instruction == "pour it"
         assert ann.use("get_plans", status="completed") == {"plans": []}
         assert ann.use("delete_plans", planIds=result["ids"]) == {"success": True, "deleted": 2}
         assert ann.use("get_plans") == {"plans": []}
 
     def test_another_agents_plans_are_not_there(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        bob_plan = ctx.store.call(plans.set_plan, "bob", PlanSpec(name="Secret", schedule=AfterDelay(1_000_000)))
+        bob_plan = ctx.store.run_sync(plans.set_plan, "bob", PlanSpec(name="Secret", schedule=AfterDelay(1_000_000)))
         [own_id] = ann.use("set_plans", plans=[{"name": "Mine", "runAfter": "1 day"}])["ids"]
         for tool, arguments in (
             ("set_plans", {"plans": [{"id": bob_plan.id, "name": "stolen"}]}),
@@ -363,7 +363,7 @@ class TestPlans:
             with pytest.raises(NotFound):
                 ann.use(tool, **arguments)
         assert [plan["name"] for plan in ann.use("get_plans")["plans"]] == ["Mine"]
-        assert ctx.store.query(plans.show, bob_plan.id) == bob_plan
+        assert ctx.store.read_sync(plans.show, bob_plan.id) == bob_plan
 
     @pytest.mark.parametrize(
         "schedule",
@@ -395,7 +395,7 @@ class TestWriting:
         ctx.register("eve", team="red")
         result = ann.use("send_mail", to="husam", text="Blocked", subject="Schema", priority="high", ref="task:0.0.1")
         assert [(recipient["name"], recipient["duplicate"]) for recipient in result["recipients"]] == [("husam", False)]
-        [mail] = [item.event for item in ctx.store.query(inbox.peek, "husam")]
+        [mail] = [item.event for item in ctx.store.read_sync(inbox.peek, "husam")]
         assert (mail.type, mail.content, mail.subject, mail.priority) == (
             EventType.MAIL,
             "Blocked",
@@ -434,7 +434,7 @@ class TestWriting:
     def test_a_note_reaches_everybody_it_names_once(self, ann: ToolCaller, ctx: StoreContext) -> None:
         result = ann.use("post_note", ref="task:0.0.1", note="done", notify=["bob", "team:red", "husam", "ann"])
         assert sorted(recipient["name"] for recipient in result["recipients"]) == ["bob", "husam"]
-        [item] = ctx.store.query(inbox.peek, "bob")
+        [item] = ctx.store.read_sync(inbox.peek, "bob")
         assert (item.event.type, item.event.content, str(item.event.ref)) == (EventType.NOTE, "done", "task:0.0.1")
         assert item.event.hops == ann.run.hops + 1
         arguments: dict[str, Any]
@@ -452,7 +452,7 @@ class TestWriting:
     def test_a_chain_that_is_too_long_does_not_wake(self, ann: ToolCaller, ctx: StoreContext) -> None:
         ann.run = replace(ann.run, hops=16)
         ann.use("send_mail", to="bob", text="and again")
-        [item] = ctx.store.query(inbox.peek, "bob")
+        [item] = ctx.store.read_sync(inbox.peek, "bob")
         assert not item.event.wakes
 
 
@@ -466,9 +466,11 @@ def test_however_long_a_chain_is_one_can_speak(ann: ToolCaller, ctx: StoreContex
     ann.run = replace(ann.run, hops=MAX_HOPS)
     ann.use("send_mail", to="husam", text="Help")
     [plan] = ann.use("set_plans", plans=[{"name": "x", "runAfter": "1 minute"}])["ids"]
-    assert ctx.store.query(plans.show, plan).hops == ctx.store.query(inbox.peek, "husam")[0].event.hops == MAX_HOPS
+    assert (
+        ctx.store.read_sync(plans.show, plan).hops == ctx.store.read_sync(inbox.peek, "husam")[0].event.hops == MAX_HOPS
+    )
 
 
 def test_there_are_no_other_tools(ann: ToolCaller, ctx: StoreContext) -> None:
     with pytest.raises(NotFound):
-        ctx.store.call(ann._use, "__class__", {}, "call")
+        ctx.store.run_sync(ann._use, "__class__", {}, "call")

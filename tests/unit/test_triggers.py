@@ -26,7 +26,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
     with Kit(url) as kit:
         for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT), ("ben", EntityKind.AGENT)):
-            kit.store.call(directory.register, EntitySpec(name=name, kind=kind, team=f"{name}s"))
+            kit.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, team=f"{name}s"))
         yield kit.store
 
 
@@ -36,26 +36,26 @@ def build_trigger(name: str = "issues", **fields: str) -> TriggerSpec:
 
 
 def test_a_trigger_is_added_found_closed_and_deleted(store: Store) -> None:
-    trigger = store.call(webhooks.add_trigger, build_trigger(prompt="Look at it."))
+    trigger = store.run_sync(webhooks.add_trigger, build_trigger(prompt="Look at it."))
 
     assert trigger.id.startswith("trg_")
     assert (trigger.provider, trigger.scheme, trigger.target) == (Provider.WEBHOOK, Scheme.GITHUB, "ana")
     assert (trigger.prompt, trigger.owner, trigger.active) == ("Look at it.", "admin", True)
-    assert store.query(webhooks.show_trigger, "issues") == trigger
-    assert store.call(webhooks.set_trigger_active, "issues", False).active is False
-    assert store.query(webhooks.show_trigger, "issues").active is False
-    store.call(webhooks.delete_trigger, "issues")
+    assert store.read_sync(webhooks.show_trigger, "issues") == trigger
+    assert store.run_sync(webhooks.set_trigger_active, "issues", False).active is False
+    assert store.read_sync(webhooks.show_trigger, "issues").active is False
+    store.run_sync(webhooks.delete_trigger, "issues")
     with pytest.raises(NotFound):
-        store.query(webhooks.show_trigger, "issues")
-    store.call(webhooks.add_trigger, build_trigger())
+        store.read_sync(webhooks.show_trigger, "issues")
+    store.run_sync(webhooks.add_trigger, build_trigger())
 
 
 def test_its_secret_is_never_told_again(store: Store) -> None:
-    trigger = store.call(webhooks.add_trigger, build_trigger())
-    opened_trigger = store.query(webhooks.find_open_trigger, "issues")
+    trigger = store.run_sync(webhooks.add_trigger, build_trigger())
+    opened_trigger = store.read_sync(webhooks.find_open_trigger, "issues")
 
     assert opened_trigger.stored_secret == SECRET
-    for value in (build_trigger(), trigger, store.query(webhooks.page_triggers), opened_trigger):
+    for value in (build_trigger(), trigger, store.read_sync(webhooks.page_triggers), opened_trigger):
         assert SECRET not in repr(value)
 
 
@@ -63,7 +63,7 @@ def test_a_request_to_add_one_does_not_show_its_secret_and_neither_does_the_answ
     request = AddTrigger(name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="Look at it.")
     answer = LocalExecutor(store).send(request)
 
-    assert store.query(webhooks.find_open_trigger, "issues").stored_secret == SECRET
+    assert store.read_sync(webhooks.find_open_trigger, "issues").stored_secret == SECRET
     assert msgspec.to_builtins(request)["secret"] == SECRET
     assert (answer.name, answer.scheme, answer.target) == ("issues", Scheme.GITHUB, "ana")
     assert (answer.prompt, answer.owner, answer.active) == ("Look at it.", "admin", True)
@@ -73,16 +73,16 @@ def test_a_request_to_add_one_does_not_show_its_secret_and_neither_does_the_answ
 
 
 def test_names_are_taken_once(store: Store) -> None:
-    store.call(webhooks.add_trigger, build_trigger())
+    store.run_sync(webhooks.add_trigger, build_trigger())
 
     with pytest.raises(Conflict):
-        store.call(webhooks.add_trigger, build_trigger(target="ben"))
-    assert store.query(webhooks.show_trigger, "issues").target == "ana"
+        store.run_sync(webhooks.add_trigger, build_trigger(target="ben"))
+    assert store.read_sync(webhooks.show_trigger, "issues").target == "ana"
 
 
 @pytest.mark.parametrize("target", ["ana", "team:anas", "*", "ALL"])
 def test_a_target_is_any_address(store: Store, target: str) -> None:
-    assert store.call(webhooks.add_trigger, build_trigger(target=target)).target == target.replace("ALL", "*")
+    assert store.run_sync(webhooks.add_trigger, build_trigger(target=target)).target == target.replace("ALL", "*")
 
 
 @pytest.mark.parametrize(
@@ -106,31 +106,31 @@ def test_a_target_is_any_address(store: Store, target: str) -> None:
     ],
 )
 def test_what_cannot_be_is_not_added(store: Store, fields: dict[str, str], error: type[GatepostError]) -> None:
-    store.call(directory.retire, "ben")
+    store.run_sync(directory.retire, "ben")
 
     with pytest.raises(error):
-        store.call(webhooks.add_trigger, build_trigger(**fields))
-    assert store.query(webhooks.page_triggers) == []
+        store.run_sync(webhooks.add_trigger, build_trigger(**fields))
+    assert store.read_sync(webhooks.page_triggers) == []
 
 
 def test_triggers_are_listed_in_the_order_in_which_they_were_added(store: Store) -> None:
-    store.call(webhooks.add_trigger, build_trigger("one", owner="ana"))
-    store.call(webhooks.add_trigger, build_trigger("two", owner="ben"))
-    store.call(webhooks.add_trigger, build_trigger("three"))
+    store.run_sync(webhooks.add_trigger, build_trigger("one", owner="ana"))
+    store.run_sync(webhooks.add_trigger, build_trigger("two", owner="ben"))
+    store.run_sync(webhooks.add_trigger, build_trigger("three"))
 
-    assert [trigger.name for trigger in store.query(webhooks.page_triggers)] == ["one", "two", "three"]
-    [first] = store.query(webhooks.page_triggers, limit=1)
-    assert [trigger.name for trigger in store.query(webhooks.page_triggers, after=first.number, limit=1)] == ["two"]
+    assert [trigger.name for trigger in store.read_sync(webhooks.page_triggers)] == ["one", "two", "three"]
+    [first] = store.read_sync(webhooks.page_triggers, limit=1)
+    assert [trigger.name for trigger in store.read_sync(webhooks.page_triggers, after=first.number, limit=1)] == ["two"]
 
 
 def test_a_call_is_an_event_of_its_service(store: Store) -> None:
     call = ServiceCall(to="ana", service="jira-webhook", payload={"issue": "PROJ-123", "action": "created"}, key="k1")
-    [first] = store.call(webhooks.push_calls, [call])
-    [repeat] = store.call(webhooks.push_calls, [call])
+    [first] = store.run_sync(webhooks.push_calls, [call])
+    [repeat] = store.run_sync(webhooks.push_calls, [call])
     assert isinstance(first, PushResult)
     assert isinstance(repeat, PushResult)
 
-    [item] = store.query(inbox.page, "ana")
+    [item] = store.read_sync(inbox.page, "ana")
     event = item.event
     assert (event.type, event.source, event.trust) == (EventType.SERVICE, "jira-webhook", Trust.EXTERNAL)
     assert event.data == {"serviceName": "jira-webhook", "payload": call.payload}
@@ -151,11 +151,11 @@ def test_many_calls_are_answered_one_by_one(store: Store) -> None:
         ServiceCall(to="ana", service="ci", payload=2),
     ]
 
-    outcomes = store.call(webhooks.push_calls, calls)
+    outcomes = store.run_sync(webhooks.push_calls, calls)
 
     kinds = [PushResult, UnknownAddress, Invalid, Invalid, Invalid, TooLarge, PushResult]
     assert [type(outcome) for outcome in outcomes] == kinds
-    assert len(store.query(inbox.page, "ana")) == 2
+    assert len(store.read_sync(inbox.page, "ana")) == 2
 
 
 def test_no_two_names_make_one_key() -> None:
@@ -180,7 +180,7 @@ def test_what_is_nested_too_deep_for_its_readers_is_refused(store: Store) -> Non
     for _ in range(900):
         payload = [payload]
 
-    [outcome] = store.call(webhooks.push_calls, [ServiceCall(to="ana", service="ci", payload=payload)])
+    [outcome] = store.run_sync(webhooks.push_calls, [ServiceCall(to="ana", service="ci", payload=payload)])
     assert isinstance(outcome, Invalid)
     assert "deep" in str(outcome)
-    assert store.query(inbox.page, "ana") == []
+    assert store.read_sync(inbox.page, "ana") == []

@@ -40,7 +40,7 @@ class WebhookContext:
         self.kit = kit
         self.store = kit.store
         for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT)):
-            self.store.call(directory.register, EntitySpec(name=name, kind=kind, team="desk"))
+            self.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, team="desk"))
         for sender in SENDERS.values():
             self.add_trigger(sender.scheme)
 
@@ -50,7 +50,7 @@ class WebhookContext:
         spec = TriggerSpec(
             name=name or scheme.value, scheme=scheme, secret=SENDERS[scheme].secret, target=target, prompt=prompt
         )
-        self.store.call(webhook_actions.add_trigger, spec)
+        self.store.run_sync(webhook_actions.add_trigger, spec)
 
     async def send(
         self, sender: WebhookSender, body: bytes = BODY, to: str | None = None, **extra_headers: str
@@ -64,12 +64,12 @@ class WebhookContext:
         return (answer.status, answer.body) if isinstance(answer, HttpAnswer) else (202, encode(answer))
 
     def list_inbox(self, name: str = "ana") -> list[Item]:
-        return self.store.query(inbox.page, name)
+        return self.store.read_sync(inbox.page, name)
 
     def assert_nothing_stored(self) -> None:
         assert self.list_inbox() == []
         assert self.kit.signal_sink.signals == []
-        [account] = self.store.query(maintenance.list_accounts, "ana")
+        [account] = self.store.read_sync(maintenance.list_accounts, "ana")
         assert account.accepted == 0
 
 
@@ -174,7 +174,7 @@ async def test_a_captured_request_is_a_repeat_whatever_its_unsigned_headers_say(
 async def test_a_copy_reaches_whoever_has_joined_and_nobody_else(sqlite_ctx: WebhookContext) -> None:
     sqlite_ctx.add_trigger(Scheme.GITHUB, "team", target="team:desk")
     await sqlite_ctx.send(SENDERS[Scheme.GITHUB], to="team")
-    sqlite_ctx.store.call(directory.register, EntitySpec(name="cleo", kind=EntityKind.AGENT, team="desk"))
+    sqlite_ctx.store.run_sync(directory.register, EntitySpec(name="cleo", kind=EntityKind.AGENT, team="desk"))
     for _ in range(2):
         await sqlite_ctx.send(SENDERS[Scheme.GITHUB], to="team", X_GitHub_Delivery="another")
     assert [len(sqlite_ctx.list_inbox(name)) for name in ("ana", "cleo")] == [1, 1]
@@ -206,10 +206,10 @@ async def test_a_prompt_goes_along_as_context(sqlite_ctx: WebhookContext) -> Non
 
 
 async def test_a_team_gets_it_and_nobody_twice(ctx: WebhookContext) -> None:
-    ctx.store.call(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT, team="desk"))
+    ctx.store.run_sync(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT, team="desk"))
     ctx.add_trigger(Scheme.GITHUB, "team", target="team:desk")
     await ctx.send(SENDERS[Scheme.GITHUB], to="team")
-    ctx.store.call(directory.register, EntitySpec(name="cleo", kind=EntityKind.AGENT, team="desk"))
+    ctx.store.run_sync(directory.register, EntitySpec(name="cleo", kind=EntityKind.AGENT, team="desk"))
     _, repeat = await ctx.send(SENDERS[Scheme.GITHUB], to="team")
     _, third = await ctx.send(SENDERS[Scheme.GITHUB], to="team")
 
@@ -228,10 +228,10 @@ async def test_every_agent_can_be_the_target(ctx: WebhookContext) -> None:
 
 
 async def test_a_target_that_has_retired_is_not_a_202(ctx: WebhookContext) -> None:
-    ctx.store.call(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT, team="solo"))
+    ctx.store.run_sync(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT, team="solo"))
     ctx.add_trigger(Scheme.GITHUB, "one", target="ben")
     ctx.add_trigger(Scheme.GITHUB, "few", target="team:solo")
-    ctx.store.call(directory.retire, "ben")
+    ctx.store.run_sync(directory.retire, "ben")
     ctx.kit.signal_sink.clear()
 
     with pytest.raises(Refused, match="retired"):
@@ -342,7 +342,7 @@ async def test_what_is_not_json_is_refused(sqlite_ctx: WebhookContext, sender: W
 
 async def test_a_closed_trigger_is_as_good_as_none(ctx: WebhookContext) -> None:
     github = SENDERS[Scheme.GITHUB]
-    ctx.store.call(webhook_actions.set_trigger_active, "github", False)
+    ctx.store.run_sync(webhook_actions.set_trigger_active, "github", False)
     answers = []
     for to in ("github", "never-was", "no name", "nul\x00", "\ud800"):
         with pytest.raises(NotFound) as error:
@@ -351,7 +351,7 @@ async def test_a_closed_trigger_is_as_good_as_none(ctx: WebhookContext) -> None:
 
     assert len(set(answers)) == 1
     ctx.assert_nothing_stored()
-    ctx.store.call(webhook_actions.set_trigger_active, "github", True)
+    ctx.store.run_sync(webhook_actions.set_trigger_active, "github", True)
     assert (await ctx.send(github))[0] == 202
 
 
@@ -400,6 +400,6 @@ def test_whatever_comes_is_stored_whole_or_refused_in_our_words(sqlite_ctx: Webh
             assert status == 202 or len(sqlite_ctx.kit.signal_sink.signals) == before
 
         post_request()
-    [account] = sqlite_ctx.store.query(maintenance.list_accounts, "ana")
+    [account] = sqlite_ctx.store.read_sync(maintenance.list_accounts, "ana")
     assert account.is_balanced
     assert account.accepted == len(sqlite_ctx.kit.signal_sink.signals)

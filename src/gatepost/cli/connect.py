@@ -55,7 +55,7 @@ class Connection:
 
     def read_clock(self) -> Instant:
         """Return the time of the store; with a gateway, that of this machine."""
-        return time.time_ns() // 1_000 if self.store is None else self.store.query(lambda tx: tx.now)
+        return time.time_ns() // 1_000 if self.store is None else self.store.read_sync(lambda tx: tx.now)
 
 
 def choose_actor(configuration: Configuration, name: str | None) -> str:

@@ -83,7 +83,7 @@ def _check_contents(store: Store) -> Iterator[Finding]:
         "; ".join(broken[:3]) or "the database is intact",
         "restore a backup, or save what can be read with `gatepost export`: docs/howto/damaged-store.md",
     )
-    unbalanced, inboxes, accepted = store.query(maintenance.find_unbalanced)
+    unbalanced, inboxes, accepted = store.read_sync(maintenance.find_unbalanced)
     detail = "; ".join(
         f"{account.name!r} accepted {account.accepted} but has {account.total}" for account in unbalanced[:3]
     )
@@ -93,7 +93,7 @@ def _check_contents(store: Store) -> Iterator[Finding]:
         detail or f"{output.count(accepted, 'item')} accepted by {output.count(inboxes, 'inbox')}, all accounted for",
         "this should not happen: keep a copy of the store and report it",
     )
-    orphans = store.query(maintenance.find_orphans)
+    orphans = store.read_sync(maintenance.find_orphans)
     yield Finding(
         "orphans",
         not orphans,

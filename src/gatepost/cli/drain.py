@@ -150,7 +150,7 @@ def sweep(store: Store) -> None:
 
     with suppress(GatepostError):
         for verb in (maintenance.lapse_claims, maintenance.expire_items, maintenance.reap):
-            store.call(verb, limit=_SWEEP_LIMIT)
+            store.run_sync(verb, limit=_SWEEP_LIMIT)
 
 
 def _drain_session(session: str, to: str | None, *, reconcile: bool, as_json: bool, limit: int) -> None:
@@ -205,7 +205,7 @@ def _find_agent(session: str, configuration: Configuration, store: Store | None)
         from gatepost.actions import sessions
 
         with suppress(NotFound, Invalid):
-            return store.query(sessions.find, session).agent
+            return store.read_sync(sessions.find, session).agent
     return configuration.settings.agent
 
 

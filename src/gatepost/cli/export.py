@@ -56,7 +56,7 @@ def export(
             stream.write(line)
             advance(1)
 
-        summary = store.query(verbs.export_store, write, secrets=secrets)
+        summary = store.read_sync(verbs.export_store, write, secrets=secrets)
         stream.flush()
     if json and file != "-":
         output.document({"file": file, "rows": summary.rows, "unreadable": summary.omissions})
@@ -94,7 +94,7 @@ def import_(
             app.prepare_store(configuration, report=output.talk, register=False) as store,
             _show_progress("importing", size) as advance,
         ):
-            summary = store.call(store_import.import_store, _read_lines(stream, advance), repair=repair)
+            summary = store.run_sync(store_import.import_store, _read_lines(stream, advance), repair=repair)
     if json:
         output.document({"rows": summary.rows, "omitted": summary.omissions, "rights": summary.rights})
     else:

@@ -46,8 +46,8 @@ def _end_due(store: Store, last_scan: EventScan | None) -> EventScan | None:
     """
     with suppress(GatepostError):
         while True:
-            is_due, last_scan = store.query(_find_due, last_scan)
-            if not is_due or not store.call(deadlines.end_due, last_scan=last_scan):
+            is_due, last_scan = store.read_sync(_find_due, last_scan)
+            if not is_due or not store.run_sync(deadlines.end_due, last_scan=last_scan):
                 break
     return last_scan
 

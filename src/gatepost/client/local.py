@@ -54,7 +54,9 @@ class LocalClient:
     def events(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
         """Return the events of a stream, for ever; `on_connect` is called before the first."""
         request.operation.access.admit(self._caller)
-        bound = self._store.query(authorize_names, request.operation.access.bind(request, self._caller), self._caller)
+        bound = self._store.read_sync(
+            authorize_names, request.operation.access.bind(request, self._caller), self._caller
+        )
         match bound:
             case WatchSpace():
                 yield from self._watch_space(bound, on_connect)
@@ -66,12 +68,12 @@ class LocalClient:
     def _watch_space(self, request: WatchSpace, on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
         from gatepost.actions import spaces  # few commands watch, and all must start fast
 
-        last_seq = self._store.query(spaces.show, request.id, viewer=request.member).last_seq
+        last_seq = self._store.read_sync(spaces.show, request.id, viewer=request.member).last_seq
         last_seq = last_seq if request.after is None else int(request.after)
         if on_connect is not None:
             on_connect()
         while True:
-            messages = self._store.query(
+            messages = self._store.read_sync(
                 spaces.read, request.id, viewer=request.member, after_seq=last_seq, limit=_PAGE_LENGTH
             )
             for message in messages:
@@ -84,11 +86,13 @@ class LocalClient:
         from gatepost.actions import inbox_feed
         from gatepost.actions.inbox_feed import Position
 
-        position = self._store.query(inbox_feed.read_end) if request.after is None else Position.parse(request.after)
+        position = (
+            self._store.read_sync(inbox_feed.read_end) if request.after is None else Position.parse(request.after)
+        )
         if on_connect is not None:
             on_connect()
         while True:
-            page = self._store.query(inbox_feed.read_page, request.name, position, _PAGE_LENGTH)
+            page = self._store.read_sync(inbox_feed.read_page, request.name, position, _PAGE_LENGTH)
             for item, position_after in page.entries:
                 yield _build_event("inbox.item", ItemView.of(item), str(position_after))
             position = page.position

@@ -268,7 +268,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _refuse_without_keys(store: Store, host: str) -> None:
-    own_keys = [key for key in store.query(keys.page) if key.name != ADMIN_KEY and key.revoked_at is None]
+    own_keys = [key for key in store.read_sync(keys.page) if key.name != ADMIN_KEY and key.revoked_at is None]
     if not own_keys:
         raise Refused(
             f"listening on {host!r} lets others in, and no key was made for them",

@@ -118,24 +118,24 @@ class LocalExecutor:
         if operation.batch is not None:
             return self._send_batched(checked, key)
         if operation.kind is Kind.READ:
-            return self._store.query(execute, checked, self._caller)
+            return self._store.read_sync(execute, checked, self._caller)
         if key is not None:
-            document = self._store.call(execute_once, checked, self._caller, key)
+            document = self._store.run_sync(execute_once, checked, self._caller, key)
             return cast("R", None if operation.answer is None else msgspec.convert(document, operation.answer))
-        answer = self._store.call(execute, checked, self._caller)
+        answer = self._store.run_sync(execute, checked, self._caller)
         if operation.follow_up is not None and (following := operation.follow_up(checked, answer, True)) is not None:
-            self._store.call(execute, following, self._caller)
+            self._store.run_sync(execute, following, self._caller)
         return answer
 
     def _send_batched(self, request: Request[R], key: str | None) -> R:
         batch = request.operation.batch
         assert batch is not None
-        request = self._store.query(authorize_names, request, self._caller)
+        request = self._store.read_sync(authorize_names, request, self._caller)
         elements = batch.prepare(request, self._caller, key)
         valid_elements = list_valid(elements)
         if batch.check is not None and batch.is_large(valid_elements):
-            self._store.query(batch.check, valid_elements)
-        outcomes = self._store.call(batch.verb, valid_elements) if valid_elements else []
+            self._store.read_sync(batch.check, valid_elements)
+        outcomes = self._store.run_sync(batch.verb, valid_elements) if valid_elements else []
         return cast("R", batch.present(request, merge_outcomes(elements, outcomes)))
 
 

@@ -197,7 +197,7 @@ def _register_session(ctx: HookContext, event: HookEvent, activity: str, now: In
     from gatepost.actions import sessions
 
     try:
-        session = ctx.call(sessions.begin, ctx.session.id, agent=ctx.agent, host=event.host, doing=activity)
+        session = ctx.run_sync(sessions.begin, ctx.session.id, agent=ctx.agent, host=event.host, doing=activity)
     except Unavailable:  # a note says so already
         return False, now
     except GatepostError as error:
@@ -214,7 +214,7 @@ def _record_activity(ctx: HookContext, activity: str, now: Instant) -> Instant:
     from gatepost.actions import sessions
 
     try:
-        return ctx.call(sessions.note_activity, ctx.session.id, activity)
+        return ctx.run_sync(sessions.note_activity, ctx.session.id, activity)
     except GatepostError:
         return now
 

@@ -124,13 +124,13 @@ class HookContext:
         home = f"GATEPOST_HOME={shlex.quote(str(self.home))} " if self.has_other_home() else ""
         return home + shlex.join([locate_program() or "gatepost", *arguments, "--session", self.session.id])
 
-    def query(self, query: "Callable[Concatenate[Reader, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
+    def read_sync(self, query: "Callable[Concatenate[Reader, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the result of a query; raise Unavailable if the store is out of reach."""
-        return self._use_store(lambda store: store.query(query, *args, **kwargs))
+        return self._use_store(lambda store: store.read_sync(query, *args, **kwargs))
 
-    def call(self, verb: "Callable[Concatenate[Transaction, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
+    def run_sync(self, verb: "Callable[Concatenate[Transaction, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb in one transaction; raise Unavailable if the store is out of reach."""
-        return self._use_store(lambda store: store.call(verb, *args, **kwargs))
+        return self._use_store(lambda store: store.run_sync(verb, *args, **kwargs))
 
     def has_items(self) -> bool:
         """Return True if the store has items for this agent; False if it has none, or is out of reach."""
@@ -141,7 +141,7 @@ class HookContext:
                 return self._peek_items(self.agent, self.clock.now())
             from gatepost.actions import sessions
 
-            return self.query(sessions.has_items, self.agent)
+            return self.read_sync(sessions.has_items, self.agent)
         except GatepostError as error:
             self.add_note(error.message)
             return False

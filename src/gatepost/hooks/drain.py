@@ -182,7 +182,7 @@ class _Drainer:
         unreported_keys = [key for key, is_stored in shown_keys.items() if not is_stored]
         if self.store is not None:
             try:
-                merged_batch = self.store.call(
+                merged_batch = self.store.run_sync(
                     spool_merge.claim_with_spool,
                     self._agent,
                     lines,
@@ -277,7 +277,7 @@ class _DrainEnding:
 
     def _update_claim(self, verb: Callable[..., object], **options: object) -> None:
         if self._store is not None and (claim := self._merged_batch.claim) is not None:
-            self._store.call(verb, claim.id, owner=claim.owner, fence=claim.fence, **options)
+            self._store.run_sync(verb, claim.id, owner=claim.owner, fence=claim.fence, **options)
 
 
 def _render_line(batch_line: BatchLine, draining: SpoolDrain | None) -> str:

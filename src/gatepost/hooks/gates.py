@@ -176,11 +176,11 @@ def list_blocking_gates(ctx: HookContext, agent: str) -> "list[Gate]":
     """Return the agent's own gates in the store that block its stop; raise Unavailable if it is out of reach."""
     from gatepost.actions import sessions
 
-    if not ctx.query(sessions.has_blocking_gates, agent):
+    if not ctx.read_sync(sessions.has_blocking_gates, agent):
         return []
     from gatepost.actions import gates
 
-    return [gate for gate in ctx.query(gates.list_blocking, agent) if gate.id not in ctx.excused_gates]
+    return [gate for gate in ctx.read_sync(gates.list_blocking, agent) if gate.id not in ctx.excused_gates]
 
 
 def _check_decision(ctx: HookContext) -> str | None:
@@ -196,7 +196,7 @@ def _check_work_update(ctx: HookContext) -> str | None:
         return None
     from gatepost.actions import sessions
 
-    has_worked = ctx.query(sessions.has_reported_work, ctx.agent, ctx.state.started_at)
+    has_worked = ctx.read_sync(sessions.has_reported_work, ctx.agent, ctx.state.started_at)
     return None if has_worked else "no work event or note in this session"
 
 

@@ -96,7 +96,7 @@ def settle(ctx: HookContext, event: HookEvent) -> None:
         return judge(batch, event, prompts=ctx.state.prompts, now=now, hold=hold)
 
     if ctx.open_spool is not None and any(choose_action(batch) is not KEEP for batch in ctx.read_unproved()):
-        settle_batches(ctx.call, ctx.open_spool(), ctx.session.id, choose_action, now=now, hold=hold)
+        settle_batches(ctx.run_sync, ctx.open_spool(), ctx.session.id, choose_action, now=now, hold=hold)
 
 
 def release_expired(store: "Store | None", spool: "Spool", session: str, now: Instant) -> None:
@@ -106,7 +106,7 @@ def release_expired(store: "Store | None", spool: "Spool", session: str, now: In
         return RELEASE if batch.outcome is None and batch.expires_at <= now else KEEP
 
     if any(choose_action(batch) is RELEASE for batch in spool.read_unproved(session)):
-        call_store = store.call if store else _raise_unreachable
+        call_store = store.run_sync if store else _raise_unreachable
         settle_batches(call_store, spool, session, choose_action, now=now, hold=0)
 
 

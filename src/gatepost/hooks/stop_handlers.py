@@ -52,7 +52,7 @@ def detect_loop(ctx: HookContext, event: HookEvent, _: Verdict) -> Verdict | Non
         from gatepost.actions import sessions
 
         try:
-            ctx.call(sessions.alert_owner, ctx.session.id, ctx.agent, reason)
+            ctx.run_sync(sessions.alert_owner, ctx.session.id, ctx.agent, reason)
         except GatepostError as error:
             ctx.add_note(f"its owner could not be told of the loop: {error.message}")
     warning = (
@@ -102,7 +102,7 @@ def find_decision(ctx: HookContext, agent: str) -> "Decision | None":
     turn_start, revised_id = ctx.state.turn, ctx.state.again
     candidates = [
         decision
-        for decision in ctx.query(_list_recent_decisions, agent, turn_start)
+        for decision in ctx.read_sync(_list_recent_decisions, agent, turn_start)
         if decision.session in (None, ctx.session.id)
         and (decision.created_at >= turn_start or decision.id == revised_id)
     ]
@@ -149,6 +149,6 @@ def _mark_answer_delivered(ctx: HookContext, agent: str, key: str) -> None:
     from gatepost.actions import spool_merge
 
     try:
-        ctx.call(spool_merge.mark_delivered, agent, [key], owner=encode_filename(ctx.session.id)[:_MAX_OWNER_CHARS])
+        ctx.run_sync(spool_merge.mark_delivered, agent, [key], owner=encode_filename(ctx.session.id)[:_MAX_OWNER_CHARS])
     except GatepostError as error:
         ctx.add_note(f"the answer stays in the inbox: {error.message}")

@@ -185,11 +185,11 @@ def ensure_admin_key(store: Store, home: Path) -> bool:
     path = home / ADMIN_KEY
     is_new = _create_key_file(path)
     secret = read_admin_key(home)
-    if store.query(keys.find, secret) is None:
+    if store.read_sync(keys.find, secret) is None:
         try:
-            store.call(keys.create, kind="admin", secret=secret, name=ADMIN_KEY)
+            store.run_sync(keys.create, kind="admin", secret=secret, name=ADMIN_KEY)
         except Conflict:
-            if store.query(keys.find, secret) is None:
+            if store.read_sync(keys.find, secret) is None:
                 raise Conflict(f"the key in {str(path)!r} was revoked", hint=RENEW_HINT) from None
     return is_new
 

@@ -2,7 +2,7 @@
 The test kit of Gatepost, for its own tests and for those of programs that use it.
 
     with Kit() as kit:                      # a temporary SQLite file, or Kit("postgresql://...")
-        kit.store.call(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+        kit.store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
         kit.clock.advance("5 minutes")      # time stands still until it is moved
         kit.signal_sink.signals             # the signals that were sent after the commits
 

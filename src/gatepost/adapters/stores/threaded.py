@@ -175,7 +175,7 @@ class ThreadedStore(ABC):
     def connect(self, *, writes: bool) -> StoreConnection:
         """Return a connection. It is not open yet: `begin` opens it, and again after it was lost."""
 
-    def call(self, verb: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    def run_sync(self, verb: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
         writer: GroupWriter | None = getattr(self._local, "writer", None)
         if writer is None:
@@ -184,7 +184,7 @@ class ThreadedStore(ABC):
         value: T = unwrap_outcome(outcome)
         return value
 
-    def query(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    def read_sync(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
         return self._run_query(query, *args, **kwargs)
 

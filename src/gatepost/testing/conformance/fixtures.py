@@ -45,7 +45,7 @@ class StoreFixtures:
         store = open(clock=clock, signal_sink=signal_sink)
         store.migrate()
         for name in ("ann", "bob"):
-            store.call(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+            store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
         return store
 
     @pytest.fixture

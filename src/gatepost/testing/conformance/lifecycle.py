@@ -31,14 +31,14 @@ class CloseSuite(StoreFixtures):
         await yield_to_loop()
         store.close()
         assert await asyncio.gather(*tasks) == texts
-        assert other_store.query(read_texts) == texts
+        assert other_store.read_sync(read_texts) == texts
 
     async def test_closing_finishes_calls_of_the_same_turn_of_the_loop(self, store: Store, other_store: Store) -> None:
         task = asyncio.create_task(store.run(push_text, "tea"))
         await asyncio.sleep(0)
         store.close()
         assert await task == "tea"
-        assert other_store.query(read_texts) == ["tea"]
+        assert other_store.read_sync(read_texts) == ["tea"]
 
     async def test_closing_from_another_thread_finishes_too(self, store: Store, other_store: Store) -> None:
         texts = [str(number) for number in range(10)]
@@ -52,21 +52,21 @@ class CloseSuite(StoreFixtures):
         blocker.release_event.set()
         await asyncio.gather(first, close_task)
         assert await asyncio.gather(*tasks) == texts
-        assert other_store.query(read_texts) == texts
+        assert other_store.read_sync(read_texts) == texts
 
     async def test_a_closed_store_accepts_no_calls(self, store: Store, other_store: Store) -> None:
-        store.call(push_text, "before")
-        store.query(read_texts)
+        store.run_sync(push_text, "before")
+        store.read_sync(read_texts)
         store.close()
         with pytest.raises(Unavailable, match="closed"):
             await store.run(push_text, "after")
         with pytest.raises(Unavailable, match="closed"):
             await store.read(read_texts)
         with pytest.raises(Unavailable, match="closed"):
-            store.call(push_text, "after")
+            store.run_sync(push_text, "after")
         with pytest.raises(Unavailable, match="closed"):
-            store.query(read_texts)
-        assert other_store.query(read_texts) == ["before"]
+            store.read_sync(read_texts)
+        assert other_store.read_sync(read_texts) == ["before"]
 
     def test_closing_again_does_nothing(self, store: Store) -> None:
         store.close()
@@ -99,11 +99,11 @@ class SchemaSuite(StoreFixtures):
         return NextRelease(monkeypatch)
 
     def test_migrating_again_changes_nothing(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
-        store.call(push_text, "kept")
+        store.run_sync(push_text, "kept")
         old_version, new_version = store.migrate()
         assert old_version == new_version
         assert open(clock=clock).migrate() == (new_version, new_version)
-        assert store.query(read_texts) == ["kept"]
+        assert store.read_sync(read_texts) == ["kept"]
 
     def test_an_empty_database_has_version_zero(self, open: StoreFactory, clock: FakeClock) -> None:
         old_version, new_version = open(clock=clock).migrate()
@@ -125,12 +125,12 @@ class SchemaSuite(StoreFixtures):
         assert stores[0].check() == []
 
     def test_a_later_migration_is_applied_once(self, store: Store, next_release: "NextRelease") -> None:
-        store.call(push_text, "kept")
+        store.run_sync(push_text, "kept")
         _, new_version = store.migrate()
         next_release.release("CREATE TABLE later (number INTEGER NOT NULL);\nINSERT INTO later VALUES (1)", oldest=1)
         assert store.migrate() == (new_version, new_version + 1)
         assert store.migrate() == (new_version + 1, new_version + 1)
-        assert store.query(read_texts) == ["kept"]
+        assert store.read_sync(read_texts) == ["kept"]
 
     def test_a_migration_that_fails_leaves_the_old_version(self, store: Store, next_release: "NextRelease") -> None:
         _, new_version = store.migrate()
@@ -150,7 +150,7 @@ class SchemaSuite(StoreFixtures):
         store.migrate()
         next_release.withdraw()
         assert store.migrate() == (new_version + 1, new_version + 1)
-        store.call(push_text, "tea")
+        store.run_sync(push_text, "tea")
 
     def test_older_code_is_refused_by_a_schema_that_does_not(self, store: Store, next_release: "NextRelease") -> None:
         _, new_version = store.migrate()
@@ -164,7 +164,7 @@ class SchemaSuite(StoreFixtures):
     def test_a_store_from_before_the_first_migration_is_refused_and_stays_as_it_is(
         self, store: Store, next_release: "NextRelease"
     ) -> None:
-        store.call(push_text, "kept")
+        store.run_sync(push_text, "kept")
         _, version = store.migrate()
         next_release.squash()
         sentence = f"^the store has schema {version}, and this Gatepost needs schema {version + 1} or later$"
@@ -173,7 +173,7 @@ class SchemaSuite(StoreFixtures):
         assert error_info.value.hint is not None
         next_release.withdraw()
         assert store.migrate() == (version, version)
-        assert store.query(read_texts) == ["kept"]
+        assert store.read_sync(read_texts) == ["kept"]
 
     def test_the_check_of_a_healthy_store_finds_nothing(self, store: Store) -> None:
         assert store.check() == []

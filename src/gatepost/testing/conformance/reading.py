@@ -28,23 +28,23 @@ class ReadSuite(StoreFixtures):
     """A query sees one snapshot, waits for no writer, and changes nothing."""
 
     def test_a_query_sees_one_moment(self, store: Store, other_store: Store) -> None:
-        store.call(push_text, "before")
+        store.run_sync(push_text, "before")
 
         def read_twice(tx: Reader) -> tuple[list[str], list[str]]:
             first = read_texts(tx)
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(other_store.call, push_text, "meanwhile").result(WAIT_TIMEOUT)
+                pool.submit(other_store.run_sync, push_text, "meanwhile").result(WAIT_TIMEOUT)
             return first, read_texts(tx)
 
-        assert store.query(read_twice) == (["before"], ["before"])
-        assert store.query(read_texts) == ["before", "meanwhile"]
+        assert store.read_sync(read_twice) == (["before"], ["before"])
+        assert store.read_sync(read_texts) == ["before", "meanwhile"]
 
     async def test_a_query_waits_for_no_writer(self, store: Store, other_store: Store) -> None:
         await store.run(push_text, "before")
         blocker = BlockingVerb()
         write_task = asyncio.create_task(store.run(blocker, lane="ann"))
         assert await asyncio.to_thread(blocker.started_event.wait, WAIT_TIMEOUT)
-        assert await store.read(read_texts) == other_store.query(read_texts) == ["before"]
+        assert await store.read(read_texts) == other_store.read_sync(read_texts) == ["before"]
         blocker.release_event.set()
         await write_task
 
@@ -63,24 +63,24 @@ class ReadSuite(StoreFixtures):
 
         for query, error in ((refuse, ExpectedError), (run_unknown_statement, LookupError)):
             with pytest.raises(error):
-                store.query(query)
+                store.read_sync(query)
             with pytest.raises(error):
                 await store.read(query)
-            assert store.query(read_texts) == await store.read(read_texts) == []
+            assert store.read_sync(read_texts) == await store.read(read_texts) == []
 
     def test_a_page_ends_where_the_room_ends(self, store: Store) -> None:
         for number in range(50):
-            store.call(push_text, f"{number} {'x' * 1_000}")
+            store.run_sync(push_text, f"{number} {'x' * 1_000}")
 
         def read_page(tx: Reader, max_chars: int | None) -> tuple[list[str], bool]:
             tx.max_page_chars = max_chars
             return [text.split()[0] for text in read_texts(tx)], tx.is_truncated
 
         all_texts = [str(number) for number in range(50)]
-        assert store.query(read_page, None) == (all_texts, False)
-        assert store.query(read_page, 1_000_000) == (all_texts, False)
-        assert store.query(read_page, 1) == (["0"], True)
-        page_texts, is_truncated = store.query(read_page, 30_000)
+        assert store.read_sync(read_page, None) == (all_texts, False)
+        assert store.read_sync(read_page, 1_000_000) == (all_texts, False)
+        assert store.read_sync(read_page, 1) == (["0"], True)
+        page_texts, is_truncated = store.read_sync(read_page, 30_000)
         assert 20 < len(page_texts) < 30
         assert (page_texts, is_truncated) == (all_texts[: len(page_texts)], True)
 
@@ -94,10 +94,10 @@ class SignalSuite(StoreFixtures):
         seen_texts: list[list[str]] = []
 
         def record_texts(signals: Sequence[Signal]) -> None:
-            seen_texts.append(other_store.query(read_texts))
+            seen_texts.append(other_store.read_sync(read_texts))
 
         store_with_sink = open(clock=clock, signal_sink=record_texts)
-        store_with_sink.call(push_text, "first")
+        store_with_sink.run_sync(push_text, "first")
         await store_with_sink.run(push_text, "second")
         assert seen_texts == [["first"], ["first", "second"]]
 
@@ -106,12 +106,12 @@ class SignalSuite(StoreFixtures):
             push_text(tx, "tea")
             return list(signal_sink.signals)
 
-        assert store.call(push_and_read_signals) == []
+        assert store.run_sync(push_and_read_signals) == []
         assert (await store.run(push_and_read_signals))[1:] == []
         assert len(signal_sink.signals) == 2
 
     async def test_the_signal_is_sent_before_the_answer(self, store: Store, signal_sink: RecordingSignalSink) -> None:
-        store.call(push_text, "first")
+        store.run_sync(push_text, "first")
         assert [(signal.recipient, signal.cause) for signal in signal_sink.signals] == [("ann", "event")]
         await store.run(push_text, "second", "bob")
         assert [signal.recipient for signal in signal_sink.signals] == ["ann", "bob"]
@@ -136,9 +136,9 @@ class SignalSuite(StoreFixtures):
             raise RuntimeError("the sink is broken")
 
         store_with_sink = open(clock=clock, signal_sink=raise_error)
-        assert store_with_sink.call(push_text, "first") == "first"
+        assert store_with_sink.run_sync(push_text, "first") == "first"
         assert await store_with_sink.run(push_text, "second") == "second"
-        assert store_with_sink.query(read_texts) == ["first", "second"]
+        assert store_with_sink.read_sync(read_texts) == ["first", "second"]
         assert store_with_sink.signal_failures == 2
 
     async def test_the_sink_may_use_its_own_store(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
@@ -146,11 +146,11 @@ class SignalSuite(StoreFixtures):
         done = threading.Event()
 
         def record_texts(signals: Sequence[Signal]) -> None:
-            seen_texts.append(store_with_sink.query(read_texts))
+            seen_texts.append(store_with_sink.read_sync(read_texts))
             done.set()
 
         store_with_sink = open(clock=clock, signal_sink=record_texts)
-        store_with_sink.call(push_text, "first")
+        store_with_sink.run_sync(push_text, "first")
         assert done.wait(WAIT_TIMEOUT)
         await store_with_sink.run(push_text, "second")
         assert seen_texts == [["first"], ["first", "second"]]

@@ -32,9 +32,9 @@ class AnswerSuite(StoreFixtures):
     """An answer means that the work is stored; an error means that nothing is."""
 
     def test_when_call_returns_the_work_is_stored(self, store: Store, other_store: Store) -> None:
-        assert store.call(push_text, "tea is ready") == "tea is ready"
-        assert other_store.query(read_texts) == ["tea is ready"]
-        assert other_store.query(count_accepted) == 1
+        assert store.run_sync(push_text, "tea is ready") == "tea is ready"
+        assert other_store.read_sync(read_texts) == ["tea is ready"]
+        assert other_store.read_sync(count_accepted) == 1
 
     async def test_when_run_returns_the_work_is_stored(self, store: Store, other_store: Store) -> None:
         assert await store.run(push_text, "tea is ready", lane="ann") == "tea is ready"
@@ -45,25 +45,25 @@ class AnswerSuite(StoreFixtures):
         self, store: Store, other_store: Store, signal_sink: RecordingSignalSink, verb: object
     ) -> None:
         with pytest.raises(Exception, match="tea|nonsense|constraint"):
-            store.call(verb, "tea is ready")  # type: ignore[arg-type]
+            store.run_sync(verb, "tea is ready")  # type: ignore[arg-type]
         with pytest.raises(Exception, match="tea|nonsense|constraint"):
             await store.run(verb, "tea is ready")  # type: ignore[arg-type]
-        assert other_store.query(read_texts) == []
-        assert other_store.query(count_accepted) == 0
+        assert other_store.read_sync(read_texts) == []
+        assert other_store.read_sync(count_accepted) == 0
         assert signal_sink.signals == []
 
     def test_the_error_is_the_one_that_the_verb_raised(self, store: Store) -> None:
         with pytest.raises(ExpectedError, match="^tea$"):
-            store.call(push_and_fail, "tea")
+            store.run_sync(push_and_fail, "tea")
 
     async def test_a_failure_of_the_database_within_a_verb_is_reported(self, store: Store) -> None:
         def fail_as_a_full_disk(_: Transaction) -> None:
             raise Unavailable("the disk is full")
 
         with pytest.raises(Unavailable, match="the disk is full"):
-            store.call(fail_as_a_full_disk)
+            store.run_sync(fail_as_a_full_disk)
         failures = [store.failure]
-        store.call(push_text, "tea")
+        store.run_sync(push_text, "tea")
         failures.append(store.failure)
         assert failures == ["the disk is full", None]
         with pytest.raises(Unavailable, match="the disk is full"):
@@ -73,9 +73,9 @@ class AnswerSuite(StoreFixtures):
     def test_after_an_error_the_store_goes_on(self, store: Store, other_store: Store) -> None:
         for verb in (push_and_fail, push_and_violate_constraint):
             with pytest.raises(Exception, match=r"first|constraint"):
-                store.call(verb, "first")
-            store.call(push_text, verb.__name__)
-        assert other_store.query(read_texts) == ["push_and_fail", "push_and_violate_constraint"]
+                store.run_sync(verb, "first")
+            store.run_sync(push_text, verb.__name__)
+        assert other_store.read_sync(read_texts) == ["push_and_fail", "push_and_violate_constraint"]
 
     def test_a_verb_sees_what_it_wrote(self, store: Store) -> None:
         def push_twice(tx: Transaction) -> list[str]:
@@ -84,12 +84,12 @@ class AnswerSuite(StoreFixtures):
             push_text(tx, "second")
             return read_texts(tx)
 
-        assert store.call(push_twice) == ["first", "second"]
+        assert store.run_sync(push_twice) == ["first", "second"]
 
     async def test_keyword_arguments_reach_the_verb(self, store: Store) -> None:
-        assert store.call(push_text, "tea", to="bob") == "tea"
+        assert store.run_sync(push_text, "tea", to="bob") == "tea"
         await store.run(push_text, text="milk", to="bob", lane="bob")
-        assert store.query(read_texts, name="bob") == ["tea", "milk"]
+        assert store.read_sync(read_texts, name="bob") == ["tea", "milk"]
 
     async def test_time_and_ids_come_from_the_clock(self, store: Store, clock: FakeClock) -> None:
         def get_now(tx: Reader) -> int:
@@ -99,12 +99,12 @@ class AnswerSuite(StoreFixtures):
             return tx.now, tx.new_id("evt")
 
         start = clock.now()
-        assert store.query(get_now) == store.call(get_now) == start
+        assert store.read_sync(get_now) == store.run_sync(get_now) == start
         clock.advance(90 * SECOND)
-        assert store.query(get_now) == await store.run(get_now) == start + 90 * SECOND
-        time, first_id = store.call(make_id)
+        assert store.read_sync(get_now) == await store.run(get_now) == start + 90 * SECOND
+        time, first_id = store.run_sync(make_id)
         assert time == start + 90 * SECOND
-        assert first_id != store.call(make_id)[1]
+        assert first_id != store.run_sync(make_id)[1]
 
     def test_a_statement_returns_how_many_rows_it_changed(self, store: Store) -> None:
         def run_statements(tx: Transaction) -> tuple[int, int, object]:
@@ -115,14 +115,14 @@ class AnswerSuite(StoreFixtures):
                 tx.fetch_one("claims/read", id="no"),
             )
 
-        assert store.call(run_statements) == (1, 0, None)
+        assert store.run_sync(run_statements) == (1, 0, None)
 
     def test_threads_may_call_at_once(self, store: Store, other_store: Store) -> None:
         texts = [str(number) for number in range(40)]
         with ThreadPoolExecutor(8) as pool:
-            assert list(pool.map(lambda text: store.call(push_text, text), texts)) == texts
-        assert sorted(other_store.query(read_texts), key=int) == texts
-        assert other_store.query(count_accepted) == 40
+            assert list(pool.map(lambda text: store.run_sync(push_text, text), texts)) == texts
+        assert sorted(other_store.read_sync(read_texts), key=int) == texts
+        assert other_store.read_sync(count_accepted) == 40
 
     def test_event_loops_may_run_at_once(self, store: Store, other_store: Store) -> None:
         async def run_scenario(part: int) -> list[str]:
@@ -131,7 +131,7 @@ class AnswerSuite(StoreFixtures):
         with ThreadPoolExecutor(3) as pool:
             answers = list(pool.map(lambda part: asyncio.run(run_scenario(part)), range(3)))
         assert answers == [[f"{part} {number}" for number in range(20)] for part in range(3)]
-        assert sorted(other_store.query(read_texts)) == sorted(text for part in answers for text in part)
+        assert sorted(other_store.read_sync(read_texts)) == sorted(text for part in answers for text in part)
 
 
 class GroupSuite(StoreFixtures):
@@ -147,8 +147,8 @@ class GroupSuite(StoreFixtures):
         expected = [str(number) for number in range(150) if verbs[number % len(verbs)] is push_text]
         assert [outcome for outcome in outcomes if not isinstance(outcome, BaseException)] == expected
         assert [str(number) for number, outcome in enumerate(outcomes) if isinstance(outcome, str)] == expected
-        assert other_store.query(read_texts) == expected
-        assert other_store.query(count_accepted) == len(expected) == len(signal_sink.signals)
+        assert other_store.read_sync(read_texts) == expected
+        assert other_store.read_sync(count_accepted) == len(expected) == len(signal_sink.signals)
 
     async def test_each_failure_goes_to_its_own_caller(self, store: Store) -> None:
         def refuse(tx: Transaction, text: str) -> str:
@@ -170,7 +170,7 @@ class GroupSuite(StoreFixtures):
         )
         assert (before, after) == ("before", "after")
         assert isinstance(error, Unavailable)
-        assert other_store.query(read_texts) == ["before", "after"]
+        assert other_store.read_sync(read_texts) == ["before", "after"]
 
     async def test_a_verb_that_asks_for_a_retry_runs_again_and_has_its_effect_once(
         self, store: Store, other_store: Store, signal_sink: RecordingSignalSink
@@ -191,9 +191,9 @@ class GroupSuite(StoreFixtures):
             store.run(push_text, "after", lane=LANE),
         )
         assert outcomes == ["before", "at last", "after"]
-        assert store.call(push_on_third_try, "once more") == "once more"
-        assert other_store.query(read_texts) == ["before", "at last", "after", "once more"]
-        assert other_store.query(count_accepted) == 4 == len(signal_sink.signals)
+        assert store.run_sync(push_on_third_try, "once more") == "once more"
+        assert other_store.read_sync(read_texts) == ["before", "at last", "after", "once more"]
+        assert other_store.read_sync(count_accepted) == 4 == len(signal_sink.signals)
 
     def test_a_verb_that_always_asks_for_a_retry_fails_as_unavailable(self, store: Store, other_store: Store) -> None:
         def push_and_always_retry(tx: Transaction) -> None:
@@ -201,13 +201,13 @@ class GroupSuite(StoreFixtures):
             raise RetryTransaction("never")
 
         with pytest.raises(Unavailable):
-            store.call(push_and_always_retry)
-        assert other_store.query(read_texts) == []
+            store.run_sync(push_and_always_retry)
+        assert other_store.read_sync(read_texts) == []
 
     async def test_a_lane_keeps_the_order_of_its_calls(self, store: Store, other_store: Store) -> None:
         texts = [str(number) for number in range(200)]
         await asyncio.gather(*(store.run(push_text, text, lane="one lane") for text in texts))
-        assert other_store.query(read_texts) == texts
+        assert other_store.read_sync(read_texts) == texts
 
     async def test_a_verb_sees_what_came_before_it_in_its_lane(self, store: Store) -> None:
         _, first_texts, error, _, last_texts = await run_together(
@@ -230,11 +230,11 @@ class GroupSuite(StoreFixtures):
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         answers = [outcome for outcome in outcomes if isinstance(outcome, str)]
         assert set(texts) - set(texts[::3]) <= set(answers)
-        stored_texts = other_store.query(read_texts)
+        stored_texts = other_store.read_sync(read_texts)
         assert set(answers) <= set(stored_texts)
-        assert len(stored_texts) == len(set(stored_texts)) == other_store.query(count_accepted)
-        store.call(push_text, "after all")
-        assert other_store.query(read_texts) == [*stored_texts, "after all"]
+        assert len(stored_texts) == len(set(stored_texts)) == other_store.read_sync(count_accepted)
+        store.run_sync(push_text, "after all")
+        assert other_store.read_sync(read_texts) == [*stored_texts, "after all"]
 
     def test_a_loop_that_ends_early_does_no_harm(self, store: Store, other_store: Store) -> None:
         async def leave() -> None:
@@ -243,8 +243,8 @@ class GroupSuite(StoreFixtures):
             task.cancel()
 
         asyncio.run(leave())
-        store.call(push_text, "hello")
-        assert set(other_store.query(read_texts)) - {"bye"} == {"hello"}
+        store.run_sync(push_text, "hello")
+        assert set(other_store.read_sync(read_texts)) - {"bye"} == {"hello"}
 
     @pytest.mark.parametrize("lane", ["", "ann", "a\ud800b", "x" * 10_000])
     async def test_any_text_is_a_lane(self, store: Store, lane: str) -> None:
@@ -266,14 +266,14 @@ class BatchSuite(StoreFixtures):
     async def test_outcomes_go_to_the_right_callers(self, store: Store, other_store: Store) -> None:
         lists = [[f"{number} {element}" for element in range(number % 4)] for number in range(50)]
         assert await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists)) == lists
-        assert other_store.query(read_texts) == [text for texts in lists for text in texts]
+        assert other_store.read_sync(read_texts) == [text for texts in lists for text in texts]
 
     async def test_one_bad_element_fails_alone(self, store: Store, other_store: Store) -> None:
         calls = (store.run(push_texts, ["a", "bad", "b"], lane=LANE) for _ in range(3))
         for first, second, third in await run_together(store, *calls):
             assert (first, third) == ("a", "b")
             assert isinstance(second, Invalid)
-        assert other_store.query(read_texts) == ["a", "b"] * 3
+        assert other_store.read_sync(read_texts) == ["a", "b"] * 3
 
     async def test_a_call_that_raises_fails_alone(
         self, store: Store, other_store: Store, signal_sink: RecordingSignalSink
@@ -282,21 +282,21 @@ class BatchSuite(StoreFixtures):
         outcomes = await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists))
         assert [isinstance(outcome, ExpectedError) for outcome in outcomes] == [False, True, False, True, False]
         assert [outcome for outcome in outcomes if isinstance(outcome, list)] == [["a", "b"], ["d"], []]
-        assert other_store.query(read_texts) == ["a", "b", "d"]
-        assert other_store.query(count_accepted) == 3 == len(signal_sink.signals)
+        assert other_store.read_sync(read_texts) == ["a", "b", "d"]
+        assert other_store.read_sync(count_accepted) == 3 == len(signal_sink.signals)
 
     async def test_a_single_call_works_too(self, store: Store) -> None:
-        assert store.call(push_texts, ["a"]) == ["a"]
+        assert store.run_sync(push_texts, ["a"]) == ["a"]
         assert await store.run(push_texts, ["b"]) == ["b"]
         with pytest.raises(ExpectedError):
-            store.call(push_texts, ["terrible"])
-        assert store.query(read_texts) == ["a", "b"]
+            store.run_sync(push_texts, ["terrible"])
+        assert store.read_sync(read_texts) == ["a", "b"]
 
     async def test_more_elements_than_a_group_holds_are_all_written(self, store: Store, other_store: Store) -> None:
         lists = [[f"{number} {element}" for element in range(250)] for number in range(5)]
         outcomes = await run_together(store, *(store.run(push_texts, texts, lane=LANE) for texts in lists))
         assert [len(outcome) for outcome in outcomes] == [250] * 5
-        assert len(other_store.query(read_texts)) == 1250
+        assert len(other_store.read_sync(read_texts)) == 1250
 
     async def test_a_lane_keeps_its_order_across_batched_and_other_verbs(
         self, store: Store, other_store: Store
@@ -326,6 +326,6 @@ class BatchSuite(StoreFixtures):
             assert isinstance(last, PushResult)
             assert [delivery.name for delivery in (*first.deliveries, *last.deliveries)] == ["ann", "bob"]
         texts = [str(number) for number in range(30)]
-        assert other_store.query(read_texts) == other_store.query(read_texts, "bob") == texts
-        assert other_store.query(count_accepted) == other_store.query(count_accepted, "bob") == 30
+        assert other_store.read_sync(read_texts) == other_store.read_sync(read_texts, "bob") == texts
+        assert other_store.read_sync(count_accepted) == other_store.read_sync(count_accepted, "bob") == 30
         assert len(signal_sink.signals) == 60
