@@ -63,7 +63,7 @@ def show_parameters(
     data: Annotated[Any, option("--data", "JSON", "data", parse=inputs.read_json)] = None,
     names: Annotated[list[str] | None, option("--name", "NAME", "names")] = None,
     subject: Annotated[str | None, option("--subject", "TEXT", "a subject")] = None,
-    limit: Annotated[int, number("--limit", "how many", most=9, short="-n")] = 5,
+    limit: Annotated[int, number("--limit", "how many", maximum=9, short="-n")] = 5,
     json: Json = False,
 ) -> list[Any]:
     """Return what was parsed."""

@@ -74,13 +74,13 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
 
     question: str
     options: Annotated[tuple[OptionSpec, ...], describe("up to 20 options")] = ()
-    free_text: Annotated[bool, describe("whether a text is an answer")] = False
-    urgency: Annotated[int | str, describe("0 to 4, or critical, high, normal, low, fyi")] = 2
-    default: Annotated[str | None, describe("option that counts at the deadline")] = None
+    free_text: Annotated[bool, describe("text is an answer, too")] = False
+    urgency: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
+    default: Annotated[str | None, describe("the option that counts at the deadline")] = None
     deadline: Deadline = None
     within: Within = None
     context: Annotated[str | None, describe("background for the respondents")] = None
-    ref: Annotated[RefSpec | None, describe("subject in another system")] = None
+    ref: Annotated[RefSpec | None, describe("what it is about")] = None
     asker: Actor = None
 
 
@@ -111,8 +111,8 @@ class AskDecision(QuestionRequest):
 class ListDecisions(Request[DecisionPage]):
     """List the decisions that the caller asked or was asked, in that order; for the administrator all."""
 
-    asker: Annotated[str | None, describe("only decisions that this entity asked for")] = None
-    asked: Annotated[str | None, describe("only decisions that this entity was asked")] = None
+    asker: Annotated[str | None, describe("only decisions that this entity asked")] = None
+    asked: Annotated[str | None, describe("only decisions that this entity may answer")] = None
     session: Annotated[str | None, describe("only decisions of this guest session")] = None
     pending: Annotated[bool | None, describe("true: only open decisions; false: only ended ones")] = None
     since: Annotated[str | None, describe("only decisions that were answered since this time")] = None
@@ -139,11 +139,11 @@ class AnswerDecision(Request[DecisionView]):
     """Answer a decision. The first answer counts, by whichever door it comes; a later one gets 409 with the first."""
 
     id: str
-    option: Annotated[str | None, describe("id of an option")] = None
+    option: Annotated[str | None, describe("the id of an option")] = None
     text: Annotated[str | None, describe("answer in words; without an option only where the question allows it")] = None
     again: Annotated[bool, describe("send the question back with a text, at most twice")] = False
     reject: Annotated[bool, describe("refuse to decide")] = False
-    context_hash: Annotated[str | None, describe("hash of the question that was read; 409 if it has changed")] = None
+    context_hash: Annotated[str | None, describe("answer only if the question still has this hash")] = None
     by: Actor = None
 
 
@@ -168,5 +168,5 @@ class WithdrawDecision(Request[DecisionView]):
     """Withdraw a question: it need not be answered any more."""
 
     id: str
-    reason: Annotated[str, describe("reason, for everybody concerned")] = ""
+    reason: Annotated[str, describe("why; everybody concerned gets it")] = ""
     by: Actor = None

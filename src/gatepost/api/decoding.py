@@ -207,10 +207,13 @@ def _flatten(kind: inspect.Type) -> list[inspect.Type]:
 
 
 def find_description(annotation: Any) -> str | None:
-    """Return what a field says about itself."""
+    """Return what a field, or one of its types, says about itself."""
     kind = inspect.type_info(annotation)
-    schema = kind.extra_json_schema if isinstance(kind, inspect.Metadata) else None
-    return schema.get("description") if schema else None
+    for part in (kind, *(kind.types if isinstance(kind, inspect.UnionType) else ())):
+        schema = part.extra_json_schema if isinstance(part, inspect.Metadata) else None
+        if schema and "description" in schema:
+            return str(schema["description"])
+    return None
 
 
 def _parse_text(text: str, kinds: Collection[inspect.Type]) -> Any:

@@ -11,8 +11,8 @@ from gatepost.api.operation import Page, Request, read, write
 from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.errors import Conflict, NotFound, TooLarge
 
-Deadline = Annotated[str | None, Meta(description="time of the deadline", examples=["2026-02-20T10:00:00Z"])]
-Within = Annotated[str | None, Meta(description="duration until the deadline, instead of a time", examples=["2h"])]
+Deadline = Annotated[str | None, Meta(description="its deadline, as a time", examples=["2026-02-20T10:00:00Z"])]
+Within = Annotated[str | None, Meta(description="its deadline, from now", examples=["2h"])]
 
 
 class GateStatus(StrEnum):
@@ -76,7 +76,7 @@ class GatePage(Page[GateView]):
 class AddGate(Request[GateView]):
     """Make a gate, which keeps its owner from stopping. Only the administrator can make a gate that runs a command."""
 
-    name: str
+    name: Annotated[str, describe("the name of the gate")]
     kind: Annotated[GateKind, describe("kind of gate; a question makes a gate of the kind decision")] = GateKind.HUMAN
     owner: Annotated[str | None, describe("agent that may not stop; default: the caller")] = None
     made_by: Actor = None
@@ -87,23 +87,23 @@ class AddGate(Request[GateView]):
             " run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME (ci)"
         ),
     ] = None
-    instruction: Annotated[str, describe("text for the owner when it wants to stop")] = ""
+    instruction: Annotated[str, describe("the text for its owner that wants to stop")] = ""
     waiters: Annotated[tuple[str, ...], describe("others that get an event when the gate ends")] = ()
     deadline: Deadline = None
     within: Within = None
     at_deadline: Annotated[
         AtDeadline,
-        describe("open: the gate ends; escalate: it holds on, and the owner of its owner gets an alert"),
+        describe("with open it ends; with escalate it holds on, and the owner of its owner gets an alert"),
     ] = AtDeadline.OPEN
-    fail: Annotated[FailMode, describe("closed: the gate holds also if it cannot be checked")] = FailMode.OPEN
+    fail: Annotated[FailMode, describe("with closed it holds also if it cannot be checked")] = FailMode.OPEN
 
 
 @read("GET /api/gates", access=Anybody(own=("owner", "waiter")), errors=(NotFound,))
 class ListGates(Request[GatePage]):
     """List the gates that concern the caller, in the order in which they were made; for the administrator all."""
 
-    owner: Annotated[str | None, describe("only gates of this owner")] = None
-    waiter: Annotated[str | None, describe("only gates that this entity waits for")] = None
+    owner: Annotated[str | None, describe("only gates that hold this agent")] = None
+    waiter: Annotated[str | None, describe("only gates with this waiter")] = None
     kind: Annotated[GateKind | None, describe("only gates of this kind")] = None
     pending: Annotated[bool | None, describe("true: only pending gates; false: only ended ones")] = None
     after: After = 0
@@ -129,7 +129,7 @@ class ResolveGate(Request[GateView]):
     """Resolve a gate or, with `withdraw`, declare it unnecessary. The first end counts."""
 
     id: str
-    reason: Annotated[str, describe("reason, for everybody concerned")] = ""
+    reason: Annotated[str, describe("why; everybody concerned gets it")] = ""
     withdraw: Annotated[bool, describe("withdraw the gate as unnecessary instead of resolving it")] = False
     by: Actor = None
 

@@ -50,10 +50,10 @@ class CreateKey(Request[NewKeyView]):
     Create a key: for one agent, for one agent's trigger, public, or else the administrator's. It is shown this once.
     """
 
-    agent: Annotated[str | None, describe("agent that the key authenticates")] = None
-    trigger: Annotated[str | None, describe("agent that the key can trigger")] = None
-    public: Annotated[bool, describe("whether it goes together with bearer tokens")] = False
-    name: Annotated[str, Meta(max_length=200)] = ""
+    agent: Annotated[str | None, describe("the key acts as this entity only")] = None
+    trigger: Annotated[str | None, describe("the key can trigger this agent, and nothing else")] = None
+    public: Annotated[bool, describe("the key goes with bearer tokens, and gives no access alone")] = False
+    name: Annotated[str, Meta(max_length=200, description="what the key is for, shown in the list")] = ""
 
 
 @read("GET /api/keys", access=Administrator())

@@ -38,14 +38,16 @@ class PlanPage(Page[PlanView]):
 class PlanFields(Request[PlanView], kw_only=True):
     """What a request says of a plan; a field that is null is not said."""
 
-    name: Annotated[str | None, describe("short name")] = None
+    name: Annotated[str | None, describe("the name of the plan")] = None
     instruction: Annotated[str | None, describe("text that comes to the inbox")] = None
-    run_after: Annotated[str | None, Meta(description="duration until it is due", examples=["5 hours"])] = None
-    scheduled_at: Annotated[str | None, Meta(description="when it is due", examples=["2026-02-20T10:00:00Z"])] = None
-    cron: Annotated[str | None, describe("five fields, or a word such as @daily")] = None
-    time_zone: Annotated[str | None, describe("time zone of cron; default: UTC")] = None
-    on_gate: Annotated[str | None, describe("id of a gate; the plan is due when it is resolved")] = None
-    catch_up: Annotated[CatchUp | None, describe("missed slots of cron that fire late")] = None
+    run_after: Annotated[str | None, Meta(description="due once, after this time", examples=["5 hours"])] = None
+    scheduled_at: Annotated[
+        str | None, Meta(description="due once, at this time", examples=["2026-02-20T10:00:00Z"])
+    ] = None
+    cron: Annotated[str | None, describe("due again and again: five fields, or a word such as @daily")] = None
+    time_zone: Annotated[str | None, describe("the time zone of cron; by default UTC")] = None
+    on_gate: Annotated[str | None, describe("due once, when this gate is resolved")] = None
+    catch_up: Annotated[CatchUp | None, describe("which missed slots of cron fire late")] = None
     by: Annotated[str | None, describe("entity that sets it: a guest's plan continues its chain of events")] = None
 
 

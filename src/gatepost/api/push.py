@@ -113,11 +113,11 @@ class PushEvent(Request[PushResultView]):
     """Push an event. What is answered with 201 is on disk."""
 
     to: Annotated[str, Meta(examples=["analyst"], extra_json_schema={"minLength": 1, "maxLength": address.MAX_LENGTH})]
-    type: EventType = EventType.EVENT
+    type: Annotated[EventType, describe("type of the event")] = EventType.EVENT
     content: Annotated[str, describe("text")] = ""
-    subject: Annotated[str | None, describe("short text")] = None
+    subject: Annotated[str | None, describe("a short title")] = None
     data: Annotated[Json, describe("any JSON")] = None
-    priority: Annotated[int | str, describe("0 to 4, or critical, high, normal, low, fyi")] = 2
+    priority: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
     sender: Annotated[str | None, describe("entity that sends it; default: that of the credential")] = None
     source: Annotated[str | None, describe("system that it comes from")] = None
     dedup_key: Annotated[
@@ -130,8 +130,8 @@ class PushEvent(Request[PushResultView]):
     occurred_at: Annotated[
         str | None, Meta(description="time at the source, RFC 3339", examples=["2026-02-18T15:06:55Z"])
     ] = None
-    ttl: Annotated[str | None, describe("duration after which it expires")] = None
-    ref: Annotated[RefSpec | None, describe("subject in another system")] = None
+    ttl: Annotated[str | None, describe("how long it is worth reading; then it expires")] = None
+    ref: Annotated[RefSpec | None, describe("what it is about")] = None
     route: Annotated[PushRoute | None, describe("where a reply goes")] = None
     hops: Annotated[
         int,

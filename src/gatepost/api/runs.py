@@ -232,4 +232,4 @@ class ReplayRun(Request[ReplayView]):
     """Show what another model would have said and done in a past run. Nothing is done, and nothing stored."""
 
     id: str
-    model: Annotated[str, describe("model to compare with", minLength=1, maxLength=MAX_MODEL_LENGTH)]
+    model: Annotated[str, describe("the model to compare with", minLength=1, maxLength=MAX_MODEL_LENGTH)]

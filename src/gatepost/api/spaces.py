@@ -11,7 +11,7 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.space import Member, Message, Space
 from gatepost.errors import Conflict, NotFound, TooLarge
 
-Title = Annotated[str, describe(minLength=1, maxLength=200)]
+Title = Annotated[str, describe("the name of the space", minLength=1, maxLength=200)]
 Reader = Annotated[str, describe("entity that reads; default: the caller", maxLength=200)] | None
 
 
@@ -73,7 +73,7 @@ class CreateSpace(Request[NewSpaceView]):
     """Create a space; its id is made from its name unless one is given."""
 
     name: Title
-    id: Annotated[str | None, describe("id; default: made from the name")] = None
+    id: Annotated[str | None, describe("its id; by default made from the name")] = None
     members: Annotated[tuple[str, ...], Meta(max_length=10_000)] = ()
 
 
@@ -81,7 +81,7 @@ class CreateSpace(Request[NewSpaceView]):
 class ListSpaces(Request[SpacePage]):
     """List the spaces of the caller; for the administrator all, or those of a member."""
 
-    member: Annotated[str | None, describe("only spaces of this member")] = None
+    member: Annotated[str | None, describe("only spaces with this member")] = None
     after: After = 0
     limit: Limit = 100
 

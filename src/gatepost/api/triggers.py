@@ -45,11 +45,11 @@ class AddTrigger(Request[TriggerView]):
     secret_fields = frozenset({"secret"})
 
     name: NewName
-    scheme: Annotated[Scheme, describe("how the sender proves its identity")]
+    scheme: Annotated[Scheme, describe("how callers prove who they are")]
     secret: Annotated[str, describe(minLength=webhook.MIN_SECRET_LENGTH, maxLength=webhook.MAX_SECRET_LENGTH)]
-    target: Annotated[str, describe("address that gets the events")]
-    prompt: Annotated[str | None, describe("text added to every event as context", maxLength=MAX_PROMPT_LENGTH)] = None
-    owner: Annotated[str | None, describe("entity that owns it; default: the administrator")] = None
+    target: Annotated[str, describe("the address that gets the events")]
+    prompt: Annotated[str | None, describe("added to every event as context", maxLength=MAX_PROMPT_LENGTH)] = None
+    owner: Annotated[str | None, describe("who gets alerts about it; by default admin")] = None
 
 
 @read("GET /api/triggers", access=Administrator())

@@ -1,44 +1,41 @@
 """`gatepost agent`."""
 
 import time
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from gatepost.api.agent_config import ConfigView, ModelView
-from gatepost.api.agents import AgentView, ChangeAgent, PauseAgent, RegisterAgent, ResumeAgent, ShowAgent, WakeAgent
-from gatepost.api.entities import EntityView, ListEntities
+from gatepost.api.agents import (
+    AgentView,
+    ChangeAgent,
+    PauseAgent,
+    RegisterAgent,
+    ResumeAgent,
+    ShowAgent,
+    ShowMind,
+    WakeAgent,
+    WokenView,
+)
+from gatepost.api.entities import EntityView, ListEntities, RetireEntity
 from gatepost.api.inbox import ShowAccount
-from gatepost.api.runs import ListAgentRuns, RunView
+from gatepost.api.runs import ListAgentRuns, ReplayRun, RunView
 from gatepost.cli import inputs, output, person, runs
 from gatepost.cli.command import Noun, Outcome, Row
 from gatepost.cli.connect import connect
-from gatepost.cli.parameters import Json, option
-from gatepost.cli.person import ALIASES, COLUMNS, DISPLAY, NAME, NEW_NAME, OWNER, RETIRED, ROLE, TEAM
-from gatepost.core import agent_config
+from gatepost.cli.parameters import Json, argument, option
+from gatepost.cli.person import ALIASES, COLUMNS, ENTITY_FIELDS, NAME, NEW_NAME, send_to_agent
+from gatepost.core import agent_config, ids
 from gatepost.core.agent import DEMO, Budget, ModelChoice
 from gatepost.core.entity import EntityKind
-from gatepost.core.run import RunStatus
 from gatepost.core.times import parse_instant
 from gatepost.errors import Invalid
+from gatepost.settings import Configuration
 
 agents = Noun("agent", "Register, change and inspect agents.")
 commands = [agents]
 
-Name = Annotated[str, NAME]
-Model = Annotated[
-    str | None, option("--model", "M", "openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key")
-]
-Description = Annotated[str | None, option("--description", "TEXT", "what the agent is for")]
-Instructions = Annotated[
-    str | None,
-    option(
-        "--instructions",
-        "TEXT|@FILE|-",
-        "its instructions; @FILE reads a file, - reads stdin",
-        parse=inputs.read_text_or_file,
-    ),
-]
 ConfigFile = Annotated[
     dict[str, Any] | None,
     option(
@@ -48,26 +45,22 @@ ConfigFile = Annotated[
         parse=inputs.read_object,
     ),
 ]
-Display = Annotated[str | None, DISPLAY]
-Team = Annotated[str | None, TEAM]
-Role = Annotated[str | None, ROLE]
-Owner = Annotated[str | None, OWNER]
+_FIELDS: Final[dict[str, Any]] = {
+    "model": option("--model", "M", "openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key"),
+    "description": option("--description", "TEXT", "what the agent is for"),
+    "instructions": option(
+        "--instructions",
+        "TEXT|@FILE|-",
+        "its instructions; @FILE reads a file, - reads stdin",
+        parse=inputs.read_text_or_file,
+    ),
+    **dict.fromkeys(("tools", "mcp", "mind", "loop", "budget", "skills")),  # only in a file
+    **ENTITY_FIELDS,
+}
 
 
-@agents.command("add")
-def add(
-    name: Annotated[str, NEW_NAME],
-    model: Model = None,
-    instructions: Instructions = None,
-    description: Description = None,
-    config: ConfigFile = None,
-    display: Display = None,
-    team: Team = None,
-    role: Role = None,
-    aliases: Annotated[list[str] | None, ALIASES] = None,
-    owner: Owner = None,
-    json: Json = False,
-) -> None:
+@agents.request("add", RegisterAgent, name=NEW_NAME, aliases=ALIASES, **_FIELDS)
+def add(request: RegisterAgent, configuration: Configuration, config: ConfigFile = None, json: Json = False) -> None:
     """
     Register an agent, which gets an inbox.
 
@@ -79,14 +72,11 @@ def add(
       gatepost agent add support --config support.toml --instructions @support.md
       gatepost agent add quinn --display Quinn --team web --role reviewer --alias bead-42
     """
-    fields = _merge_config(model, description, instructions, config)
+    fields = _merge_config(request, config)
     if fields:  # a field that is null gets its default, and makes a resident too
         fields = {"model": DEMO} | {field: value for field, value in fields.items() if value is not None}
-    request = RegisterAgent(
-        name=name, display_name=display, team=team, role=role, owner=owner, aliases=tuple(aliases or ()), **fields
-    )
-    with connect() as connection:
-        agent = connection.send(request)
+    with connect(configuration) as connection:
+        agent = connection.send(msgspec.structs.replace(request, **fields))
     choice = _parse_model(agent.config.model) if agent.config else None
     suffix = f", a resident with the model {choice.name}" if choice else ""
     output.done(msgspec.to_builtins(agent), agent.name, f"registered {agent.name!r}{suffix}", json=json)
@@ -101,8 +91,6 @@ def add(
     empty=lambda request: f"no agents in the team {request.team!r}" if request.team else "no agents yet",
     count=1_000,
     kind=EntityKind.AGENT,
-    team=TEAM,
-    retired=RETIRED,
 )
 def build_row(agent: EntityView) -> Row:
     """
@@ -115,7 +103,7 @@ def build_row(agent: EntityView) -> Row:
 
 
 @agents.command("show")
-def show(name: Name, json: Json = False) -> None:
+def show(name: Annotated[str, NAME], json: Json = False) -> None:
     """
     Show an agent, the counts of its inbox and, of a resident, its configuration. Secrets are masked.
 
@@ -137,19 +125,8 @@ def show(name: Name, json: Json = False) -> None:
         output.line_out(output.indent(agent.config.instructions))
 
 
-@agents.command("set")
-def change(
-    name: Name,
-    model: Model = None,
-    instructions: Instructions = None,
-    description: Description = None,
-    config: ConfigFile = None,
-    display: Display = None,
-    team: Team = None,
-    role: Role = None,
-    owner: Owner = None,
-    json: Json = False,
-) -> None:
+@agents.request("set", ChangeAgent, name=NAME, **_FIELDS)
+def change(request: ChangeAgent, configuration: Configuration, config: ConfigFile = None, json: Json = False) -> None:
     """
     Change the given fields of an agent; the others stay. A guest that gets a model becomes a resident.
 
@@ -161,17 +138,14 @@ def change(
       gatepost agent set analyst --instructions @analyst.md --team finance
       gatepost agent set analyst --config tools.toml
     """
-    entity_fields = {"display_name": display, "team": team, "role": role, "owner": owner}
-    fields = _merge_config(model, description, instructions, config)
-    fields |= {field: value for field, value in entity_fields.items() if value is not None}
-    if not fields:
+    request = msgspec.structs.replace(request, **_merge_config(request, config))
+    if request == ChangeAgent(name=request.name):
         raise Invalid("nothing to change", hint="give --model, --instructions, --config, --display, --team ...")
-    with connect() as connection:
-        person.find_entity(connection, name, EntityKind.AGENT)
-        agent = connection.send(ChangeAgent(name=name, **fields))
+    with connect(configuration) as connection:
+        agent = send_to_agent(connection, request)
     suffix = f"; its configuration has version {agent.version}" if agent.resident else ""
     output.done(msgspec.to_builtins(agent), agent.name, f"changed {agent.name!r}{suffix}", json=json)
-    if agent.config and "model" in fields:
+    if agent.config and request.model is not msgspec.UNSET:
         _warn_of_missing_key(_parse_model(agent.config.model))
 
 
@@ -204,7 +178,6 @@ def describe_resumed(agent: AgentView) -> Outcome:
     empty=lambda request: f"{request.name!r} has no runs" + (f" that are {request.status}" if request.status else ""),
     count=20,
     name=NAME,
-    status=option("--status", "STATUS", f"only runs in this state: {', '.join(RunStatus)}", choices=list(RunStatus)),
 )
 def build_run_row(run: RunView) -> Row:
     """
@@ -216,44 +189,45 @@ def build_run_row(run: RunView) -> Row:
     return runs.build_row(run)
 
 
-agents.command("mind")(runs.show_mind)
-agents.command("replay")(runs.replay)
+agents.print("mind", ShowMind, name=NAME, fetch=send_to_agent)(runs.print_mind)
+agents.print(
+    "replay",
+    ReplayRun,
+    id=argument("RUN", "the id of a run", parse=partial(ids.check, "run")),
+    model=option("--model", "M", default=DEMO),
+    fetch=runs.fetch_replay,
+)(runs.print_replay)
 
 
-@agents.command("retire")
-def retire(name: Name, json: Json = False) -> None:
+@agents.send("retire", RetireEntity, name=NAME, fetch=send_to_agent)
+def describe_retired(agent: EntityView) -> Outcome:
     """
     Retire an agent: it receives nothing more, and what it has stays.
 
     Example:
       gatepost agent retire analyst
     """
-    person.retire_entity(name, EntityKind.AGENT, json=json)
+    return person.describe_retired(agent)
 
 
-@agents.command("wake")
-def wake(name: Name, json: Json = False) -> None:
+@agents.send("wake", WakeAgent, name=NAME, fetch=send_to_agent)
+def describe_woken(agent: WokenView) -> Outcome:
     """
     Let an agent look at its inbox now. If the inbox is empty, nothing else happens.
 
     Example:
       gatepost agent wake analyst
     """
-    with connect() as connection:
-        agent = person.find_entity(connection, name, EntityKind.AGENT)
-        view = connection.send(WakeAgent(name=agent.name))
-    output.done(msgspec.to_builtins(view), view.name, f"woke {view.name!r}: it looks at its inbox", json=json)
+    return Outcome(agent.name, f"woke {agent.name!r}: it looks at its inbox")
 
 
-def _merge_config(
-    model: str | None, description: str | None, instructions: str | None, file: dict[str, Any] | None
-) -> dict[str, Any]:
+def _merge_config(request: RegisterAgent | ChangeAgent, file: dict[str, Any] | None) -> dict[str, Any]:
     """Return the fields of a configuration: those of the file, replaced by those of the options."""
     document = file or {}
     if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
         document = document["config"]
-    options = {"model": model, "description": description, "instructions": instructions}
-    config = document | {field: value for field, value in options.items() if value is not None}
+    options = {field: getattr(request, field) for field in ("model", "description", "instructions")}
+    config = document | {field: value for field, value in options.items() if value is not msgspec.UNSET}
     agent_config.parse(config, is_masked=True)  # a request has no place for unknown fields
     return config
 

@@ -18,18 +18,19 @@ A noun (`gatepost key`) has verbs. Most of them send one request, whose fields a
 
 The docstring is the help, with its examples; the function says what the answer looks like. A keyword changes how a
 field is typed (`argument`, `option`, `flag`), or gives it a value that is not typed: `active=True`, or None for its
-default. Whatever is wrong is said before anything is opened.
+default. What is wrong with the parameters is reported before anything is opened.
 
-A verb that does more is a function of its own, whose parameters have their specs in their annotations:
-`@keys.command("wait")`, or with a request that was typed as above `@decisions.request("ask", AskDecision)`. A verb is
-built when it is run, and when help or completion lists it.
+A verb whose answer is neither an outcome, a table nor facts is declared with `print`. A verb that does more than send
+a request is a function of its own, whose parameters have their specs in their annotations: `@keys.command("wait")`, or
+with a request that was typed as above `@decisions.request("ask", AskDecision)`. A verb is built when it is run, and
+when help or completion lists it.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from inspect import cleandoc
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from inspect import cleandoc, signature
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -41,19 +42,23 @@ from gatepost.cli.parameters import Json, RequestParameters, SpecType, list_func
 from gatepost.errors import Invalid
 from gatepost.settings import Configuration
 
+if TYPE_CHECKING:
+    from gatepost.cli.connect import Connection
+
 F = TypeVar("F", bound=Callable[..., Any])
 Row = Sequence[str]
 Facts = Iterable[tuple[str, object]]
+Fetch = Callable[["Connection", Any], Any]
 
 _MAX_LIMIT: Final = 100_000
 Limit = Annotated[int, number("--limit", "how many at most", maximum=_MAX_LIMIT, short="-n")]
 
 
 class Outcome(NamedTuple):
-    """What a command prints after it has done something: a line of data on stdout, and a message on stderr."""
+    """What a command prints after it has done something: a line of data on stdout, and perhaps a message on stderr."""
 
     line: str
-    message: str
+    message: str = ""
     #: what `--json` prints, if it is not the answer
     document: Any = None
 
@@ -137,37 +142,73 @@ class Noun(click.Group):
 
         return register
 
-    def send(self, name: str, request: type[Request[Any]], /, **fields: Any) -> Callable[[F], F]:
-        """Declare a verb that sends a request. The function describes the answer or, if there is none, the request."""
+    def print(
+        self,
+        name: str,
+        request: type[Request[Any]],
+        /,
+        *,
+        fetch: Fetch | None = None,
+        document: Callable[[Any], Any] = msgspec.to_builtins,
+        **fields: Any,
+    ) -> Callable[[F], F]:
+        """
+        Declare a verb that sends a request, or what `fetch` sends for it. The function prints the answer; `--json`
+        prints the document of the answer instead.
+        """
 
-        def print_outcome(describe: Callable[[Any], Outcome], sent: Request[Any], answer: Any, *, json: bool) -> None:
-            outcome = describe(sent if sent.operation.answer is None else answer)
-            document = msgspec.to_builtins(answer) if outcome.document is None else outcome.document
-            output.done(document, outcome.line, outcome.message, json=json)
-
-        return self._declare(name, request, fields, print_outcome)
-
-    def show(self, name: str, request: type[Request[Any]], /, **fields: Any) -> Callable[[F], F]:
-        """Declare a verb that prints one thing. The function returns its facts."""
-
-        def print_facts(list_facts: Callable[[Any], Facts], _: Request[Any], answer: Any, *, json: bool) -> None:
+        def print_answer(print_text: Callable[[Any], None], _: Request[Any], answer: Any, json: bool) -> None:
             if json:
-                output.document(msgspec.to_builtins(answer))
+                output.document(document(answer))
             else:
+                print_text(answer)
+
+        return self._declare(name, request, fields, fetch, print_answer)
+
+    def show(self, name: str, request: type[Request[Any]], /, **options: Any) -> Callable[[F], F]:
+        """Declare a verb that prints one thing. The function returns its facts; the options are those of `print`."""
+
+        def register(list_facts: F) -> F:
+            def print_facts(answer: Any) -> None:
                 output.facts(*list_facts(answer))
 
-        return self._declare(name, request, fields, print_facts)
+            print_facts.__doc__ = list_facts.__doc__
+            self.print(name, request, **options)(print_facts)
+            return list_facts
+
+        return register
+
+    def send(
+        self, name: str, request: type[Request[Any]], /, *, fetch: Fetch | None = None, **fields: Any
+    ) -> Callable[[F], F]:
+        """
+        Declare a verb that changes something. The function describes the answer or, if there is none, the request; with
+        two parameters it gets both.
+        """
+
+        def print_outcome(describe: Callable[..., Outcome], sent: Request[Any], answer: Any, json: bool) -> None:
+            values = [answer, sent] if sent.operation.answer is not None else [sent]
+            outcome = describe(*values[: len(signature(describe).parameters)])
+            value = msgspec.to_builtins(answer) if outcome.document is None else outcome.document
+            output.done(value, outcome.line, outcome.message, json=json)
+
+        return self._declare(name, request, fields, fetch, print_outcome)
 
     def _declare(
-        self, name: str, request: type[Request[Any]], fields: dict[str, Any], print_answer: Callable[..., None]
+        self,
+        name: str,
+        request: type[Request[Any]],
+        fields: dict[str, Any],
+        fetch: Fetch | None,
+        print_answer: Callable[..., None],
     ) -> Callable[[F], F]:
         def register(function: F) -> F:
             def send(filled: Request[Any], configuration: Configuration, json: Json = False) -> None:
                 from gatepost.cli.connect import connect  # help does without
 
                 with connect(configuration) as connection:
-                    answer = connection.send(filled)
-                print_answer(function, filled, answer, json=json)
+                    answer = connection.send(filled) if fetch is None else fetch(connection, filled)
+                print_answer(function, filled, answer, json)
 
             send.__doc__ = function.__doc__
             self.request(name, request, **fields)(send)
@@ -197,7 +238,7 @@ class Noun(click.Group):
                 with connect(configuration) as connection:
                     items = connection.list_all(filled, limit + 1)
                 message = empty(filled) if callable(empty) else empty
-                output.listing(items, limit, columns, build_row, msgspec.to_builtins, empty=message, json=json)
+                output.listing(items, limit, columns, build_row, empty=message, json=json)
 
             list_items.__doc__ = build_row.__doc__
             self.request(name, request, **{"after": None, "limit": None, **fields})(list_items)
@@ -207,8 +248,14 @@ class Noun(click.Group):
 
 
 def _build_request(parameters: RequestParameters, values: dict[str, Any], configuration: Configuration) -> Request[Any]:
+    """Return the request of what was typed. Who acts, or is meant, is by default the current agent."""
     if parameters.actor_field is not None:
         from gatepost.cli.connect import choose_actor
 
-        values[parameters.actor_field] = choose_actor(configuration, values[parameters.actor_field])
+        values[parameters.actor_field] = choose_actor(values[parameters.actor_field], configuration)
+    for name, spec in parameters.specs.items():
+        if spec.no_agent is not None:
+            from gatepost.cli.connect import choose_agent
+
+            values[name] = choose_agent(values[name], spec.label, configuration, otherwise=spec.no_agent)
     return parameters.build_request(values)

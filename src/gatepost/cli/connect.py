@@ -1,32 +1,46 @@
 """
-How a command reaches Gatepost: one path, arguments -> request -> client -> output.
+How a command reaches Gatepost, and who runs it.
 
 With a gateway in this home the client sends requests to it over HTTP; without one it works on the store that is set.
 Both answer alike (`tests/scenario/test_clients_agree.py`), so a command does not know which it is.
+
+The current agent is the agent of the session in which the command runs, if its hooks have recorded one, else the agent
+that is set (GATEPOST_AGENT, or `agent` in the settings file).
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gatepost import settings
 from gatepost.api.operation import Page, Request, Stream
-from gatepost.cli import identity, output
+from gatepost.cli import output
 from gatepost.core.signals import Signal
-from gatepost.core.times import Instant
-from gatepost.errors import Unauthorized, Unavailable
-from gatepost.ports import SignalSink, Store
+from gatepost.core.times import SECOND, Duration, Instant
+from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
+from gatepost.hooks.session import Session, find_guest
+from gatepost.ports import Reader, SignalSink, Store
 from gatepost.runtime import gateway_files
 from gatepost.settings import Configuration, mask_passwords
+
+if TYPE_CHECKING:  # only a command that waits needs it
+    from gatepost.actions.deadlines import EventScan
 
 R = TypeVar("R")
 V = TypeVar("V")
 
 #: seconds in which a gateway that is just restarting is back
-_RETRY_TIME = 15.0
+_RETRY_TIME: Final = 15.0
+#: the variables in which hosts name the session to the commands that they run
+_SESSION_VARIABLES: Final = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CODEX_SESSION_ID")
+#: seconds between two reads of a command that waits: few at first, since some are answered at once
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +70,6 @@ class Connection:
     def read_clock(self) -> Instant:
         """Return the time of the store; with a gateway, that of this machine."""
         return time.time_ns() // 1_000 if self.store is None else self.store.read_sync(lambda tx: tx.now)
-
-
-def choose_actor(configuration: Configuration, name: str | None) -> str:
-    """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
-    from gatepost.actions.directory import ADMINISTRATOR
-
-    return name or identity.find_current_agent(configuration) or ADMINISTRATOR
 
 
 @contextmanager
@@ -117,7 +124,7 @@ def _build_signal_sink(configuration: Configuration) -> SignalSink:
     """
     from gatepost import app
 
-    write_spools = app.build_spool_writer(configuration, own_session=identity.find_session(configuration))
+    write_spools = app.build_spool_writer(configuration, own_session=find_session(configuration))
     if not configuration.settings.transport.startswith("socket:"):
         return write_spools
     transport = app.build_transport(configuration)
@@ -127,3 +134,97 @@ def _build_signal_sink(configuration: Configuration) -> SignalSink:
         write_spools(signals)
 
     return send
+
+
+def find_session(configuration: Configuration) -> str | None:
+    """
+    Return the session in which this command runs. Hosts name it to the commands that they run, except Gemini and
+    Cursor.
+
+    There may be several: one program runs another, and a helper in Codex has a thread of its own, whose hooks are those
+    of the session. Then the one counts whose hooks have written something last.
+    """
+    ids = list(dict.fromkeys(id for name in _SESSION_VARIABLES if (id := os.environ.get(name))))
+    if len(ids) < 2:
+        return ids[0] if ids else None
+    revisions = {id: guest.revision for id in ids if (guest := find_guest(configuration.home, id)) is not None}
+    return max(revisions, key=lambda id: revisions[id], default=ids[0])
+
+
+def find_current_agent(configuration: Configuration) -> str | None:
+    """Return the agent of this session, if its hooks have said who that is, else the agent that is set."""
+    session = find_session(configuration)
+    agent = Session(configuration.home, session).read().agent if session else None
+    return agent or configuration.settings.agent
+
+
+def find_session_agent(configuration: Configuration) -> str | None:
+    """Return the agent of this session, if the store knows it: what this command pushes is from that agent."""
+    session = find_session(configuration)
+    state = Session(configuration.home, session).read() if session else None
+    return state.agent if state is not None and state.registered else None
+
+
+def choose_actor(name: str | None, configuration: Configuration) -> str:
+    """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
+    from gatepost.actions.directory import ADMINISTRATOR
+
+    return name or find_current_agent(configuration) or ADMINISTRATOR
+
+
+def choose_agent(name: str | None, option: str, configuration: Configuration, *, otherwise: str) -> str:
+    """Return the entity that the option names, else the current agent; raise Invalid (`otherwise`) if there is none."""
+    agent = name or find_current_agent(configuration)
+    if agent is None:
+        raise Invalid(otherwise, hint=f"give {option} NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
+    return agent
+
+
+def choose_recipient(to: str | None, configuration: Configuration) -> str:
+    """Return whose inbox is meant: that of the entity that `--to` names, else that of the current agent."""
+    return choose_agent(to, "--to", configuration, otherwise="no address is given, and no current agent is set")
+
+
+def get_folder() -> Path:
+    """Return the working directory."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Unavailable("the working directory is gone", hint="go to a folder that is there") from None
+
+
+def poll(connection: Connection, request: Request[R], is_over: Callable[[R], bool], timeout: Duration | None) -> R:
+    """
+    Send a request until its answer is over, or until the timeout, and return the last answer. Without a gateway no
+    other process ends what is due, so it is ended here.
+    """
+    end = time.monotonic() + timeout / SECOND if timeout is not None else None
+    pause, last_scan = _FIRST_PAUSE, None
+    while True:
+        if connection.store is not None:
+            last_scan = _end_due(connection.store, last_scan)
+        answer = connection.send(request)
+        remaining = end - time.monotonic() if end is not None else pause
+        if is_over(answer) or remaining <= 0:
+            return answer
+        time.sleep(min(pause, remaining))
+        pause = min(_LONGEST_PAUSE, pause * 1.5)
+
+
+def _end_due(store: Store, last_scan: "EventScan | None") -> "EventScan | None":
+    """
+    End what is due, as a gateway would, and return how far events were scanned. What cannot be ended does not keep this
+    command from waiting for something else.
+    """
+    from gatepost.actions import deadlines
+
+    def find_due(tx: Reader) -> "tuple[bool, EventScan]":
+        next_due, scan = deadlines.find_next_due(tx), deadlines.scan_events(tx, last_scan)
+        return bool(scan.matches) or (next_due is not None and next_due <= tx.now), scan
+
+    with suppress(GatepostError):
+        while True:
+            is_due, last_scan = store.read_sync(find_due)
+            if not is_due or not store.run_sync(deadlines.end_due, last_scan=last_scan):
+                break
+    return last_scan

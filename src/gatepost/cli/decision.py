@@ -18,11 +18,10 @@ from gatepost.api.decisions import (
     ShowDecision,
     WithdrawDecision,
 )
-from gatepost.cli import identity, inputs, output
+from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, Row
-from gatepost.cli.connect import Connection, connect
-from gatepost.cli.parameters import Json, ParameterSpec, argument, flag, option
-from gatepost.cli.wait import FOR, poll
+from gatepost.cli.connect import Connection, connect, find_current_agent, find_session, poll
+from gatepost.cli.parameters import Json, ParameterSpec, Timeout, argument, flag, option
 from gatepost.core import render, times
 from gatepost.core.decision import DecisionStatus
 from gatepost.core.event import Priority, Ref
@@ -37,12 +36,8 @@ commands = [decisions]
 
 DECISION: Final = argument("DECISION", "the id of a decision")
 SESSION: Final = option("--session", "ID", "the guest session that asks")
-DecisionId = Annotated[str, DECISION]
-_COLUMNS: Final = ("DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION")
-
-
 Wait = Annotated[bool, flag("--wait", "wait for the answer, and print it")]
-For = Annotated[Duration | None, FOR]
+_COLUMNS: Final = ("DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION")
 
 
 def _parse_option(text: str) -> dict[str, str]:
@@ -56,15 +51,15 @@ _QUESTION: Final[dict[str, ParameterSpec]] = {
     "options": option(
         "--option", "ID=LABEL", "an answer to choose; repeatable; ID alone is its own label", parse=_parse_option
     ),
-    "free_text": flag("--text", "text is an answer, too"),
-    "default": option("--default", "ID", "the option that counts at the deadline"),
-    "within": option("--within", "2h", "its deadline, from now"),
-    "deadline": option("--until", "TIME", "its deadline, as a time"),
+    "free_text": flag("--text"),
+    "default": option("--default", "ID"),
+    "within": option("--within", "2h"),
+    "deadline": option("--until", "TIME"),
     "context": option(
         "--context", "TEXT", "what a respondent should know; @FILE reads a file", parse=inputs.read_text_or_file
     ),
-    "ref": option("--ref", "TYPE:ID", "what it is about", parse=Ref.parse),
-    "urgency": option("--urgency", "P", "critical, high, normal, low, fyi; or 0 to 4"),
+    "ref": option("--ref", "TYPE:ID", parse=Ref.parse),
+    "urgency": option("--urgency", "P"),
 }
 
 
@@ -77,7 +72,7 @@ _QUESTION: Final[dict[str, ParameterSpec]] = {
     asker=option("--as", "NAME", "who asks; by default the entity of the session, or the current agent"),
 )
 def ask(
-    request: AskDecision, configuration: Configuration, wait: Wait = False, timeout: For = None, json: Json = False
+    request: AskDecision, configuration: Configuration, wait: Wait = False, timeout: Timeout = None, json: Json = False
 ) -> None:
     """
     Ask for a decision and print its id. Until it is answered, the asker may not stop.
@@ -92,7 +87,7 @@ def ask(
     _check_timeout(timeout, wait=wait)
     asker, session = request.asker, request.session
     if asker is None and session is None:
-        asker, session = identity.find_current_agent(configuration), identity.find_session(configuration)
+        asker, session = find_current_agent(configuration), find_session(configuration)
         if asker is None:
             raise Invalid(
                 "no asker is given", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml"
@@ -105,7 +100,11 @@ def ask(
 
 @decisions.request("revise", ReviseDecision, id=DECISION, **_QUESTION)
 def revise(
-    request: ReviseDecision, configuration: Configuration, wait: Wait = False, timeout: For = None, json: Json = False
+    request: ReviseDecision,
+    configuration: Configuration,
+    wait: Wait = False,
+    timeout: Timeout = None,
+    json: Json = False,
 ) -> None:
     """
     Ask again, in another round. The new question replaces the old one, and everybody who was asked gets it.
@@ -144,11 +143,9 @@ def _join_names(names: Sequence[str]) -> str:
     "answer",
     AnswerDecision,
     id=DECISION,
-    option=argument("OPTION", "the id of an option"),
+    option=argument("OPTION"),
     text=option("--text", "TEXT", "text with the option, or instead of one; - reads stdin", parse=inputs.read_text),
     again=flag("--again", "send the question back, with --text"),
-    reject=flag("--reject", "refuse to decide"),
-    context_hash=option("--context-hash", "HASH", "answer only if the question has not changed"),
 )
 def describe_answered(decision: DecisionView) -> Outcome:
     """
@@ -166,9 +163,9 @@ def describe_answered(decision: DecisionView) -> Outcome:
     ListDecisions,
     columns=_COLUMNS,
     empty=lambda request: "no decisions" if request.pending is None else "no decisions are open",
-    asked=option("--of", "NAME", "only decisions that this entity may answer"),
-    asker=option("--by", "NAME", "only decisions that this entity asked"),
-    session=SESSION,
+    asker=option("--by", "NAME"),
+    asked=option("--of", "NAME"),
+    session=option("--session", "ID"),
     pending=flag("--all", "include decisions that have ended", on=None, off=True),
     since=None,
 )
@@ -191,54 +188,44 @@ def build_row(decision: DecisionView) -> Row:
     ]
 
 
-@decisions.command("show")
-def show(decision: DecisionId, json: Json = False) -> None:
+@decisions.print("show", ShowDecision, id=DECISION)
+def print_decision(decision: DecisionView) -> None:
     """
     Show a decision: the question, its options, and the answers.
 
     Example:
       gatepost decision show dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    with connect() as connection:
-        view = connection.send(ShowDecision(id=decision))
-    if json:
-        output.document(msgspec.to_builtins(view))
-        return
     output.facts(
-        ("decision", view.id),
-        ("gate", view.gate),
-        ("state", _describe_state(view)),
-        ("asked by", view.asker),
-        ("asked", ", ".join(view.asked)),
-        ("since", view.created_at),
-        ("urgency", Priority(view.urgency).name.lower()),
-        ("deadline", view.deadline),
-        ("default", view.default),
-        ("round", view.iteration),
-        ("guidance", view.guidance),
-        ("about", f"{view.ref.type}:{view.ref.id}" if view.ref else None),
-        ("session", view.session),
-        ("hash", view.context_hash),
+        ("decision", decision.id),
+        ("gate", decision.gate),
+        ("state", _describe_state(decision)),
+        ("asked by", decision.asker),
+        ("asked", ", ".join(decision.asked)),
+        ("since", decision.created_at),
+        ("urgency", Priority(decision.urgency).name.lower()),
+        ("deadline", decision.deadline),
+        ("default", decision.default),
+        ("round", decision.iteration),
+        ("guidance", decision.guidance),
+        ("about", f"{decision.ref.type}:{decision.ref.id}" if decision.ref else None),
+        ("session", decision.session),
+        ("hash", decision.context_hash),
     )
     output.line_out("")
-    output.line_out(output.indent(view.question))
-    if view.context is not None:
-        output.line_out("\n" + output.indent(view.context))
-    if view.options:
+    output.line_out(output.indent(decision.question))
+    if decision.context is not None:
+        output.line_out("\n" + output.indent(decision.context))
+    if decision.options:
         output.line_out("")
-        rows = [[option.id, render.render_name(option.label), option.description] for option in view.options]
+        rows = [[option.id, render.render_name(option.label), option.description] for option in decision.options]
         output.table(["OPTION", "LABEL", "DESCRIPTION"], rows)
-    if view.answers:
+    if decision.answers:
         output.line_out("")
-        output.table(["ROUND", "OUTCOME", "BY", "AT", "OPTION", "TEXT"], map(_build_answer_row, view.answers))
+        output.table(["ROUND", "OUTCOME", "BY", "AT", "OPTION", "TEXT"], map(_build_answer_row, decision.answers))
 
 
-@decisions.send(
-    "withdraw",
-    WithdrawDecision,
-    id=DECISION,
-    reason=option("--reason", "TEXT", "why", parse=inputs.read_text),
-)
+@decisions.send("withdraw", WithdrawDecision, id=DECISION, reason=option("--reason", "TEXT", parse=inputs.read_text))
 def describe_withdrawn(decision: DecisionView) -> Outcome:
     """
     Withdraw a question: no answer is needed any more, and the asker may stop.
@@ -250,7 +237,7 @@ def describe_withdrawn(decision: DecisionView) -> Outcome:
 
 
 @decisions.command("wait")
-def wait(decision: DecisionId, timeout: For = None, json: Json = False) -> None:
+def wait(decision: Annotated[str, DECISION], timeout: Timeout = None, json: Json = False) -> None:
     """
     Wait for the answer to a decision, and print it: the option, and then the text.
 
@@ -280,20 +267,20 @@ def check(
     with connect(configuration) as connection:
         start = inputs.parse_past(since, "--since", connection.read_clock())
         request = ListDecisions(
-            asker=asker or (None if session else identity.find_current_agent(configuration)),
+            asker=asker or (None if session else find_current_agent(configuration)),
             session=session,
             since=times.format_rfc3339(max(0, start)),  # a request has no times before 1970
         )
         answered = connection.list_all(request, 1_000)
     empty = f"no decision has ended since {times.format_rfc3339(start)}"
-    output.listing(answered, len(answered), _COLUMNS, build_row, msgspec.to_builtins, empty=empty, json=json)
+    output.listing(answered, len(answered), _COLUMNS, build_row, empty=empty, json=json)
     if not answered:
         raise Exit(1)
 
 
 def wait_for_answer(connection: Connection, id: str, timeout: Duration | None, *, json: bool) -> None:
     """Wait until a round has ended, print the answer, and exit with 1 if there is none."""
-    decision = poll(connection.store, lambda: connection.send(ShowDecision(id=id)), _is_over, timeout)
+    decision = poll(connection, ShowDecision(id=id), _is_over, timeout)
     last_answer = _find_last_answer(decision)
     if json:
         output.document(msgspec.to_builtins(decision))

@@ -35,8 +35,8 @@ from gatepost import settings
 from gatepost.api.events import ItemView
 from gatepost.api.inbox import AckClaim, BatchView, ClaimBatch, ReleaseClaim
 from gatepost.api.operation import Request
-from gatepost.cli import identity, output
-from gatepost.cli.connect import connect
+from gatepost.cli import output
+from gatepost.cli.connect import choose_recipient, connect
 from gatepost.cli.parameters import Json, flag, number, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.batch import GUEST_BUDGET
@@ -96,7 +96,7 @@ def drain(
 def _drain_inbox(to: str | None, reader: str, *, as_json: bool, limit: int) -> None:
     budget = _PROGRAM_BUDGET if as_json else GUEST_BUDGET
     with connect() as connection:
-        recipient = check_entity_address(identity.choose_recipient(to, connection.configuration))
+        recipient = check_entity_address(choose_recipient(to, connection.configuration))
         request = ClaimBatch(name=recipient, owner=check_owner(reader), limit=limit, budget=budget)
         batch = drain_inbox(connection.send, request, _write_json if as_json else _write_text)
         if connection.store is not None:

@@ -5,16 +5,13 @@ from typing import Annotated, Any, Final
 import msgspec
 from click.exceptions import Exit
 
-from gatepost import settings
 from gatepost.api.gates import AddGate, AddWaiter, GateStatus, GateView, ListGates, ResolveGate, ShowGate
-from gatepost.cli import identity, inputs, output, session_gates
+from gatepost.cli import inputs, output, session_gates
 from gatepost.cli.command import Facts, Limit, Noun, Outcome, Row
-from gatepost.cli.connect import connect
-from gatepost.cli.parameters import Json, argument, flag, option
-from gatepost.cli.wait import FOR, poll
+from gatepost.cli.connect import connect, poll
+from gatepost.cli.parameters import Json, Timeout, argument, current_agent, flag, option
 from gatepost.core import render
 from gatepost.core.gate import AtDeadline, GateKind
-from gatepost.core.times import Duration
 from gatepost.hooks.gates import SessionGate, list_gates
 from gatepost.settings import Configuration
 
@@ -26,24 +23,23 @@ _SESSION: Final = "session"
 _KINDS: Final = (*GateKind, _SESSION)
 
 GATE: Final = argument("GATE", "the id of a gate")
-REASON: Final = option("--reason", "TEXT", "why; everybody concerned gets it", parse=inputs.read_text)
+REASON: Final = option("--reason", "TEXT", parse=inputs.read_text)
 
 
-@gates.request(
+@gates.send(
     "add",
     AddGate,
-    name=argument("NAME", "the name of the gate"),
     kind=option("--kind", "KIND", "human, timer, event, mail, command or ci", choices=list(GateKind)),
-    owner=option("--owner", "NAME", "the agent that it keeps from stopping; by default the current agent"),
+    owner=current_agent(
+        "--owner", "the agent that may not stop; by default the current agent", no_agent="the gate has no owner"
+    ),
     awaits=option("--awaits", "WHAT", "what it waits for; see above"),
-    instruction=option("--instruction", "TEXT", "the text for its owner that wants to stop", parse=inputs.read_text),
+    instruction=option("--instruction", "TEXT", parse=inputs.read_text),
     waiters=option("--waiter", "NAME", "who else gets an event when it ends; repeatable"),
-    within=option("--within", "2h", "its deadline, from now"),
-    deadline=option("--until", "TIME", "its deadline, as a time"),
-    at_deadline=option("--at-deadline", "open|escalate", "end it, or alert the owner of its owner and keep holding"),
-    fail=option("--fail", "open|closed", "closed holds also if it cannot be checked"),
+    deadline=option("--until", "TIME"),
+    within=option("--within", "2h"),
 )
-def add(request: AddGate, configuration: Configuration, json: Json = False) -> None:
+def describe_added(gate: GateView) -> Outcome:
     """
     Add a gate and print its id. Its owner may not stop until it has ended.
 
@@ -60,21 +56,24 @@ def add(request: AddGate, configuration: Configuration, json: Json = False) -> N
       gatepost gate add "Sign-off" --owner analyst --awaits husam --within 2h
       gatepost gate add "The build" --owner analyst --kind ci --awaits run:4711@acme/shop --waiter reviewer
     """
-    owner = identity.choose_agent(request.owner, "--owner", configuration, otherwise="the gate has no owner")
-    with connect(configuration) as connection:
-        gate = connection.send(msgspec.structs.replace(request, owner=owner))
-    output.done(msgspec.to_builtins(gate), gate.id, f"{gate.owner} may not stop until it has ended", json=json)
+    return Outcome(gate.id, f"{gate.owner} may not stop until it has ended")
 
 
-@gates.command("list")
+@gates.request(
+    "list",
+    ListGates,
+    pending=flag("--all", "include gates that have ended", on=None, off=True),
+    kind=None,
+    after=None,
+    limit=None,
+)
 def list_all(
-    owner: Annotated[str | None, option("--owner", "NAME", "only gates that hold this agent")] = None,
-    waiter: Annotated[str | None, option("--waiter", "NAME", "only gates with this waiter")] = None,
+    request: ListGates,
+    configuration: Configuration,
     kind: Annotated[
         str | None, option("--kind", "KIND", f"only gates of this kind: {', '.join(_KINDS)}", choices=_KINDS)
     ] = None,
     durable: Annotated[bool, flag("--durable", "leave out the gates of sessions")] = False,
-    include_ended: Annotated[bool, flag("--all", "include gates that have ended")] = False,
     limit: Limit = 100,
     json: Json = False,
 ) -> None:
@@ -89,15 +88,12 @@ def list_all(
       gatepost gate list --all --kind ci --json
     """
     durable_kind = GateKind.parse(kind) if kind not in (None, _SESSION) else None
-    configuration = settings.load()
-    own_gates = () if durable or owner or waiter or durable_kind else list_gates(configuration.home)
+    own_gates = () if durable or request.owner or request.waiter or durable_kind else list_gates(configuration.home)
     asks = configuration.settings.stop_decision.enabled
     durable_gates: list[GateView] = []
     if kind != _SESSION:
-        pending = None if include_ended else True
         with connect(configuration) as connection:
-            request = ListGates(owner=owner, waiter=waiter, kind=durable_kind, pending=pending)
-            durable_gates = connection.list_all(request, limit + 1)
+            durable_gates = connection.list_all(msgspec.structs.replace(request, kind=durable_kind), limit + 1)
     shown_gates = durable_gates[:limit]
     if json:
         documents = [msgspec.to_builtins(gate) for gate in shown_gates]
@@ -106,7 +102,8 @@ def list_all(
         rows = [*map(_build_row, shown_gates), *(_build_session_row(gate, asks) for gate in own_gates)]
         output.table(["GATE", "KIND", "OWNER", "STATE", "DEADLINE", "NAME"], rows)
     else:
-        output.talk(f"no {'' if include_ended else 'pending '}gates" + (f" of {owner!r}" if owner else ""))
+        of_owner = f" of {request.owner!r}" if request.owner else ""
+        output.talk(f"no {'pending ' if request.pending else ''}gates{of_owner}")
     if len(durable_gates) > limit:
         output.talk(f"there are more than {limit}: raise --limit")
 
@@ -179,7 +176,7 @@ def describe_withdrawn(gate: GateView) -> Outcome:
 
 
 @gates.command("wait")
-def wait(gate: Annotated[str, GATE], timeout: Annotated[Duration | None, FOR] = None, json: Json = False) -> None:
+def wait(gate: Annotated[str, GATE], timeout: Timeout = None, json: Json = False) -> None:
     """
     Wait until a gate has ended. Exits with 0 if it was resolved, and with 1 if it ended otherwise or not in time.
 
@@ -187,7 +184,7 @@ def wait(gate: Annotated[str, GATE], timeout: Annotated[Duration | None, FOR] = 
       gatepost gate wait gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m && ./deploy.sh
     """
     with connect() as connection:
-        view = poll(connection.store, lambda: connection.send(ShowGate(id=gate)), _is_over, timeout)
+        view = poll(connection, ShowGate(id=gate), _is_over, timeout)
     output.done(msgspec.to_builtins(view), *_describe_end(view)[:2], json=json)
     if view.status is not GateStatus.RESOLVED:
         raise Exit(1)
@@ -205,8 +202,8 @@ def describe_waiters(gate: GateView) -> Outcome:
     return Outcome(gate.id, f"{', '.join(gate.waiters)} {verb} an event when it ends")
 
 
-for verb, function in session_gates.VERBS.items():
-    gates.command(verb)(function)
+for function in session_gates.VERBS:
+    gates.command(function.__name__)(function)
 
 
 def _is_over(gate: GateView) -> bool:

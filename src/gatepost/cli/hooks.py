@@ -10,9 +10,9 @@ from click.exceptions import Exit
 
 from gatepost import settings
 from gatepost.api.entities import ShowEntity
-from gatepost.cli import identity, output
+from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
-from gatepost.cli.connect import connect
+from gatepost.cli.connect import connect, get_folder
 from gatepost.cli.hook import answer
 from gatepost.cli.parameters import Json, argument, option
 from gatepost.core.address import check_entity_address
@@ -191,10 +191,10 @@ def _build_row(host: str, scope: str | None, state: InstallState) -> list[str]:
 
 def _locate_file(host: str, scope: str, file: str | None) -> Path:
     """Return the settings file that the user names, or the one of the scope; check host and scope in both cases."""
-    path = files.locate_settings(host, scope, environ=os.environ, project=identity.get_folder())
+    path = files.locate_settings(host, scope, environ=os.environ, project=get_folder())
     if file is None:
         return path
-    path = identity.get_folder() / Path(file).expanduser()
+    path = get_folder() / Path(file).expanduser()
     if path.suffix == ".toml" and host != "codex":
         raise Invalid(f"{file!r} is TOML, and {host} reads JSON", hint="give --host codex, or name another file")
     return path
@@ -206,7 +206,7 @@ def _prepare_entries(host: str) -> BuildEntries:
     program = locate_program()
     if program is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
-    path, events = str(identity.get_folder() / program), {gate.hook for gate in gates.list_registered_gates(home)}
+    path, events = str(get_folder() / program), {gate.hook for gate in gates.list_registered_gates(home)}
     return lambda agent: host_settings.build_entries(host, path, events, agent)
 
 

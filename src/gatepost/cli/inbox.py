@@ -18,18 +18,20 @@ from gatepost.api.events import (
     ShowEvent,
 )
 from gatepost.api.inbox import ListInbox, ListItems, PeekInbox
+from gatepost.api.push import PushEvent
 from gatepost.api.streams import WatchInbox
-from gatepost.cli import identity, inputs, output
+from gatepost.cli import inputs, output
 from gatepost.cli.command import Limit, Noun, Outcome
-from gatepost.cli.connect import Connection, connect
+from gatepost.cli.connect import Connection, choose_recipient, connect
 from gatepost.cli.drain import drain
 from gatepost.cli.parameters import Json, argument, flag, number, option
-from gatepost.cli.push import push
+from gatepost.cli.push import FIELDS, push
 from gatepost.core import ids, render, times
 from gatepost.core.address import check_entity_address
 from gatepost.core.event import EventType, Item, ItemState, Posted, Priority, Ref, parse_body
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
+from gatepost.settings import Configuration
 
 inbox = Noun("inbox", "Push, read and manage the items of inboxes.")
 commands = [inbox]
@@ -38,11 +40,20 @@ EVENT: Final = argument("EVENT", "the id of an event", parse=partial(ids.check, 
 RECIPIENT: Final = option("--to", "NAME", "only for this recipient")
 To = Annotated[str | None, option("--to", "NAME", "whose inbox; by default that of the current agent")]
 
-inbox.command("push")(push)
+inbox.request("push", PushEvent, **FIELDS)(push)
 
 
-@inbox.command("list")
+@inbox.request(
+    "list",
+    ListItems,
+    type=option("--type", "TYPE", parse=EventType.parse),
+    sender=option("--from", "NAME"),
+    ref=option("--ref", "TYPE:ID", parse=lambda text: str(Ref.parse(text))),
+    **dict.fromkeys(("state", "since", "until", "after", "limit")),  # see below
+)
 def list_items(
+    request: ListItems,
+    configuration: Configuration,
     to: To = None,
     every: Annotated[bool, flag("--all", "items in any state")] = False,
     delivered: Annotated[bool, flag("--delivered", "only delivered items")] = False,
@@ -51,12 +62,6 @@ def list_items(
     state: Annotated[
         str | None, option("--state", "STATE", f"one of {', '.join(ItemState)}", choices=list(ItemState))
     ] = None,
-    type: Annotated[
-        EventType | None,
-        option("--type", "TYPE", "only events of this type", parse=EventType.parse, choices=list(EventType)),
-    ] = None,
-    sender: Annotated[str | None, option("--from", "NAME", "only events of this sender")] = None,
-    ref: Annotated[Ref | None, option("--ref", "TYPE:ID", "only events about this", parse=Ref.parse)] = None,
     since: Annotated[str | None, option("--since", "2h", "only events since then: how long ago, or a time")] = None,
     older: Annotated[str | None, option("--older", "1d", "only events before then: how long ago, or a time")] = None,
     limit: Limit = 100,
@@ -72,18 +77,20 @@ def list_items(
       gatepost inbox list --to '*' --dead --json
       gatepost inbox list --to analyst --all --type mail --since 2h
     """
-    filters: dict[str, Any] = {
-        "state": _parse_state(state, every=every, delivered=delivered, expired=expired, dead=dead),
-        "type": type,
-        "sender": sender,
-        "ref": str(ref) if ref is not None else None,
-    }
-    with connect() as connection:
+    item_state = _parse_state(state, every=every, delivered=delivered, expired=expired, dead=dead)
+    with connect(configuration) as connection:
         recipient = None if to in ("*", "ALL") else _choose_recipient(to, connection)
         now = connection.read_clock()
-        filters |= {"since": _format_past(since, "--since", now), "until": _format_past(older, "--older", now)}
-        request = ListItems(**filters) if recipient is None else ListInbox(name=recipient, **filters)
-        items = connection.list_all(request, limit + 1)
+        filters: dict[str, Any] = {
+            "state": item_state,
+            "type": request.type,
+            "sender": request.sender,
+            "ref": request.ref,
+            "since": _format_past(since, "--since", now),
+            "until": _format_past(older, "--older", now),
+        }
+        query = ListItems(**filters) if recipient is None else ListInbox(name=recipient, **filters)
+        items = connection.list_all(query, limit + 1)
     shown_items = items[:limit]
     if json:
         output.document(msgspec.to_builtins(shown_items))
@@ -123,20 +130,40 @@ def peek(
         output.talk("more items are pending: raise --limit to see them")
 
 
-@inbox.command("show")
-def show(event: Annotated[str, EVENT], json: Json = False) -> None:
+@inbox.print("show", ShowEvent, id=EVENT)
+def print_details(view: EventDetailView) -> None:
     """
     Show all of an event, and its state for each recipient.
 
     Example:
       gatepost inbox show evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    with connect() as connection:
-        view = connection.send(ShowEvent(id=event))
-    if json:
-        output.document(msgspec.to_builtins(view))
-    else:
-        _print_details(view)
+    event = view.to_event()
+    sender = f"{view.sender} ({view.sender_name}, {view.sender_type})" if view.sender is not None else None
+    body = parse_body(event)
+    if isinstance(body, Posted) and body.outsider is not None:
+        sender = render.render_outsider(body.outsider)
+    output.facts(
+        ("event", view.event_id),
+        ("type", view.type),
+        ("priority", event.priority.name.lower()),
+        ("from", sender),
+        ("source", view.source),
+        ("subject", view.subject),
+        ("about", event.ref),
+        ("created", view.created_at),
+        ("occurred", view.occurred_at if event.source_time is not None else None),
+        ("expires", view.expires_at),
+        ("dedup key", view.dedup_key),
+        ("trust", view.trust),
+        ("hops", view.hops or None),
+        *((f"for {recipient.name}", _describe_recipient(recipient)) for recipient in view.recipients),
+    )
+    if view.content:
+        output.line_out("\ncontent:\n" + output.indent(view.content))
+    if view.data is not None:
+        data = view.data | view.extra if view.extra else view.data
+        output.line_out("\ndata:\n" + output.indent(output.format_json(data)))
 
 
 inbox.command("drain")(drain)
@@ -226,7 +253,7 @@ def _describe_items(items: Sequence[ItemView], change: str) -> Outcome:
 
 
 def _choose_recipient(to: str | None, connection: Connection) -> str:
-    return check_entity_address(identity.choose_recipient(to, connection.configuration))
+    return check_entity_address(choose_recipient(to, connection.configuration))
 
 
 def _parse_state(state: str | None, **flags: bool) -> ItemState | None:
@@ -261,35 +288,6 @@ def _print_table(items: Sequence[ItemView], now: Instant, *, include_recipient: 
         for item in items
     ]
     output.table(list(compress(headings, columns)), [list(compress(row, columns)) for row in rows])
-
-
-def _print_details(view: EventDetailView) -> None:
-    event = view.to_event()
-    sender = f"{view.sender} ({view.sender_name}, {view.sender_type})" if view.sender is not None else None
-    body = parse_body(event)
-    if isinstance(body, Posted) and body.outsider is not None:
-        sender = render.render_outsider(body.outsider)
-    output.facts(
-        ("event", view.event_id),
-        ("type", view.type),
-        ("priority", event.priority.name.lower()),
-        ("from", sender),
-        ("source", view.source),
-        ("subject", view.subject),
-        ("about", event.ref),
-        ("created", view.created_at),
-        ("occurred", view.occurred_at if event.source_time is not None else None),
-        ("expires", view.expires_at),
-        ("dedup key", view.dedup_key),
-        ("trust", view.trust),
-        ("hops", view.hops or None),
-        *((f"for {recipient.name}", _describe_recipient(recipient)) for recipient in view.recipients),
-    )
-    if view.content:
-        output.line_out("\ncontent:\n" + output.indent(view.content))
-    if view.data is not None:
-        data = view.data | view.extra if view.extra else view.data
-        output.line_out("\ndata:\n" + output.indent(output.format_json(data)))
 
 
 def _describe_recipient(recipient: RecipientView) -> str:

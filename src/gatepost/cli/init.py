@@ -6,8 +6,9 @@ from itertools import groupby
 from pathlib import Path
 
 from gatepost import app, paths, settings
-from gatepost.cli import identity, output
+from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
+from gatepost.cli.connect import get_folder
 from gatepost.cli.parameters import Json
 from gatepost.errors import Unavailable
 from gatepost.runtime import gateway_files
@@ -24,7 +25,7 @@ def init(json: Json = False) -> None:
       gatepost init
     """
     home = Path(os.environ.get("GATEPOST_HOME") or HOME).expanduser()
-    home = home if home.is_absolute() else identity.get_folder() / home
+    home = home if home.is_absolute() else get_folder() / home
     steps = [("home", str(home), paths.make_home(home)), *_write_files(home)]
     configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
     reports: list[str] = []

@@ -2,20 +2,13 @@
 
 from gatepost.api.keys import CreateKey, KeyView, ListKeys, NewKeyView, RevokeKey
 from gatepost.cli.command import Noun, Outcome, Row
-from gatepost.cli.parameters import argument, flag, option
+from gatepost.cli.parameters import argument, option
 
 keys = Noun("key", "Create, list and revoke the keys that programs use over HTTP.")
 commands = [keys]
 
 
-@keys.send(
-    "create",
-    CreateKey,
-    agent=option("--agent", "NAME", "the key acts as this entity only"),
-    trigger=option("--trigger", "NAME", "the key can trigger this agent, and nothing else"),
-    public=flag("--public", "the key goes with bearer tokens, and gives no access alone"),
-    name=option("--name", "TEXT", "what the key is for, shown in the list"),
-)
+@keys.send("create", CreateKey, name=option("--name", "TEXT"))
 def describe_new_key(key: NewKeyView) -> Outcome:
     """
     Create a key and print it. It is printed only this once, because only its hash is stored.

@@ -12,6 +12,8 @@ from shutil import get_terminal_size
 from typing import Any, Final, TypeVar
 from unicodedata import category, east_asian_width
 
+import msgspec
+
 from gatepost.core import render
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant
 from gatepost.settings import mask_passwords
@@ -69,7 +71,8 @@ def done(value: Any, line: str, message: str, *, json: bool) -> None:
         document(value)
     else:
         line_out(line)
-        talk(message)
+        if message:
+            talk(message)
 
 
 def listing(
@@ -77,14 +80,13 @@ def listing(
     limit: int,
     headings: Sequence[str],
     build_row: Callable[[T], Sequence[str]],
-    build_document: Callable[[T], Any],
     *,
     empty: str,
     json: bool,
 ) -> None:
     """Print the first items as a table, or as JSON, and say so if there are more."""
     if json:
-        document([build_document(item) for item in items[:limit]])
+        document(msgspec.to_builtins(items[:limit]))
     elif items:
         table(headings, [build_row(item) for item in items[:limit]])
     else:

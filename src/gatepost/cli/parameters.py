@@ -8,14 +8,15 @@ them only where its fields do not say enough:
     bool                   a switch              --free-text
     tuple                  a repeatable option   --member NAME --member NAME
     the one who acts       --as NAME
-    any other field        an option of its name, with the description of the field as its help
+    any other field        an option of its name
 
+The help is the description of the field, unless the declaration has a better one for the command line.
 What is typed for a request is parsed by the type of its field and checked as a query of HTTP is, with the same
 sentences.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter as PythonParameter
 from inspect import signature
 from typing import Annotated, Any, Final, get_args, get_origin
@@ -28,10 +29,13 @@ from gatepost.api.access import ActAs
 from gatepost.api.decoding import find_description, get_decoder, list_kinds
 from gatepost.api.operation import Request
 from gatepost.cli import inputs
+from gatepost.core.times import Duration, parse_duration
 from gatepost.errors import GatepostError, Invalid
 
 Parse = Callable[[str], Any]
 
+#: values of an enumeration stand in the help of a longer list
+_MAX_METAVAR_LENGTH: Final = 20
 _LIST_TYPES: Final = (inspect.ListType, inspect.VarTupleType)
 
 
@@ -41,6 +45,7 @@ class ParameterSpec:
 
     flag: str | None
     metavar: str
+    #: without one, that of the field
     help: str
     short: str | None = None
     is_switch: bool = False
@@ -50,6 +55,10 @@ class ParameterSpec:
     parse: Parse | None = None
     #: what completion offers
     choices: Sequence[str] = ()
+    #: the value of a required field that is not typed
+    default: str | None = None
+    #: if set, the current agent is the value that is not typed, and this is the error if there is none
+    no_agent: str | None = None
 
     @property
     def reads_stdin(self) -> bool:
@@ -65,6 +74,8 @@ class ParameterSpec:
     ) -> click.Parameter:
         """Return the parameter for click; `name` is what the function or the request calls it."""
         help_text = f"{self.help[:1].upper()}{self.help[1:].rstrip('.')}."
+        if self.default is not None or self.no_agent is not None:
+            required, default = False, self.default
         options: dict[str, Any] = {"required": required, "type": SpecType(self), "help": help_text}
         if not required:
             options["default"] = default  # a required parameter must have none, not even None
@@ -78,28 +89,36 @@ class ParameterSpec:
             multiple=multiple,
             metavar=self.metavar,
             **options,
-            show_default=str(getattr(default, "value", default)) if default is not None and not multiple else False,
+            show_default=default not in (None, "") and not multiple,
         )
 
 
-def argument(metavar: str, help: str, *, parse: Parse | None = None) -> ParameterSpec:
+def argument(metavar: str, help: str = "", *, parse: Parse | None = None) -> ParameterSpec:
     return ParameterSpec(flag=None, metavar=metavar, help=help, parse=parse)
 
 
 def option(
     flag: str,
     metavar: str,
-    help: str,
+    help: str = "",
     *,
     short: str | None = None,
     parse: Parse | None = None,
     choices: Sequence[str] = (),
+    default: str | None = None,
 ) -> ParameterSpec:
     """Declare an option with one value, or with several where its type is a list. Only a TEXT may be empty."""
-    return ParameterSpec(flag=flag, metavar=metavar, help=help, short=short, parse=parse, choices=choices)
+    return ParameterSpec(
+        flag=flag, metavar=metavar, help=help, short=short, parse=parse, choices=choices, default=default
+    )
 
 
-def flag(name: str, help: str, *, on: bool | None = True, off: bool | None = None) -> ParameterSpec:
+def current_agent(flag: str, help: str, *, no_agent: str) -> ParameterSpec:
+    """Declare an option of a request whose default is the current agent; `no_agent` is the error if there is none."""
+    return ParameterSpec(flag=flag, metavar="NAME", help=help, no_agent=no_agent)
+
+
+def flag(name: str, help: str = "", *, on: bool | None = True, off: bool | None = None) -> ParameterSpec:
     """Declare a switch. A field of a request gets the value `on` or `off`; None stands for its default."""
     return ParameterSpec(flag=name, metavar="", help=help, is_switch=True, switch_values=(on, off))
 
@@ -116,7 +135,10 @@ def number(flag: str, help: str, *, minimum: int = 1, maximum: int = 10_000, sho
 
 
 Json = Annotated[bool, flag("--json", "print JSON")]
-EVENT: Final = argument("EVENT", "the id of an event")
+Timeout = Annotated[
+    Duration | None,
+    option("--for", "10m", "how long to wait at most; by default until the end", parse=parse_duration),
+]
 AS: Final = option("--as", "NAME", "who acts; by default the current agent, else the administrator")
 
 
@@ -176,23 +198,23 @@ class RequestParameters:
             fields = {**fields, self.actor_field: fields.get(self.actor_field, AS)}
         self._request = request
         self._values = {name: value for name, value in fields.items() if not isinstance(value, ParameterSpec)}
-        order = list(dict.fromkeys((*fields, *request.__struct_fields__)))
-        self._fields = sorted(
-            (field for field in msgspec.structs.fields(request) if field.name not in self._values),
-            key=lambda field: order.index(field.name),
-        )
-        self._specs = {
-            field.name: spec if isinstance(spec := fields.get(field.name), ParameterSpec) else _describe_field(field)
-            for field in self._fields
-        }
+        own_fields = msgspec.structs.fields(request)
+        self._fields = {field.name: field for field in own_fields if field.name not in self._values}
+        self.specs = {name: _complete_spec(fields.get(name), field) for name, field in self._fields.items()}
+        #: the order of the arguments is that in which they are declared
+        self._order = [*fields, *self._fields]
 
     def list_parameters(self) -> Iterator[click.Parameter]:
-        """Return the parameters, arguments first, in the order in which they are declared."""
-        for field in sorted(self._fields, key=lambda field: self._specs[field.name].flag is not None):
+        """Return the arguments, as they are declared, and the options, in the order of the fields; --as is last."""
+        arguments = [self._fields[name] for name, spec in self.specs.items() if spec.flag is None]
+        options = [self._fields[name] for name, spec in self.specs.items() if spec.flag is not None]
+        arguments.sort(key=lambda field: self._order.index(field.name))
+        options.sort(key=lambda field: field.name == self.actor_field)
+        for field in (*arguments, *options):
             is_list = any(isinstance(kind, _LIST_TYPES) for kind in list_kinds(field.type))
             default = getattr(field.default, "value", field.default)
             is_shown = isinstance(default, str | int) and default != ""
-            yield self._specs[field.name].build(
+            yield self.specs[field.name].build(
                 field.name,
                 required=field.required,
                 multiple=is_list,
@@ -203,23 +225,31 @@ class RequestParameters:
         """Return the request of what was typed; raise Invalid, which names the parameter, if something is wrong."""
         fields = {name: value for name, value in self._values.items() if value is not None}
         for name, value in values.items():
-            spec = self._specs[name]
+            spec = self.specs[name]
             field_value = spec.switch_values[not value] if spec.is_switch else value
             if field_value not in (None, ()):
                 fields[name] = field_value
-        labels = {name: spec.label for name, spec in self._specs.items()}
+        labels = {name: spec.label for name, spec in self.specs.items()}
         return get_decoder(self._request.operation).decode_text(fields, labels)
 
 
-def _describe_field(field: Any) -> ParameterSpec:
-    """Return the spec of a field whose declaration says enough."""
+def _complete_spec(spec: ParameterSpec | None, field: Any) -> ParameterSpec:
+    """Return the spec of a field. What is not declared is taken from the field."""
+    if spec is not None and spec.help:
+        return spec
     kinds = list_kinds(field.type)
     name = field.name.replace("_", "-")
     choices = [value.value for kind in kinds if isinstance(kind, inspect.EnumType) for value in kind.cls]
-    help_text = find_description(field.type) or (f"one of {', '.join(choices)}" if choices else f"its {name}")
+    metavar = "N" if any(isinstance(kind, inspect.IntType) for kind in kinds) else name.rpartition("-")[2].upper()
+    help_text = find_description(field.type) or f"its {name}"
+    if choices and len("|".join(choices)) <= _MAX_METAVAR_LENGTH:
+        metavar = "|".join(choices)
+    elif choices:
+        help_text = f"{help_text}: {', '.join(choices)}"
+    if spec is not None:
+        return replace(spec, help=help_text, choices=spec.choices or choices)
     if field.required:
         return ParameterSpec(flag=None, metavar=name.upper(), help=help_text, choices=choices)
     if any(isinstance(kind, inspect.BoolType) for kind in kinds):
         return flag(f"--{name}", help_text)
-    metavar = "N" if any(isinstance(kind, inspect.IntType) for kind in kinds) else name.rpartition("-")[2].upper()
     return option(f"--{name}", metavar, help_text, choices=choices)

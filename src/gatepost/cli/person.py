@@ -1,6 +1,7 @@
 """`gatepost person`, and what agents and people have in common."""
 
-from typing import Annotated, Final
+from functools import partial
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -9,7 +10,7 @@ from gatepost.api.inbox import AccountView, ShowAccount
 from gatepost.cli import output
 from gatepost.cli.command import Facts, Noun, Outcome, Row
 from gatepost.cli.connect import Connection, connect
-from gatepost.cli.parameters import Json, argument, flag, option
+from gatepost.cli.parameters import Json, argument, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Refused
@@ -19,28 +20,19 @@ commands = [people]
 
 NAME: Final = argument("NAME", "a name or an alias", parse=check_entity_address)
 NEW_NAME: Final = argument("NAME", "up to 63 lower-case letters, digits, dots, dashes and underscores")
-DISPLAY: Final = option("--display", "TEXT", "the name to show; by default the name")
-TEAM: Final = option("--team", "TEAM", "the team")
-ROLE: Final = option("--role", "ROLE", "the role in the team")
-OWNER: Final = option("--owner", "NAME", "who gets alerts about it; by default admin")
 ALIASES: Final = option("--alias", "ID", "another name, such as a bead id; repeatable")
-RETIRED: Final = flag("--retired", "include the retired")
+ENTITY_FIELDS: Final[dict[str, Any]] = {
+    "display_name": option("--display", "TEXT", "the name to show; by default the name"),
+    "team": option("--team", "TEAM", "the team"),
+    "role": option("--role", "ROLE", "the role in the team"),
+    "owner": option("--owner", "NAME", "who gets alerts about it; by default admin"),
+}
 COLUMNS: Final = ("NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES")
 
 _KIND_NAMES: Final = {EntityKind.AGENT: "an agent", EntityKind.HUMAN: "a person", EntityKind.SERVICE: "a service"}
 
 
-@people.send(
-    "add",
-    RegisterEntity,
-    name=NEW_NAME,
-    kind=EntityKind.HUMAN,
-    display_name=DISPLAY,
-    team=TEAM,
-    role=ROLE,
-    aliases=ALIASES,
-    owner=OWNER,
-)
+@people.send("add", RegisterEntity, name=NEW_NAME, kind=EntityKind.HUMAN, aliases=ALIASES, **ENTITY_FIELDS)
 def describe_registered(person: EntityView) -> Outcome:
     """
     Register a person, who gets an inbox.
@@ -58,8 +50,6 @@ def describe_registered(person: EntityView) -> Outcome:
     empty=lambda request: f"no people in the team {request.team!r}" if request.team else "no people yet",
     count=1_000,
     kind=EntityKind.HUMAN,
-    team=TEAM,
-    retired=RETIRED,
 )
 def build_person_row(person: EntityView) -> Row:
     """
@@ -88,17 +78,6 @@ def show(name: Annotated[str, NAME], json: Json = False) -> None:
         output.facts(*list_facts(person, account))
 
 
-@people.command("retire")
-def retire(name: Annotated[str, NAME], json: Json = False) -> None:
-    """
-    Retire a person: they receive nothing more, and what they have stays.
-
-    Example:
-      gatepost person retire husam
-    """
-    retire_entity(name, EntityKind.HUMAN, json=json)
-
-
 def find_entity(connection: Connection, name: str, kind: EntityKind) -> EntityView:
     """Return the entity with a name or an alias; raise Refused if it is of another kind."""
     entity = connection.send(ShowEntity(name=name))
@@ -107,11 +86,25 @@ def find_entity(connection: Connection, name: str, kind: EntityKind) -> EntityVi
     return entity
 
 
-def retire_entity(name: str, kind: EntityKind, *, json: bool) -> None:
-    with connect() as connection:
-        entity = connection.send(RetireEntity(name=find_entity(connection, name, kind).name))
-    message = f"retired {entity.name!r}: it receives nothing more, and its history stays"
-    output.done(msgspec.to_builtins(entity), entity.name, message, json=json)
+def send_to_agent(connection: Connection, request: Any) -> Any:
+    """Send a request about an agent; raise Refused if its `name` is that of a person."""
+    return _send_to_kind(EntityKind.AGENT, connection, request)
+
+
+def _send_to_kind(kind: EntityKind, connection: Connection, request: Any) -> Any:
+    name = find_entity(connection, request.name, kind).name
+    return connection.send(msgspec.structs.replace(request, name=name))
+
+
+@people.send("retire", RetireEntity, name=NAME, fetch=partial(_send_to_kind, EntityKind.HUMAN))
+def describe_retired(person: EntityView) -> Outcome:
+    """
+    Retire a person: they receive nothing more, and what they have stays.
+
+    Example:
+      gatepost person retire husam
+    """
+    return Outcome(person.name, f"retired {person.name!r}: it receives nothing more, and its history stays")
 
 
 def build_row(entity: EntityView) -> Row:

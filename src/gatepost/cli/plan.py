@@ -1,19 +1,19 @@
 """`gatepost plan`."""
 
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
-from gatepost import settings
 from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView
-from gatepost.cli import identity, inputs, output
+from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, Row
-from gatepost.cli.connect import connect
+from gatepost.cli.connect import choose_agent, connect, find_session_agent
 from gatepost.cli.parameters import Json, argument, option
 from gatepost.core import ids, render
 from gatepost.core.plan import CatchUp, PlanStatus
 from gatepost.errors import Invalid
+from gatepost.settings import Configuration
 
 plans = Noun("plan", "Set, list and delete plans: instructions that an agent gets later, once or again and again.")
 commands = [plans]
@@ -22,20 +22,21 @@ _SCHEDULE_HINT: Final = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9
 _check_id = partial(ids.check, "plan")
 
 
-@plans.command("set")
+@plans.request(
+    "set",
+    CreatePlan,
+    instruction=argument("TEXT|-", "the instruction; - reads stdin", parse=inputs.read_text),
+    run_after=option("--after", "5h"),
+    scheduled_at=option("--at", "TIME"),
+    cron=option("--cron", "EXPR"),
+    time_zone=option("--zone", "ZONE"),
+    catch_up=option("--catch-up", "once|skip|all", parse=CatchUp.parse),
+    owner=option("--owner", "NAME", "who gets it; by default the current agent"),
+    by=None,
+)
 def set_plan(
-    text: Annotated[str | None, argument("TEXT|-", "the instruction; - reads stdin", parse=inputs.read_text)] = None,
-    owner: Annotated[str | None, option("--owner", "NAME", "who gets it; by default the current agent")] = None,
-    name: Annotated[str | None, option("--name", "NAME", "the name of the plan")] = None,
-    after: Annotated[str | None, option("--after", "5h", "due once, after this time")] = None,
-    at: Annotated[str | None, option("--at", "TIME", "due once, at this time")] = None,
-    cron: Annotated[str | None, option("--cron", "EXPR", "due again and again: five fields, or @daily")] = None,
-    zone: Annotated[str | None, option("--zone", "ZONE", "the time zone of --cron; by default UTC")] = None,
-    on_gate: Annotated[str | None, option("--on-gate", "GATE", "due once, when this gate is resolved")] = None,
-    catch_up: Annotated[
-        CatchUp | None,
-        option("--catch-up", "once|skip|all", "which missed slots of --cron fire late", parse=CatchUp.parse),
-    ] = None,
+    request: CreatePlan,
+    configuration: Configuration,
     id: Annotated[str | None, option("--id", "PLAN", "change this plan instead", parse=_check_id)] = None,
     json: Json = False,
 ) -> None:
@@ -49,43 +50,27 @@ def set_plan(
       gatepost plan set --owner analyst --name "Daily report" --cron "0 9 * * 1-5" --zone Europe/Berlin "Post it"
       gatepost plan set --id plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --cron @weekly
     """
-    configuration = settings.load()
-    fields: dict[str, Any] = {
-        "name": name,
-        "run_after": after,
-        "scheduled_at": at,
-        "cron": cron,
-        "time_zone": zone,
-        "on_gate": on_gate,
-        "catch_up": catch_up,
-        "instruction": text,
-    }
-    if sum(schedule is not None for schedule in (after, at, cron, on_gate)) > 1:
+    schedules = (request.run_after, request.scheduled_at, request.cron, request.on_gate)
+    schedule_count = sum(schedule is not None for schedule in schedules)
+    if schedule_count > 1:
         raise Invalid("give only one of --after, --at, --cron and --on-gate")
-    if zone is not None and cron is None:
+    if request.time_zone is not None and request.cron is None:
         raise Invalid("--zone goes with --cron", hint="a time has its own offset: 2026-02-20T10:00:00+01:00")
-    by = identity.find_session_agent(configuration)
-    request: CreatePlan | ChangePlan
+    fields = msgspec.structs.asdict(request) | {"by": find_session_agent(configuration)}
+    owner = fields.pop("owner")
     if id is None:
-        _check_new(fields)
-        owner = identity.choose_agent(owner, "--owner", configuration, otherwise="the plan has no owner")
-        request = CreatePlan(owner=owner, by=by, **fields)
+        if request.name is None:
+            raise Invalid("a plan needs a name", hint="give --name NAME")
+        if not schedule_count:
+            raise Invalid("a plan must say when it is due", hint=_SCHEDULE_HINT)
+        owner = choose_agent(owner, "--owner", configuration, otherwise="the plan has no owner")
     elif owner is not None:
         raise Invalid("the owner of a plan cannot change", hint="leave out --owner, or create a plan without --id")
-    elif all(value is None for value in fields.values()):
+    elif request == CreatePlan():
         raise Invalid("nothing to change", hint="give a new value, such as --after 5h or another TEXT")
-    else:
-        request = ChangePlan(id=id, by=by, **fields)
     with connect(configuration) as connection:
-        plan = connection.send(request)
+        plan = connection.send(CreatePlan(owner=owner, **fields) if id is None else ChangePlan(id=id, **fields))
     output.done(msgspec.to_builtins(plan), plan.id, f"{plan.owner} gets it {_describe_schedule(plan)}", json=json)
-
-
-def _check_new(fields: dict[str, Any]) -> None:
-    if fields["name"] is None:
-        raise Invalid("a plan needs a name", hint="give --name NAME")
-    if all(fields[name] is None for name in ("run_after", "scheduled_at", "cron", "on_gate")):
-        raise Invalid("a plan must say when it is due", hint=_SCHEDULE_HINT)
 
 
 @plans.list(
@@ -93,8 +78,6 @@ def _check_new(fields: dict[str, Any]) -> None:
     ListPlans,
     columns=("PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "INSTRUCTION"),
     empty=lambda request: f"no plans of {request.owner!r}" if request.owner else "no plans yet",
-    owner=option("--owner", "NAME", "only plans of this owner"),
-    status=option("--status", "STATUS", f"only plans in this state: {', '.join(PlanStatus)}", choices=list(PlanStatus)),
 )
 def build_row(plan: PlanView) -> Row:
     """

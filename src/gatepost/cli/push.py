@@ -1,25 +1,39 @@
 """`gatepost inbox push`."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
-from gatepost import settings
 from gatepost.api.agents import ShowSession
 from gatepost.api.entities import EntityView, ShowEntity
-from gatepost.api.fields import RefSpec
 from gatepost.api.push import PushEvent, PushResultView
-from gatepost.cli import identity, inputs, output
-from gatepost.cli.connect import Connection, connect
+from gatepost.cli import inputs, output
+from gatepost.cli.connect import Connection, choose_recipient, connect, find_current_agent, find_session_agent
 from gatepost.cli.parameters import Json, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Priority, Ref
 from gatepost.errors import Invalid, UnknownAddress
+from gatepost.settings import Configuration
+
+FIELDS: Final[dict[str, Any]] = {
+    "type": option("--type", "TYPE", parse=EventType.parse),
+    "sender": option("--as", "NAME", "the sender; by default the current agent, unless it is the recipient"),
+    "source": option("--source", "NAME", "the source of the event", default="cli"),
+    "subject": option("--subject", "TEXT"),
+    "priority": option("--priority", "P", parse=Priority.parse),
+    "ttl": option("--ttl", "10m"),
+    "dedup_key": option("--dedup-key", "KEY", "a second push with this key is a repeat, and changes nothing"),
+    "ref": option("--ref", "TYPE:ID", parse=Ref.parse),
+    "to": "*",  # the push itself sets it, the data and the content
+    **dict.fromkeys(("data", "content", "occurred_at", "route", "hops")),
+}
 
 
 def push(
+    request: PushEvent,
+    configuration: Configuration,
     text: Annotated[str | None, argument("TEXT|-", "the content; - reads stdin", parse=inputs.read_text)] = None,
     to: Annotated[
         str | None,
@@ -28,26 +42,9 @@ def push(
     broadcast: Annotated[bool, flag("--broadcast", "to every agent, as --to '*'")] = False,
     bead: Annotated[str | None, option("--bead", "ID", "to the entity with this alias")] = None,
     session: Annotated[str | None, option("--session", "ID", "to the guest of this session")] = None,
-    sender: Annotated[
-        str | None, option("--as", "NAME", "the sender; by default the current agent, unless it is the recipient")
-    ] = None,
-    type: Annotated[
-        EventType,
-        option("--type", "TYPE", f"one of {', '.join(EventType)}", parse=EventType.parse, choices=list(EventType)),
-    ] = EventType.EVENT,
-    source: Annotated[str, option("--source", "NAME", "the source of the event")] = "cli",
-    subject: Annotated[str | None, option("--subject", "TEXT", "a short title")] = None,
     data: Annotated[
         Any, option("--data", "JSON", "a payload; @FILE reads a file, - reads stdin", parse=inputs.read_json)
     ] = None,
-    priority: Annotated[
-        Priority, option("--priority", "P", "critical, high, normal, low, fyi; or 0 to 4", parse=Priority.parse)
-    ] = Priority.NORMAL,
-    ttl: Annotated[str | None, option("--ttl", "10m", "how long it is worth reading; then it expires")] = None,
-    dedup_key: Annotated[
-        str | None, option("--dedup-key", "KEY", "a second push with this key is a repeat, and changes nothing")
-    ] = None,
-    ref: Annotated[Ref | None, option("--ref", "TYPE:ID", "what it is about", parse=Ref.parse)] = None,
     json: Json = False,
 ) -> None:
     """
@@ -66,19 +63,12 @@ def push(
         raise Invalid("give only one of --to, --bead, --session and --broadcast")
     if data is None and not (text or "").strip():
         raise Invalid("the text is empty", hint="if it was read from stdin, the command that wrote it may have failed")
-    configuration = settings.load()
-    request = PushEvent(
-        to="*" if broadcast or session else bead or identity.choose_recipient(to, configuration),
-        type=type,
-        source=source,
-        sender=sender or identity.find_session_agent(configuration),
-        subject=subject,
-        priority=priority.value,
-        dedup_key=dedup_key,
-        ttl=ttl,
-        ref=RefSpec(type=ref.type, id=ref.id) if ref is not None else None,
-        data=data,
+    request = msgspec.structs.replace(
+        request,
+        to="*" if broadcast or session else bead or choose_recipient(to, configuration),
+        sender=request.sender or find_session_agent(configuration),
         content=text or "",
+        data=data,
     )
     with connect(configuration) as connection:
         if bead is not None:
@@ -105,7 +95,7 @@ def _find_current_sender(connection: Connection, to: str) -> str | None:
     Return the current agent, if it is registered: what it sends to another continues its chain (I13). What is pushed to
     the current agent itself is from nobody: whoever sits beside an agent may push to it so.
     """
-    agent = identity.find_current_agent(connection.configuration)
+    agent = find_current_agent(connection.configuration)
     if agent is None or agent == to:
         return None
     entity = _find_entity(connection, agent)

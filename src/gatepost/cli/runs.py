@@ -1,21 +1,15 @@
 """`gatepost agent runs`, `mind` and `replay`: what residents did, and what they remember of it."""
 
 from collections.abc import Iterable
-from functools import partial
 from itertools import zip_longest
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
-
-from gatepost.api.agents import ShowMind
+from gatepost.api.agents import MindView
 from gatepost.api.runs import ReplayRun, ReplayView, RunView, StepView, TurnView
 from gatepost.cli import output
 from gatepost.cli.command import Row
-from gatepost.cli.connect import connect
-from gatepost.cli.parameters import Json, argument, option
-from gatepost.cli.person import NAME, find_entity
-from gatepost.core import ids, render
-from gatepost.core.entity import EntityKind
+from gatepost.cli.connect import Connection
+from gatepost.core import render
 from gatepost.core.times import SECOND, format_rfc3339, parse_instant
 from gatepost.ports import Store
 
@@ -23,19 +17,13 @@ from gatepost.ports import Store
 _ORIGINAL_WIDTH: Final = 60
 
 
-def show_mind(name: Annotated[str, NAME], json: Json = False) -> None:
+def print_mind(mind: MindView) -> None:
     """
     Show the mind of an agent: its summaries of old cycles, and the later ones turn by turn.
 
     Example:
       gatepost agent mind analyst
     """
-    with connect() as connection:
-        agent = find_entity(connection, name, EntityKind.AGENT).name
-        mind = connection.send(ShowMind(name=agent))
-    if json:
-        output.document(msgspec.to_builtins(mind))
-        return
     if mind.dropped:
         output.line_out(f"({output.count(mind.dropped, 'older summary')} only in the runs)")
     for summary in mind.summaries:
@@ -46,32 +34,12 @@ def show_mind(name: Annotated[str, NAME], json: Json = False) -> None:
     output.talk(f"{output.count(len(mind.turns), 'turn')}, about {output.count(mind.tokens, 'token')}")
 
 
-def replay(
-    run: Annotated[str, argument("RUN", "the id of a run", parse=partial(ids.check, "run"))],
-    model: Annotated[str, option("--model", "M", "the model to compare with")] = "demo",
-    json: Json = False,
-) -> None:
-    """
-    Replay a past run with another model, and compare what both said and called. Nothing is changed.
+def fetch_replay(connection: Connection, request: ReplayRun) -> ReplayView:
+    if connection.store is None:
+        return connection.send(request)
+    import asyncio  # this operation needs models, so the client on the store does not have it
 
-    Example:
-      gatepost agent replay run_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --model anthropic:claude-sonnet-4-5
-    """
-    request = ReplayRun(id=run, model=model)
-    with connect() as connection:
-        if connection.store is None:
-            result = connection.send(request)
-        else:  # this operation needs models, so the client on the store does not have it
-            import asyncio
-
-            result = asyncio.run(_replay_on_store(connection.store, request))
-    if json:
-        output.document(msgspec.to_builtins(result))
-        return
-    pairs = zip_longest(_list_actions(result.original), _list_actions(result.replayed), fillvalue="")
-    output.table(["", "THEN", "NOW"], [_build_comparison(*pair) for pair in pairs])
-    output.line_out("same" if result.same else "different")
-    output.talk(f"{result.model} replayed the run; nothing was changed")
+    return asyncio.run(_replay_on_store(connection.store, request))
 
 
 async def _replay_on_store(store: Store, request: ReplayRun) -> ReplayView:
@@ -80,6 +48,19 @@ async def _replay_on_store(store: Store, request: ReplayRun) -> ReplayView:
 
     async with app.open_cycle_deps(store, lambda _: None) as deps:
         return await answer_request(store, request, deps.get_model)
+
+
+def print_replay(replay: ReplayView) -> None:
+    """
+    Replay a past run with another model, and compare what both said and called. Nothing is changed.
+
+    Example:
+      gatepost agent replay run_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --model anthropic:claude-sonnet-4-5
+    """
+    pairs = zip_longest(_list_actions(replay.original), _list_actions(replay.replayed), fillvalue="")
+    output.table(["", "THEN", "NOW"], [_build_comparison(*pair) for pair in pairs])
+    output.line_out("same" if replay.same else "different")
+    output.talk(f"{replay.model} replayed the run; nothing was changed")
 
 
 def build_row(run: RunView) -> Row:

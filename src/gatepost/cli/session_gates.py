@@ -1,14 +1,15 @@
 """The verbs of `gatepost gate` about session gates: conditions for one session of a guest."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from typing import Annotated, Any, Final
 
 from click.exceptions import Exit
 
 from gatepost import app, paths, settings
-from gatepost.cli import identity, output
+from gatepost.cli import output
+from gatepost.cli.connect import find_session, get_folder
 from gatepost.cli.parameters import Json, argument, flag, option
 from gatepost.core import render
 from gatepost.errors import Invalid, NotFound
@@ -75,7 +76,7 @@ def status(session: SessionId = None, json: Json = False) -> None:
       gatepost gate status --session 4f1c
     """
     configuration = settings.load()
-    guest_session, folder = _find_session(configuration, session), str(identity.get_folder())
+    guest_session, folder = _find_session(configuration, session), str(get_folder())
     with _open_context(configuration, guest_session.id) as context:
         states = [gates.check_gate(context, gate, folder) for gate in gates.list_gates(configuration.home)]
         marked = {state.gate.name: guest_session.is_marked(state.gate.name) for state in states}
@@ -110,7 +111,7 @@ def check(
       gatepost gate check --hook Stop --session 4f1c
     """
     configuration = settings.load()
-    guest_session, folder = _find_session(configuration, session), str(identity.get_folder())
+    guest_session, folder = _find_session(configuration, session), str(get_folder())
     with _open_context(configuration, guest_session.id) as context:
         states = [gates.check_gate(context, gate, folder) for gate in _list_gates(configuration, hook)]
         agent = context.agent if hook == "Stop" else None
@@ -170,18 +171,11 @@ def unregister(name: Name, json: Json = False) -> None:
     output.talk(f"removed {name}")
 
 
-VERBS: Final[dict[str, Callable[..., None]]] = {
-    "mark": mark,
-    "clear": clear,
-    "status": status,
-    "check": check,
-    "register": register,
-    "unregister": unregister,
-}
+VERBS: Final = (mark, clear, status, check, register, unregister)
 
 
 def _find_session(configuration: Configuration, session: str | None) -> Session:
-    id = session or identity.find_session(configuration)
+    id = session or find_session(configuration)
     if id is None:
         raise Invalid("no session is given", hint="give --session ID, the id that the program has for its session")
     return Session(configuration.home, id)

@@ -4,13 +4,13 @@ from typing import Annotated, Final
 
 import msgspec
 
-from gatepost import settings
 from gatepost.api.spaces import (
     AddMember,
     CreateSpace,
     ListMembers,
     ListSpaces,
     MarkRead,
+    MemberView,
     MessageView,
     NewSpaceView,
     PostMessage,
@@ -20,10 +20,10 @@ from gatepost.api.spaces import (
     SpaceView,
     WatchSpace,
 )
-from gatepost.cli import identity, inputs, output
+from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, Row
 from gatepost.cli.connect import Connection, connect
-from gatepost.cli.parameters import Json, argument, number, option
+from gatepost.cli.parameters import Json, argument, current_agent, number, option
 from gatepost.cli.person import NAME
 from gatepost.core import render
 from gatepost.core.space import check_id
@@ -40,13 +40,7 @@ Member = Annotated[str | None, option("--as", "NAME", "read as this member, and 
 _STREAM_FIELDS: Final = ("streamId", "runId")
 
 
-@spaces.send(
-    "create",
-    CreateSpace,
-    name=argument("NAME", "the name of the space"),
-    id=option("--id", "ID", "its id; by default made from the name"),
-    members=option("--member", "NAME", "a member; repeatable"),
-)
+@spaces.send("create", CreateSpace, members=option("--member", "NAME", "a member; repeatable"))
 def describe_created(space: NewSpaceView) -> Outcome:
     """
     Create a space and print its id.
@@ -62,7 +56,6 @@ def describe_created(space: NewSpaceView) -> Outcome:
     ListSpaces,
     columns=("SPACE", "MESSAGES", "SINCE", "NAME"),
     empty=lambda request: "no spaces" + (f" with {request.member!r} in them" if request.member else " yet"),
-    member=option("--member", "NAME", "only spaces with this member"),
 )
 def build_row(space: SpaceView) -> Row:
     """
@@ -75,47 +68,44 @@ def build_row(space: SpaceView) -> Row:
     return [space.id, str(space.last_seq), space.created_at[:10], space.name + archived]
 
 
-@spaces.command("show")
-def show(space: Space, json: Json = False) -> None:
+def _fetch_space(connection: Connection, request: ShowSpace) -> NewSpaceView:
+    space = connection.send(request)
+    return NewSpaceView(**msgspec.structs.asdict(space), members=connection.send(ListMembers(id=space.id)).items)
+
+
+@spaces.print("show", ShowSpace, id=SPACE, fetch=_fetch_space)
+def print_space(space: NewSpaceView) -> None:
     """
     Show a space, its members, and how far each has read.
 
     Example:
       gatepost space show q4-report
     """
-    with connect() as connection:
-        view = connection.send(ShowSpace(id=space))
-        members = connection.send(ListMembers(id=view.id)).items
-    if json:
-        output.document(msgspec.to_builtins(view) | {"members": msgspec.to_builtins(members)})
-        return
     output.facts(
-        ("space", view.id),
-        ("name", view.name),
-        ("messages", view.last_seq),
-        ("since", view.created_at),
-        ("archived", view.archived_at),
+        ("space", space.id),
+        ("name", space.name),
+        ("messages", space.last_seq),
+        ("since", space.created_at),
+        ("archived", space.archived_at),
     )
-    if members:
+    if space.members:
         output.line_out("")
         rows = [
             [member.name, member.kind.value, member.joined_at[:10], str(member.read_seq), member.display_name]
-            for member in members
+            for member in space.members
         ]
         output.table(["MEMBER", "KIND", "SINCE", "READ", "DISPLAY"], rows)
 
 
-@spaces.command("join")
-def join(space: Space, name: Annotated[str, NAME], json: Json = False) -> None:
+@spaces.send("join", AddMember, id=SPACE, name=NAME)
+def describe_added(member: MemberView, request: AddMember) -> Outcome:
     """
     Add a member to a space. They can read all of it, and an agent gets what is posted from now on.
 
     Example:
       gatepost space join q4-report designer
     """
-    with connect() as connection:
-        member = connection.send(AddMember(id=space, name=name))
-    output.done(msgspec.to_builtins(member), member.name, f"{member.name!r} is in {space!r}", json=json)
+    return Outcome(member.name, f"{member.name!r} is in {request.id!r}")
 
 
 @spaces.send("leave", RemoveMember, id=SPACE, name=NAME)
@@ -130,13 +120,15 @@ def describe_removed(request: RemoveMember) -> Outcome:
     return Outcome(request.name, f"{request.name!r} is no longer in {request.id!r}", document)
 
 
-@spaces.command("post")
-def post(
-    space: Space,
-    text: Annotated[str, argument("TEXT|-", "the message; - reads stdin", parse=inputs.read_text)],
-    sender: Annotated[str | None, option("--as", "NAME", "the sender; by default the current agent")] = None,
-    json: Json = False,
-) -> None:
+@spaces.send(
+    "post",
+    PostMessage,
+    id=SPACE,
+    content=argument("TEXT|-", "the message; - reads stdin", parse=inputs.read_text),
+    sender=current_agent("--as", "the sender; by default the current agent", no_agent="the message has no sender"),
+    data=None,
+)
+def describe_posted(message: MessageView) -> Outcome:
     """
     Post a message in a space, and print its number.
 
@@ -146,14 +138,7 @@ def post(
       gatepost space post q4-report --as husam "Who has the numbers?"
       date | gatepost space post q4-report --as analyst -
     """
-    configuration = settings.load()
-    sender = identity.choose_agent(sender, "--as", configuration, otherwise="the message has no sender")
-    with connect(configuration) as connection:
-        message = connection.send(PostMessage(id=space, content=text, sender=sender))
-    if json:
-        output.document(msgspec.to_builtins(message))
-    else:
-        output.line_out(str(message.seq))
+    return Outcome(str(message.seq))
 
 
 @spaces.command("read")

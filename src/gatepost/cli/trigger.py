@@ -8,12 +8,13 @@ import msgspec
 
 from gatepost.api.triggers import AddTrigger, ChangeTrigger, DeleteTrigger, ListTriggers, ShowTrigger, TriggerView
 from gatepost.cli import inputs, output
-from gatepost.cli.command import Noun, Outcome, Row
+from gatepost.cli.command import Facts, Noun, Outcome, Row
 from gatepost.cli.connect import connect
 from gatepost.cli.parameters import Json, argument, option
 from gatepost.core import render
 from gatepost.core.webhook import Scheme, check_trigger_name
 from gatepost.errors import Invalid
+from gatepost.settings import Configuration
 
 triggers = Noun("trigger", "Add, list and change triggers: webhooks by which other services reach agents.")
 commands = [triggers]
@@ -22,14 +23,18 @@ NAME: Final = argument("NAME", "the name of a trigger", parse=check_trigger_name
 _SECRET_BYTES: Final = 24
 
 
-@triggers.command("add")
+@triggers.request(
+    "add",
+    AddTrigger,
+    name=NAME,
+    target=option("--to", "ADDRESS"),
+    scheme=option("--scheme", "SCHEME", parse=Scheme.parse, default=Scheme.HEADER.value),
+    secret="",  # see below
+    prompt=option("--prompt", "TEXT"),
+)
 def add(
-    name: Annotated[str, NAME],
-    to: Annotated[str, option("--to", "ADDRESS", "who gets the events")],
-    scheme: Annotated[
-        Scheme,
-        option("--scheme", "SCHEME", f"how callers prove who they are: {', '.join(Scheme)}", parse=Scheme.parse),
-    ] = Scheme.HEADER,
+    request: AddTrigger,
+    configuration: Configuration,
     secret: Annotated[
         str | None,
         option(
@@ -39,8 +44,6 @@ def add(
             parse=inputs.read_secret,
         ),
     ] = None,
-    prompt: Annotated[str | None, option("--prompt", "TEXT", "added to every event as context")] = None,
-    owner: Annotated[str | None, option("--owner", "NAME", "who gets alerts about it; by default admin")] = None,
     json: Json = False,
 ) -> None:
     """
@@ -53,12 +56,9 @@ def add(
       gatepost trigger add jira --to analyst --prompt "Triage this"
       gatepost trigger add github-main --to team:web --scheme github --secret @secret.txt
     """
-    new_secret = _generate_secret(scheme) if secret is None else None
-    request = AddTrigger(
-        name=name, scheme=scheme, secret=new_secret or secret or "", target=to, prompt=prompt, owner=owner
-    )
-    with connect() as connection:
-        trigger = connection.send(request)
+    new_secret = _generate_secret(request.scheme) if secret is None else None
+    with connect(configuration) as connection:
+        trigger = connection.send(msgspec.structs.replace(request, secret=new_secret or secret or ""))
     if json:
         output.document(_build_document(trigger) | ({"secret": new_secret} if new_secret else {}))
         return
@@ -77,6 +77,10 @@ def _generate_secret(scheme: Scheme) -> str:
     return secrets.token_urlsafe(_SECRET_BYTES)
 
 
+def _build_document(trigger: TriggerView) -> dict[str, Any]:
+    return {**msgspec.to_builtins(trigger), "path": _build_path(trigger)}
+
+
 @triggers.list("list", ListTriggers, columns=("TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"), empty="no triggers yet")
 def build_row(trigger: TriggerView) -> Row:
     """
@@ -89,20 +93,15 @@ def build_row(trigger: TriggerView) -> Row:
     return [trigger.name, _get_state(trigger), trigger.scheme.value, trigger.target, prompt]
 
 
-@triggers.command("show")
-def show(name: Annotated[str, NAME], json: Json = False) -> None:
+@triggers.show("show", ShowTrigger, name=NAME, document=_build_document)
+def list_facts(trigger: TriggerView) -> Facts:
     """
     Show a webhook, without its secret.
 
     Example:
       gatepost trigger show github-main
     """
-    with connect() as connection:
-        trigger = connection.send(ShowTrigger(name=name))
-    if json:
-        output.document(_build_document(trigger))
-        return
-    output.facts(
+    return [
         ("trigger", trigger.name),
         ("state", _get_state(trigger)),
         ("path", _build_path(trigger)),
@@ -112,7 +111,7 @@ def show(name: Annotated[str, NAME], json: Json = False) -> None:
         ("prompt", trigger.prompt),
         ("owner", trigger.owner),
         ("since", trigger.created_at),
-    )
+    ]
 
 
 @triggers.send("enable", ChangeTrigger, name=NAME, active=True)
@@ -146,10 +145,6 @@ def describe_deleted(request: DeleteTrigger) -> Outcome:
       gatepost trigger delete github-main
     """
     return Outcome(request.name, "deleted", {"name": request.name, "deleted": True})
-
-
-def _build_document(trigger: TriggerView) -> dict[str, Any]:
-    return {**msgspec.to_builtins(trigger), "path": _build_path(trigger)}
 
 
 def _get_state(trigger: TriggerView) -> str:
