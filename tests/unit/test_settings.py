@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from gatepost import app, settings, telemetry
-from gatepost.cli.init import build_template
+from gatepost.cli.home import build_template
 from gatepost.core.limits import Limits
 from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable

@@ -24,7 +24,12 @@ ORDER = (  # noqa: SIM905
     " export import completion"
 ).split()
 #: the modules of commands that have not the name of their module
-_MODULES = {"config": "init", "hook": "hooks", "import": "export", "completion": "root"}
+_MODULES = {
+    **dict.fromkeys(("init", "config", "doctor", "up"), "home"),
+    "hook": "hooks",
+    "import": "export",
+    "completion": "root",
+}
 _COMPLETE_VARIABLE = "_GATEPOST_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
 

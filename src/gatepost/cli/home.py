@@ -1,0 +1,235 @@
+"""`gatepost init`, `config`, `doctor` and `up`: create a home, show its settings, check it, and run its gateway."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+from click.exceptions import Exit
+
+from gatepost import paths, settings
+from gatepost.cli import output
+from gatepost.cli.command import Noun, build_verb
+from gatepost.cli.connect import get_folder
+from gatepost.cli.parameters import Json, number, option
+from gatepost.errors import GatepostError, Unavailable
+from gatepost.ports import Store
+from gatepost.runtime import gateway_files
+from gatepost.settings import FILE, HOME, Configuration, Converter, list_settings, variable_name
+
+
+def init(json: Json = False) -> None:
+    """
+    Create a home here: the folder .gatepost with a settings file, a store, the person admin and their key.
+
+    With GATEPOST_HOME set, that folder is the home. It can be run again: what exists is not changed.
+
+    Example:
+      gatepost init
+    """
+    from gatepost import app
+
+    home = Path(os.environ.get("GATEPOST_HOME") or HOME).expanduser()
+    home = home if home.is_absolute() else get_folder() / home
+    steps = [("home", str(home), paths.make_home(home)), *_write_files(home)]
+    configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
+    reports: list[str] = []
+    with app.prepare_store(configuration, report=reports.append) as store:
+        steps.append(("store", str(configuration.values["store"]), bool(reports)))
+        new = gateway_files.ensure_admin_key(store, home)
+        steps.append(("key", str(home / gateway_files.ADMIN_KEY), new))
+    if json:
+        output.document([{"what": what, "where": where, "made": new} for what, where, new in steps])
+        return
+    output.table(["", "WHAT", "WHERE"], [["made" if new else "found", what, where] for what, where, new in steps])
+    output.talk("next: gatepost agent add NAME, then gatepost inbox push --to NAME TEXT")
+
+
+def _write_files(home: Path) -> Iterator[tuple[str, str, bool]]:
+    """Write the settings file, with all settings commented out, and keep the home out of version control."""
+    file = settings.find_file(home)
+    if file is None:
+        _write(home / FILE, build_template())
+    yield "settings", str(file or home / FILE), file is None
+    if home.name == HOME and not (home / ".gitignore").exists():
+        _write(home / ".gitignore", "*\n")
+
+
+def build_template() -> str:
+    """Return a settings file with every setting, at its default and commented out."""
+    parts = ["# Settings of Gatepost. The variable in brackets sets the same, and takes precedence.\n"]
+    for section, group in groupby(list_settings(), key=lambda pair: pair[0].rpartition(".")[0]):
+        parts.append(f"\n[{section}]\n" if section else "")
+        for name, field in group:
+            converter: Converter = field.metadata["converter"]
+            value = converter.format(field.default) if field.default is not None else "..."
+            quoted = f'"{value}"' if converter.is_quoted else value
+            parts.append(f"\n# {field.metadata['meaning']} [{variable_name(name)}]\n")
+            parts.append(f"# {name.rpartition('.')[2]} = {quoted}\n")
+    return "".join(parts)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Unavailable(f"{str(path)!r} cannot be written: {error.strerror}") from None
+
+
+config = Noun("config", "Show the settings.")
+
+
+@config.command("show")
+def show(json: Json = False) -> None:
+    """
+    Show every setting, its value, and where the value comes from. Passwords are masked.
+
+    Example:
+      gatepost config show
+    """
+    configuration = settings.load()
+    rows = [("home", str(configuration.home), configuration.home_origin)]
+    rows += [(name, str(value), value.origin) for name, value in configuration.values.items()]
+    if json:
+        output.document({name: {"value": value or None, "origin": origin} for name, value, origin in rows})
+    else:
+        output.table(["SETTING", "VALUE", "FROM"], rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    check: str
+    ok: bool
+    detail: str
+    hint: str | None = None
+
+
+def doctor(json: Json = False) -> None:
+    """
+    Check the home, the settings and the store: schema, disk, integrity, accounts, orphans.
+
+    Prints a line for each check, and exits with 1 if something is wrong.
+
+    Example:
+      gatepost doctor
+    """
+    findings = list(_check_all())
+    if json:
+        output.document([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            output.line_out(f"{'ok' if finding.ok else 'wrong':<5}  {finding.check:<9}  {finding.detail}")
+            if finding.hint and not finding.ok:
+                output.line_out(f"{'':<5}  {'':<9}  hint: {finding.hint}")
+    if not all(finding.ok for finding in findings):
+        raise Exit(1)
+
+
+def _check_all() -> Iterator[Finding]:
+    """Return the findings, up to the first fault that all later checks depend on."""
+    try:
+        configuration = settings.load()
+    except GatepostError as error:
+        yield _build_fault("settings", error)
+        return
+    yield Finding("home", True, f"{configuration.home} ({configuration.home_origin})")
+    yield Finding("settings", True, str(configuration.file) if configuration.file else "no file: the defaults apply")
+    yield from _check_store(configuration)
+
+
+def _check_store(configuration: Configuration) -> Iterator[Finding]:
+    from gatepost import app
+
+    url = settings.mask_passwords(configuration.settings.store)
+    reports: list[str] = []
+    try:
+        with app.prepare_store(configuration, report=reports.append) as store:
+            yield Finding("store", True, url + (" (created just now)" if reports else ""))
+            yield Finding("schema", True, f"version {store.migrate()[1]}")
+            yield _check_disk(store)
+            yield from _check_contents(store)
+    except GatepostError as error:
+        yield _build_fault("store", error)
+
+
+def _check_disk(store: Store) -> Finding:
+    is_durable, detail = store.check_durability()
+    hint = "after a crash of the machine, answered pushes may be lost or damaged: set fsync and full_page_writes to on"
+    return Finding("disk", is_durable, detail, hint)
+
+
+def _check_contents(store: Store) -> Iterator[Finding]:
+    from gatepost.actions import maintenance
+
+    broken = store.check()
+    yield Finding(
+        "integrity",
+        not broken,
+        "; ".join(broken[:3]) or "the database is intact",
+        "restore a backup, or save what can be read with `gatepost export`: docs/howto/damaged-store.md",
+    )
+    unbalanced, inboxes, accepted = store.read_sync(maintenance.find_unbalanced)
+    detail = "; ".join(
+        f"{account.name!r} accepted {account.accepted} but has {account.total}" for account in unbalanced[:3]
+    )
+    yield Finding(
+        "accounts",
+        not unbalanced,
+        detail or f"{output.count(accepted, 'item')} accepted by {output.count(inboxes, 'inbox')}, all accounted for",
+        "this should not happen: keep a copy of the store and report it",
+    )
+    orphans = store.read_sync(maintenance.find_orphans)
+    yield Finding(
+        "orphans",
+        not orphans,
+        "; ".join(orphans) or "none",
+        "this should not happen: keep a copy of the store and report it",
+    )
+
+
+def _build_fault(check: str, error: GatepostError) -> Finding:
+    return Finding(check, False, settings.mask_passwords(error.message), error.hint)
+
+
+def up(
+    host: Annotated[str | None, option("--host", "H", "the address to listen on")] = None,
+    port: Annotated[
+        int | None, number("--port", "the port to listen on; 0 chooses a free one", minimum=0, maximum=65_535)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """
+    Start the gateway: HTTP, live streams, plans, and all other background tasks.
+
+    It listens on 127.0.0.1 by default. Ctrl-C stops it after the requests that it has accepted.
+
+    Examples:
+      gatepost up
+      gatepost up --port 8080
+    """
+    from gatepost import telemetry
+    from gatepost.gateway import serve
+
+    configuration = settings.load()
+    gateway = configuration.settings.gateway
+    telemetry.configure_logging("json" if json else gateway.log)
+
+    def report_ready(url: str) -> None:
+        if json:
+            output.document({"url": url})
+            return
+        output.line_out(url)
+        output.talk(f"the administrator's key is in {configuration.home / gateway_files.ADMIN_KEY}")
+        output.talk(f"see {url}/api/docs; Ctrl-C stops it")
+
+    serve.run(configuration, host or gateway.host, gateway.port if port is None else port, ready=report_ready)
+
+
+commands = [
+    build_verb("init", init, "Create a home for this folder."),
+    config,
+    build_verb("doctor", doctor, "Check the home, the settings and the store."),
+    build_verb("up", up, "Start the gateway."),
+]
