@@ -38,7 +38,7 @@ def get_agent_name(number: int) -> str:
 
 
 def build_push(number: int, source: str = "bench") -> Push:
-    return Push(to=get_agent_name(number), source=source, content=CONTENT, key=create_key())
+    return Push(to=get_agent_name(number), source=source, content=CONTENT, dedup_key=create_key())
 
 
 def create_key() -> str:

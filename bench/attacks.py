@@ -110,7 +110,7 @@ async def _push(port: int, requests: Sequence[bytes]) -> list[float]:
 
 def _build_body(number: int) -> bytes:
     push = _fixtures.build_push(number)
-    return json.dumps({"to": push.to, "content": push.content, "dedupKey": push.key}).encode()
+    return json.dumps({"to": push.to, "content": push.content, "dedupKey": push.dedup_key}).encode()
 
 
 async def _attack(pipe: ParentPipe, port: int, name: str, half_requests: int) -> None:

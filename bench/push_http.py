@@ -65,4 +65,4 @@ async def _push(connections: Sequence[Caller], requests: Sequence[bytes]) -> flo
 
 def _build_body(number: int) -> bytes:
     push = _fixtures.build_push(number)
-    return json.dumps({"to": push.to, "content": push.content, "dedupKey": push.key}).encode()
+    return json.dumps({"to": push.to, "content": push.content, "dedupKey": push.dedup_key}).encode()

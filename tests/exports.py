@@ -175,7 +175,7 @@ def _fill_inboxes(kit: Kit) -> None:
         end = inbox.release if more else inbox.ack
         store.run_sync(end, batch.claim.id, owner="s-1", fence=batch.claim.fence, **more)
 
-    send("long ago", key="k0")
+    send("long ago", dedup_key="k0")
     drain()
     send("too late", ttl=1)
     clock.advance("2 days")
@@ -185,7 +185,7 @@ def _fill_inboxes(kit: Kit) -> None:
     poison = send("poison")
     for _ in range(5):
         drain(failed_events=[poison])
-    send("delivered", key="k9", sender="husam", ref=Ref("task", "0.0.1"), subject="About", priority=Priority.HIGH)
+    send("delivered", dedup_key="k9", sender="husam", ref=Ref("task", "0.0.1"), subject="About", priority=Priority.HIGH)
     send("also delivered", type=EventType.CHANNEL, route=Route("telegram", "chat-1"), trust=Trust.EXTERNAL, hops=3)
     drain()
     store.run_sync(inbox_items.discard, send("put away"))
@@ -193,10 +193,10 @@ def _fill_inboxes(kit: Kit) -> None:
     clock.advance("1 second")
     store.run_sync(maintenance.expire_items)
     send("to all", "*", sender="ana")
-    send("to a team", "team:web", data={"n": [1, None, "ü\u2028", 1e300]}, key="team")
+    send("to a team", "team:web", data={"n": [1, None, "ü\u2028", 1e300]}, dedup_key="team")
     send("being read", "ben", ttl=10**15)
     store.run_sync(inbox.claim, "ben", owner="s-2")
-    send("waits", type=EventType.SPACE_MESSAGE, data={"spaceId": "s", "seq": 4}, key="k1")
+    send("waits", type=EventType.SPACE_MESSAGE, data={"spaceId": "s", "seq": 4}, dedup_key="k1")
     send("urgent", priority=Priority.CRITICAL)
 
 

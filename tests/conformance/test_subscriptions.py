@@ -45,7 +45,7 @@ async def test_an_event_comes_whole_to_whom_it_is_for_and_marks_nothing(courier_
             content='say "4.2M"\n',
             data={"mailId": "m_1", "nested": [None, {"deep": 1.5}]},
             priority=Priority.HIGH,
-            key="mail:admin:1",
+            dedup_key="mail:admin:1",
             ttl=HOUR,
             ref=Ref("task", "0.0.123"),
             route=Route("telegram", "chat-1:user-2"),

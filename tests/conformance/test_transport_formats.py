@@ -105,8 +105,8 @@ async def test_on_nats_the_stream_is_made_as_couriers_expect_it(own_nats: Nats, 
 
 
 async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetStreamContext) -> None:
-    keyless_event = replace(SAMPLE_EVENT, id="evt_2", key=None)
-    odd_event = replace(SAMPLE_EVENT, id="evt_3", key=" zwei\nZeilen ü % ")
+    keyless_event = replace(SAMPLE_EVENT, id="evt_2", dedup_key=None)
+    odd_event = replace(SAMPLE_EVENT, id="evt_3", dedup_key=" zwei\nZeilen ü % ")
     large_event = Event(id="evt_4", type=EventType.EVENT, source="test", content="x" * 2_000_000, created_at=0)
     signals = [
         Signal("ann.smith", "space_message", SAMPLE_EVENT),
@@ -121,7 +121,7 @@ async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetS
         async with sender.listen(RecordingListener()):
             sender.send(signals)
             sender.send(signals)
-            sender.send([Signal("last", "event", replace(SAMPLE_EVENT, id="evt_5", key="last"))])
+            sender.send([Signal("last", "event", replace(SAMPLE_EVENT, id="evt_5", dedup_key="last"))])
             await listener.wait_for("last")
             messages = [await _read_message(stream, number) for number in range(1, 7)]
     assert [(subject, message_id) for subject, message_id, _ in messages] == [

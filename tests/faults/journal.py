@@ -1,9 +1,9 @@
 """
 What a process writes down about itself, because it may be killed at any moment: a line before each call and one after.
 
-A line is one `write` to a file opened for appending, so a killed process leaves whole lines only. The page cache
-outlives the process; a log that stands for a reader's output (`is_synced`) is flushed to disk all the same, as a
-reader's would be.
+Lines are appended by one `write`, which the kernel may cut off at the end of a page if the process is killed: a last
+line without its end was never written. The page cache outlives the process; a log that stands for a reader's output
+(`is_synced`) is flushed to disk all the same, as a reader's would be.
 """
 
 import json
@@ -31,6 +31,6 @@ class Journal:
 def read_journals(folder: Path, suffix: str) -> dict[str, list[JournalEntry]]:
     """The entries of every life that wrote a file with this ending into the folder."""
     return {
-        path.stem: [json.loads(line) for line in path.read_text().splitlines()]
+        path.stem: [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
         for path in sorted(folder.glob(f"*.{suffix}"))
     }

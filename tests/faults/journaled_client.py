@@ -39,7 +39,7 @@ def fail_then_push(tx: Transaction, push: Push) -> PushResult:
 
 
 def build_push(name: str, address: str, *, keyed: bool = True) -> Push:
-    return Push(to=address, source="clerk", content=name, key=name if keyed else None)
+    return Push(to=address, source="clerk", content=name, dedup_key=name if keyed else None)
 
 
 class JournaledClient:
@@ -113,7 +113,7 @@ class JournaledClient:
     def _record_attempt(self, *pushes: Push) -> Iterator[None]:
         self._journal.write_all(
             [
-                {"word": "trying", "content": push.content, "to": push.to, "keyed": push.key is not None}
+                {"word": "trying", "content": push.content, "to": push.to, "keyed": push.dedup_key is not None}
                 for push in pushes
             ]
         )

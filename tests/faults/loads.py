@@ -194,7 +194,7 @@ async def run_conflicting_writes(
     def build_pushes(count: int) -> list[Push]:
         chosen_keys = random.sample(keys, count)
         return [
-            Push(to=random.choice(addresses), source=life, content=key, key=key, ttl=random.choice((None, 1_000)))
+            Push(to=random.choice(addresses), source=life, content=key, dedup_key=key, ttl=random.choice((None, 1_000)))
             for key in chosen_keys
         ]
 

@@ -79,7 +79,7 @@ async def test_a_bad_one_among_good_ones_fails_alone(crew_url: str) -> None:
         "surrogate": Push(to="ana", source="test", content="bad\ud800"),
         "nul in data": Push(to="ana", source="test", content="bad", data={"nul": "\0"}),
         "not json": Push(to="ana", source="test", content="bad", data={"not": float("nan")}),
-        "key": Push(to="ana", source="test", content="bad", key=""),
+        "key": Push(to="ana", source="test", content="bad", dedup_key=""),
         "hops": Push(to="ana", source="test", content="bad", hops=1_000_000),
         "ttl": Push(to="ana", source="test", content="bad", ttl=2**63),
         "negative ttl": Push(to="ana", source="test", content="bad", ttl=-1),

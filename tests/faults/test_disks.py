@@ -58,7 +58,7 @@ async def test_a_disk_that_is_full_for_a_while(sqlite_crew_url: str, tmp_path: P
     async def run_caller(number: int) -> None:
         for turn in range(20):
             name, address = f"{number}-{turn}", ("team:crew", *CREW)[(number + turn) % 4]
-            push = Push(to=address, source="clerk", content=name, key=name, data={"filling": "x" * 2_000})
+            push = Push(to=address, source="clerk", content=name, dedup_key=name, data={"filling": "x" * 2_000})
             try:
                 await client.push_async(push)
             except Unavailable as error:
@@ -86,7 +86,9 @@ async def test_a_disk_that_is_full_for_a_while(sqlite_crew_url: str, tmp_path: P
 
 async def test_what_does_not_fit_among_what_does(sqlite_crew_url: str, tmp_path: Path) -> None:
     """In one group, in one bulk: whoever was answered has it, whoever was told has nothing."""
-    large_push = Push(to="team:crew", source="clerk", content="large", key="large", data={"filling": "x" * 900_000})
+    large_push = Push(
+        to="team:crew", source="clerk", content="large", dedup_key="large", data={"filling": "x" * 900_000}
+    )
     small_pushes = [build_push(f"small-{number}", CREW[number % 3]) for number in range(21)]
     with open_small_store(sqlite_crew_url, tmp_path) as (store, client):
         client.push(build_push("before", "ana"))

@@ -39,7 +39,7 @@ def fill_inbox(kit: Kit) -> None:
     kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     kit.store.run_sync(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
     pushes = [
-        Push(to="ana", source="test", content=f"content {number:05} {'x' * 200}", key=f"key {number:05}")
+        Push(to="ana", source="test", content=f"content {number:05} {'x' * 200}", dedup_key=f"key {number:05}")
         for number in range(EVENTS)
     ]
     for start in range(0, EVENTS, 500):

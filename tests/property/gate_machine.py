@@ -279,10 +279,12 @@ class GateMachine(RuleBasedStateMachine):
         for name in model.needed_names - self.retired_names:
             items = self.store.read_sync(inbox.page, name, type=EventType.DECISION, limit=1_000)
             question_items = [
-                item for item in items if item.event.key and item.event.key.startswith(f"decision:{decision_id}:")
+                item
+                for item in items
+                if item.event.dedup_key and item.event.dedup_key.startswith(f"decision:{decision_id}:")
             ]
             assert len(question_items) == model.rounds
-            pending_keys = [item.event.key for item in question_items if item.state is ItemState.PENDING]
+            pending_keys = [item.event.dedup_key for item in question_items if item.state is ItemState.PENDING]
             assert pending_keys == (
                 [f"decision:{decision_id}:{model.rounds}"] if model.outcome is None and not model.is_sent_back else []
             )

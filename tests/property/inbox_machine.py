@@ -51,7 +51,7 @@ pushes = st.builds(
     sender=st.sampled_from([None, None, "husam", "ann", "bob"]),
     content=st.sampled_from(["tea", "milk", "x" * 300]),
     priority=st.sampled_from(Priority),
-    key=keys,
+    dedup_key=keys,
     ttl=ttls,
 )
 
@@ -149,11 +149,13 @@ class InboxMachine(RuleBasedStateMachine):
         return EventModel(core_event, arrival, source, is_person, len(render.render_event(core_event).encode()))
 
     def _check_broadcast(self, push: Push, outcome: PushResult, event: EventModel) -> None:
-        existing = next((broadcast for broadcast in self.model.broadcasts if broadcast.key == push.key), None)
+        existing = next((broadcast for broadcast in self.model.broadcasts if broadcast.key == push.dedup_key), None)
         assert outcome.duplicate == (existing is not None)
         assert outcome.event == (existing.event.core_event.id if existing else event.core_event.id)
         if existing is None:
-            self.model.broadcast(event, push.key or f"broadcast:{event.core_event.id}", self._compute_expiry(push))
+            self.model.broadcast(
+                event, push.dedup_key or f"broadcast:{event.core_event.id}", self._compute_expiry(push)
+            )
 
     def _check_deliveries(self, push: Push, outcome: PushResult, event: EventModel) -> None:
         addressed = self.model.list_team("red") if push.to == "team:red" else [self.model.members[push.to]]
@@ -162,13 +164,13 @@ class InboxMachine(RuleBasedStateMachine):
         ]
         assert [recipient.name for recipient in outcome.deliveries] == recipients
         for delivery in outcome.deliveries:
-            existing = self.model.find_by_key(delivery.name, push.key)
+            existing = self.model.find_by_key(delivery.name, push.dedup_key)
             assert (delivery.duplicate, delivery.event) == (
                 existing is not None,
                 existing.event.core_event.id if existing else event.core_event.id,
             )
             if existing is None:
-                self.model.accept(delivery.name, event, push.key, self._compute_expiry(push))
+                self.model.accept(delivery.name, event, push.dedup_key, self._compute_expiry(push))
 
     def _compute_expiry(self, push: Push) -> int | None:
         return self.now + push.ttl if push.ttl is not None else None
@@ -414,7 +416,7 @@ class InboxMachine(RuleBasedStateMachine):
                 item.event.id,
                 item.state,
                 item.attempts,
-                item.event.key,
+                item.event.dedup_key,
                 item.event.expires_at,
                 item.ended_at,
                 item.seen_at,

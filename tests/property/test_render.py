@@ -169,13 +169,15 @@ def test_no_channel_that_nobody_registered_is_called_as_if_it_were_a_space_or_ou
 @pytest.mark.parametrize(
     "forged",
     [
-        Event(id="evt_1", type=type, source="ci", created_at=NOW, data={"context": "obey"}, key=key, sender=sender)
+        Event(
+            id="evt_1", type=type, source="ci", created_at=NOW, data={"context": "obey"}, dedup_key=key, sender=sender
+        )
         for type in EventType
         for key in (None, "by:quinn:x", "redis:1", "svc:ci:1")
         for sender in (None, Sender("quinn", "Quinn", EntityKind.AGENT))
         if (type, key, sender) != (EventType.SERVICE, "svc:ci:1", None)
     ],
-    ids=lambda build_event: f"{build_event.type} {build_event.key} {'by an agent' if build_event.sender else ''}",
+    ids=lambda build_event: f"{build_event.type} {build_event.dedup_key} {'by an agent' if build_event.sender else ''}",
 )
 def test_only_what_a_trigger_brought_has_a_context(forged: Event) -> None:
     assert "(context" not in STRING.sub("", render_event(forged))
@@ -260,7 +262,7 @@ KNOWN_LINES = [
             "ci",
             data={"payload": {"ok": True}, "context": "look"},
             trust=Trust.EXTERNAL,
-            key="svc:ci:1",
+            dedup_key="svc:ci:1",
         ),
         '[Service: ci] {"ok":true} (context "look") (external)',
     ),

@@ -84,7 +84,7 @@ class GuestMachine(RuleBasedStateMachine):
 
     @rule(target=events, key=KEYS, priority=PRIORITIES)
     def push(self, key: str | None, priority: Priority) -> Event:
-        push = Push(to="ann", source="test", content=f"<{self.add_word(key)}>", priority=priority, key=key)
+        push = Push(to="ann", source="test", content=f"<{self.add_word(key)}>", priority=priority, dedup_key=key)
         result = self.store.run_sync(push_actions.push_event, push)
         return self.store.read_sync(inbox_items.show, result.deliveries[0].event)[0].event
 

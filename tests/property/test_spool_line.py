@@ -33,7 +33,7 @@ def test_an_event_is_the_same_after_the_spool(event: Event) -> None:
     assert replace(parsed, raw=b"").to_bytes() == encoded
     restored = spool_lines.to_event(parsed)
     assert render_event(restored) == render_event(replace(event, trust=Trust.EXTERNAL))
-    assert restored.key == (event.key or event.id)
+    assert restored.dedup_key == (event.dedup_key or event.id)
     assert (restored.id, restored.priority, restored.hops) == (event.id, event.priority, event.hops)
     assert 0 <= event.created_at - restored.created_at < 1_000
     if event.expires_at is None:

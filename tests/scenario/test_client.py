@@ -133,7 +133,7 @@ async def test_push_and_read(client: Client, store: Store, local: LocalClient) -
     event_id = (await client.send(request)).event_id or ""
     [item] = store.read_sync(inbox_items.show, event_id)
     assert (item.event.content, item.event.data, item.event.hops) == (request.content, request.data, 2)
-    assert (item.event.ref, item.event.route, item.event.key) == (
+    assert (item.event.ref, item.event.route, item.event.dedup_key) == (
         Ref("task", "0.0.1"),
         Route("telegram", "chat-1"),
         "mail:1",
@@ -162,7 +162,7 @@ async def test_an_alert_without_a_key_is_known_by_what_it_says(client: Client, s
     [first], [second] = [(await client.send(request)).recipients for _ in range(2)]
     assert (first.duplicate, second.duplicate, second.event_id) == (False, True, first.event_id)
     [item] = store.read_sync(inbox.page, "analyst")
-    assert item.event.key == dedup.build_alert_key(
+    assert item.event.dedup_key == dedup.build_alert_key(
         Push(to="analyst", type=EventType.ALERT, source="ci", content="main is red")
     )
 

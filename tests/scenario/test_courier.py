@@ -44,7 +44,8 @@ async def test_what_is_pushed_is_in_the_spool_then_shown_once_and_only_then_deli
     async with run_courier(courier_setup, sessions):
         await sessions.spool.wait_until(lambda: early_event in sessions.list_line_ids())
         sent_events = [
-            courier_setup.push(courier_setup.ann, content=f"number {number}", key=f"k{number}") for number in range(20)
+            courier_setup.push(courier_setup.ann, content=f"number {number}", dedup_key=f"k{number}")
+            for number in range(20)
         ]
         sent_events += [courier_setup.push("*", sender=courier_setup.bob, type=EventType.SYSTEM, content="to all")]
         courier_setup.push(courier_setup.bob, content="for somebody else")
@@ -86,7 +87,7 @@ async def test_what_was_shown_while_the_store_was_out_of_reach_is_not_written_ag
     courier_setup: CourierSetup, sessions: GuestSessions
 ) -> None:
     async with run_courier(courier_setup, sessions) as courier_run:
-        first = courier_setup.push(courier_setup.ann, content="first", key="k")
+        first = courier_setup.push(courier_setup.ann, content="first", dedup_key="k")
         await sessions.spool.wait_until(lambda: first in sessions.list_line_ids())
         assert sessions.drain(None) == [first]
         assert read_states(courier_setup) == {first: ItemState.PENDING}
@@ -171,7 +172,7 @@ async def test_only_an_idle_agent_is_nudged_and_only_for_what_is_in_its_spool(
     courier_setup: CourierSetup, sessions: GuestSessions
 ) -> None:
     async with run_courier(courier_setup, sessions):
-        first = courier_setup.push(courier_setup.ann, content='<b>"first"</b>\n', key="first")
+        first = courier_setup.push(courier_setup.ann, content='<b>"first"</b>\n', dedup_key="first")
         await sessions.spool.wait_until(lambda: first in sessions.list_line_ids())
         await sessions.wait_for_full_round()
         assert sessions.nudges == []

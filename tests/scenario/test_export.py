@@ -70,7 +70,7 @@ class TestGoingOn:
         contents = [item.event.content for item in batch.items if item.event.source == "test"]
         assert contents == ["urgent", "to a team", "waits"]
         for key in ("k1", "k9", "team"):
-            again = Push(to="ana", source="test", content="again", key=key)
+            again = Push(to="ana", source="test", content="again", dedup_key=key)
             assert [one.duplicate for one in store.run_sync(push.push_event, again).deliveries] == [True]
 
     def test_a_claim_that_is_open_is_still_the_guests(self, moved: tuple[Kit, WaitingRun]) -> None:

@@ -86,7 +86,7 @@ async def test_of_many_answers_one_counts_and_the_others_are_told_which(gateways
     decision_items = [
         item for item in gateways[0].store.read_sync(inbox.page, "analyst") if item.event.type is EventType.DECISION
     ]
-    assert [item.event.key for item in decision_items] == [f"decision:{decision['id']}:1"]
+    assert [item.event.dedup_key for item in decision_items] == [f"decision:{decision['id']}:1"]
 
 
 async def test_a_gate_ends_once(first_gateway: Gateway) -> None:
@@ -106,7 +106,7 @@ async def test_a_gate_ends_once(first_gateway: Gateway) -> None:
                 resolution["at"],
             )
     for name in ("analyst", "developer"):
-        keys = [item.event.key for item in first_gateway.store.read_sync(inbox.page, name)]
+        keys = [item.event.dedup_key for item in first_gateway.store.read_sync(inbox.page, name)]
         assert keys == [f"gate:{gate['id']}"]
 
 

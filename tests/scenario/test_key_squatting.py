@@ -88,7 +88,7 @@ class PushCallers:
     def read_contents(self) -> dict[str | None, str]:
         """What the analyst would be shown, by the stored key."""
         items = self.store.read_sync(inbox.peek, RECIPIENT, limit=1_000)
-        return {item.event.key: item.event.content or json.dumps(item.event.data) for item in items}
+        return {item.event.dedup_key: item.event.content or json.dumps(item.event.data) for item in items}
 
 
 async def push_all(client: httpx2.AsyncClient, keys: Sequence[str], content: str) -> None:
@@ -194,7 +194,7 @@ def prepare_own_push(callers: PushCallers, key: str) -> PreparedPush:
     """A key of one of our own verbs, used as the verb uses it."""
 
     async def push_event() -> bool:
-        own_push = Push(to=RECIPIENT, source="gatepost", content="victim", key=key)
+        own_push = Push(to=RECIPIENT, source="gatepost", content="victim", dedup_key=key)
         return callers.store.run_sync(push_actions.push_event, own_push).deliveries[0].duplicate
 
     return PreparedPush(key, key, push_event)

@@ -88,9 +88,9 @@ async def test_what_others_publish_is_taken_in(
     queue_reader = QueueReader(intake_queue, kit.store)
     await queue_reader.read_all_queues()
     first, alert, second, maintenance = list_events(kit.store)
-    assert [first.key, second.key, maintenance.key] == ["nats:evt-1", "nats:evt-2", "nats:7"]
-    assert alert.key is not None
-    assert alert.key.startswith("nats:2@")
+    assert [first.dedup_key, second.dedup_key, maintenance.dedup_key] == ["nats:evt-1", "nats:evt-2", "nats:7"]
+    assert alert.dedup_key is not None
+    assert alert.dedup_key.startswith("nats:2@")
     assert {event.trust for event in (first, alert, second, maintenance)} == {Trust.EXTERNAL}
     assert [event.content for event in list_events(kit.store, "bob")] == ["", "Maintenance"]
     assert (queue_reader.accepted_count, queue_reader.rejected_count) == (5, 0)
@@ -116,7 +116,7 @@ async def test_ours_is_skipped_and_theirs_is_not_published_again(
         await subscriber.wait_for(last_push.event)
         await QueueReader(intake_queue, store).read_all_queues()
     assert subscriber.ids == [first_push.event, last_push.event]
-    assert [event.key for event in list_events(store)] == [None, "nats:evt-1", None]
+    assert [event.dedup_key for event in list_events(store)] == [None, "nats:evt-1", None]
     info = await connection.jetstream().stream_info(STREAM)
     assert info.state.messages == 4
     assert await count_unacked(connection) == 0
@@ -140,7 +140,7 @@ async def test_several_gateways_take_in_together(own_nats: Nats, kit: Kit, conne
         )
         stop_event.set()
     await queue_readers[0].read_all_queues()
-    assert sorted(event.key or "" for event in list_events(kit.store, "bob")) == sorted(
+    assert sorted(event.dedup_key or "" for event in list_events(kit.store, "bob")) == sorted(
         f"nats:e-{n}" for n in range(60)
     )
     assert sum(queue_reader.accepted_count for queue_reader in queue_readers) == 69
@@ -252,4 +252,4 @@ async def test_a_gateway_takes_it_in_as_it_comes(
                 while not list_events(store, "bob"):
                     arrived.clear()
                     await arrived.wait()
-        assert [event.key for event in list_events(store, "bob")] == ["nats:evt-1"]
+        assert [event.dedup_key for event in list_events(store, "bob")] == ["nats:evt-1"]

@@ -97,7 +97,7 @@ class AppCluster:
         while page := self.kit.store.read_sync(inbox.page, after=after, limit=1_000):
             for event in (item.event for item in page):
                 plan, due = event.data["planId"], event.data["dueAt"]
-                assert event.key == f"plan:{plan}:{format_rfc3339(due)}"
+                assert event.dedup_key == f"plan:{plan}:{format_rfc3339(due)}"
                 insort(slots[plan], due)
             after = page[-1].event.arrival
         return slots

@@ -52,14 +52,14 @@ def test_the_sender_does_not(ctx: StoreContext) -> None:
 
 
 def test_the_retired_do_not_and_hold_nothing_up(ctx: StoreContext) -> None:
-    ctx.push_event("to all", to="*", key="k")
+    ctx.push_event("to all", to="*", dedup_key="k")
     ctx.store.run_sync(directory.retire, "bob")
     assert ctx.list_waiting("bob") == []
     assert drain(ctx, "ann") == ["to all"]
     ctx.clock.advance(Limits().remember)
     while ctx.store.run_sync(maintenance.reap):
         pass
-    assert not ctx.push("again", to="*", key="k").duplicate
+    assert not ctx.push("again", to="*", dedup_key="k").duplicate
     assert drain(ctx, "ann") == ["again"]
 
 
@@ -94,9 +94,9 @@ def test_it_has_its_place_in_the_order(ctx: StoreContext) -> None:
 
 
 def test_a_repeat_is_recognised(ctx: StoreContext) -> None:
-    first = ctx.push("first", to="*", key="k")
+    first = ctx.push("first", to="*", dedup_key="k")
     ctx.signal_sink.clear()
-    repeat = ctx.push("second", to="*", key="k")
+    repeat = ctx.push("second", to="*", dedup_key="k")
     assert (repeat.event, repeat.broadcast, repeat.duplicate) == (first.event, 1, True)
     assert ctx.signal_sink.signals == []
     assert ctx.push("third", to="*").broadcast == 2
@@ -104,18 +104,18 @@ def test_a_repeat_is_recognised(ctx: StoreContext) -> None:
 
 
 def test_a_key_is_one_whichever_way_it_came(ctx: StoreContext) -> None:
-    ctx.push_event("direct", key="k")
-    ctx.push_event("to all", to="*", key="k")
+    ctx.push_event("direct", dedup_key="k")
+    ctx.push_event("to all", to="*", dedup_key="k")
     assert (ctx.list_waiting("ann"), ctx.list_waiting("bob")) == (["direct"], ["to all"])
     assert ctx.list_inbox("ann") == ["direct"]
     assert (drain(ctx, "ann"), drain(ctx, "bob")) == (["direct"], ["to all"])
-    assert ctx.push("late", key="k").deliveries[0].duplicate
+    assert ctx.push("late", dedup_key="k").deliveries[0].duplicate
     assert ctx.is_balanced()
 
 
 def test_a_direct_push_may_overtake_a_broadcast_with_its_key(ctx: StoreContext) -> None:
-    ctx.push_event("to all", to="*", key="k")
-    assert not ctx.push("direct", key="k").deliveries[0].duplicate
+    ctx.push_event("to all", to="*", dedup_key="k")
+    assert not ctx.push("direct", dedup_key="k").deliveries[0].duplicate
     assert ctx.list_waiting("ann") == drain(ctx, "ann") == ["direct"]
     assert drain(ctx, "bob") == ["to all"]
 

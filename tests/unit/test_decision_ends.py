@@ -198,7 +198,7 @@ class TestRevising:
             answer_decision(ctx, decision, option="yes", context_hash=decision.context_hash)
         closed_decision = answer_decision(ctx, decision, option="yes", context_hash=revised_decision.context_hash)
         assert [answer.outcome for answer in closed_decision.answers] == ["again", "answered"]
-        assert [item.event.key for item in list_decision_items(ctx, "ann")] == [
+        assert [item.event.dedup_key for item in list_decision_items(ctx, "ann")] == [
             f"decision:{decision.id}:{iteration}" for iteration in (1, 2)
         ]
         assert ctx.is_balanced()

@@ -68,7 +68,7 @@ class TestAsking:
         [gate] = ctx.store.read_sync(gates.list_blocking, "ann")
         assert (gate.id, gate.awaits, gate.deadline) == (decision.gate, decision.id, decision.deadline)
         [item] = list_decision_items(ctx, "husam")
-        assert item.event.key == f"decision:{decision.id}:1"
+        assert item.event.dedup_key == f"decision:{decision.id}:1"
         assert (item.event.priority, item.event.data["contextHash"]) == (Priority.HIGH, decision.context_hash)
         assert [option["id"] for option in item.event.data["options"]] == ["yes", "no"]
         assert render_event(item.event) == (
@@ -168,7 +168,7 @@ class TestAnswering:
         assert (resolution.ending, resolution.by) == (Ending.RESOLVED, "husam")
         assert resolution.reason == "answered: yes (Ship it) - go"
         [item] = list_decision_items(ctx, "ann")
-        assert (item.event.key, item.event.priority) == (f"decision:{decision.id}:1", Priority.HIGH)
+        assert (item.event.dedup_key, item.event.priority) == (f"decision:{decision.id}:1", Priority.HIGH)
         assert render_event(item.event) == f'[Decision {decision.id}] answered by husam: "Ship it - go"'
         assert ctx.store.read_sync(inbox.page, "ann", type=EventType.GATE) == []
         assert ctx.is_balanced()

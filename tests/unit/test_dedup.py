@@ -43,25 +43,25 @@ def is_duplicate(pushed: PushResult) -> bool:
 def test_a_plain_key_does_not_look_like_a_stored_one(sqlite_ctx: StoreContext, key: str) -> None:
     for prefix in ("", dedup.build_entity_prefix("bob"), dedup.build_trigger_prefix("ann", "ci")):
         with pytest.raises(Invalid, match=f"^the dedup key '{key}' begins with '[a-z]+:'") as error:
-            sqlite_ctx.push(key=key, key_prefix=prefix)
+            sqlite_ctx.push(dedup_key=key, key_prefix=prefix)
         assert error.value.hint is not None
     assert sqlite_ctx.list_inbox() == []
 
 
 def test_what_another_program_calls_its_event_may_look_like_anything(sqlite_ctx: StoreContext) -> None:
     for prefix in (dedup.REDIS, dedup.NATS):
-        event = sqlite_ctx.push_event(key="by:ann:k", key_prefix=prefix)
-        assert sqlite_ctx.show_item(event).event.key == f"{prefix}by:ann:k"
+        event = sqlite_ctx.push_event(dedup_key="by:ann:k", key_prefix=prefix)
+        assert sqlite_ctx.show_item(event).event.dedup_key == f"{prefix}by:ann:k"
 
 
 def test_the_prefix_does_not_count_towards_the_limit(ctx: StoreContext) -> None:
     """The longest key of the widest characters behind the longest prefix also fits into an index."""
     key, service = "".join(chr(0x20000 + 97 * n) for n in range(512)), ":" * 200
     for prefix in ("", dedup.build_entity_prefix("a" * 63), dedup.REDIS, dedup.build_trigger_prefix("a" * 63, "ci")):
-        assert not is_duplicate(ctx.push(key=key, key_prefix=prefix))
-        assert is_duplicate(ctx.push(key=key, key_prefix=prefix))
+        assert not is_duplicate(ctx.push(dedup_key=key, key_prefix=prefix))
+        assert is_duplicate(ctx.push(dedup_key=key, key_prefix=prefix))
         with pytest.raises(TooLarge, match="513 characters"):
-            ctx.push(key=f"{key}x", key_prefix=prefix)
+            ctx.push(dedup_key=f"{key}x", key_prefix=prefix)
     call = ServiceCall(to="ann", service=service, payload=1, key="\N{LATIN SMALL LETTER E WITH ACUTE}" * 255)
     for by_trigger_key in (False, True):
         results = [push_call(ctx.store, dataclasses.replace(call, by_trigger_key=by_trigger_key)) for _ in range(2)]
@@ -80,8 +80,8 @@ def test_an_alert_without_a_key_is_known_by_what_it_says(sqlite_ctx: StoreContex
     assert is_duplicate(repeat)
     assert repeat.event == first.event
     [item] = sqlite_ctx.store.read_sync(inbox.page, "ann")
-    assert item.event.key == dedup.build_alert_key(build_alert())
-    assert item.event.key.startswith("alert:ci:")
+    assert item.event.dedup_key == dedup.build_alert_key(build_alert())
+    assert item.event.dedup_key.startswith("alert:ci:")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_an_alert_without_a_key_is_known_by_what_it_says(sqlite_ctx: StoreContex
         {"data": {"run": 42}},
         {"priority": Priority.CRITICAL},
         {"ref": Ref("task", "1")},
-        {"key": "ci:43"},
+        {"dedup_key": "ci:43"},
         {"key_prefix": "by:bob:"},
         {"type": EventType.EVENT},
     ],
@@ -131,10 +131,10 @@ def test_a_line_in_a_spool_takes_nothing_from_an_inbox(sqlite_ctx: StoreContext)
     """It may name any stored key: what the inbox has is shown as it is there, and another's inbox is not touched."""
     keys = {"ci:42": "", "gate:g1": "", "k1": dedup.build_entity_prefix("bob"), "k2": dedup.REDIS, "k3": dedup.NATS}
     for key, prefix in keys.items():
-        sqlite_ctx.push("stored", key=key, key_prefix=prefix)
+        sqlite_ctx.push("stored", dedup_key=key, key_prefix=prefix)
     lines = [SpoolLine(id=key, content="spooled", dedup_key=f"{prefix}{key}") for key, prefix in keys.items()]
     reading = sqlite_ctx.store.run_sync(spool_merge.claim_with_spool, "ann", lines, owner="session-1")
     assert [item.event.content for item in reading.lines] == ["stored"] * len(keys)
     for key, prefix in keys.items():
-        assert not is_duplicate(sqlite_ctx.push("stored", to="bob", key=key, key_prefix=prefix))
+        assert not is_duplicate(sqlite_ctx.push("stored", to="bob", dedup_key=key, key_prefix=prefix))
     assert sqlite_ctx.list_waiting("bob") == ["stored"] * len(keys)

@@ -332,7 +332,7 @@ class TestAgain:
         assert ctx.is_balanced()
 
     def test_what_was_delivered_is_made_anew(self, ctx: StoreContext) -> None:
-        event = ctx.push_event(sender="bob", key="k", data={"x": 1}, subject="s")
+        event = ctx.push_event(sender="bob", dedup_key="k", data={"x": 1}, subject="s")
         ctx.ack(ctx.take_claim())
         [copy] = ctx.store.run_sync(inbox_items.replay, event)
         assert copy.event.id != event

@@ -46,7 +46,9 @@ def list_items(ctx: StoreContext, owner: str) -> list[Item]:
 
 def list_slots(ctx: StoreContext, plan: Plan) -> list[str]:
     """The slots that have fired, as the owner's inbox has them."""
-    return [key.removeprefix(f"plan:{plan.id}:") for item in list_items(ctx, plan.owner) if (key := item.event.key)]
+    return [
+        key.removeprefix(f"plan:{plan.id}:") for item in list_items(ctx, plan.owner) if (key := item.event.dedup_key)
+    ]
 
 
 def show_plan(ctx: StoreContext, plan: Plan, **options: Any) -> Plan:

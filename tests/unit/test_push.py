@@ -57,7 +57,7 @@ class TestAccepting:
                 subject="s",
                 data={"mailId": "m_1", "list": [1, 2.5, None, "\U0001f984"]},
                 priority=Priority.HIGH,
-                key="k",
+                dedup_key="k",
                 ttl=HOUR,
                 ref=Ref("task", "1"),
                 route=Route("telegram", "chat-1"),
@@ -77,7 +77,7 @@ class TestAccepting:
         assert event.data == {"mailId": "m_1", "list": [1, 2.5, None, "\U0001f984"]}
         assert event.sender is not None
         assert (event.sender.name, event.sender.display, event.sender.kind) == ("husam", "Husam", EntityKind.HUMAN)
-        assert (event.priority, event.key, event.trust, event.hops) == (1, "k", "external", 3)
+        assert (event.priority, event.dedup_key, event.trust, event.hops) == (1, "k", "external", 3)
         assert (event.created_at, event.expires_at) == (kit.clock.now(), kit.clock.now() + HOUR)
         assert (event.ref, event.route, event.wakes) == (Ref("task", "1"), Route("telegram", "chat-1"), True)
         assert kit.signal_sink.signals[-1] == Signal("ann", "mail", event, wakes=True)
@@ -123,17 +123,19 @@ class TestAccepting:
 
 class TestRepeats:
     def test_a_repeat_changes_nothing_and_says_so(self, store: Store, kit: Kit) -> None:
-        first = store.run_sync(push.push_event, build_push("first", key="k"))
+        first = store.run_sync(push.push_event, build_push("first", dedup_key="k"))
         kit.signal_sink.clear()
-        repeat = store.run_sync(push.push_event, build_push("second", key="k", priority=Priority.CRITICAL, hops=99))
+        repeat = store.run_sync(
+            push.push_event, build_push("second", dedup_key="k", priority=Priority.CRITICAL, hops=99)
+        )
         assert repeat == PushResult(first.event, (Delivery("ann", first.event, duplicate=True),))
         assert list_texts(store) == ["first"]
         assert list_texts(store, "admin") == []
         assert kit.signal_sink.signals == []
 
     def test_a_key_is_remembered_per_recipient(self, store: Store) -> None:
-        first = store.run_sync(push.push_event, build_push("first", key="k"))
-        pushed = store.run_sync(push.push_event, build_push("second", to="team:red", key="k"))
+        first = store.run_sync(push.push_event, build_push("first", dedup_key="k"))
+        pushed = store.run_sync(push.push_event, build_push("second", to="team:red", dedup_key="k"))
         assert pushed.deliveries == (
             Delivery("husam", pushed.event, duplicate=False),
             Delivery("ann", first.event, duplicate=True),
@@ -144,7 +146,11 @@ class TestRepeats:
     def test_repeats_in_one_list_are_seen(self, store: Store) -> None:
         first, second, other = store.run_sync(
             push.push_all,
-            [build_push("first", key="k"), build_push("second", key="k"), build_push("x", to="bob", key="k")],
+            [
+                build_push("first", dedup_key="k"),
+                build_push("second", dedup_key="k"),
+                build_push("x", to="bob", dedup_key="k"),
+            ],
         )
         assert isinstance(first, PushResult)
         assert second == PushResult(first.event, (Delivery("ann", first.event, duplicate=True),))
@@ -153,17 +159,17 @@ class TestRepeats:
         assert list_texts(store) == ["first"]
 
     def test_a_key_is_remembered_a_day_after_delivery_and_then_forgotten(self, store: Store, kit: Kit) -> None:
-        store.run_sync(push.push_event, build_push("first", key="k"))
+        store.run_sync(push.push_event, build_push("first", dedup_key="k"))
         batch = store.run_sync(inbox.claim, "ann", owner="me")
         assert batch.claim is not None
         kit.clock.advance("30s")
         store.run_sync(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
         kit.clock.advance(Limits().remember - 1)
         assert store.run_sync(maintenance.reap) == 0
-        assert store.run_sync(push.push_event, build_push("second", key="k")).deliveries[0].duplicate
+        assert store.run_sync(push.push_event, build_push("second", dedup_key="k")).deliveries[0].duplicate
         kit.clock.advance(1)
         assert store.run_sync(maintenance.reap) > 0
-        assert not store.run_sync(push.push_event, build_push("third", key="k")).deliveries[0].duplicate
+        assert not store.run_sync(push.push_event, build_push("third", dedup_key="k")).deliveries[0].duplicate
         assert list_texts(store) == ["third"]
 
 
@@ -180,8 +186,8 @@ INVALID_PUSHES: list[tuple[dict[str, Any], type[GatepostError]]] = [
     ({"source": ""}, Invalid),
     ({"source": "x" * 201}, TooLarge),
     ({"subject": "x" * 1_001}, TooLarge),
-    ({"key": ""}, Invalid),
-    ({"key": "x" * 513}, TooLarge),
+    ({"dedup_key": ""}, Invalid),
+    ({"dedup_key": "x" * 513}, TooLarge),
     ({"ref": Ref("x" * 257, "y")}, TooLarge),
     ({"ref": Ref("", "y")}, Invalid),
     ({"route": Route("telegram", "x" * 257)}, TooLarge),
@@ -227,7 +233,7 @@ class TestRefusing:
 
     def test_text_that_no_database_takes_is_refused(self, store: Store) -> None:
         for text in ("a\x00b", "a\ud800b", "\udfff", "\\\x00"):
-            fields = [{field: text} for field in ("content", "subject", "source", "key")]
+            fields = [{field: text} for field in ("content", "subject", "source", "dedup_key")]
             payloads: list[Any] = [text, [text], {"deep": [{"x": text}]}, {text: 1}]
             for changes in (*fields, *({"data": data} for data in payloads)):
                 with pytest.raises(Invalid):
@@ -236,9 +242,9 @@ class TestRefusing:
 
     def test_text_that_only_looks_like_it_is_not(self, store: Store) -> None:
         for text in ("\\u0000", "\\\\u0000", "\u0001", "\x7f", "\U0001f984"):
-            store.run_sync(push.push_event, build_push(text, data={text: text}, subject=text, key=text))
+            store.run_sync(push.push_event, build_push(text, data={text: text}, subject=text, dedup_key=text))
             event = list_waiting(store)[-1].event
-            assert (event.content, event.data, event.subject, event.key) == (text, {text: text}, text, text)
+            assert (event.content, event.data, event.subject, event.dedup_key) == (text, {text: text}, text, text)
 
     def test_limits_are_in_bytes_and_exact(self, kit: Kit, store: Store) -> None:
         limited_store = kit.open(limits=build_limits(40))

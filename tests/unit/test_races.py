@@ -97,8 +97,8 @@ def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
 
 @pytest.mark.parametrize("before", ["items/insert", "events/insert", None])
 def test_a_key_pushed_twice_at_once_is_delivered_once(race: Race, before: str | None) -> None:
-    with race.pause_midway(push.push_event, build_push("one", key="k"), before=before) as first_future:
-        second_future = race.start_blocked(push.push_event, build_push("two", key="k"))
+    with race.pause_midway(push.push_event, build_push("one", dedup_key="k"), before=before) as first_future:
+        second_future = race.start_blocked(push.push_event, build_push("two", dedup_key="k"))
     first, second = first_future.result(TIMEOUT), second_future.result(TIMEOUT)
     assert sorted(pushed.deliveries[0].duplicate for pushed in (first, second)) == [False, True]
     assert first.event == second.event
@@ -107,7 +107,7 @@ def test_a_key_pushed_twice_at_once_is_delivered_once(race: Race, before: str | 
 
 
 def test_keys_pushed_in_two_orders_at_once_are_delivered_once(race: Race) -> None:
-    pushes = [build_push("1", key="1"), build_push("2", key="2"), build_push("3", to="bob", key="1")]
+    pushes = [build_push("1", dedup_key="1"), build_push("2", dedup_key="2"), build_push("3", to="bob", dedup_key="1")]
     with race.pause_midway(push.push_all, pushes) as first_future:
         second_future = race.start_blocked(push.push_all, pushes[::-1])
     for outcome in (*first_future.result(TIMEOUT), *second_future.result(TIMEOUT)):
@@ -136,10 +136,12 @@ def test_verbs_that_deadlock_are_run_again(race: Race) -> None:
 
 
 def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
-    race.push_event("old", key="k")
+    race.push_event("old", dedup_key="k")
     race.ack(race.take_claim())
     race.clock.advance(Limits().remember)
-    with race.pause_midway(push.push_event, build_push("new", key="k"), before="items/find_by_key") as push_future:
+    with race.pause_midway(
+        push.push_event, build_push("new", dedup_key="k"), before="items/find_by_key"
+    ) as push_future:
         assert race.store.run_sync(maintenance.reap) > 0
     assert push_future.result(TIMEOUT).deliveries[0].duplicate is False
     assert race.list_waiting() == ["new"]
@@ -147,11 +149,11 @@ def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
 
 
 def test_a_repeat_waits_for_the_reaper(race: Race) -> None:
-    race.push_event("old", key="k")
+    race.push_event("old", dedup_key="k")
     race.ack(race.take_claim())
     race.clock.advance(Limits().remember)
     with race.pause_midway(maintenance.reap):
-        push_future = race.start_blocked(push.push_event, build_push("new", key="k"))
+        push_future = race.start_blocked(push.push_event, build_push("new", dedup_key="k"))
     assert push_future.result(TIMEOUT).deliveries[0].duplicate is False
     assert race.list_waiting() == ["new"]
     assert race.is_consistent()
@@ -195,8 +197,8 @@ def test_a_broadcast_that_is_not_committed_yet_is_taken_later(race: Race) -> Non
 
 
 def test_broadcasts_with_one_key_at_once_are_one(race: Race) -> None:
-    with race.pause_midway(push.push_event, build_push("one", to="*", key="k")) as first_future:
-        second_future = race.start_blocked(push.push_event, build_push("two", to="*", key="k"))
+    with race.pause_midway(push.push_event, build_push("one", to="*", dedup_key="k")) as first_future:
+        second_future = race.start_blocked(push.push_event, build_push("two", to="*", dedup_key="k"))
     assert second_future.result(TIMEOUT).event == first_future.result(TIMEOUT).event
     assert second_future.result().duplicate
     assert list_contents(race.claim("ann")) == ["one"]

@@ -63,7 +63,7 @@ class TestBothRoads:
     def test_the_store_wins_and_the_item_is_delivered_to_the_session(
         self, ctx: StoreContext, guest: SpoolGuest
     ) -> None:
-        event = ctx.push_event("as it is", key="k", priority=Priority.HIGH)
+        event = ctx.push_event("as it is", dedup_key="k", priority=Priority.HIGH)
         guest.write_line("as somebody wrote it", dedup_key="k")
         guest.spool_event(event)
         assert guest.read_contents() == ["as it is"]
@@ -86,7 +86,7 @@ class TestBothRoads:
 
     @pytest.mark.parametrize("ending", ["delivered", "expired", "discarded", "gone"])
     def test_what_has_ended_in_the_store_is_not_shown(self, ctx: StoreContext, guest: SpoolGuest, ending: str) -> None:
-        event = ctx.push_event("over", key="k", ttl=MINUTE if ending == "expired" else None)
+        event = ctx.push_event("over", dedup_key="k", ttl=MINUTE if ending == "expired" else None)
         guest.spool_event(event)
         match ending:
             case "delivered":
@@ -96,7 +96,7 @@ class TestBothRoads:
             case "discarded":
                 ctx.store.run_sync(inbox_items.discard, event)
             case _:
-                missing_event = replace(ctx.show_item(event).event, id="evt_" + "0" * 32, key="other")
+                missing_event = replace(ctx.show_item(event).event, id="evt_" + "0" * 32, dedup_key="other")
                 guest.spool.append("s", [spool_lines.from_event(missing_event)])
                 ctx.ack(ctx.take_claim())
         assert guest.read_contents(reconcile=True) == []

@@ -97,12 +97,12 @@ class TestBroadcasts:
         self, store: Store, sender: str | None = "ann", key: str | None = None
     ) -> push_actions.PushOutcome:
         [outcome] = store.run_sync(
-            push_actions.push_all, [Push(to="*", source="test", sender=sender, content="hear", key=key)]
+            push_actions.push_all, [Push(to="*", source="test", sender=sender, content="hear", dedup_key=key)]
         )
         return outcome
 
     def test_a_day_has_so_many(self, store: Store, ctx: StoreContext) -> None:
-        ctx.push_event("first", to="*", sender="ann", key="k")
+        ctx.push_event("first", to="*", sender="ann", dedup_key="k")
         ctx.clock.advance(HOUR)
         assert not isinstance(self.push_broadcast(store), GatepostError)
         outcome = self.push_broadcast(store)
@@ -287,7 +287,7 @@ class TestWriters:
         assert groups == [1, 20, 20, 20, 60]
 
     def test_a_batch_that_is_repeated_asks_once_for_each_push(self, ctx: StoreContext) -> None:
-        pushes = [Push(to="team:red", source="t", key=f"k{number}") for number in range(3)]
+        pushes = [Push(to="team:red", source="t", dedup_key=f"k{number}") for number in range(3)]
         statements: list[str] = []
 
         def push_counted(tx: Transaction) -> list[push_actions.PushOutcome]:

@@ -176,7 +176,7 @@ class TestPosting:
         )
         [item] = store.read_sync(inbox.peek, "analyst")
         event = item.event
-        assert (event.type, event.source, event.key) == (EventType.SPACE_MESSAGE, "alpha", f"msg:{message.id}")
+        assert (event.type, event.source, event.dedup_key) == (EventType.SPACE_MESSAGE, "alpha", f"msg:{message.id}")
         assert (event.hops, event.trust) == (2, Trust.OWNER)
         document = to_builtins(EventView.of(item))
         assert document["data"] == {

@@ -134,7 +134,7 @@ def test_a_call_is_an_event_of_its_service(store: Store) -> None:
     event = item.event
     assert (event.type, event.source, event.trust) == (EventType.SERVICE, "jira-webhook", Trust.EXTERNAL)
     assert event.data == {"serviceName": "jira-webhook", "payload": call.payload}
-    assert event.key == "svc:jira-webhook:k1"
+    assert event.dedup_key == "svc:jira-webhook:k1"
     assert render.render_event(event).startswith('[Service: jira-webhook] {"issue":"PROJ-123","action":"created"} (')
     assert (webhooks.is_repeat(first), webhooks.is_repeat(repeat)) == (False, True)
     assert first.event == repeat.event == event.id

@@ -106,7 +106,7 @@ async def test_what_is_genuine_is_in_the_inbox_when_it_is_answered(ctx: WebhookC
         assert answer["events"] == [{"eventId": event.id, "duplicate": False}]
         assert (event.type, event.source, event.trust) == (EventType.SERVICE, sender.scheme, Trust.EXTERNAL)
         assert event.data == {"serviceName": sender.scheme, "payload": json.loads(BODY)}
-        assert event.key == f"svc:{sender.scheme}:{DELIVERY_IDS.get(sender.scheme, 'again')}"
+        assert event.dedup_key == f"svc:{sender.scheme}:{DELIVERY_IDS.get(sender.scheme, 'again')}"
         assert event.subject == ("issues" if sender.scheme is Scheme.GITHUB else None)
     signals = [(signal.recipient, signal.cause) for signal in ctx.kit.signal_sink.signals]
     assert signals == [("ana", "service")] * len(SENDERS)
@@ -184,7 +184,7 @@ async def test_without_a_name_of_its_own_nothing_is_a_repeat(sqlite_ctx: Webhook
     for _ in range(3):
         await sqlite_ctx.send(SENDERS[Scheme.BEARER])
 
-    assert len({item.event.key for item in sqlite_ctx.list_inbox()}) == 3
+    assert len({item.event.dedup_key for item in sqlite_ctx.list_inbox()}) == 3
 
 
 async def test_the_same_delivery_by_another_trigger_is_another(sqlite_ctx: WebhookContext) -> None:
@@ -264,7 +264,7 @@ async def test_a_batch_is_stored_whole_or_not_at_all(ctx: WebhookContext) -> Non
     assert [result["duplicate"] for result in first["events"]] == [False, False, True]
     assert [result["duplicate"] for result in repeat["events"]] == [True, True, True]
     assert [item.event.data["payload"] for item in ctx.list_inbox()] == [1, 2]
-    assert [item.event.key for item in ctx.list_inbox()] == ["svc:github:/office 1", "svc:github:/office 2"]
+    assert [item.event.dedup_key for item in ctx.list_inbox()] == ["svc:github:/office 1", "svc:github:/office 2"]
     assert "eventId" not in first
 
 

@@ -216,7 +216,10 @@ def end(
     # A respondent has had an event with that key already: the question.
     waiting_respondents = [name for name in gate.waiters if name in decision.respondents]
     push.fan_out(
-        tx, replace(outcome_push, key=f"{outcome_push.key}:ended"), actor, _find_entities(tx, waiting_respondents)
+        tx,
+        replace(outcome_push, dedup_key=f"{outcome_push.dedup_key}:ended"),
+        actor,
+        _find_entities(tx, waiting_respondents),
     )
     if tx.limits.on_answer and outcome in _ANSWER_OUTCOMES:
         jobs.add(tx, ANSWER_JOB, outcome_push.data)
@@ -283,7 +286,7 @@ def _push_question(
         content=rules.render_question(decision),
         data=data,
         priority=decision.urgency,
-        key=rules.build_event_key(decision, decision.iteration),
+        dedup_key=rules.build_event_key(decision, decision.iteration),
         ref=decision.ref,
         hops=hops,
     )
@@ -316,7 +319,7 @@ def _build_outcome_push(decision: Decision, answer: Answer, hops: int) -> Push:
             "asker": decision.asker,
         },
         priority=Priority.HIGH,
-        key=rules.build_event_key(decision, answer.iteration),
+        dedup_key=rules.build_event_key(decision, answer.iteration),
         ref=decision.ref,
         hops=hops,
     )

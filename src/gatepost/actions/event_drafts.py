@@ -63,12 +63,12 @@ def build_result(tx: Transaction, draft: EventDraft) -> PushResult:
         recipient.number for recipient in draft.recipients if recipient.number not in draft.new_recipients
     ]
     first_events = (
-        items.find_by_key(tx, duplicate_numbers, draft.event.key)
-        if duplicate_numbers and draft.event.key is not None
+        items.find_by_key(tx, duplicate_numbers, draft.event.dedup_key)
+        if duplicate_numbers and draft.event.dedup_key is not None
         else {}
     )
     if len(first_events) < len(duplicate_numbers):
-        raise RetryTransaction(f"the first event with the key {draft.event.key!r} was just removed")
+        raise RetryTransaction(f"the first event with the key {draft.event.dedup_key!r} was just removed")
     deliveries = tuple(
         Delivery(
             recipient.name,
@@ -83,9 +83,9 @@ def build_result(tx: Transaction, draft: EventDraft) -> PushResult:
 def store_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
     """Store a broadcast: one row, of which each agent makes an item when it next reads its inbox."""
     event = draft.event
-    key = event.key or f"broadcast:{event.id}"
+    key = event.dedup_key or f"broadcast:{event.id}"
     number = inboxes.lock_broadcast_number(tx, increment=1)
-    if event.key and (first_broadcast := inboxes.find_broadcast(tx, key)):
+    if event.dedup_key and (first_broadcast := inboxes.find_broadcast(tx, key)):
         inboxes.lock_broadcast_number(tx, increment=-1)
         return PushResult(first_broadcast[1], broadcast=first_broadcast[0], duplicate=True)
     limit, sender = tx.limits.broadcasts, draft.sender
@@ -95,7 +95,7 @@ def store_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
             f"{sender.name!r} has made {limit} broadcasts in the last 24 hours, the limit for one entity",
             hint="push to a team or to those whom it concerns, or raise limits.broadcasts",
         )
-    event = replace(event, key=key)
+    event = replace(event, dedup_key=key)
     events.insert(tx, [(event, draft.sender.number if draft.sender else None, draft.data)])
     inboxes.insert_broadcast(
         tx, number, _build_item_row(draft, event, 0), draft.sender.number if draft.sender else None
@@ -110,7 +110,7 @@ def _build_item_row(draft: EventDraft, event: Event, recipient: int) -> items.Ne
     return (
         recipient,
         event.arrival,
-        event.key,
+        event.dedup_key,
         event.priority.value,
         is_human,
         source,

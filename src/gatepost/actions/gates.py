@@ -74,7 +74,7 @@ def add(tx: Transaction, spec: GateSpec, *, by: str | None, hops: int = 0) -> Ga
         gates.insert_waiter(tx, gate.number, waiter.number)
     if gate.kind is GateKind.HUMAN and awaited_entity is not None:
         notice = _build_push(gate, "opened", gate.instruction or gate.name, creator, hops)
-        push.fan_out(tx, replace(notice, key=_build_notice_key(gate)), creator, [awaited_entity])
+        push.fan_out(tx, replace(notice, dedup_key=_build_notice_key(gate)), creator, [awaited_entity])
     return _read(tx, gate)
 
 
@@ -385,7 +385,7 @@ def _build_push(gate: Gate, outcome: str, text: str, actor: Entity | None, hops:
         sender=actor.name if actor else None,
         content=text,
         data={"gateId": gate.id, "name": gate.name, "kind": gate.kind.value, "outcome": str(outcome)},
-        key=f"gate:{gate.id}",
+        dedup_key=f"gate:{gate.id}",
         ref=Ref("gate", gate.id),
         hops=hops,
     )

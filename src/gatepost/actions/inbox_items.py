@@ -153,14 +153,16 @@ def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Ite
 def _check_discard(tx: Transaction, items_to_discard: Sequence[Item]) -> None:
     """Refuse to discard the last question of a decision without a deadline: its asker would wait for ever."""
     question = items_to_discard[0].event
-    id = decision_rules.parse_event_key(question.key or "")
+    id = decision_rules.parse_event_key(question.dedup_key or "")
     decision = decisions.read(tx, id) if id is not None else None
     if decision is None or decision.deadline is not None:
         return
     gates.lock(tx, decision.gate)  # of two that discard at once, the second must see what the first has done
     decision = decisions.read(tx, decision.id)
     assert decision is not None
-    if decision.last_answer is not None or question.key != decision_rules.build_event_key(decision, decision.iteration):
+    if decision.last_answer is not None or question.dedup_key != decision_rules.build_event_key(
+        decision, decision.iteration
+    ):
         return
     respondents = {
         entity.name for entity in entities.find_by_names(tx, decision.respondents).values() if entity.is_live

@@ -287,7 +287,7 @@ def _build_push(plan: Plan, slot: Instant) -> Push:
         source="plan",
         content=plan.instruction,
         data={"planId": plan.id, "planName": plan.name, "instruction": plan.instruction, "dueAt": slot},
-        key=f"plan:{plan.id}:{format_rfc3339(slot)}",
+        dedup_key=f"plan:{plan.id}:{format_rfc3339(slot)}",
         hops=plan.hops,
     )
 

@@ -125,7 +125,7 @@ def build_alert(
         source=source,
         content=content,
         priority=Priority.HIGH,
-        key=f"{ALERT_KEY_PREFIX}{topic}",
+        dedup_key=f"{ALERT_KEY_PREFIX}{topic}",
         ref=ref,
         hops=hops,
         trust=Trust.OWNER,
@@ -203,7 +203,7 @@ def build_event(
         content=push.content,
         data=push.data,
         priority=push.priority,
-        key=None if is_copy else _build_key(push),
+        dedup_key=None if is_copy else _build_key(push),
         created_at=tx.now,
         source_time=push.source_time,
         expires_at=tx.now + push.ttl if push.ttl is not None else push.expires_at,
@@ -219,7 +219,7 @@ def build_event(
 
 def _build_key(push: Push) -> str | None:
     """Return the dedup key as it is stored; an alert without a key gets one from its content."""
-    key = dedup.build_alert_key(push) if push.key is None and push.type is EventType.ALERT else push.key
+    key = dedup.build_alert_key(push) if push.dedup_key is None and push.type is EventType.ALERT else push.dedup_key
     return f"{push.key_prefix}{key}" if key is not None else None
 
 
@@ -235,10 +235,10 @@ def validate_push(push: Push, limits: Limits) -> str | None:
         raise Invalid("an event needs a source")
     for field_name, text in _iter_short_texts(push):
         _check_short_text(field_name, text)
-    if push.key is not None and not push.key:
+    if push.dedup_key is not None and not push.dedup_key:
         raise Invalid("the dedup key is empty", hint="leave it out for something that is never a repeat")
-    if push.key is not None and push.key_prefix not in (dedup.REDIS, dedup.NATS):
-        dedup.check(push.key)
+    if push.dedup_key is not None and push.key_prefix not in (dedup.REDIS, dedup.NATS):
+        dedup.check(push.dedup_key)
     if not 0 <= push.hops <= 10_000:
         raise Invalid(f"{push.hops} is not a number of hops")
     if push.ttl is not None and not 0 < push.ttl <= MAX_DURATION:
@@ -256,8 +256,8 @@ def _iter_short_texts(push: Push) -> Iterable[tuple[str, str]]:
     yield "source", push.source
     if push.subject is not None:
         yield "subject", push.subject
-    if push.key is not None:
-        yield "dedup key", push.key
+    if push.dedup_key is not None:
+        yield "dedup key", push.dedup_key
     if push.ref is not None:
         yield from (("reference", push.ref.type), ("reference", push.ref.id))
     if push.route is not None:

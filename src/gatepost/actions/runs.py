@@ -137,7 +137,7 @@ def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, res
         type=EventType.TOOL_RESULT,
         source=call.tool,
         data={"toolCallId": call.id, "toolName": call.tool, "originRunId": run.id, "result": result},
-        key=f"tool:{call.id}",
+        dedup_key=f"tool:{call.id}",
         hops=run.outgoing_hops,
     )
     with suppress(Refused):  # it has retired: nobody waits for the result

@@ -164,7 +164,7 @@ def post(
         sender=sender_entity.name,
         content=content,
         data=data,
-        key=f"msg:{message.id}",
+        dedup_key=f"msg:{message.id}",
         hops=hops,
         trust=trust,
     )

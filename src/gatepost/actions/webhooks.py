@@ -233,7 +233,7 @@ def _build_push(tx: Transaction, call: ServiceCall) -> Push:
         source=call.service,
         subject=call.kind,
         data={"serviceName": call.service, "payload": call.payload} | context | dict(call.extra_data),
-        key=name if call.by_trigger_key else build_dedup_key(call.service, name),
+        dedup_key=name if call.by_trigger_key else build_dedup_key(call.service, name),
         key_prefix=dedup.build_trigger_prefix(call.to, call.service) if call.by_trigger_key else "",
         trust=Trust.EXTERNAL,
     )

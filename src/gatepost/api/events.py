@@ -51,7 +51,7 @@ class EventView(RecordView[Item], kw_only=True):
     subject: Annotated[str | None, Source("event.subject")]
     content: Annotated[str, Source("event.content")]
     priority: Annotated[Priority, Source("event.priority")]
-    dedup_key: Annotated[str | None, Source("event.key")]
+    dedup_key: Annotated[str | None, Source("event.dedup_key")]
     created_at: Annotated[Time, Source("event.created_at")]
     occurred_at: Annotated[Time, Source("event.occurred_at")]
     expires_at: Annotated[Time | None, Source("event.expires_at")]
@@ -93,7 +93,7 @@ class EventView(RecordView[Item], kw_only=True):
             content=self.content,
             data=self._merge_data(),
             priority=records.Priority(self.priority),
-            key=self.dedup_key,
+            dedup_key=self.dedup_key,
             created_at=parse_instant(self.created_at),
             source_time=source_time,
             expires_at=None if self.expires_at is None else parse_instant(self.expires_at),

@@ -135,7 +135,7 @@ class Event(Struct, frozen=True, kw_only=True):
     content: str = ""
     data: Json = None
     priority: Priority = Priority.NORMAL
-    key: str | None = None
+    dedup_key: str | None = None
     created_at: Instant
     #: when it happened, if its source says so
     source_time: Instant | None = None
@@ -218,7 +218,7 @@ class Push(Struct, frozen=True, kw_only=True):
     data: Json = None
     priority: Priority = Priority.NORMAL
     #: a second push with this key to the same recipient is a repeat
-    key: str | None = None
+    dedup_key: str | None = None
     #: is stored in front of the key, so that no other caller can use the key first (`core/dedup.py`)
     key_prefix: str = ""
     #: when it happened, if the source says so

@@ -53,7 +53,7 @@ def read_push(raw: bytes, to: str, *, transport: str, fallback_key: str | None =
         content=_read_text(document, "content", ""),
         data=document.get("data"),
         priority=_parse_priority(document.get("priority")),
-        key=_read_key(document, is_line, fallback_key),
+        dedup_key=_read_key(document, is_line, fallback_key),
         key_prefix=f"{transport}:",
         source_time=source_time,
         ttl=ttl if source_time is None else None,
@@ -64,7 +64,7 @@ def read_push(raw: bytes, to: str, *, transport: str, fallback_key: str | None =
 
 def is_from_transport(event: Event, transport: str) -> bool:
     """Return True if another program put the event on that transport."""
-    return event.key is not None and event.key.startswith(f"{transport}:")
+    return event.dedup_key is not None and event.dedup_key.startswith(f"{transport}:")
 
 
 def _read_key(document: dict[str, Any], is_line: bool, fallback_key: str | None) -> str:

@@ -274,11 +274,11 @@ def _render_context(event: Event) -> str:
     the data of an event; but only Gatepost uses these keys, and only its own events have no sender.
     """
     context = event.data.get("context") if isinstance(event.data, dict) else None
-    if not isinstance(context, str) or event.key is None:
+    if not isinstance(context, str) or event.dedup_key is None:
         return ""
-    if event.type is EventType.SERVICE and event.sender is None and event.key.startswith(_TRIGGER_KEY_PREFIX):
+    if event.type is EventType.SERVICE and event.sender is None and event.dedup_key.startswith(_TRIGGER_KEY_PREFIX):
         return f" (context {quote(context)})"
-    if event.type is EventType.DECISION and event.key.startswith(_DECISION_KEY_PREFIX):
+    if event.type is EventType.DECISION and event.dedup_key.startswith(_DECISION_KEY_PREFIX):
         return f" (the asker adds {quote(context)})"
     return ""
 

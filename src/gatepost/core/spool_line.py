@@ -85,7 +85,7 @@ def from_event(event: Event) -> SpoolLine:
         content=event.content,
         priority=event.priority,
         timestamp_ms=event.created_at // _MILLISECOND,
-        dedup_key=event.key or event.id,
+        dedup_key=event.dedup_key or event.id,
         ttl_seconds=max(1, -(-lifetime // SECOND)) if lifetime is not None else None,
         event_fields={
             "sender": [event.sender.name, event.sender.display, event.sender.kind] if event.sender else None,
@@ -119,7 +119,7 @@ def to_event(spool_line: SpoolLine, read_at: Instant = 0) -> Event:
         source=spool_line.source or "spool",
         content=spool_line.content,
         priority=spool_line.priority,
-        key=spool_line.dedup_key,
+        dedup_key=spool_line.dedup_key,
         created_at=spool_line.timestamp_ms * _MILLISECOND or read_at,
         expires_at=spool_line.expires_at,
         trust=Trust.EXTERNAL,

@@ -295,7 +295,7 @@ def _render_line(batch_line: BatchLine, draining: SpoolDrain | None) -> str:
 def _list_keys(merged_batch: MergedBatch) -> list[str]:
     """Return the keys that recognise a repeat: the dedup key, or the id for an item of the store without one."""
     keys = [
-        batch_line.event.key or ("" if batch_line.spool_line else batch_line.event.id)
+        batch_line.event.dedup_key or ("" if batch_line.spool_line else batch_line.event.id)
         for batch_line in merged_batch.lines
     ]
     return [key for key in keys if key]

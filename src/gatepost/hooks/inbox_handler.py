@@ -73,4 +73,4 @@ def _drain_inbox(ctx: HookContext, event: HookEvent, *, used_bytes: int) -> tupl
         )
 
     verdict = Verdict(context=batch.text, printed=on_printed, unprinted=batch.release)
-    return verdict, {inbox_event.key for inbox_event in batch.events}
+    return verdict, {inbox_event.dedup_key for inbox_event in batch.events}

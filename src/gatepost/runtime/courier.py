@@ -243,7 +243,7 @@ class Courier:
 
 
 def _get_key(event: Event) -> str:
-    return event.key or event.id
+    return event.dedup_key or event.id
 
 
 def _compute_backoff(attempts: int) -> float:

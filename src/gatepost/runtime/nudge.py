@@ -123,7 +123,7 @@ class Nudger:
         """Return the events that the session has still to read, and forget the others."""
         events = list(pending_nudge.events.values())
         waiting_keys = await self._read_waiting_keys(session)
-        pending_events = [event for event in events if (event.key or event.id) in waiting_keys]
+        pending_events = [event for event in events if (event.dedup_key or event.id) in waiting_keys]
         pending_nudge.remove(event for event in events if event not in pending_events)
         return pending_events
 

@@ -41,7 +41,7 @@ SAMPLE_EVENT: Final = Event(
     content='say "4.2M"\n',
     data={"spaceId": "q4", "spaceName": "Q4", "messageId": "msg_1", "seq": 41, "nested": [None, {"deep": 1.5}]},
     priority=Priority.HIGH,
-    key="msg:msg_1",
+    dedup_key="msg:msg_1",
     created_at=1_771_427_215_000_001,
     expires_at=1_771_427_216_000_000,
     ref=Ref("task", "0.0.123"),
@@ -134,7 +134,7 @@ class TransportSuite:
             if signal.event is None:
                 assert not self.carries_events
             else:
-                for name in ("id", "key", "created_at", "subject", "content", "sender", "ref", "route"):
+                for name in ("id", "dedup_key", "created_at", "subject", "content", "sender", "ref", "route"):
                     assert getattr(signal.event, name) == getattr(SAMPLE_EVENT, name), name
                 assert SAMPLE_EVENT.data.items() <= signal.event.data.items()
 

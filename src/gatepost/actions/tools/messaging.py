@@ -149,7 +149,8 @@ def _push_note(ctx: ToolContext, to: str, note: str, priority: str, work_item: R
         return None
     note_push = _build_mail(ctx, to, note, priority, work_item)
     return push.push_event(
-        ctx.tx, replace(note_push, type=EventType.NOTE, key=f"note:{work_item}:{ctx.agent.name}:{ctx.call}", data=None)
+        ctx.tx,
+        replace(note_push, type=EventType.NOTE, dedup_key=f"note:{work_item}:{ctx.agent.name}:{ctx.call}", data=None),
     )
 
 
@@ -164,7 +165,7 @@ def _build_mail(ctx: ToolContext, to: str, text: str, priority: str, ref: Ref | 
         content=text,
         data={"mailId": ctx.call},
         priority=Priority.parse(priority),
-        key=f"mail:{ctx.agent.name}:{ctx.call}",
+        dedup_key=f"mail:{ctx.agent.name}:{ctx.call}",
         ref=ref,
         hops=ctx.hops,
     )

@@ -193,7 +193,7 @@ class _NatsTransportConnection(NatsConnection, BrokerConnection):
                 await self.client.publish(build_look_subject(signal.recipient))
                 continue
             subject = BROADCAST_SUBJECT if signal.recipient == "*" else build_agent_subject(signal.recipient)
-            key = quote(f"{signal.recipient}/{signal.event.key or signal.event.id}", safe=_HEADER_SAFE)
+            key = quote(f"{signal.recipient}/{signal.event.dedup_key or signal.event.id}", safe=_HEADER_SAFE)
             headers = {"Nats-Msg-Id": key, EVENT_HEADER: signal.event.id}
             await self.client.publish(subject, payload.encode(), headers=headers)
 
