@@ -100,7 +100,7 @@ class SpaceHandle:
 class Gatepost:
     def __init__(self, store: str = "sqlite:///gatepost.db", *, environ: Mapping[str, str] | None = None) -> None:
         """`environ` holds the keys of models; the default is the environment of the process."""
-        self._bus = SignalBus()
+        self._bus = SignalBus()  # no transport: another process on this store finds new work by its next query
         self._raw_store = app.open_store(store, signal_sink=self._bus.on_commit)
         self._environ = environ
         self._agents: dict[str, Agent] = {}
