@@ -185,7 +185,7 @@ class CiTarget(Struct, frozen=True, kw_only=True):
 
     kind: str
     id: str
-    #: OWNER/NAME; None for the repository of the folder
+    #: OWNER/NAME; None if the gate names none, which is refused
     repository: str | None
 
 
@@ -258,7 +258,7 @@ def parse_awaited_event(awaits: str) -> tuple[EventType, str | None]:
 def parse_ci_target(awaits: str) -> CiTarget:
     match = _CI_TARGET.fullmatch(awaits)
     if match is None:
-        raise Invalid(f"{awaits!r:.60} is nothing on GitHub to wait for", hint=_AWAITS_HINTS[GateKind.CI])
+        raise Invalid(f"{awaits!r:.60} is not a run or a pull request on GitHub", hint=_AWAITS_HINTS[GateKind.CI])
     return CiTarget(kind=match[1], id=match[2], repository=match[3])
 
 

@@ -7,11 +7,11 @@ one store without a leader (`actions/plans.py`, `actions/deadlines.py`), so noth
 stopped, another does what is due. A round writes only if something is due.
 
 **The janitor.** Waking is level-triggered. A query finds what was committed and not acted on, and the janitor signals
-it again, so a lost signal costs a few seconds and no work. The rest is maintenance: claims that took too long,
-items past their expiry, calls that got no answer, records that were kept long enough, and disk space that is free.
-Every step is small, and other verbs get their turn between steps. One process does this, and signals for all of them. But
-its signals may also be lost on the way to the other processes, and all are lost while the transport is degraded; so
-every process also signals for itself (`resend_signals`).
+it again, so a lost signal costs a few seconds and no work. The rest is maintenance: claims that took too long, items
+past their expiry, calls that got no answer, records that were kept long enough, and disk space that is free. Every step
+is small, and other verbs get their turn between steps. One process does this, and signals for all of them. But its
+signals may also be lost on the way to the other processes, and all are lost while the transport is degraded; so every
+process also signals for itself (`resend_signals`).
 """
 
 import asyncio
@@ -162,4 +162,5 @@ async def resend_signals(store: Store, send: Callable[[Sequence[Signal]], None])
         after: int | None = 0
         while after is not None:
             names, after = await store.read(query, after=after)
-            send([Signal(name, JANITOR) for name in names])
+            if names:
+                send([Signal(name, JANITOR) for name in names])

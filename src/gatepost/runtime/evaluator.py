@@ -127,8 +127,8 @@ def _interpret_command(result: CommandResult) -> CheckResult:
             return ConditionPending()
         case None:
             return CheckFailed("the command took too long")
-        case 127:
-            return ConditionGone(result.first_line or "the command is not there")
+        case _ if result.code == COMMAND_NOT_FOUND:
+            return ConditionGone(result.first_line or "there is no such command")
         case code:
             return CheckFailed(
                 f"the command ended with {code}" + (f": {result.first_line}" if result.first_line else "")
@@ -137,25 +137,25 @@ def _interpret_command(result: CommandResult) -> CheckResult:
 
 def _build_gh_command(check: CiTarget) -> list[str]:
     fields = "status,conclusion" if check.kind == "run" else "state"
-    repository_options = ["--repo", check.repository] if check.repository is not None else []
-    return ["gh", check.kind, "view", check.id, *repository_options, "--json", fields]
+    assert check.repository is not None  # a target without one is refused before
+    return ["gh", check.kind, "view", check.id, "--repo", check.repository, "--json", fields]
 
 
 def _interpret_gh(check: CiTarget, result: CommandResult) -> CheckResult:
     if result.code == COMMAND_NOT_FOUND:
-        return CheckFailed("`gh` is not here, which says how things stand on GitHub")
+        return CheckFailed("the program `gh`, which reads the state from GitHub, is not installed")
     if result.code is None:
         return CheckFailed("`gh` took too long")
     if result.code != 0:
         reason = result.first_line or f"`gh` ended with {result.code}"
         is_gone = any(phrase in (result.stdout + result.stderr).lower() for phrase in _MISSING_PHRASES)
-        return ConditionGone(f"{check.kind} {check.id} is not there: {reason}") if is_gone else CheckFailed(reason)
+        return ConditionGone(f"{check.kind} {check.id} does not exist: {reason}") if is_gone else CheckFailed(reason)
     try:
         document = json.loads(result.stdout)
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        return CheckFailed(f"`gh` answered what cannot be read: {result.first_line:.200}")
+        return CheckFailed(f"`gh` printed no JSON object: {result.first_line:.200}")
     return _interpret_run(check, document) if check.kind == "run" else _interpret_pull_request(check, document)
 
 

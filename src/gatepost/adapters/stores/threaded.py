@@ -85,10 +85,8 @@ class WriteQueue:
             except BaseException as error:  # noqa: BLE001 (all callers get every error)
                 outcomes = [CallOutcome(error=Unavailable(f"the writer failed: {error}")) for _ in calls]
             self._on_outcomes(list(zip(calls, outcomes, strict=True)))
-            if is_closing and overflow is None:
+            if is_closing:  # there is no overflow then: what closes the queue is its last entry
                 break
-            if is_closing:
-                self._calls.put(None)
         self._writer.close()
 
     def _collect_group(self, first_call: PendingCall) -> tuple[list[PendingCall], PendingCall | None, bool]:
