@@ -115,7 +115,7 @@ class Gatepost:
         choice = ModelChoice(name=model or (DEMO if instructions else CODE))
         agent = Agent(name, AgentConfig(model=choice, instructions=instructions, **config_fields))
         if self._worker is not None:
-            raise Conflict(f"{name!r} comes too late: agents are named before `async with post:`")
+            raise Conflict(f"{name!r} is declared too late: declare agents before `async with post:`")
         if name in self._agents:
             raise Conflict(f"there is an agent {name!r} already")
         self._agents[name] = agent

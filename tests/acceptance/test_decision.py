@@ -75,7 +75,7 @@ def test_sent_back_and_revised(cli: CommandLine) -> None:
     revision = cli.run_ok("decision", "revise", decision, *words, "--as", "analyst", "--json").json
     assert cli("decision", "check", "--as", "analyst").code == 1, "what is asked now was not answered yet"
     refusal = cli("decision", "answer", decision, "--text", "Which Monday?", "--again", "--as", "husam")
-    assert (refusal.code, refusal.error) == (2, "this decision cannot be sent back: it takes no words")
+    assert (refusal.code, refusal.error) == (2, "this decision cannot be sent back: it takes no free text")
     assert (revision["iteration"], revision["guidance"], revision["session"]) == (2, "When?", "s-1")
     assert cli.run_ok("decision", "answer", decision, "no", "--as", "husam").err.startswith("answered by husam: no")
     rounds = cli.run_ok("decision", "show", decision).out.splitlines()[-2:]

@@ -182,7 +182,7 @@ def test_entries_with_and_without_a_name_are_found(cli: CommandLine) -> None:
     [
         ("", 2, "--agent is empty"),
         ("ann b; rm", 2, "'ann b; rm' is not an address"),
-        ("analist", 2, "nobody is called 'analist'"),
+        ("analist", 2, "there is no entity 'analist'"),
         ("husam", 1, "'husam' is a person, and has no sessions"),
     ],
 )

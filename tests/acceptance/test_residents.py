@@ -127,7 +127,7 @@ def test_what_is_wrong_is_said_and_nobody_is_added(cli: CommandLine, words: list
         result = cli("agent", verb, name, *words)
         assert result.code in (2, 3)
         assert result.error.startswith(error)
-    assert "nobody is called 'cleo'" in cli("agent", "show", "cleo").error
+    assert "there is no entity 'cleo'" in cli("agent", "show", "cleo").error
     assert cli.run_ok("agent", "show", "analyst", "--json").json["resident"] is False
 
 

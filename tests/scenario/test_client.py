@@ -179,7 +179,7 @@ async def test_many_pushes_in_one_request(client: Client, store: Store) -> None:
     )
     outcomes = (await client.send(request)).items
     assert [outcome.status for outcome in outcomes] == [201, 404, 201, 201, 201]
-    assert (outcomes[1].detail, outcomes[1].hint) == ("nobody is called 'analist'", "did you mean 'analyst'?")
+    assert (outcomes[1].detail, outcomes[1].hint) == ("there is no entity 'analist'", "did you mean 'analyst'?")
     duplicates = [
         [recipient.duplicate for recipient in outcome.recipients] for outcome in outcomes if outcome.recipients
     ]

@@ -206,8 +206,8 @@ async def test_what_cannot_be_used_is_told_with_the_reason(
         ),
         ("inbox.targeted.bob", {"id": "1", "ttl_seconds": "1h"}, "the ttl_seconds must be over zero"),
         ("inbox.targeted.bob", EVENT_DOCUMENT | {"content": "x" * 900_000}, "over the limit of 262144"),
-        ("inbox.targeted.bobby", EVENT_DOCUMENT, "nobody is called 'bobby'"),
-        ("inbox.somewhere", EVENT_DOCUMENT, "nobody is called 'inbox.somewhere'"),
+        ("inbox.targeted.bobby", EVENT_DOCUMENT, "there is no entity 'bobby'"),
+        ("inbox.somewhere", EVENT_DOCUMENT, "there is no entity 'inbox.somewhere'"),
     ]
     for subject, entry, _ in invalid_entries:
         await publish_entries(connection, subject, entry)

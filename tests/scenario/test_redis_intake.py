@@ -170,7 +170,7 @@ async def test_what_cannot_be_used_is_kept_with_the_reason(
 @pytest.mark.parametrize(
     ("agent", "reason"),
     [
-        ("anna", "nobody is called 'anna'"),
+        ("anna", "there is no entity 'anna'"),
         ("gone", "'gone' is retired and receives nothing"),
         ("*", "'*' is not one agent"),
         ("team:root", "'team:root' is not one agent"),

@@ -145,7 +145,7 @@ async def test_a_hint_comes_along(send: Send) -> None:
     with pytest.raises(errors.UnknownAddress) as error_info:
         await send(PushEvent(to="analist", content="x"))
     assert (error_info.value.message, error_info.value.hint) == (
-        "nobody is called 'analist'",
+        "there is no entity 'analist'",
         "did you mean 'analyst'?",
     )
 

@@ -106,7 +106,7 @@ class TestFinding:
     def test_an_unknown_name_is_met_with_the_nearest_ones(self, store: Store) -> None:
         for name in ("analyst", "designer", "developer"):
             register(store, name)
-        with pytest.raises(UnknownAddress, match="nobody is called 'analist'") as error:
+        with pytest.raises(UnknownAddress, match="there is no entity 'analist'") as error:
             store.read_sync(directory.find, "analist")
         assert error.value.hint == "did you mean 'analyst'?"
 
@@ -210,7 +210,7 @@ class TestRetiring:
     def test_a_team_of_the_retired_is_nobody(self, store: Store) -> None:
         register(store, "ann", team="red")
         store.run_sync(directory.retire, "ann")
-        with pytest.raises(GatepostError, match="nobody is in 'team:red'"):
+        with pytest.raises(GatepostError, match="no entity is in 'team:red'"):
             store.run_sync(push.push_event, Push(to="team:red", source="test"))
 
 

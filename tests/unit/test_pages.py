@@ -103,9 +103,9 @@ def test_the_inbox_of_the_retired_can_still_be_read(ctx: StoreContext) -> None:
 
 def test_whoever_is_unknown_is_named(ctx: StoreContext) -> None:
     for query in (inbox.peek, inbox.page):
-        with pytest.raises(UnknownAddress, match="nobody is called 'an'"):
+        with pytest.raises(UnknownAddress, match="there is no entity 'an'"):
             ctx.store.read_sync(query, "an")
-    with pytest.raises(UnknownAddress, match="nobody is called 'an'"):
+    with pytest.raises(UnknownAddress, match="there is no entity 'an'"):
         ctx.store.read_sync(inbox.page, "ann", sender="an")
     with pytest.raises(NotFound):
         ctx.store.read_sync(inbox_items.show, "evt_" + "0" * 32)

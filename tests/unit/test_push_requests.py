@@ -91,7 +91,7 @@ def test_a_wrong_member_does_not_spoil_the_others(ctx: StoreContext) -> None:
     assert [(outcome.status, outcome.title, outcome.detail) for outcome in outcomes] == [
         (201, msgspec.UNSET, msgspec.UNSET),
         (422, "Unprocessable Content", "to: 5 is not text"),
-        (404, "Not Found", "nobody is called 'anna'"),
+        (404, "Not Found", "there is no entity 'anna'"),
         (201, msgspec.UNSET, msgspec.UNSET),
     ]
     assert [item.event.content for name in ("ann", "bob") for item in ctx.claim(name).items] == ["first", "last"]

@@ -22,7 +22,7 @@ class TestRegistering:
         assert (session.agent, session.host, session.state) == ("ann", "claude", IDLE)
 
     def test_a_misspelt_name_makes_no_new_agent(self, ctx: StoreContext) -> None:
-        with pytest.raises(UnknownAddress, match="nobody is called 'annn'") as error:
+        with pytest.raises(UnknownAddress, match="there is no entity 'annn'") as error:
             begin_session(ctx, agent="annn")
         assert error.value.hint == "did you mean 'ann'?"
         with pytest.raises(UnknownAddress):
@@ -136,7 +136,7 @@ class TestHooks:
         guest.append_lines("tea")
         verdict = guest.run_hook("SessionStart", source="startup")
         assert verdict.warnings == (
-            "Gatepost cannot find the agent of this session: nobody is called 'annn' (hint: did you mean 'ann'?)",
+            "Gatepost cannot find the agent of this session: there is no entity 'annn' (hint: did you mean 'ann'?)",
         )
         assert "tea" in (verdict.context or ""), "the spool is shown all the same"
         assert guest.run_hook("UserPromptSubmit").warnings == ()

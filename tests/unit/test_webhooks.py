@@ -236,7 +236,7 @@ async def test_a_target_that_has_retired_is_not_a_202(ctx: WebhookContext) -> No
 
     with pytest.raises(Refused, match="retired"):
         await ctx.send(SENDERS[Scheme.GITHUB], to="one")
-    with pytest.raises(UnknownAddress, match="nobody is in 'team:solo'"):
+    with pytest.raises(UnknownAddress, match="no entity is in 'team:solo'"):
         await ctx.send(SENDERS[Scheme.GITHUB], to="few")
     ctx.assert_nothing_stored()
 

@@ -128,7 +128,7 @@ def _lock_agent(tx: Transaction, name: str) -> Entity:
 def _require_resident(tx: Reader, agent: Entity) -> Resident:
     resident = agents.read(tx, agent.number)
     if resident is None:
-        raise NotFound(f"{agent.name!r} is a guest: nobody thinks for it here", hint="give it a model first")
+        raise NotFound(f"{agent.name!r} is a guest, not a resident", hint="give it a model first")
     return resident
 
 

@@ -240,17 +240,17 @@ def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) 
     for text in dict.fromkeys(addresses):
         target = address.parse(text)
         if isinstance(target, AllAgentsAddress):
-            raise Invalid("a decision is asked of somebody, not of everybody", hint="name them, or a team")
+            raise Invalid("a decision cannot be asked of every agent", hint="name them, or a team")
         matches = directory.resolve(tx, [target]).get(target) or []
         if not matches and isinstance(target, EntityAddress):
             raise directory.build_unknown_error(tx, text)
         live_entities = [entity for entity in matches if entity.is_live]
         if not live_entities:
             hint = "`gatepost agent list` and `gatepost person list` show who is"
-            raise UnknownAddress(f"nobody is there as {text!r} who could answer", hint=hint)
+            raise UnknownAddress(f"no entity in {text!r} can answer", hint=hint)
         respondents |= {entity.number: entity for entity in live_entities if entity.number != asker.number}
     if not respondents:
-        raise Invalid(f"nobody but {asker.name!r} itself would be asked", hint="name somebody else")
+        raise Invalid(f"only the asker {asker.name!r} itself would be asked", hint="name somebody else")
     if len(respondents) > _MAX_RESPONDENTS:
         raise Invalid(f"{len(respondents)} are too many to ask at once", hint=f"ask at most {_MAX_RESPONDENTS}")
     return [respondents[number] for number in sorted(respondents)]

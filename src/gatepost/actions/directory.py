@@ -186,8 +186,10 @@ def build_unknown_error(tx: Reader, name: str) -> UnknownAddress:
     """Return an error that suggests the most similar names."""
     suggestions = get_close_matches(name, entities.list_similar_names(tx, name), n=3, cutoff=0.6)
     if suggestions:
-        return UnknownAddress(f"nobody is called {name!r}", hint=f"did you mean {' or '.join(map(repr, suggestions))}?")
-    return UnknownAddress(f"nobody is called {name!r}", hint="`gatepost agent list` shows who there is")
+        return UnknownAddress(
+            f"there is no entity {name!r}", hint=f"did you mean {' or '.join(map(repr, suggestions))}?"
+        )
+    return UnknownAddress(f"there is no entity {name!r}", hint="`gatepost agent list` shows who there is")
 
 
 def _find_administrator(tx: Transaction) -> Entity | None:

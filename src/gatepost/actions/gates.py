@@ -197,7 +197,7 @@ def record_check(tx: Transaction, id: str, result: CheckResult, *, retry_in: Dur
             gates.record_check(tx, gate.number, trouble=reason[:_MAX_REASON_LENGTH], check_at=tx.now + retry_in)
             if gate.trouble is None:
                 _push_alert(
-                    tx, gate, gate.owner, f"nobody can look at the gate {gate.name!r} ({id}): {reason}", "trouble"
+                    tx, gate, gate.owner, f"no process can check the gate {gate.name!r} ({id}): {reason}", "trouble"
                 )
     return _read(tx, gate)
 

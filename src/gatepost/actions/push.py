@@ -313,7 +313,7 @@ def _find_recipients(
             members = entities_by_address.get(target)
             if not members or not any(member.is_live for member in members):
                 raise UnknownAddress(
-                    f"nobody is in {str(target)!r}", hint="`gatepost agent list` shows who is in which team"
+                    f"no entity is in {str(target)!r}", hint="`gatepost agent list` shows who is in which team"
                 )
             return [member for member in members if member.is_live and member != sender]
 

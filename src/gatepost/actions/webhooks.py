@@ -114,7 +114,7 @@ def _resolve_target(tx: Reader, text: str) -> str:
         case EntityAddress(name) if not entities:
             raise directory.build_unknown_error(tx, name)
         case TeamAddress() if not entities:
-            raise UnknownAddress(f"nobody is in {text!r}", hint="`gatepost agent list` shows who is in which team")
+            raise UnknownAddress(f"no entity is in {text!r}", hint="`gatepost agent list` shows who is in which team")
         case EntityAddress() | TeamAddress() if not any(entity.is_live for entity in entities or ()):
             raise Refused(f"{text!r} is retired and receives nothing")
         case EntityAddress() | TeamAddress() | AllAgentsAddress():

@@ -54,7 +54,7 @@ SCHEMA: Final[dict[str, Any]] = {
         "type": f"{TYPE_PREFIX}unknown-address",
         "title": TITLES[404],
         "status": 404,
-        "detail": "nobody is called 'analist'",
+        "detail": "there is no entity 'analist'",
         "hint": "did you mean 'analyst'?",
     },
 }

@@ -87,7 +87,7 @@ def push(
 def _check_alias(connection: Connection, bead: str) -> None:
     entity = _find_entity(connection, bead)
     if entity is None or entity.name == bead:
-        raise UnknownAddress(f"nobody has the alias {bead!r}", hint="`gatepost agent add NAME --alias ID` gives one")
+        raise UnknownAddress(f"no entity has the alias {bead!r}", hint="`gatepost agent add NAME --alias ID` gives one")
 
 
 def _find_current_sender(connection: Connection, to: str) -> str | None:

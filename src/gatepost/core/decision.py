@@ -191,7 +191,7 @@ class AnswerSpec(Struct, frozen=True, kw_only=True):
 def check_question(question: Question, *, current_deadline: Instant | None = None) -> Question:
     """Return the question if it can be answered. `current_deadline` stays if the question names none."""
     if not text.has_visible_text(question.question):
-        raise Invalid("there is nothing in the question")
+        raise Invalid("the question is empty")
     text.check_text("question", question.question, _MAX_QUESTION_LENGTH)
     if question.context is not None:
         text.check_text("context", question.context, _MAX_CONTEXT_LENGTH)
@@ -200,7 +200,7 @@ def check_question(question: Question, *, current_deadline: Instant | None = Non
     for part in (question.ref.type, question.ref.id) if question.ref is not None else ():
         text.check_text("reference", part, _MAX_LABEL_LENGTH)
     if not question.options and not question.free_text:
-        raise Invalid("nobody could answer", hint="give options, or let it be answered in words")
+        raise Invalid("a question needs options or free text", hint="give options, or let it be answered with text")
     if len(question.options) > MAX_OPTIONS:
         raise Invalid(f"{len(question.options)} options are too many", hint=f"use at most {MAX_OPTIONS}")
     ids = [_check_option(option).id for option in question.options]
@@ -239,11 +239,11 @@ def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
     if spec.reject:
         return DecisionOutcome.REJECTED
     if spec.option is None and not has_text:
-        raise Invalid("there is nothing in the answer", hint=_render_choice_hint(ids) if ids else "answer in words")
+        raise Invalid("the answer is empty", hint=_render_choice_hint(ids) if ids else "answer in words")
     if spec.again and not decision.free_text:
-        raise Invalid("this decision cannot be sent back: it takes no words", hint=_render_choice_hint(ids))
+        raise Invalid("this decision cannot be sent back: it takes no free text", hint=_render_choice_hint(ids))
     if spec.option is None and not decision.free_text:
-        raise Invalid("this decision cannot be answered in words alone", hint=_render_choice_hint(ids))
+        raise Invalid("this decision cannot be answered with text alone", hint=_render_choice_hint(ids))
     if spec.again and decision.iteration >= MAX_ROUNDS:
         raise Conflict(f"this decision was asked {MAX_ROUNDS} times already", hint="answer it, or reject it")
     return DecisionOutcome.AGAIN if spec.again else DecisionOutcome.ANSWERED

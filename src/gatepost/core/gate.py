@@ -237,10 +237,12 @@ def check_text(field: str, value: str) -> str:
 def resolve_deadline(now: Instant, deadline: Instant | None, within: Duration | None) -> Instant | None:
     """Return the deadline, which callers give as an instant or as a duration from now."""
     if deadline is not None and within is not None:
-        raise Invalid("a deadline is said in one way, not in two", hint="give deadline or within")
+        raise Invalid("give the deadline in one way, not in two", hint="give deadline or within")
     if within is not None:
         if not 0 < within <= MAX_DURATION:
-            raise Invalid(f"{within} is no time to wait", hint="it must be over zero and at most a hundred years")
+            raise Invalid(
+                f"{within} is not a duration to wait", hint="it must be over zero and at most a hundred years"
+            )
         return now + within
     if deadline is not None and not now < deadline <= MAX_INSTANT:
         raise Invalid(f"the deadline {_format_time(deadline)} has passed", hint="name a time to come")

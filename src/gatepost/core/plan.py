@@ -132,7 +132,7 @@ def parse_schedule(
     """Return the schedule; None if there is none. Raise Invalid if there is more than one."""
     choices = [text for text in (run_after, scheduled_at, cron, on_gate) if text is not None]
     if len(choices) > 1:
-        raise Invalid(f"a plan is due in one way, not in {len(choices)}", hint=_SCHEDULE_HINT)
+        raise Invalid(f"give one schedule, not {len(choices)}", hint=_SCHEDULE_HINT)
     if time_zone is not None and cron is None:
         raise Invalid(f"the time zone {time_zone!r:.60} goes with cron", hint="scheduledAt says its offset itself")
     if cron is not None:

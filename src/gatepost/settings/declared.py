@@ -81,7 +81,7 @@ def _resolve_spool(path: str, folder: Path) -> str:
     try:
         return str(folder / Path(path).expanduser())
     except RuntimeError:
-        raise Invalid(f"{path!r} is with nobody whose home is known here", hint="write the whole path") from None
+        raise Invalid(f"{path!r} names a user whose home is not known", hint="write the whole path") from None
 
 
 def _parse_entity(value: Any) -> str:
@@ -118,7 +118,7 @@ def _parse_transport(value: Any) -> str:
 def _parse_signing_secret(value: Any) -> str:
     """Parse a secret that tokens are signed with; no error quotes it."""
     if not isinstance(value, str):
-        raise Invalid("what is set is not a text")
+        raise Invalid("the value is not a text")
     secret = value.strip()
     if (size := len(secret.encode(errors="surrogatepass"))) < _MIN_SIGNING_SECRET:
         raise Invalid(

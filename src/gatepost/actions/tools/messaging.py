@@ -58,7 +58,7 @@ def send_message(ctx: ToolContext, text: Annotated[str, "what to say, as everybo
     if ctx.active_space is None:
         raise Conflict("no active space: call enter_space first")
     if not text.strip():
-        raise Invalid("there is nothing in the text", hint="to say nothing, do not call this tool")
+        raise Invalid("the text is empty", hint="to say nothing, do not call this tool")
     data = {"streamId": ctx.call, "runId": ctx.run.id}
     message = spaces.post(ctx.tx, ctx.active_space, sender=ctx.agent, content=text, data=data, hops=ctx.hops)
     return {"success": True, "messageId": message.id, "status": "delivered"}
@@ -129,7 +129,7 @@ def post_note(
     work_item = Ref.parse(ref)
     addresses = list(dict.fromkeys(notify))
     if not addresses:
-        raise Invalid("nobody would be told", hint="name somebody in notify")
+        raise Invalid("notify is empty", hint="name somebody in notify")
     if len(addresses) > _MAX_ADDRESSES:
         raise Invalid(f"{len(addresses)} addresses are too many", hint=f"use at most {_MAX_ADDRESSES}, or a team")
     results = [result for to in addresses if (result := _push_note(ctx, to, note, priority, work_item))]
@@ -144,7 +144,7 @@ def _push_note(ctx: ToolContext, to: str, note: str, priority: str, work_item: R
     """
     recipient = address.parse(to)
     if isinstance(recipient, AllAgentsAddress):
-        raise Invalid("a note is for those whom it concerns, not for everybody", hint="name them, or a team")
+        raise Invalid("a note cannot notify every agent", hint="name them, or a team")
     if isinstance(recipient, EntityAddress) and directory.find(ctx.tx, recipient.name).number == ctx.agent.number:
         return None
     note_push = _build_mail(ctx, to, note, priority, work_item)
@@ -156,7 +156,7 @@ def _push_note(ctx: ToolContext, to: str, note: str, priority: str, work_item: R
 
 def _build_mail(ctx: ToolContext, to: str, text: str, priority: str, ref: Ref | None) -> Push:
     if not text.strip():
-        raise Invalid("there is nothing in the text")
+        raise Invalid("the text is empty")
     return Push(
         to=to,
         type=EventType.MAIL,
