@@ -48,6 +48,14 @@ def test_every_option_says_what_it_is(path: str) -> None:
         assert parameter.help.endswith("."), f"{path} {parameter.opts}: a sentence ends with a full stop"
 
 
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_help_fits_a_terminal_of_80_columns_and_no_summary_is_cut(path: str) -> None:
+    with COMMANDS[path].make_context(path, [], resilient_parsing=True, terminal_width=80) as context:
+        lines = COMMANDS[path].get_help(context).splitlines()
+    assert not [line for line in lines if len(line) > 80]
+    assert not [line for line in lines[1:] if line.endswith("...")]
+
+
 #: these speak to a shell, and in the words of a host
 COMMANDS_WITHOUT_EXAMPLE = {"gatepost completion", "gatepost hook"}
 

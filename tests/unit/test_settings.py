@@ -241,7 +241,11 @@ class TestWrong:
             ("agent = '*'", "is wrong: '\\*' is not one entity", "name one"),
             ("agent = 3", "is wrong: 3 is not the name of an entity", None),
             ("store = ''", "is wrong: '' is not a store", None),
-            ("[spool]\npath = '~nobody-here/<session>.jsonl'", "is wrong: .* names a user whose home is not known", None),
+            (
+                "[spool]\npath = '~nobody-here/<session>.jsonl'",
+                "is wrong: .* names a user whose home is not known",
+                None,
+            ),
         ],
     )
     def test_in_the_file(self, home: Path, toml: str, message: str, hint: str | None) -> None:

@@ -46,7 +46,7 @@ ConfigFile = Annotated[
     ),
 ]
 _FIELDS: Final[dict[str, Any]] = {
-    "model": option("--model", "M", "openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key"),
+    "model": option("--model", "M", "the model: openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key"),
     "description": option("--description", "TEXT", "what the agent is for"),
     "instructions": option(
         "--instructions",
@@ -68,9 +68,9 @@ def add(request: RegisterAgent, configuration: Configuration, config: ConfigFile
     is a guest that reads its inbox itself.
 
     Examples:
-      gatepost agent add analyst --model demo --instructions "Answer questions about revenue"
+      gatepost agent add analyst --model demo --instructions "Answer briefly"
       gatepost agent add support --config support.toml --instructions @support.md
-      gatepost agent add quinn --display Quinn --team web --role reviewer --alias bead-42
+      gatepost agent add quinn --team web --role reviewer --alias bead-42
     """
     fields = _merge_config(request, config)
     if fields:  # a field that is null gets its default, and makes a resident too
@@ -105,7 +105,7 @@ def build_row(agent: EntityView) -> Row:
 @agents.command("show")
 def show(name: Annotated[str, NAME], json: Json = False) -> None:
     """
-    Show an agent, the counts of its inbox and, of a resident, its configuration. Secrets are masked.
+    Show an agent and the counts of its inbox. Of a resident, the configuration follows, with masked secrets.
 
     Examples:
       gatepost agent show analyst
@@ -202,7 +202,7 @@ agents.print(
 @agents.send("retire", RetireEntity, name=NAME, fetch=send_to_agent)
 def describe_retired(agent: EntityView) -> Outcome:
     """
-    Retire an agent: it receives nothing more, and what it has stays.
+    Retire an agent. It receives nothing more, and what it has stays.
 
     Example:
       gatepost agent retire analyst

@@ -29,9 +29,7 @@ from gatepost.core.times import Duration
 from gatepost.errors import Invalid
 from gatepost.settings import Configuration
 
-decisions = Noun(
-    "decision", "Ask and answer decisions: questions that keep an agent from stopping until they are answered."
-)
+decisions = Noun("decision", "Ask and answer decisions. An agent that asks may not stop until it has the answer.")
 commands = [decisions]
 
 DECISION: Final = argument("DECISION", "the id of a decision")
@@ -81,8 +79,8 @@ def ask(
     was rejected, withdrawn, sent back, or not answered in time.
 
     Examples:
-      gatepost decision ask "Ship version 2?" --option ship="Ship it" --option wait=Wait --as analyst --of husam
-      gatepost decision ask "What is it called?" --text --within 2h --as analyst --wait
+      gatepost decision ask "Ship it?" --option yes=Ship --option no --as analyst
+      gatepost decision ask "What is its name?" --text --within 2h --wait
     """
     _check_timeout(timeout, wait=wait)
     asker, session = request.asker, request.session
@@ -110,7 +108,7 @@ def revise(
     Ask again, in another round. The new question replaces the old one, and everybody who was asked gets it.
 
     Example:
-      gatepost decision revise dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Ship it on Monday?" --option yes --option no
+      gatepost decision revise "$DECISION" "On Monday?" --option yes --option no
     """
     _check_timeout(timeout, wait=wait)
     with connect(configuration) as connection:
@@ -152,8 +150,8 @@ def describe_answered(decision: DecisionView) -> Outcome:
     Answer a decision. The first answer counts, whichever way it comes; later ones get an error that says who answered.
 
     Examples:
-      gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 ship --as husam
-      gatepost decision answer dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --text "On which day?" --again
+      gatepost decision answer "$DECISION" ship --as husam
+      gatepost decision answer "$DECISION" --text "On which day?" --again
     """
     return Outcome(decision.id, f"{describe_outcome(decision)}; {decision.asker} gets the answer")
 
@@ -171,7 +169,7 @@ def describe_answered(decision: DecisionView) -> Outcome:
 )
 def build_row(decision: DecisionView) -> Row:
     """
-    List the decisions that have not ended, in the order in which they were asked.
+    List the decisions that have not ended, oldest first.
 
     Examples:
       gatepost decision list --of husam
@@ -228,10 +226,10 @@ def print_decision(decision: DecisionView) -> None:
 @decisions.send("withdraw", WithdrawDecision, id=DECISION, reason=option("--reason", "TEXT", parse=inputs.read_text))
 def describe_withdrawn(decision: DecisionView) -> Outcome:
     """
-    Withdraw a question: no answer is needed any more, and the asker may stop.
+    Withdraw a question. No answer is needed any more, and the asker may stop.
 
     Example:
-      gatepost decision withdraw dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Found it out"
+      gatepost decision withdraw "$DECISION" --reason "Found it out"
     """
     return Outcome(decision.id, "withdrawn")
 
@@ -239,7 +237,7 @@ def describe_withdrawn(decision: DecisionView) -> Outcome:
 @decisions.command("wait")
 def wait(decision: Annotated[str, DECISION], timeout: Timeout = None, json: Json = False) -> None:
     """
-    Wait for the answer to a decision, and print it: the option, and then the text.
+    Wait for the answer to a decision, and print it. The option is printed first, and then the text.
 
     Exits with 0 if it was answered, and with 1 if it was rejected, withdrawn, sent back, or not answered in time.
 

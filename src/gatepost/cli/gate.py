@@ -15,7 +15,7 @@ from gatepost.core.gate import AtDeadline, GateKind
 from gatepost.hooks.gates import SessionGate, list_gates
 from gatepost.settings import Configuration
 
-gates = Noun("gate", "Add, check and resolve gates: conditions that keep an agent from stopping.")
+gates = Noun("gate", "Add, check and resolve gates. A gate keeps an agent from stopping until it has ended.")
 commands = [gates]
 
 #: as a kind: the gates of sessions, beside those in the store
@@ -29,7 +29,7 @@ REASON: Final = option("--reason", "TEXT", parse=inputs.read_text)
 @gates.send(
     "add",
     AddGate,
-    kind=option("--kind", "KIND", "human, timer, event, mail, command or ci", choices=list(GateKind)),
+    kind=option("--kind", "KIND", "one of human, timer, event, mail, command, ci", choices=list(GateKind)),
     owner=current_agent(
         "--owner", "the agent that may not stop; by default the current agent", no_agent="the gate has no owner"
     ),
@@ -44,17 +44,20 @@ def describe_added(gate: GateView) -> Outcome:
     Add a gate and print its id. Its owner may not stop until it has ended.
 
     What it waits for depends on its kind:
-      human     a resolution by a person or agent: --awaits NAME, by default the owner of its owner
-      timer     its deadline
-      event     an event for its owner: --awaits TYPE or TYPE:SOURCE
-      mail      mail for its owner: --awaits SENDER
-      command   a command that exits with 0: --awaits COMMAND (gates.commands must be set)
-      ci        a run or pull request on GitHub: --awaits run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME, of a
-                repository that is listed in the setting gates.ci
+      human    a person or agent that resolves it: --awaits NAME;
+               by default the owner of its owner
+      timer    its deadline
+      event    an event for its owner: --awaits TYPE or TYPE:SOURCE
+      mail     mail for its owner: --awaits SENDER
+      command  a command that exits with 0: --awaits COMMAND;
+               the setting gates.commands must be on
+      ci       a run or pull request on GitHub: --awaits run:ID@OWNER/NAME
+               or pr:NUMBER@OWNER/NAME; the setting gates.ci must list
+               the repository
 
     Examples:
       gatepost gate add "Sign-off" --owner analyst --awaits husam --within 2h
-      gatepost gate add "The build" --owner analyst --kind ci --awaits run:4711@acme/shop --waiter reviewer
+      gatepost gate add "The build" --kind ci --awaits run:4711@acme/shop
     """
     return Outcome(gate.id, f"{gate.owner} may not stop until it has ended")
 
@@ -156,10 +159,10 @@ def list_facts(gate: GateView) -> Facts:
 @gates.send("resolve", ResolveGate, id=GATE, reason=REASON, withdraw=None)
 def describe_resolved(gate: GateView) -> Outcome:
     """
-    Resolve a gate: it no longer holds its owner, and everybody concerned gets an event.
+    Resolve a gate. It no longer holds its owner, and everybody concerned gets an event.
 
     Example:
-      gatepost gate resolve gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "Signed" --as husam
+      gatepost gate resolve "$GATE" --reason "Signed" --as husam
     """
     return _describe_end(gate)
 
@@ -170,7 +173,7 @@ def describe_withdrawn(gate: GateView) -> Outcome:
     Withdraw a gate that is not needed any more.
 
     Example:
-      gatepost gate withdraw gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --reason "The release is off"
+      gatepost gate withdraw "$GATE" --reason "The release is off"
     """
     return _describe_end(gate)
 
@@ -181,7 +184,7 @@ def wait(gate: Annotated[str, GATE], timeout: Timeout = None, json: Json = False
     Wait until a gate has ended. Exits with 0 if it was resolved, and with 1 if it ended otherwise or not in time.
 
     Example:
-      gatepost gate wait gate_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m && ./deploy.sh
+      gatepost gate wait "$GATE" --for 30m && ./deploy.sh
     """
     with connect() as connection:
         view = poll(connection, ShowGate(id=gate), _is_over, timeout)

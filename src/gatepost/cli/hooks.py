@@ -53,7 +53,7 @@ def install(
     json: Json = False,
 ) -> None:
     """
-    Write our entries into the settings file of a program, and print the path of the file.
+    Write our entries into the settings file of a program. Prints the path of the file.
 
     Nothing else in the file changes. A backup is kept beside it, so that `uninstall` can restore it. It can be run
     again: it replaces entries of an older release. Run it again after `gatepost gate register` with another event than
@@ -94,7 +94,7 @@ def install(
 @hooks.command("uninstall")
 def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, json: Json = False) -> None:
     """
-    Remove our entries from the settings file of a program, and print the path of the file.
+    Remove our entries from the settings file of a program. Prints the path of the file.
 
     If the file has not changed since the installation, the backup is restored, byte for byte. Else only our entries are
     removed.
@@ -245,7 +245,7 @@ def describe_hook(
     here, the program goes on, and stderr says why.
 
     Example:
-      echo '{"session_id": "4f1c", "source": "startup"}' | gatepost hook SessionStart --host claude
+      echo '{"session_id": "4f1c"}' | gatepost hook SessionStart --host claude
     """
     # `main.py` calls `answer` itself, because a hook must start fast; here it is for the help.
     raise Exit(answer([event, "--host", host, *(() if agent is None else ("--agent", agent))]))

@@ -172,7 +172,7 @@ inbox.command("drain")(drain)
 @inbox.command("watch")
 def watch(to: To = None, json: Json = False) -> None:
     """
-    Print the events of an inbox as they arrive, one a line, until Ctrl-C. Nothing is marked as delivered.
+    Print the events of an inbox as they arrive, one a line. Ctrl-C stops it. Nothing is marked as delivered.
 
     With --json each line is a JSON document.
 

@@ -75,7 +75,7 @@ class ParameterSpec:
         """Return the parameter for click; `name` is what the function or the request calls it."""
         help_text = f"{self.help[:1].upper()}{self.help[1:].rstrip('.')}."
         if self.default is not None or self.no_agent is not None:
-            required, default = False, self.default
+            required, default = False, self.default or None
         options: dict[str, Any] = {"required": required, "type": SpecType(self), "help": help_text}
         if not required:
             options["default"] = default  # a required parameter must have none, not even None
@@ -227,6 +227,7 @@ class RequestParameters:
         for name, value in values.items():
             spec = self.specs[name]
             field_value = spec.switch_values[not value] if spec.is_switch else value
+            field_value = spec.default if field_value is None else field_value
             if field_value not in (None, ()):
                 fields[name] = field_value
         labels = {name: spec.label for name, spec in self.specs.items()}

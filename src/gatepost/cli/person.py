@@ -99,7 +99,7 @@ def _send_to_kind(kind: EntityKind, connection: Connection, request: Any) -> Any
 @people.send("retire", RetireEntity, name=NAME, fetch=partial(_send_to_kind, EntityKind.HUMAN))
 def describe_retired(person: EntityView) -> Outcome:
     """
-    Retire a person: they receive nothing more, and what they have stays.
+    Retire a person. They receive nothing more, and what they have stays.
 
     Example:
       gatepost person retire husam

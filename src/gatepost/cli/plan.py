@@ -15,7 +15,7 @@ from gatepost.core.plan import CatchUp, PlanStatus
 from gatepost.errors import Invalid
 from gatepost.settings import Configuration
 
-plans = Noun("plan", "Set, list and delete plans: instructions that an agent gets later, once or again and again.")
+plans = Noun("plan", "Set, list and delete plans. An agent gets the instruction of a plan later, once or repeatedly.")
 commands = [plans]
 
 _SCHEDULE_HINT: Final = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9 * * 1-5' or --on-gate GATE"
@@ -41,13 +41,13 @@ def set_plan(
     json: Json = False,
 ) -> None:
     """
-    Create a plan and print its id; with --id, change the given fields of one.
+    Create a plan and print its id, or change one. With --id the given fields change, and the others stay.
 
     When it is due, its owner gets an event in the inbox: once, however many gateways run, and late if none ran.
 
     Examples:
-      gatepost plan set --owner analyst --name "Check the build" --after 30m "See whether the build is green"
-      gatepost plan set --owner analyst --name "Daily report" --cron "0 9 * * 1-5" --zone Europe/Berlin "Post it"
+      gatepost plan set --owner analyst --name Build --after 30m "Is it green?"
+      gatepost plan set --name "Daily report" --cron "0 9 * * 1-5" "Post it"
       gatepost plan set --id plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --cron @weekly
     """
     schedules = (request.run_after, request.scheduled_at, request.cron, request.on_gate)

@@ -18,6 +18,12 @@ from gatepost.errors import Invalid, UnknownAddress
 from gatepost.settings import Configuration
 
 FIELDS: Final[dict[str, Any]] = {
+    "to": option(
+        "--to",
+        "ADDRESS",
+        "the recipient: a name, an alias, team:NAME, team:NAME/ROLE, or '*' for every agent",
+        default="",
+    ),
     "type": option("--type", "TYPE", parse=EventType.parse),
     "sender": option("--as", "NAME", "the sender; by default the current agent, unless it is the recipient"),
     "source": option("--source", "NAME", "the source of the event", default="cli"),
@@ -26,7 +32,6 @@ FIELDS: Final[dict[str, Any]] = {
     "ttl": option("--ttl", "10m"),
     "dedup_key": option("--dedup-key", "KEY", "a second push with this key is a repeat, and changes nothing"),
     "ref": option("--ref", "TYPE:ID", parse=Ref.parse),
-    "to": "*",  # the push itself sets it, the data and the content
     **dict.fromkeys(("data", "content", "occurred_at", "route", "hops")),
 }
 
@@ -35,10 +40,6 @@ def push(
     request: PushEvent,
     configuration: Configuration,
     text: Annotated[str | None, argument("TEXT|-", "the content; - reads stdin", parse=inputs.read_text)] = None,
-    to: Annotated[
-        str | None,
-        option("--to", "ADDRESS", "the recipient: a name, an alias, team:NAME, team:NAME/ROLE, or '*' for every agent"),
-    ] = None,
     broadcast: Annotated[bool, flag("--broadcast", "to every agent, as --to '*'")] = False,
     bead: Annotated[str | None, option("--bead", "ID", "to the entity with this alias")] = None,
     session: Annotated[str | None, option("--session", "ID", "to the guest of this session")] = None,
@@ -54,18 +55,18 @@ def push(
 
     Examples:
       gatepost inbox push --to analyst "Pull the Q4 revenue numbers"
-      gatepost inbox push --to team:web --type alert --source ci --priority high "The build is red"
-      git log -1 | gatepost inbox push --to reviewer --subject "New commit" --dedup-key commit:41f2 -
+      gatepost inbox push --to team:web --type alert --priority high "It is red"
+      git log -1 | gatepost inbox push --to reviewer --dedup-key commit:41f2 -
     """
     if text is None and data is None:
         raise Invalid("nothing to push", hint="give TEXT, or - to read it from stdin, or --data JSON")
-    if sum((to is not None, bead is not None, session is not None, broadcast)) > 1:
+    if sum((request.to != "", bead is not None, session is not None, broadcast)) > 1:
         raise Invalid("give only one of --to, --bead, --session and --broadcast")
     if data is None and not (text or "").strip():
         raise Invalid("the text is empty", hint="if it was read from stdin, the command that wrote it may have failed")
     request = msgspec.structs.replace(
         request,
-        to="*" if broadcast or session else bead or choose_recipient(to, configuration),
+        to="*" if broadcast or session else bead or choose_recipient(request.to, configuration),
         sender=request.sender or find_session_agent(configuration),
         content=text or "",
         data=data,

@@ -19,7 +19,7 @@ _ORIGINAL_WIDTH: Final = 60
 
 def print_mind(mind: MindView) -> None:
     """
-    Show the mind of an agent: its summaries of old cycles, and the later ones turn by turn.
+    Show what an agent remembers. Old cycles are summaries; the later ones follow turn by turn.
 
     Example:
       gatepost agent mind analyst
@@ -52,10 +52,10 @@ async def _replay_on_store(store: Store, request: ReplayRun) -> ReplayView:
 
 def print_replay(replay: ReplayView) -> None:
     """
-    Replay a past run with another model, and compare what both said and called. Nothing is changed.
+    Replay a past run with another model, and compare the two. Nothing is changed.
 
     Example:
-      gatepost agent replay run_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --model anthropic:claude-sonnet-4-5
+      gatepost agent replay "$RUN" --model anthropic:claude-sonnet-4-5
     """
     pairs = zip_longest(_list_actions(replay.original), _list_actions(replay.replayed), fillvalue="")
     output.table(["", "THEN", "NOW"], [_build_comparison(*pair) for pair in pairs])

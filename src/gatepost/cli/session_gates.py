@@ -103,7 +103,7 @@ def check(
     json: Json = False,
 ) -> None:
     """
-    Check whether a session may go past an event: exits with 0 if it may, and with 1 if a gate is shut. Nothing changes.
+    Check whether a session may go past an event. Exits with 0 if it may, and with 1 if a gate is shut. Nothing changes.
 
     At Stop the gates of its agent in the store count too.
 
@@ -139,10 +139,10 @@ def register(
     json: Json = False,
 ) -> None:
     """
-    Add a gate to every session in this home, or change the one of that name. `gate mark` opens it.
+    Add a gate to every session in this home. A gate of that name is replaced. `gate mark` opens it.
 
     Examples:
-      gatepost gate register changelog --hook Stop --soft --hint "say in CHANGELOG.md what changed"
+      gatepost gate register changelog --soft --hint "update CHANGELOG.md"
       gatepost gate register sign-off --hook Stop --closed
     """
     if soft and closed:

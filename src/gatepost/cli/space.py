@@ -28,7 +28,7 @@ from gatepost.cli.person import NAME
 from gatepost.core import render
 from gatepost.core.space import check_id
 
-spaces = Noun("space", "Create, read and watch spaces, in which people and agents talk.")
+spaces = Noun("space", "Create, read and watch spaces, where people and agents talk.")
 commands = [spaces]
 
 #: checked here, because in the path of a request `a/b` would be another path
@@ -175,7 +175,7 @@ def read(
 @spaces.command("watch")
 def watch(space: Space, member: Member = None, json: Json = False) -> None:
     """
-    Print the messages of a space as they are posted, one a line, until Ctrl-C.
+    Print the messages of a space as they are posted, one a line. Ctrl-C stops it.
 
     With --json each line is a JSON document.
 

@@ -16,7 +16,7 @@ from gatepost.core.webhook import Scheme, check_trigger_name
 from gatepost.errors import Invalid
 from gatepost.settings import Configuration
 
-triggers = Noun("trigger", "Add, list and change triggers: webhooks by which other services reach agents.")
+triggers = Noun("trigger", "Add, list and change triggers. A trigger is a webhook by which a service reaches agents.")
 commands = [triggers]
 
 NAME: Final = argument("NAME", "the name of a trigger", parse=check_trigger_name)
@@ -54,7 +54,7 @@ def add(
 
     Examples:
       gatepost trigger add jira --to analyst --prompt "Triage this"
-      gatepost trigger add github-main --to team:web --scheme github --secret @secret.txt
+      gatepost trigger add github --to team:web --scheme github --secret @file
     """
     new_secret = _generate_secret(request.scheme) if secret is None else None
     with connect(configuration) as connection:
