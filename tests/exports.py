@@ -126,7 +126,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
 
 def _add_checked_gates(kit: Kit) -> None:
     """Gates of the kinds that a process checks, and of those that end by themselves."""
-    store = kit.open(limits=Limits(commands=True, ci=("acme/shop",)))
+    store = kit.open(limits=Limits(can_run_commands=True, allowed_repositories=("acme/shop",)))
     for spec in (
         GateSpec(name="Tea", owner="ana", kind=GateKind.TIMER, within=20 * DAY),
         GateSpec(name="Ticket", owner="ana", kind=GateKind.EVENT, awaits="service:jira"),

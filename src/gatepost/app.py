@@ -30,7 +30,7 @@ from gatepost.settings import Configuration, Settings, mask_passwords
 if TYPE_CHECKING:
     from gatepost.hooks.spool_writer import SpoolWriter
     from gatepost.runtime.cycle import CycleDeps
-    from gatepost.runtime.evaluator import CommandOptions
+    from gatepost.runtime.gate_checks import CommandOptions
 
 #: the extra of the package that installs the driver, by the scheme of the URL
 _EXTRAS: Final = {
@@ -201,7 +201,7 @@ def find_missing_key(choice: ModelChoice) -> str | None:
 def build_command_options(settings: Settings | None = None) -> "CommandOptions":
     """Return which commands a worker may run for gates and decisions."""
     from gatepost.adapters.command import ShellCommands
-    from gatepost.runtime.evaluator import CommandOptions
+    from gatepost.runtime.gate_checks import CommandOptions
 
     settings = settings or Settings()
     return CommandOptions(

@@ -9,12 +9,11 @@ in one transaction, reads and writes by naming statements (`tables/sql`), takes 
 `tx.new_id`, and has no other effect, because it may be run more than once. A **query** is a function over a `Reader`,
 and changes nothing.
 
-    sync code     store.run_sync(verb, ...)              store.read_sync(query, ...)
+    sync code     store.run_sync(verb, ...)          store.read_sync(query, ...)
     async code    await store.run(verb, ..., lane=)  await store.read(query, ...)
 
-All four return after the fact: when `call` or `run` returns, the changes of the verb are on disk; when it raises, none
-of them is, and none of its signals is sent. `Unavailable` says that the store cannot do it now; the store recovers by
-itself when it can.
+When `run_sync` or `run` returns, the changes of the verb are on disk. When it raises, nothing was changed, and no
+signal was sent. `Unavailable` says that the store cannot do it now; the store recovers by itself when it can.
 
 A verb marked `@batched` takes a list and returns one outcome for each element: a value, or an error that concerns that
 element alone. Calls of it that wait at the same time run as one call, up to a number of elements; an element that costs

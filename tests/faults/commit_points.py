@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gatepost.adapters.stores import threaded
-from gatepost.adapters.stores.group import CallOutcome, GroupWriter, PendingCall, StoreConnection
+from gatepost.adapters.stores.group_commit import CallOutcome, GroupWriter, PendingCall, StoreConnection
 from gatepost.adapters.stores.threaded import ThreadedStore, WriteQueue
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant

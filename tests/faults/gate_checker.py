@@ -7,14 +7,14 @@ from contextlib import closing
 from gatepost.adapters.command import ShellCommands
 from gatepost.app import open_store
 from gatepost.core.times import MINUTE
-from gatepost.runtime import evaluator
-from gatepost.runtime.evaluator import CommandOptions
+from gatepost.runtime import gate_checks
+from gatepost.runtime.gate_checks import CommandOptions
 
 
 def main(url: str) -> None:
     with closing(open_store(url)) as store:
         options = CommandOptions(commands=ShellCommands(), can_run_commands=True, timeout=5 * MINUTE)
-        asyncio.run(evaluator.check_gates(store, options))
+        asyncio.run(gate_checks.check_gates(store, options))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
-    with closing(open_store(url, limits=Limits(commands=True))) as store:
+    with closing(open_store(url, limits=Limits(can_run_commands=True))) as store:
         store.migrate()
         store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
         for name in ("ana", "ben"):

@@ -184,7 +184,7 @@ async def test_each_sees_and_ends_the_gates_that_concern_them(first_gateway: Gat
 async def test_what_runs_a_command_is_for_the_administrator_where_it_is_allowed(url: str) -> None:
     body = {"owner": "analyst", "name": "The build", "kind": "command", "awaits": "make test"}
     for allowed in (False, True):
-        async with open_gateway(url, limits=Limits(commands=allowed)) as gateway:
+        async with open_gateway(url, limits=Limits(can_run_commands=allowed)) as gateway:
             if not allowed:
                 create_entities(gateway.store)
             async with (
@@ -197,7 +197,7 @@ async def test_what_runs_a_command_is_for_the_administrator_where_it_is_allowed(
 
 async def test_a_command_line_is_shown_to_the_administrator_alone(url: str) -> None:
     """There may be a secret in it."""
-    async with open_gateway(url, limits=Limits(commands=True)) as gateway:
+    async with open_gateway(url, limits=Limits(can_run_commands=True)) as gateway:
         create_entities(gateway.store)
         body = {"owner": "analyst", "name": "Build", "kind": "command", "awaits": "curl -H token:hunter2 x"}
         async with gateway.open_client() as admin, open_entity_client(gateway, "analyst") as analyst:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.adapters.stores.group import CallOutcome, PendingCall
+from gatepost.adapters.stores.group_commit import CallOutcome, PendingCall
 from gatepost.adapters.stores.sqlite import FileIdentity, SqliteConnection
 from gatepost.adapters.stores.threaded import WriteQueue
 from gatepost.app import open_store

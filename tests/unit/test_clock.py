@@ -102,7 +102,7 @@ def test_a_holder_brings_its_lease_back_from_the_future(kit: Kit, store: Store) 
     lease = store.run_sync(leases.take, "agent:analyst", "old", 30 * SECOND)
     assert lease is not None
     kit.clock.set_back("2 hours")
-    store.run_sync(leases.hold, lease, 30 * SECOND)
+    store.run_sync(leases.require_and_extend, lease, 30 * SECOND)
     assert store.run_sync(leases.take, "agent:analyst", "new", 30 * SECOND) is None
     kit.clock.advance("31s")
     assert store.run_sync(leases.take, "agent:analyst", "new", 30 * SECOND) is not None

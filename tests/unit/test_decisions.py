@@ -277,7 +277,7 @@ class TestAnswering:
 )
 def test_an_answer_leaves_a_job_where_a_command_waits_for_it(kit: Kit, reply: dict[str, Any], outcome: str) -> None:
     ctx = StoreContext(kit)
-    store = kit.open(limits=Limits(on_answer=True))
+    store = kit.open(limits=Limits(has_answer_command=True))
     decision = store.run_sync(decisions.ask, build_question(free_text=True), by="ann")
     store.run_sync(decisions.answer, decision.id, AnswerSpec(**reply), by="husam")
     [job] = store.run_sync(jobs.take, [decisions.ANSWER_JOB], "me")

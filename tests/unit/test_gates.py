@@ -117,7 +117,7 @@ class TestMaking:
 
     def test_only_the_administrator_makes_gates_that_run_commands(self, kit: Kit) -> None:
         StoreContext(kit)
-        store = kit.open(limits=Limits(commands=True))
+        store = kit.open(limits=Limits(can_run_commands=True))
         spec = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make check", owner="ann")
         with pytest.raises(Refused, match="administrator"):
             store.run_sync(gates.add, spec, by="ann")
@@ -319,11 +319,11 @@ class TestWatching:
 
 class TestLooking:
     def create_ci_gate(self, ctx: StoreContext, fail: FailMode = FailMode.OPEN) -> Gate:
-        ctx.set_limits(ci=["me/repo"])
+        ctx.set_limits(allowed_repositories=["me/repo"])
         return create_gate(ctx, kind=GateKind.CI, awaits="run:7@me/repo", fail=fail)
 
     def record_check(self, ctx: StoreContext, result: CheckResult) -> Gate:
-        [gate] = ctx.store.run_sync(gates.take_due_checks, hold=MINUTE, limit=10)
+        [gate] = ctx.store.run_sync(gates.take_due_checks, timeout=MINUTE, limit=10)
         return ctx.store.run_sync(gates.record_check, gate.id, result, retry_in=30 * SECOND)
 
     @pytest.mark.parametrize(
@@ -339,8 +339,8 @@ class TestLooking:
 
     def test_one_look_at_a_time_and_again_if_nobody_says_what_was_seen(self, ctx: StoreContext) -> None:
         self.create_ci_gate(ctx)
-        assert len(ctx.store.run_sync(gates.take_due_checks, hold=MINUTE, limit=10)) == 1
-        assert ctx.store.run_sync(gates.take_due_checks, hold=MINUTE, limit=10) == []
+        assert len(ctx.store.run_sync(gates.take_due_checks, timeout=MINUTE, limit=10)) == 1
+        assert ctx.store.run_sync(gates.take_due_checks, timeout=MINUTE, limit=10) == []
         ctx.clock.advance(MINUTE)
         assert self.record_check(ctx, ConditionPending()).is_pending
         assert ctx.store.read_sync(gates.find_next_check) == ctx.clock.now() + 30 * SECOND

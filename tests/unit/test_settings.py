@@ -154,7 +154,12 @@ class TestValues:
 
     def test_every_rule_is_a_setting(self) -> None:
         names = {name.partition(".")[2] for name, _ in list_settings()}
-        assert {field.name for field in fields(Limits)} <= names
+        permissions = {
+            "can_run_commands": "commands",
+            "allowed_repositories": "ci",
+            "has_answer_command": "on_answer",
+        }
+        assert {permissions.get(field.name, field.name) for field in fields(Limits)} <= names
 
     def test_an_empty_variable_is_unset(self, home: Path) -> None:
         assert load(home, GATEPOST_AGENT="").settings.agent is None
@@ -169,9 +174,12 @@ class TestValues:
     )
     def test_a_list_of_repositories(self, home: Path, text: str) -> None:
         repositories = ("acme/shop", "acme/site")
-        assert load(home, '[gates]\nci = ["acme/shop", "acme/site"]').settings.build_limits().ci == repositories
-        assert load(home, GATEPOST_GATES__CI=text).settings.build_limits().ci == repositories
-        assert load(home).settings.build_limits().ci == ()
+        assert (
+            load(home, '[gates]\nci = ["acme/shop", "acme/site"]').settings.build_limits().allowed_repositories
+            == repositories
+        )
+        assert load(home, GATEPOST_GATES__CI=text).settings.build_limits().allowed_repositories == repositories
+        assert load(home).settings.build_limits().allowed_repositories == ()
 
     @pytest.mark.parametrize("value", ['"acme"', '["acme/*"]', "[1]", "7", '["acme/shop/x"]', '[["a/b"]]'])
     def test_what_is_no_list_of_repositories(self, home: Path, value: str) -> None:
@@ -378,7 +386,7 @@ class TestTemplate:
             .replace('"..."', '"analyst"')
         )
         # but for a command that is none: there is no word in it for nothing
-        assert load(home, toml).settings.build_limits() == Limits(on_answer=True)
+        assert load(home, toml).settings.build_limits() == Limits(has_answer_command=True)
         assert {value.origin for value in load(home, toml).values.values()} == {str(home / "gatepost.toml")}
 
 

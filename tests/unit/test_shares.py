@@ -12,7 +12,7 @@ import pytest
 from gatepost.actions import decisions, directory, gates, plans
 from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.stores.group import CallOutcome, PendingCall
+from gatepost.adapters.stores.group_commit import CallOutcome, PendingCall
 from gatepost.adapters.stores.threaded import WriteQueue
 from gatepost.api.access import Caller, CallerKind
 from gatepost.api.push import PushEvents
@@ -28,14 +28,14 @@ from gatepost.gateway.http import HttpExchange
 from gatepost.gateway.state import CallerLocks
 from gatepost.handlers.executor import load_operations
 from gatepost.ports import Row, Store, Transaction
-from gatepost.runtime import evaluator
-from gatepost.runtime.evaluator import CommandOptions
+from gatepost.runtime import gate_checks
+from gatepost.runtime.gate_checks import CommandOptions
 from gatepost.testing import Kit
 from gatepost.testing.conformance.fixtures import yield_to_loop
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 
-SMALL_LIMITS = Limits(plans=2, gates=2, broadcasts=2, ci=["acme/shop"])
+SMALL_LIMITS = Limits(plans=2, gates=2, broadcasts=2, allowed_repositories=["acme/shop"])
 
 
 @pytest.fixture
@@ -172,12 +172,12 @@ class TestTurns:
 
     def check_gates(self, store: Store, *repositories: str) -> list[str]:
         commands = CountingCommands()
-        asyncio.run(evaluator.check_gates(store, CommandOptions(commands=commands, repositories=repositories)))
+        asyncio.run(gate_checks.check_gates(store, CommandOptions(commands=commands, repositories=repositories)))
         return commands.run_ids
 
     @pytest.fixture
     def store(self, ctx: StoreContext) -> Store:
-        return ctx.kit.open(limits=Limits(ci=["acme/shop"]))
+        return ctx.kit.open(limits=Limits(allowed_repositories=["acme/shop"]))
 
     def test_many_gates_of_one_do_not_starve_another(self, store: Store) -> None:
         self.add_gates(store, "ann", *range(41))
@@ -191,11 +191,11 @@ class TestTurns:
         """PostgreSQL may run a subquery again for each row; what it has locked by then, it skips."""
         settings = [f"{name}%3Doff" for name in ("enable_hashagg", "enable_sort", "enable_material", plan)]
         with Kit(f"{empty_postgres_url}?options=" + "%20".join(f"-c{setting}" for setting in settings)) as kit:
-            store = kit.open(limits=Limits(ci=["acme/shop"]))
+            store = kit.open(limits=Limits(allowed_repositories=["acme/shop"]))
             for name, kind in (("ann", EntityKind.AGENT), ("admin", EntityKind.HUMAN)):
                 store.run_sync(directory.register, EntitySpec(name=name, kind=kind))
             self.add_gates(store, "ann", *range(41))
-            assert len(store.run_sync(gates.take_due_checks, hold=MINUTE, limit=8, after="")) == 8
+            assert len(store.run_sync(gates.take_due_checks, timeout=MINUTE, limit=8, after="")) == 8
 
     def test_owners_take_turns_however_many_they_are(self, store: Store, ctx: StoreContext) -> None:
         owners = [f"agent-{number:02}" for number in range(10)]

@@ -1,5 +1,5 @@
 """
-Chains of events (I13): the `hops` of an event count the events that led to it. A chain that is too long wakes nobody.
+Chains of events: the `hops` of an event count the events that led to it. A chain that is too long wakes nobody.
 
 What an agent sends has one hop more than the longest chain behind it: in the batch of its run, and in the items that
 reached its inbox in the last five minutes, back to the last item from a person. It does not matter how the agent read
@@ -19,7 +19,7 @@ from gatepost.core.times import HOUR, Instant
 from gatepost.ports import Reader
 from gatepost.tables import items
 
-#: items of an inbox that are checked; in a loop with more items of others in between, those cost more than the loop
+#: items of an inbox that are checked; a loop with more foreign items between its steps is not the greatest cost there
 MAX_CHAIN_ITEMS: Final = 50
 
 

@@ -221,7 +221,7 @@ def end(
         actor,
         _find_entities(tx, waiting_respondents),
     )
-    if tx.limits.on_answer and outcome in _ANSWER_OUTCOMES:
+    if tx.limits.has_answer_command and outcome in _ANSWER_OUTCOMES:
         jobs.add(tx, ANSWER_JOB, outcome_push.data)
     tx.after_commit(Signal(f"decision:{decision.id}", "answered", wakes=False))
     return _read(tx, decision.id)

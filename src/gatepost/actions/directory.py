@@ -54,7 +54,7 @@ def register(tx: Transaction, spec: EntitySpec) -> Entity:
     display = _validate_display(spec.display or name)
     aliases = _validate_aliases(spec.aliases)
     owner = find_live(tx, spec.owner) if spec.owner else _find_administrator(tx)
-    cursor = inboxes.lock_broadcast_number(tx, increment=0)
+    cursor = inboxes.lock_broadcasts(tx)
     number = entities.insert(
         tx, name=name, kind=spec.kind, display=display, team=team, role=role, owner=owner.number if owner else None
     )

@@ -84,17 +84,16 @@ def store_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
     """Store a broadcast: one row, of which each agent makes an item when it next reads its inbox."""
     event = draft.event
     key = event.dedup_key or f"broadcast:{event.id}"
-    number = inboxes.lock_broadcast_number(tx, increment=1)
+    inboxes.lock_broadcasts(tx)
     if event.dedup_key and (first_broadcast := inboxes.find_broadcast(tx, key)):
-        inboxes.lock_broadcast_number(tx, increment=-1)
         return PushResult(first_broadcast[1], broadcast=first_broadcast[0], duplicate=True)
     limit, sender = tx.limits.broadcasts, draft.sender
     if sender is not None and inboxes.count_broadcasts(tx, sender.number, tx.now - DAY) >= limit:
-        inboxes.lock_broadcast_number(tx, increment=-1)
         raise LimitReached(
             f"{sender.name!r} has made {limit} broadcasts in the last 24 hours, the limit for one entity",
             hint="push to a team or to those whom it concerns, or raise limits.broadcasts",
         )
+    number = inboxes.take_broadcast_number(tx)
     event = replace(event, dedup_key=key)
     events.insert(tx, [(event, draft.sender.number if draft.sender else None, draft.data)])
     inboxes.insert_broadcast(

@@ -16,7 +16,7 @@ owner, its creator, the entity that should resolve it, and its waiters; only the
 `by` is the acting entity. None is Gatepost itself, which may do everything, as the administrator may.
 
 The event of a gate that ends by itself continues the chain of events in which the gate was made, if that is not longer
-ago than `CHAIN_PAUSE`, or the chain of the event that it waited for, if that is longer (I13); otherwise two agents
+ago than `CHAIN_PAUSE`, or the chain of the event that it waited for, if that is longer; otherwise two agents
 could wake each other for ever with timers. An entity that ends a gate continues its own chain.
 """
 
@@ -166,13 +166,13 @@ def add_waiter(tx: Transaction, id: str, name: str, *, by: str | None) -> Gate:
     return _read(tx, gate)
 
 
-def take_due_checks(tx: Transaction, *, hold: Duration, limit: int, after: str = "") -> list[Gate]:
+def take_due_checks(tx: Transaction, *, timeout: Duration, limit: int, after: str = "") -> list[Gate]:
     """
-    Take gates whose condition is to be checked; after `hold`, another process may check a gate without a recorded
+    Take gates whose condition is to be checked; after `timeout`, another process may check a gate without a recorded
     result. Owners take turns, in the order of their names, beginning behind the owner `after`: one gate of each, then a
     second of each.
     """
-    gate_ids = gates.take_checks(tx, tx.now + hold, after, limit)
+    gate_ids = gates.take_checks(tx, tx.now + timeout, after, limit)
     return [gate for gate in (gates.read(tx, id) for id in gate_ids) if gate is not None]
 
 
@@ -349,7 +349,7 @@ def _is_concerned(tx: Reader, gate: Gate, actor: Entity | None) -> bool:
 
 
 def _check_commands(tx: Transaction, creator: Entity | None) -> None:
-    if not tx.limits.commands:
+    if not tx.limits.can_run_commands:
         raise Refused("gates that run commands are not allowed here", hint="set gates.commands to true")
     if not is_allowed(creator):
         raise Refused("only an administrator can make a gate that runs a command")
@@ -359,7 +359,7 @@ def _check_repository(tx: Transaction, spec: GateSpec) -> None:
     """Refuse a repository that the operator has not listed: Gatepost would ask GitHub with the operator's login."""
     assert spec.awaits is not None
     check = gate_rules.parse_ci_target(spec.awaits)
-    reason = gate_rules.explain_refusal(check, tx.limits.ci)
+    reason = gate_rules.explain_refusal(check, tx.limits.allowed_repositories)
     if reason is not None and check.repository is None:
         raise Refused(reason, hint=f"write {spec.awaits}@OWNER/NAME, and list the repository in gates.ci")
     if reason is not None:

@@ -31,7 +31,7 @@ def release_or_raise(tx: Transaction, lease: Lease) -> None:
         raise _build_lost_error(lease)
 
 
-def hold(tx: Transaction, lease: Lease, length: Duration) -> None:
+def require_and_extend(tx: Transaction, lease: Lease, length: Duration) -> None:
     """
     Check that the holder still has a lease, lock it until the commit, and extend it to `length` from now; raise `Lost`
     if the holder has lost it. A holder that was asleep past the deadline still has the lease, unless another has taken

@@ -13,7 +13,7 @@ A plan that waits for a gate has no slot until that gate is resolved. The transa
 slot, so the plan fires once like any other; if the gate ends in another way, the plan is cancelled. A verb that sets
 such a plan locks the gate's row, so that the gate cannot end between the check and the commit.
 
-A plan that is due soon continues the chain of events in which it was set (I13); otherwise two agents could answer each
+A plan that is due soon continues the chain of events in which it was set; otherwise two agents could answer each
 other for ever through their plans. A plan that is due much later does not (`CHAIN_PAUSE`), nor does one that recurs: if
 it was set late in a chain, it would never wake its owner again.
 

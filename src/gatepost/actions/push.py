@@ -30,7 +30,7 @@ from gatepost.tables import entities, events
 
 #: the dedup keys of alerts by Gatepost itself begin with it
 ALERT_KEY_PREFIX: Final = "alert:gatepost:"
-#: a push to a team counts as so many pushes to one recipient; the size of the team is not known at that time
+#: a push to a team counts as this many pushes to one recipient; the writer does not know the size of the team yet
 TEAM_WEIGHT: Final = 50
 #: items of all pushes in one batch
 MAX_BATCH_ITEMS: Final = 10_000
@@ -60,8 +60,8 @@ def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
     """Store the pushes that are valid; return an outcome for each push, in their order."""
     if not pushes:
         return []
-    drafts = _build_drafts(tx, pushes)
-    _store_drafts(tx, drafts)
+    drafts = _prepare_pushes(tx, pushes)
+    _store_and_alert(tx, drafts)
     return [event_drafts.build_result(tx, draft) if isinstance(draft, EventDraft) else draft for draft in drafts]
 
 
@@ -100,16 +100,16 @@ def fan_out(tx: Transaction, push: Push, sender: Entity | None, recipients: Sequ
     senders: dict[Address, list[Entity]] = {EntityAddress(sender.name): [sender]} if sender is not None else {}
     [push] = chains.apply_hops(tx, [push], senders)
     [arrival] = events.take_arrivals(tx, 1)
-    draft = build_event(tx, push, arrival, senders)
+    draft = build_draft(tx, push, arrival, senders)
     draft.recipients = [entity for entity in recipients if entity.is_live and entity != draft.sender]
-    _store_drafts(tx, [draft])
+    _store_and_alert(tx, [draft])
     return event_drafts.build_result(tx, draft)
 
 
 def push_copy(tx: Transaction, push: Push, recipient: Entity) -> PushResult:
     """Store the copy of an event for one recipient, without a dedup key; its sender may have retired since."""
     [arrival] = events.take_arrivals(tx, 1)
-    draft = build_event(tx, push, arrival, directory.resolve(tx, _parse_senders([push])), is_copy=True)
+    draft = build_draft(tx, push, arrival, directory.resolve(tx, _parse_senders([push])), is_copy=True)
     draft.recipients = [recipient]
     event_drafts.store_drafts(tx, [draft])
     return event_drafts.build_result(tx, draft)
@@ -136,14 +136,14 @@ def push_alerts(tx: Transaction, alerts: Sequence[Push]) -> None:
     """Store alerts; an alert for a retired recipient goes to the administrator."""
     if not alerts:
         return
-    drafts = _build_drafts(tx, alerts)
+    drafts = _prepare_pushes(tx, alerts)
     undelivered_alerts = [push for push, draft in zip(alerts, drafts, strict=True) if isinstance(draft, Refused)]
     if undelivered_alerts:
-        drafts += _build_drafts(tx, [replace(push, to=directory.ADMINISTRATOR) for push in undelivered_alerts])
-    _store_drafts(tx, drafts)
+        drafts += _prepare_pushes(tx, [replace(push, to=directory.ADMINISTRATOR) for push in undelivered_alerts])
+    _store_and_alert(tx, drafts)
 
 
-def _build_drafts(tx: Transaction, pushes: Sequence[Push]) -> list[EventDraft | PushOutcome]:
+def _prepare_pushes(tx: Transaction, pushes: Sequence[Push]) -> list[EventDraft | PushOutcome]:
     addresses = [_parse_address(push.to) for push in pushes]
     valid_addresses = [entry for entry in addresses if not isinstance(entry, GatepostError)]
     entities_by_address = directory.resolve(tx, [*valid_addresses, *_parse_senders(pushes)])
@@ -154,7 +154,7 @@ def _build_drafts(tx: Transaction, pushes: Sequence[Push]) -> list[EventDraft | 
         try:
             if isinstance(target, GatepostError):
                 raise target
-            draft = build_event(tx, push, arrival, entities_by_address)
+            draft = build_draft(tx, push, arrival, entities_by_address)
             if isinstance(target, AllAgentsAddress):
                 drafts.append(_push_broadcast(tx, draft))
             else:
@@ -177,7 +177,7 @@ def _parse_senders(pushes: Sequence[Push]) -> list[Address]:
     return [target for target in map(_parse_address, senders) if isinstance(target, EntityAddress)]
 
 
-def build_event(
+def build_draft(
     tx: Transaction, push: Push, arrival: int, senders: Mapping[Address, list[Entity]], *, is_copy: bool = False
 ) -> EventDraft:
     """
@@ -326,7 +326,7 @@ def _push_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
     return result
 
 
-def _store_drafts(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome]) -> None:
+def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome]) -> None:
     """
     Store the drafts among the outcomes. Alert the owner of each new recipient of an event past the limit of hops, once
     an hour for each sender.

@@ -9,11 +9,11 @@ The verbs that end or suspend a run are in `actions/run_endings.py`. Why nothing
 although the process may be killed at any instruction, or be put to sleep and wake up after another process has taken
 over:
 
-- Every transaction of a cycle holds the agent's lease (`leases.hold`; the last one `leases.release_or_raise`): it
-  names the fence and locks the row. A later holder has increased the fence, so a transaction of an earlier holder finds
-  no row and fails as a whole; and while a transaction runs, nobody can take the lease. So the transactions of all
-  holders form one sequence, and each builds on all before it. This includes the first one, which reads the agent's
-  state only after it has locked the row.
+- Every transaction of a cycle requires the agent's lease (`leases.require_and_extend`; the last one
+  `leases.release_or_raise`): it names the fence and locks the row. A later holder has increased the fence, so a
+  transaction of an earlier holder finds no row and fails as a whole; and while a transaction runs, nobody can take the
+  lease. So the transactions of all holders form one sequence, and each builds on all before it. This includes the first
+  one, which reads the agent's state only after it has locked the row.
 - The batch, the run and the first step are committed together (`take_run`). The next holder of the lease continues an
   open run; it claims a new batch only if there is none. So an event is in the steps of one run, once.
 - Steps are numbered without a gap, and a step is committed before the next begins. The effect of a built-in tool is
@@ -183,7 +183,7 @@ def _begin_run(tx: Transaction, agent: Entity, resident: Resident) -> tuple[Run,
 
 def renew_lease(tx: Transaction, run_lease: RunLease) -> None:
     """Extend the lease of a run; raise `Lost` if another process has it."""
-    leases.hold(tx, run_lease.lease, run_lease.length)
+    leases.require_and_extend(tx, run_lease.lease, run_lease.length)
 
 
 def record_step(

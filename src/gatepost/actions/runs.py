@@ -21,7 +21,7 @@ from gatepost.errors import Conflict, NotFound, Refused
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import agents, runs
 
-#: the cause of a signal to the process that runs a cycle: check whether the run is still open
+#: the cause of a signal to the process that runs a cycle: stop it
 CANCEL: Final = "cancel"
 
 

@@ -100,7 +100,7 @@ class Administrator(Access):
 class ActAs(Access):
     """
     Every entity as itself, and the administrator as any entity. A field that is not given becomes the caller's own
-    name; for the administrator it becomes the `default`, also if it is empty, or has to be given if it is `required`.
+    name. If the administrator leaves it out or empty, it gets the `default`; if there is none, `required` refuses it.
     """
 
     def __init__(self, *fields: str, default: str | None = None, required: bool = False) -> None:

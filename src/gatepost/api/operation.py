@@ -94,7 +94,7 @@ class Request(_Model, Generic[R_co], forbid_unknown_fields=True):
     operation: ClassVar["Operation"]
 
     @property
-    def is_recognised(self) -> bool:
+    def has_own_dedup_key(self) -> bool:
         """Whether a repeat of this request is recognised by its own fields, without an Idempotency-Key."""
         return False
 

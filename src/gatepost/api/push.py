@@ -41,7 +41,10 @@ class PushResultView(View):
         return cls(**_list_fields(result))
 
     def without_duplicates(self) -> Self:
-        """Return the result of a push with a key of its own: a duplicate is its own first try."""
+        """
+        Return the result without duplicates: the client made a new key for this push, so a duplicate can only be an
+        earlier try of the same push.
+        """
         return replace(
             self,
             recipients=[replace(recipient, duplicate=False) for recipient in self.recipients],
@@ -143,8 +146,8 @@ class PushEvent(Request[PushResultView]):
     ] = 0
 
     @property
-    def is_recognised(self) -> bool:
-        """Whether it has a key; an alert without one is recognised by what it says."""
+    def has_own_dedup_key(self) -> bool:
+        """Whether a repeat is found without an idempotency key: by its dedup key or, of an alert, by its content."""
         return self.dedup_key is not None or self.type is EventType.ALERT
 
 

@@ -93,8 +93,8 @@ def _check_alias(connection: Connection, bead: str) -> None:
 
 def _find_current_sender(connection: Connection, to: str) -> str | None:
     """
-    Return the current agent, if it is registered: what it sends to another continues its chain (I13). What is pushed to
-    the current agent itself is from nobody: whoever sits beside an agent may push to it so.
+    Return the current agent, if it is registered: what it sends to another continues its chain. An event for
+    the current agent itself has no sender, because a person at the same terminal may have typed the command.
     """
     agent = find_current_agent(connection.configuration)
     if agent is None or agent == to:

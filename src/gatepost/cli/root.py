@@ -23,7 +23,7 @@ ORDER = (  # noqa: SIM905
     "up inbox agent person space plan gate decision hooks hook courier trigger key init config doctor"
     " export import completion"
 ).split()
-#: the modules of commands that have not the name of their module
+#: some commands are in a module with another name
 _MODULES = {
     **dict.fromkeys(("init", "config", "doctor", "up"), "home"),
     "hook": "hooks",

@@ -40,6 +40,7 @@ _ERRORS: Final = {
         errors.Refused,
         errors.Conflict,
         errors.Late,
+        errors.Lost,
         errors.LimitReached,
         errors.Invalid,
         errors.Malformed,
@@ -74,12 +75,12 @@ def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
     encoded = encode_request(request)
     headers = {"content-type": "application/json"} if encoded.body is not None else {}
     takes_key = operation.repetition in (Repetition.KEYED, Repetition.DEDUP)
-    has_new_key = key is None and takes_key and not request.is_recognised
+    has_new_key = key is None and takes_key and not request.has_own_dedup_key
     if has_new_key:
         headers["idempotency-key"] = f"client:{os.urandom(16).hex()}"
     elif key is not None:
         headers["idempotency-key"] = operation.check_key(key)
-    is_repeatable = operation.repetition is Repetition.SAFE or request.is_recognised or "idempotency-key" in headers
+    is_repeatable = operation.repetition is Repetition.SAFE or request.has_own_dedup_key or "idempotency-key" in headers
     return HttpCall(encoded.method, encoded.target, headers, encoded.body, is_repeatable, has_new_key)
 
 

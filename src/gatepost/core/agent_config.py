@@ -44,7 +44,7 @@ BUILT_IN_TOOLS: Final = frozenset(
         *("ask_decision", "answer_decision", "set_gate", "resolve_gate"),
     }
 )
-#: skills, each of which adds built-in tools
+#: skills that a configuration may name
 SKILLS: Final = ("routing",)
 #: the fields of a configuration
 FIELDS: Final = ("model", "description", "instructions", "tools", "mcp", "mind", "loop", "budget", "skills")

@@ -1,5 +1,5 @@
 """
-Dedup keys: the owner of a key, and how the key is stored (I3).
+Dedup keys: the owner of a key, and how the key is stored.
 
 A repeat is found by the unique pair of recipient and stored key. So a caller who could use the stored key of another
 caller first would make the other's later push vanish as a repeat. Therefore a key is stored with a prefix that names

@@ -29,8 +29,8 @@ class Limits:
     #: broadcasts of one entity in 24 hours
     broadcasts: int = 100
     #: whether gates may run commands
-    commands: bool = False
+    can_run_commands: bool = False
     #: the repositories on GitHub (`owner/name`) that `ci` gates may ask about
-    ci: Sequence[str] = ()
-    #: whether a command waits for the answers to decisions
-    on_answer: bool = False
+    allowed_repositories: Sequence[str] = ()
+    #: whether a command runs when a decision is answered
+    has_answer_command: bool = False

@@ -76,8 +76,8 @@ class HttpExchange:
             self.is_answered = True
         await self._send(message)
 
-    async def read_body(self, limit: int, hold: Callable[[int], None] | None = None) -> bytes:
-        """Return the whole body; `hold` is called with the size of each part before it is kept."""
+    async def read_body(self, limit: int, on_part: Callable[[int], None] | None = None) -> bytes:
+        """Return the whole body; `on_part` is called with the size of each part before it is kept."""
         declared = self.headers.get("content-length", "")
         if declared == "0" and self._is_body_read:
             return b""  # the request is complete, also if its caller has left meanwhile
@@ -93,8 +93,8 @@ class HttpExchange:
             size += len(part)
             if size > limit:
                 raise TooLarge(f"the body is over the limit of {limit} bytes")
-            if hold is not None:
-                hold(len(part))
+            if on_part is not None:
+                on_part(len(part))
             parts.append(part)
             if not message.get("more_body"):
                 self._is_body_read = True

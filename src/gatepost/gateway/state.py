@@ -45,7 +45,7 @@ class UnverifiedBodies:
         """Yield the function to call with the size of each part before it is kept; at the end all parts are free."""
         reserved = 0
 
-        def hold(size: int) -> None:
+        def count_part(size: int) -> None:
             nonlocal reserved
             if self._size + size > _MAX_UNVERIFIED:
                 raise Unavailable("too many webhooks are being received", hint="send it again in a moment")
@@ -53,7 +53,7 @@ class UnverifiedBodies:
             self._size += size
 
         try:
-            yield hold
+            yield count_part
         finally:
             self._size -= reserved
 

@@ -1,9 +1,9 @@
 """
 The handlers of streams: what a reader of each follows.
 
-A combined stream follows the spaces and inboxes that are named, and then it is those; or else it follows all spaces
-that an entity is in, and when these change the stream ends with a position to resume from. A reader that comes back
-with it goes on with each part where it was, and begins with a new space at what its member has not read.
+A combined stream follows the spaces and inboxes that are named. If none is named, it follows all spaces that an entity
+is in; when these change, the stream ends with a position to resume from. A reader that comes back with that position
+continues each part where it was, and a new space at the first message that its member has not read.
 """
 
 from collections.abc import Sequence

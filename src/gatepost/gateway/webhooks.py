@@ -37,8 +37,8 @@ async def receive_webhook(
 ) -> WebhookView | HttpAnswer:
     headers = exchange.list_headers()
     limit, is_verified = await check_head(request.trigger, headers, state.store)
-    with state.unverified_bodies.reserve() as hold:
-        body = await exchange.read_body(limit, None if is_verified else hold)
+    with state.unverified_bodies.reserve() as count_part:
+        body = await exchange.read_body(limit, None if is_verified else count_part)
         return await receive(request.trigger, headers, body, state.store)
 
 

@@ -29,7 +29,7 @@ from gatepost.ports import Reader, Store, Transaction
 R = TypeVar("R")
 Q = TypeVar("Q", bound=Request[Any])
 
-#: the modules of handlers that have not the name of their module of requests
+#: the handlers of some modules of `api` are in a module with another name
 _MODULES: Final = {"entities": "agents", "decisions": "gates", "events": "inbox"}
 
 

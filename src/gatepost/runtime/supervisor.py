@@ -199,7 +199,7 @@ class Supervisor:
                 for name in names:
                     self.on_signal(Signal(name, "broadcast"))
         except GatepostError as error:
-            log.warning("sweep failed", reason=error.message)
+            log.warning("agents that have not read a broadcast cannot be listed", reason=error.message)
         finally:
             self._finish_turn("*")
 

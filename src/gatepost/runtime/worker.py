@@ -16,11 +16,11 @@ from gatepost.actions import decisions
 from gatepost.actions.run_journal import LEASE_LENGTH, TOOL_JOB, RunState
 from gatepost.core.signals import TransportMessage
 from gatepost.core.times import Duration
-from gatepost.runtime import cycle, evaluator, function_agent, jobs
+from gatepost.runtime import cycle, function_agent, gate_checks, jobs
 from gatepost.runtime.cycle import CycleDeps, CycleOutcome
 from gatepost.runtime.duties import MAX_WAIT, GateDeadlines, fire_due_plans, resend_signals, run_janitor_round
-from gatepost.runtime.evaluator import CommandOptions
 from gatepost.runtime.function_agent import AgentFunction
+from gatepost.runtime.gate_checks import CommandOptions
 from gatepost.runtime.jobs import JobHandler
 from gatepost.runtime.periodic import Duty, is_about, run_duties
 from gatepost.runtime.signal_bus import SignalBus
@@ -102,6 +102,8 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
     yield Duty("jobs", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "job"))
     yield Duty("deadlines", deadlines.check, interval=MAX_WAIT, should_wake=deadlines.is_wake_signal)
     if options.command_options is not None:
-        check_gates = partial(evaluator.check_gates, store, options.command_options)
-        yield Duty("evaluator", check_gates, interval=options.janitor_interval, should_wake=evaluator.is_wake_signal)
+        check_gates = partial(gate_checks.check_gates, store, options.command_options)
+        yield Duty(
+            "gate-checks", check_gates, interval=options.janitor_interval, should_wake=gate_checks.is_wake_signal
+        )
     yield Duty("resend", resend_local_signals, interval=options.janitor_interval)

@@ -413,9 +413,9 @@ class Settings(Section):
         return Limits(
             **asdict(self.inbox),
             **asdict(self.limits),
-            commands=self.gates.commands,
-            ci=self.gates.ci,
-            on_answer=self.decision.on_answer is not None,
+            can_run_commands=self.gates.commands,
+            allowed_repositories=self.gates.ci,
+            has_answer_command=self.decision.on_answer is not None,
         )
 
 

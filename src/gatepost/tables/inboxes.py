@@ -77,12 +77,17 @@ def reap_claims(tx: Transaction, before: Instant, limit: int) -> int:
     return tx.execute("claims/reap", before=before, limit=limit)
 
 
-def lock_broadcast_number(tx: Transaction, *, increment: int) -> int:
+def lock_broadcasts(tx: Transaction) -> int:
     """
-    Lock the counter of broadcasts and return the next number (`increment` 1) or the last one (`increment` 0). By this
-    lock broadcasts and registrations take turns. It lasts until the commit, so numbers become visible in their order.
+    Lock the counter of broadcasts and return the last number. By this lock broadcasts and registrations take turns. It
+    lasts until the commit, so numbers become visible in their order.
     """
-    return fetch_number(tx, "broadcasts/lock_number", increment=increment)
+    return fetch_number(tx, "broadcasts/lock_number", increment=0)
+
+
+def take_broadcast_number(tx: Transaction) -> int:
+    """Return the number of the next broadcast."""
+    return fetch_number(tx, "broadcasts/lock_number", increment=1)
 
 
 def insert_broadcast(tx: Transaction, number: int, item: NewItem, sender: int | None) -> None:

@@ -27,7 +27,7 @@ import psycopg
 from psycopg import errors, sql
 
 from gatepost.adapters.stores import schema
-from gatepost.adapters.stores.group import fit_rows
+from gatepost.adapters.stores.group_commit import fit_rows
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable
@@ -181,7 +181,7 @@ class PostgresConnection:
             time.sleep(pause)  # the server has not noticed yet, or is down; there is no signal to wait for
             pause = min(0.5, pause * 2)
         raise Unavailable(
-            "the connection to PostgreSQL was lost while it stored, and it does not say whether it did",
+            "the connection to PostgreSQL was lost during COMMIT, and it is unknown whether the data was stored",
             hint="try again with the same dedup key: a repeat is recognised",
         )
 

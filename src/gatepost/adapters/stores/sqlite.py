@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost.adapters.stores import schema
-from gatepost.adapters.stores.group import fit_rows
+from gatepost.adapters.stores.group_commit import fit_rows
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.errors import Damaged, Unavailable
 from gatepost.ports import Row

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from gatepost.adapters.stores.group import (
+from gatepost.adapters.stores.group_commit import (
     MAX_ELEMENTS,
     MAX_SAVEPOINTS,
     CallOutcome,

@@ -1,5 +1,5 @@
 """
-The evaluator: checks the conditions outside the store that gates wait for.
+Check the conditions outside the store that gates wait for.
 
     command   exit 0: resolved    1: not yet    127: orphaned, it is gone    any other code, or a timeout: trouble
     ci        by `gh`: success or merged: resolved    failed, closed, not found: orphaned    running: not yet
@@ -41,7 +41,7 @@ from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import CommandRunner, Reader, Store
 
-log = structlog.get_logger("gatepost.evaluator")
+log = structlog.get_logger("gatepost.gate_checks")
 
 #: gates that are checked at the same time
 _CONCURRENCY: Final = 8
@@ -69,9 +69,9 @@ class CommandOptions:
 
 async def check_gates(store: Store, options: CommandOptions) -> float | None:
     """Check the gates that are due, owner by owner; return the seconds until the next check, None if there is none."""
-    hold, last_owner = options.timeout + 30 * SECOND, ""
+    timeout, last_owner = options.timeout + 30 * SECOND, ""
     while due_gates := await store.run(
-        gates.take_due_checks, hold=hold, limit=_CONCURRENCY, after=last_owner, lane="gates"
+        gates.take_due_checks, timeout=timeout, limit=_CONCURRENCY, after=last_owner, lane="gates"
     ):
         await asyncio.gather(*(_check_gate(store, options, gate) for gate in due_gates))
         owners = [gate.owner for gate in due_gates]
