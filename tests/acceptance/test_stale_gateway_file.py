@@ -12,7 +12,8 @@ import pytest
 from gatepost import settings
 from gatepost.api.entities import ShowEntity
 from gatepost.api.streams import WatchInbox
-from gatepost.cli.courier import CourierSource, find_agent
+from gatepost.cli.connect import find_agent
+from gatepost.cli.courier import CourierSource
 from gatepost.client import Client
 from gatepost.errors import Unavailable
 from gatepost.runtime import gateway_files

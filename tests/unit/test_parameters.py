@@ -5,12 +5,22 @@ from typing import Annotated, Any
 import click
 import pytest
 
-from gatepost.api.decisions import AnswerDecision, ListDecisions
+from gatepost.api.decisions import AnswerDecision, ListDecisions, ReviseDecision
 from gatepost.api.gates import AddGate, GateView, ResolveGate
 from gatepost.api.plans import ListPlans
+from gatepost.api.runs import ReplayRun
 from gatepost.cli import inputs
 from gatepost.cli.command import Noun, Outcome, build_verb
-from gatepost.cli.parameters import Json, RequestParameters, argument, flag, number, option
+from gatepost.cli.parameters import (
+    Json,
+    ParameterSpec,
+    RequestParameters,
+    argument,
+    current_agent,
+    flag,
+    number,
+    option,
+)
 from gatepost.errors import Invalid
 
 
@@ -27,12 +37,48 @@ def test_required_fields_are_arguments_and_others_are_options_of_their_name() ->
     assert by_name["made_by"].opts == ["--as"]
 
 
-def test_keywords_come_in_their_order_and_arguments_first() -> None:
+def test_arguments_come_first_and_who_acts_last() -> None:
     fields = {"reason": option("--why", "TEXT", "why"), "id": argument("GATE", "a gate"), "withdraw": True}
     parameters = RequestParameters(ResolveGate, fields)
     assert list_flags(parameters) == ["id", "--why", "--as"]
     request = parameters.build_request({"id": "gate_1", "reason": "done", "by": "husam"})
     assert request == ResolveGate(id="gate_1", reason="done", by="husam", withdraw=True)
+
+
+def test_arguments_come_in_the_order_of_their_keywords_and_options_in_that_of_the_fields() -> None:
+    fields = {"id": argument("DECISION"), "question": argument("TEXT"), "within": option("--within", "2h")}
+    flags = list_flags(RequestParameters(ReviseDecision, fields))
+    assert flags[:3] == ["id", "question", "--options"]
+    assert flags.index("--deadline") < flags.index("--within")
+
+
+def test_the_help_is_the_description_of_the_field_unless_the_keyword_has_one() -> None:
+    fields = {"owner": option("--for", "NAME"), "status": option("--status", "STATUS", "a state")}
+    by_name = {parameter.name: parameter for parameter in RequestParameters(ListPlans, fields).list_parameters()}
+    assert isinstance(owner := by_name["owner"], click.Option)
+    assert (owner.opts, owner.help) == (["--for"], "Only plans of this owner.")
+    assert isinstance(status := by_name["status"], click.Option)
+    assert status.help == "A state."
+
+
+def test_a_short_enumeration_is_the_metavar_and_a_long_one_is_in_the_help() -> None:
+    by_name = {parameter.name: parameter for parameter in RequestParameters(AddGate, {}).list_parameters()}
+    assert isinstance(fail := by_name["fail"], click.Option)
+    assert fail.metavar == "open|closed"
+    assert isinstance(kind := by_name["kind"], click.Option)
+    assert kind.metavar == "KIND"
+    assert kind.help is not None
+    assert kind.help.endswith(": human, decision, timer, event, mail, command, ci.")
+
+
+@pytest.mark.parametrize(
+    "spec", [option("--model", "M", default="demo"), current_agent("--model", "it", no_agent="no")]
+)
+def test_a_required_field_with_a_default_may_be_left_out(spec: ParameterSpec) -> None:
+    parameters = RequestParameters(ReplayRun, {"id": argument("RUN"), "model": spec})
+    assert [parameter.required for parameter in parameters.list_parameters()] == [True, False]
+    if spec.default is not None:
+        assert parameters.build_request({"id": "run_1", "model": None}) == ReplayRun(id="run_1", model="demo")
 
 
 def test_a_keyword_that_is_no_field_is_a_mistake_of_ours() -> None:

@@ -189,8 +189,8 @@ def build_run_row(run: RunView) -> Row:
     return runs.build_row(run)
 
 
-agents.print("mind", ShowMind, name=NAME, fetch=send_to_agent)(runs.print_mind)
-agents.print(
+agents.show("mind", ShowMind, name=NAME, fetch=send_to_agent)(runs.print_mind)
+agents.show(
     "replay",
     ReplayRun,
     id=argument("RUN", "the id of a run", parse=partial(ids.check, "run")),

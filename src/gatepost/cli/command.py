@@ -20,10 +20,9 @@ The docstring is the help, with its examples; the function says what the answer 
 field is typed (`argument`, `option`, `flag`), or gives it a value that is not typed: `active=True`, or None for its
 default. What is wrong with the parameters is reported before anything is opened.
 
-A verb whose answer is neither an outcome, a table nor facts is declared with `print`. A verb that does more than send
-a request is a function of its own, whose parameters have their specs in their annotations: `@keys.command("wait")`, or
-with a request that was typed as above `@decisions.request("ask", AskDecision)`. A verb is built when it is run, and
-when help or completion lists it.
+A verb that does more is a function of its own, whose parameters have their specs in their annotations:
+`@keys.command("wait")`, or with a request that was typed as above `@decisions.request("ask", AskDecision)`. A verb is
+built when it is run, and when help or completion lists it.
 """
 
 import re
@@ -142,7 +141,7 @@ class Noun(click.Group):
 
         return register
 
-    def print(
+    def show(
         self,
         name: str,
         request: type[Request[Any]],
@@ -153,30 +152,17 @@ class Noun(click.Group):
         **fields: Any,
     ) -> Callable[[F], F]:
         """
-        Declare a verb that sends a request, or what `fetch` sends for it. The function prints the answer; `--json`
-        prints the document of the answer instead.
+        Declare a verb that prints one thing: the answer to a request, or what `fetch` returns for it. The function
+        returns the facts about it, or prints it and returns None; `--json` prints the `document` of it instead.
         """
 
-        def print_answer(print_text: Callable[[Any], None], _: Request[Any], answer: Any, json: bool) -> None:
+        def print_answer(list_facts: Callable[[Any], Facts | None], _: Request[Any], answer: Any, json: bool) -> None:
             if json:
                 output.document(document(answer))
             else:
-                print_text(answer)
+                output.facts(*(list_facts(answer) or ()))
 
         return self._declare(name, request, fields, fetch, print_answer)
-
-    def show(self, name: str, request: type[Request[Any]], /, **options: Any) -> Callable[[F], F]:
-        """Declare a verb that prints one thing. The function returns its facts; the options are those of `print`."""
-
-        def register(list_facts: F) -> F:
-            def print_facts(answer: Any) -> None:
-                output.facts(*list_facts(answer))
-
-            print_facts.__doc__ = list_facts.__doc__
-            self.print(name, request, **options)(print_facts)
-            return list_facts
-
-        return register
 
     def send(
         self, name: str, request: type[Request[Any]], /, *, fetch: Fetch | None = None, **fields: Any
@@ -230,6 +216,9 @@ class Noun(click.Group):
         """Declare a verb that prints a table of `count` items, unless `--limit` says another number."""
 
         def register(build_row: F) -> F:
+            def print_table(items: Sequence[Any]) -> None:
+                output.table(columns, map(build_row, items))
+
             def list_items(
                 filled: Request[Page[Any]], configuration: Configuration, limit: Limit = count, json: Json = False
             ) -> None:
@@ -238,7 +227,7 @@ class Noun(click.Group):
                 with connect(configuration) as connection:
                     items = connection.list_all(filled, limit + 1)
                 message = empty(filled) if callable(empty) else empty
-                output.listing(items, limit, columns, build_row, empty=message, json=json)
+                output.listing(items, limit, print_table, empty=message, json=json)
 
             list_items.__doc__ = build_row.__doc__
             self.request(name, request, **{"after": None, "limit": None, **fields})(list_items)

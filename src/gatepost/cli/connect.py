@@ -20,16 +20,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from gatepost import settings
 from gatepost.api.operation import Page, Request, Stream
 from gatepost.cli import output
+from gatepost.core.address import check_entity_address
+from gatepost.core.entity import EntityKind
 from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration, Instant
-from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
+from gatepost.errors import GatepostError, Invalid, Refused, Unauthorized, Unavailable
 from gatepost.hooks.session import Session, find_guest
 from gatepost.ports import Reader, SignalSink, Store
 from gatepost.runtime import gateway_files
 from gatepost.settings import Configuration, mask_passwords
 
-if TYPE_CHECKING:  # only a command that waits needs it
+if TYPE_CHECKING:  # few commands need them
     from gatepost.actions.deadlines import EventScan
+    from gatepost.api.entities import EntityView
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -183,6 +186,17 @@ def choose_agent(name: str | None, option: str, configuration: Configuration, *,
 def choose_recipient(to: str | None, configuration: Configuration) -> str:
     """Return whose inbox is meant: that of the entity that `--to` names, else that of the current agent."""
     return choose_agent(to, "--to", configuration, otherwise="no address is given, and no current agent is set")
+
+
+def find_agent(configuration: Configuration, name: str) -> "EntityView":
+    """Return the agent with a name or an alias; raise Refused if it is a person, who has no sessions."""
+    from gatepost.api.entities import ShowEntity
+
+    with connect(configuration) as connection:
+        entity = connection.send(ShowEntity(name=check_entity_address(name)))
+    if entity.kind is EntityKind.HUMAN:
+        raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
+    return entity
 
 
 def get_folder() -> Path:

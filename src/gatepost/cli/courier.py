@@ -15,21 +15,18 @@ from click.exceptions import Exit
 
 from gatepost import app, settings, telemetry
 from gatepost.actions import inbox
-from gatepost.api.entities import EntityView, ShowEntity
 from gatepost.api.inbox import PeekInbox
 from gatepost.api.streams import WatchInbox
 from gatepost.cli import output
 from gatepost.cli.command import build_verb
-from gatepost.cli.connect import check_gateway, connect, find_gateway
+from gatepost.cli.connect import check_gateway, find_agent, find_gateway
 from gatepost.cli.parameters import Json, flag, option
 from gatepost.client import Client
-from gatepost.core.address import check_entity_address
-from gatepost.core.entity import EntityKind
 from gatepost.core.event import Item, ItemState
 from gatepost.core.session import Guest
 from gatepost.core.times import SECOND
 from gatepost.core.transport import build_unkept_event
-from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
+from gatepost.errors import GatepostError, Invalid, Unavailable
 from gatepost.hooks.session import SESSIONS_FOLDER, find_guest, has_ended, list_guests
 from gatepost.ports import EventHandler, ResyncHandler, Store, Subscription
 from gatepost.runtime import gateway_files
@@ -37,19 +34,19 @@ from gatepost.runtime.courier import PENDING_LIMIT, Courier, StoreSubscription
 from gatepost.runtime.nudge import wait_for_nudge, watch_process
 from gatepost.settings import Configuration
 
-#: seconds in which a gateway that is just restarting is back; after that the store is asked
+#: seconds in which a gateway that is just restarting is back; after that the store is read
 _RETRY_TIME: Final = 3.0
 
 
 def courier(
-    who: Annotated[str | None, option("--as", "NAME", "the agent; by default the current agent")] = None,
+    agent_name: Annotated[str | None, option("--as", "NAME", "the agent; by default the current agent")] = None,
     session: Annotated[
         str | None, option("--session", "ID", "only this session; by default all sessions of the agent here")
     ] = None,
     nudge: Annotated[
         str | None, option("--nudge", "CMD|URL|rewake", "how to tell an idle agent that events are pending")
     ] = None,
-    wait: Annotated[
+    rewake: Annotated[
         bool, flag("--rewake", "as an asyncRewake hook: wait until the session is nudged, and exit with 2")
     ] = False,
     json: Json = False,
@@ -67,10 +64,10 @@ def courier(
       gatepost courier --rewake < hook.json
     """
     configuration = settings.load()
-    if wait:
-        raise Exit(_wait(configuration, session))
+    if rewake:
+        raise Exit(_wait_for_nudge(configuration, session))
     guest = find_guest(configuration.home, session) if session else None
-    name = who or (guest.agent if guest else None) or configuration.settings.agent
+    name = agent_name or (guest.agent if guest else None) or configuration.settings.agent
     if name is None:
         raise Invalid(
             "the courier has no agent",
@@ -78,26 +75,17 @@ def courier(
         )
     method = nudge or configuration.settings.courier.nudge
     telemetry.configure_logging("json" if json else configuration.settings.gateway.log)
-    entity = find_agent(configuration, name)
-    agent, names = (entity.name, {entity.name, *entity.aliases}) if entity else (name, {name})
+    try:
+        entity = find_agent(configuration, name)
+        agent, names = entity.name, {entity.name, *entity.aliases}
+    except Unavailable as error:
+        output.talk(f"cannot check now who {name!r} is: {error.message}")
+        agent, names = name, {name}
     if guest is not None and guest.agent not in names:
         raise Invalid(f"the session {session!r} is one of {guest.agent!r}, not of {agent!r}", hint="leave --as out")
     with ExitStack() as stack:
         source = CourierSource(configuration, agent, stack)
         asyncio.run(_run_courier(configuration, source, names, session, method))
-
-
-def find_agent(configuration: Configuration, name: str) -> EntityView | None:
-    """Return the agent with a name or an alias; None if neither a gateway nor the store can be reached now."""
-    try:
-        with connect(configuration) as connection:
-            entity = connection.send(ShowEntity(name=check_entity_address(name)))
-    except Unavailable as error:
-        output.talk(f"going on without having asked who {name!r} is: {error.message}")
-        return None
-    if entity.kind is EntityKind.HUMAN:
-        raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
-    return entity
 
 
 async def _run_courier(
@@ -124,7 +112,7 @@ async def _run_courier(
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    output.talk(f"carrying for {agent!r}; Ctrl-C stops it")
+    output.talk(f"writing the events of {agent!r} to the spools of its sessions; Ctrl-C stops it")
     await courier.run(stop)
 
 
@@ -142,9 +130,9 @@ class CourierSource:
 
     def open_subscription(self) -> Subscription:
         """Return where events come from now: the transport, if it carries them, the gateway, or the store."""
-        by_transport = app.build_subscription(self._configuration, self.agent)
-        if by_transport is not None:
-            return by_transport
+        subscription = app.build_subscription(self._configuration, self.agent)
+        if subscription is not None:
+            return subscription
         if find_gateway(self._configuration) is not None:
             return GatewaySubscription(self.open_client, self.agent)
         return StoreSubscription(self._store, self.agent)
@@ -190,10 +178,10 @@ class GatewaySubscription:
                     await handle(build_unkept_event(item.to_event(), resync))
 
 
-def _wait(configuration: Configuration, session: str | None) -> int:
+def _wait_for_nudge(configuration: Configuration, session: str | None) -> int:
     """
-    Wait for a nudge as a hook does. Only a nudge ends with 2, which wakes the agent; what goes wrong does not. Where
-    nobody attends, as in `claude -p`, the session would end but for us: then there is nothing to wait for.
+    Wait for a nudge as a hook does, and return the exit code: 2 only for a nudge, because it wakes the agent. In a
+    session that no person attends, as with `claude -p`, return at once: it cannot end while its hook waits.
     """
     if os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") == "0":
         return 0

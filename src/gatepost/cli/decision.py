@@ -186,7 +186,7 @@ def build_row(decision: DecisionView) -> Row:
     ]
 
 
-@decisions.print("show", ShowDecision, id=DECISION)
+@decisions.show("show", ShowDecision, id=DECISION)
 def print_decision(decision: DecisionView) -> None:
     """
     Show a decision: the question, its options, and the answers.
@@ -271,7 +271,9 @@ def check(
         )
         answered = connection.list_all(request, 1_000)
     empty = f"no decision has ended since {times.format_rfc3339(start)}"
-    output.listing(answered, len(answered), _COLUMNS, build_row, empty=empty, json=json)
+    output.listing(
+        answered, len(answered), lambda items: output.table(_COLUMNS, map(build_row, items)), empty=empty, json=json
+    )
     if not answered:
         raise Exit(1)
 

@@ -159,7 +159,7 @@ def _drain_session(session: str, to: str | None, *, reconcile: bool, as_json: bo
 
     configuration = settings.load()
     with ExitStack() as stack:
-        store = _open_store_soon(configuration, stack)
+        store = _try_open_store(configuration, stack)
         agent = to or _find_agent(session, configuration, store)
         batch = drain.drain(
             store,
@@ -184,14 +184,15 @@ def _drain_session(session: str, to: str | None, *, reconcile: bool, as_json: bo
         output.talk(f"{batch.deferred_count} more pending")
 
 
-def _open_store_soon(configuration: Configuration, stack: ExitStack) -> Store | None:
-    """Return the store, if it can be opened soon: the spool can be read without it."""
+def _try_open_store(configuration: Configuration, stack: ExitStack) -> Store | None:
+    """Return the store, or None if it cannot be opened in a short time: the spool can be read without it."""
     from gatepost import app
 
-    chosen = configuration.settings
-    hasty = replace(chosen, sqlite=replace(chosen.sqlite, busy=min(chosen.sqlite.busy, _BUSY_TIMEOUT)))
+    sqlite = configuration.settings.sqlite
+    short_wait = replace(sqlite, busy=min(sqlite.busy, _BUSY_TIMEOUT))
+    short_configuration = replace(configuration, settings=replace(configuration.settings, sqlite=short_wait))
     try:
-        return stack.enter_context(app.prepare_store(replace(configuration, settings=hasty), report=output.talk))
+        return stack.enter_context(app.prepare_store(short_configuration, report=output.talk))
     except Unavailable as error:
         output.talk(f"only the spool is read: {error.message}")
         return None

@@ -9,15 +9,12 @@ from typing import Annotated, Any
 from click.exceptions import Exit
 
 from gatepost import settings
-from gatepost.api.entities import ShowEntity
 from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
-from gatepost.cli.connect import connect, get_folder
+from gatepost.cli.connect import find_agent, get_folder
 from gatepost.cli.hook import answer
 from gatepost.cli.parameters import Json, argument, option
-from gatepost.core.address import check_entity_address
-from gatepost.core.entity import EntityKind
-from gatepost.errors import Invalid, Refused, Unavailable
+from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks import gates, host_settings
 from gatepost.hooks import install as files
 from gatepost.hooks.context import locate_program
@@ -67,7 +64,7 @@ def install(
       gatepost hooks install --host codex --scope project --agent ann
     """
     path, build_entries = _locate_file(host, scope, file), _prepare_entries(host)
-    name = _find_agent(agent) or _get_written_agent(path, host, build_entries)
+    name = find_agent(settings.load(), agent).name if agent else _get_written_agent(path, host, build_entries)
     change = files.install(path, host, build_entries(name))
     note = _get_trust_note(host, None if file else scope)
     if json:
@@ -208,17 +205,6 @@ def _prepare_entries(host: str) -> BuildEntries:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
     path, events = str(get_folder() / program), {gate.hook for gate in gates.list_registered_gates(home)}
     return lambda agent: host_settings.build_entries(host, path, events, agent)
-
-
-def _find_agent(name: str | None) -> str | None:
-    """Return the name under which the store knows the agent."""
-    if name is None:
-        return None
-    with connect() as connection:
-        entity = connection.send(ShowEntity(name=check_entity_address(name)))
-    if entity.kind is EntityKind.HUMAN:
-        raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
-    return entity.name
 
 
 def _get_written_agent(file: Path, host: str, build_entries: BuildEntries) -> str | None:

@@ -91,15 +91,14 @@ def list_items(
         }
         query = ListItems(**filters) if recipient is None else ListInbox(name=recipient, **filters)
         items = connection.list_all(query, limit + 1)
-    shown_items = items[:limit]
-    if json:
-        output.document(msgspec.to_builtins(shown_items))
-    elif shown_items:
-        _print_table(shown_items, now, include_recipient=recipient is None)
-    else:
-        output.talk("no such items" if recipient is None else f"no such items in the inbox of {recipient!r}")
-    if len(items) > limit:
-        output.talk(f"there are more than {limit}: raise --limit, or narrow it with --since, --older or --type")
+    output.listing(
+        items,
+        limit,
+        partial(_print_table, now=now, include_recipient=recipient is None),
+        empty="no such items" if recipient is None else f"no such items in the inbox of {recipient!r}",
+        more=f"there are more than {limit}: raise --limit, or narrow it with --since, --older or --type",
+        json=json,
+    )
 
 
 @inbox.command("peek")
@@ -118,19 +117,16 @@ def peek(
         recipient = _choose_recipient(to, connection)
         now = connection.read_clock()
         items = connection.list_all(PeekInbox(name=recipient), limit + 1)
-    shown_items = items[:limit]
-    if json:
-        output.document(msgspec.to_builtins(shown_items))
-    elif shown_items:
-        records = [Item(event=item.to_event(), recipient=item.recipient) for item in shown_items]
+
+    def print_batch(views: Sequence[ItemView]) -> None:
+        records = [Item(event=view.to_event(), recipient=view.recipient) for view in views]
         output.line_out(render.render_batch(records, at=now))
-    else:
-        output.talk(f"the inbox of {recipient!r} is empty")
-    if len(items) > limit:
-        output.talk("more items are pending: raise --limit to see them")
+
+    more = "more items are pending: raise --limit to see them"
+    output.listing(items, limit, print_batch, empty=f"the inbox of {recipient!r} is empty", more=more, json=json)
 
 
-@inbox.print("show", ShowEvent, id=EVENT)
+@inbox.show("show", ShowEvent, id=EVENT)
 def print_details(view: EventDetailView) -> None:
     """
     Show all of an event, and its state for each recipient.
@@ -271,7 +267,7 @@ def _format_past(text: str | None, option: str, now: Instant) -> str | None:
     return times.format_rfc3339(max(0, inputs.parse_past(text, option, now))) if text is not None else None
 
 
-def _print_table(items: Sequence[ItemView], now: Instant, *, include_recipient: bool) -> None:
+def _print_table(items: Sequence[ItemView], *, now: Instant, include_recipient: bool) -> None:
     """Print a row for each item. The column of priorities is left out if all are normal."""
     include_priority = any(item.priority != Priority.NORMAL for item in items)
     headings = ["EVENT", "STATE", "FOR", "AGE", "PRIORITY", "WHAT"]

@@ -78,21 +78,21 @@ def done(value: Any, line: str, message: str, *, json: bool) -> None:
 def listing(
     items: Sequence[T],
     limit: int,
-    headings: Sequence[str],
-    build_row: Callable[[T], Sequence[str]],
+    print_items: Callable[[Sequence[T]], None],
     *,
     empty: str,
+    more: str = "",
     json: bool,
 ) -> None:
-    """Print the first items as a table, or as JSON, and say so if there are more."""
+    """Print the first items, or their JSON. Print a message if there are none, and if there are more."""
     if json:
         document(msgspec.to_builtins(items[:limit]))
     elif items:
-        table(headings, [build_row(item) for item in items[:limit]])
+        print_items(items[:limit])
     else:
         talk(empty)
     if len(items) > limit:
-        talk(f"there are more than {limit}: raise --limit")
+        talk(more or f"there are more than {limit}: raise --limit")
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

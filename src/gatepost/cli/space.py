@@ -73,7 +73,7 @@ def _fetch_space(connection: Connection, request: ShowSpace) -> NewSpaceView:
     return NewSpaceView(**msgspec.structs.asdict(space), members=connection.send(ListMembers(id=space.id)).items)
 
 
-@spaces.print("show", ShowSpace, id=SPACE, fetch=_fetch_space)
+@spaces.show("show", ShowSpace, id=SPACE, fetch=_fetch_space)
 def print_space(space: NewSpaceView) -> None:
     """
     Show a space, its members, and how far each has read.
