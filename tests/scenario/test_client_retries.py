@@ -19,7 +19,7 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.api.entities import RegisterEntity
 from gatepost.api.health import ShowHealth
 from gatepost.api.inbox import AckClaim, ClaimBatch, ShowAccount
-from gatepost.api.push import PushEvent, TriggerAgent
+from gatepost.api.push import PushEvent, PushEvents, TriggerAgent
 from gatepost.api.spaces import MessageView, PostMessage, WatchSpace
 from gatepost.api.streams import WatchInbox
 from gatepost.client import Client
@@ -90,6 +90,20 @@ async def test_an_ack_is_done_once(client: Client, proxy: LossyProxy) -> None:
     assert (await client.send(ack)).delivered == 1
     with pytest.raises(Conflict):
         await client.send(ack)
+
+
+async def test_a_batch_is_repeated_only_if_every_push_has_a_key(
+    client: Client, proxy: LossyProxy, store: Store
+) -> None:
+    proxy.outcomes.append(RequestOutcome.UNANSWERED)
+    keyed_pushes = [PushEvent(to="analyst", content=key, dedup_key=key) for key in ("one", "two")]
+    outcomes = await client.send(PushEvents.of(keyed_pushes))
+    assert len(outcomes.items) == 2
+    assert [item.event.content for item in store.read_sync(inbox.page, "analyst")] == ["one", "two"]
+    proxy.outcomes.append(RequestOutcome.UNANSWERED)
+    with pytest.raises(Unavailable):
+        await client.send(PushEvents.of([*keyed_pushes, PushEvent(to="analyst", content="three")]))
+    assert [item.event.content for item in store.read_sync(inbox.page, "analyst")] == ["one", "two", "three"]
 
 
 @pytest.mark.parametrize("fate", [RequestOutcome.UNANSWERED, RequestOutcome.LOST, RequestOutcome.NOT_NOW])

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Self
 
-from msgspec import UNSET, Meta, Raw, UnsetType
+from msgspec import UNSET, DecodeError, Meta, Raw, UnsetType
+from msgspec.json import decode
 from msgspec.structs import replace
 
 from gatepost.api.access import ActAs, Anybody, Triggers
@@ -173,6 +174,14 @@ class PushEvents(Request[PushOutcomesView]):
         for push in pushes:
             refuse_nan(push)
         return cls(pushes=tuple(Raw(encode_json(push)) for push in pushes))
+
+    @property
+    def has_own_dedup_key(self) -> bool:
+        """Whether a repeat of every push is found: only then may a batch whose answer was lost be sent again."""
+        try:
+            return all(decode(push, type=PushEvent).has_own_dedup_key for push in self.pushes)
+        except (DecodeError, UnicodeDecodeError, RecursionError):
+            return False
 
 
 @write(

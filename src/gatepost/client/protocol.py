@@ -74,8 +74,7 @@ def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
     operation = request.operation
     encoded = encode_request(request)
     headers = {"content-type": "application/json"} if encoded.body is not None else {}
-    takes_key = operation.repetition in (Repetition.KEYED, Repetition.DEDUP)
-    has_new_key = key is None and takes_key and not request.has_own_dedup_key
+    has_new_key = key is None and operation.takes_key and not request.has_own_dedup_key
     if has_new_key:
         headers["idempotency-key"] = f"client:{os.urandom(16).hex()}"
     elif key is not None:
