@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from click.exceptions import Exit
 
@@ -98,6 +98,12 @@ def show(json: Json = False) -> None:
         output.table(["SETTING", "VALUE", "FROM"], rows)
 
 
+_DISK_HINT: Final = (
+    "after a crash of the machine, answered pushes may be lost or damaged: set fsync and full_page_writes to on"
+)
+_REPORT_HINT: Final = "this should not happen: keep a copy of the store and report it"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     check: str
@@ -148,16 +154,11 @@ def _check_store(configuration: Configuration) -> Iterator[Finding]:
         with app.prepare_store(configuration, report=reports.append) as store:
             yield Finding("store", True, url + (" (created just now)" if reports else ""))
             yield Finding("schema", True, f"version {store.migrate()[1]}")
-            yield _check_disk(store)
+            is_durable, detail = store.check_durability()
+            yield Finding("disk", is_durable, detail, _DISK_HINT)
             yield from _check_contents(store)
     except GatepostError as error:
         yield _build_fault("store", error)
-
-
-def _check_disk(store: Store) -> Finding:
-    is_durable, detail = store.check_durability()
-    hint = "after a crash of the machine, answered pushes may be lost or damaged: set fsync and full_page_writes to on"
-    return Finding("disk", is_durable, detail, hint)
 
 
 def _check_contents(store: Store) -> Iterator[Finding]:
@@ -178,15 +179,10 @@ def _check_contents(store: Store) -> Iterator[Finding]:
         "accounts",
         not unbalanced,
         detail or f"{output.count(accepted, 'item')} accepted by {output.count(inboxes, 'inbox')}, all accounted for",
-        "this should not happen: keep a copy of the store and report it",
+        _REPORT_HINT,
     )
     orphans = store.read_sync(maintenance.find_orphans)
-    yield Finding(
-        "orphans",
-        not orphans,
-        "; ".join(orphans) or "none",
-        "this should not happen: keep a copy of the store and report it",
-    )
+    yield Finding("orphans", not orphans, "; ".join(orphans) or "none", _REPORT_HINT)
 
 
 def _build_fault(check: str, error: GatepostError) -> Finding:

@@ -1,6 +1,6 @@
 """`gatepost space`."""
 
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
@@ -27,14 +27,14 @@ from gatepost.cli.parameters import Json, argument, current_agent, number, optio
 from gatepost.cli.person import NAME
 from gatepost.core import render
 from gatepost.core.space import check_id
+from gatepost.settings import Configuration
 
 spaces = Noun("space", "Create, read and watch spaces, where people and agents talk.")
 commands = [spaces]
 
 #: checked here, because in the path of a request `a/b` would be another path
 SPACE: Final = argument("SPACE", "the id of a space", parse=check_id)
-Space = Annotated[str, SPACE]
-Member = Annotated[str | None, option("--as", "NAME", "read as this member, and record how far they have read")]
+MEMBER: Final = option("--as", "NAME", "read as this member, and record how far they have read")
 
 #: what an agent's message has for those who watched it being written
 _STREAM_FIELDS: Final = ("streamId", "runId")
@@ -141,17 +141,16 @@ def describe_posted(message: MessageView) -> Outcome:
     return Outcome(str(message.seq))
 
 
-@spaces.command("read")
-def read(
-    space: Space,
-    member: Member = None,
-    after: Annotated[
-        int | None,
-        number("--after", "start after this message; by default the last ones", minimum=0, maximum=999_999_999),
-    ] = None,
-    limit: Annotated[int, number("--limit", "how many at most", maximum=1_000, short="-n")] = 50,
-    json: Json = False,
-) -> None:
+@spaces.request(
+    "read",
+    ReadMessages,
+    id=SPACE,
+    member=MEMBER,
+    after_seq=number("--after", "start after this message; by default the last ones", minimum=0, maximum=999_999_999),
+    before_seq=None,
+    limit=number("--limit", "how many at most", maximum=1_000, short="-n"),
+)
+def read(request: ReadMessages, configuration: Configuration, json: Json = False) -> None:
     """
     Print messages of a space, oldest first, one a line.
 
@@ -159,21 +158,21 @@ def read(
       gatepost space read q4-report -n 10
       gatepost space read q4-report --as husam --after 41
     """
-    with connect() as connection:
-        messages = _read_messages(connection, ReadMessages(id=space, member=member, after_seq=after, limit=limit))
+    with connect(configuration) as connection:
+        messages = _read_messages(connection, request)
         if json:
             output.document(msgspec.to_builtins(messages))
         elif messages:
             for message in messages:
                 output.line_out(_build_line(message))
         else:
-            output.talk(f"no messages in {space!r}")
+            output.talk(f"no messages in {request.id!r}")
         if messages:
-            _mark_read(connection, messages[-1], member)
+            _mark_read(connection, messages[-1], request.member)
 
 
-@spaces.command("watch")
-def watch(space: Space, member: Member = None, json: Json = False) -> None:
+@spaces.request("watch", WatchSpace, id=SPACE, member=MEMBER, after=None)
+def watch(request: WatchSpace, configuration: Configuration, json: Json = False) -> None:
     """
     Print the messages of a space as they are posted, one a line. Ctrl-C stops it.
 
@@ -182,13 +181,11 @@ def watch(space: Space, member: Member = None, json: Json = False) -> None:
     Example:
       gatepost space watch q4-report --as husam
     """
-    with connect() as connection:
-        stream = connection.stream(
-            WatchSpace(id=space, member=member), lambda: output.talk(f"watching {space!r}; Ctrl-C stops it")
-        )
-        for message in stream:
+    notice = f"watching {request.id!r}; Ctrl-C stops it"
+    with connect(configuration) as connection:
+        for message in connection.stream(request, lambda: output.talk(notice)):
             output.live(msgspec.to_builtins(message) if json else _build_line(message))
-            _mark_read(connection, message, member)
+            _mark_read(connection, message, request.member)
 
 
 def _read_messages(connection: Connection, request: ReadMessages) -> list[MessageView]:
