@@ -11,7 +11,7 @@ import pytest
 
 from gatepost import settings
 from gatepost.api.entities import ShowEntity
-from gatepost.api.streams import WatchInbox
+from gatepost.api.inbox import WatchInbox
 from gatepost.cli.connect import find_agent
 from gatepost.cli.courier import CourierSource
 from gatepost.client import Client

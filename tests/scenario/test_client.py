@@ -36,6 +36,7 @@ from gatepost.api.inbox import (
     PeekInbox,
     ReleaseClaim,
     ShowAccount,
+    WatchInbox,
 )
 from gatepost.api.keys import CreateKey, ListKeys, RevokeKey
 from gatepost.api.operation import Request
@@ -55,7 +56,6 @@ from gatepost.api.spaces import (
     ShowSpace,
     WatchSpace,
 )
-from gatepost.api.streams import WatchInbox
 from gatepost.api.triggers import AddTrigger, ChangeTrigger, DeleteTrigger, ListTriggers, ShowTrigger
 from gatepost.client import Client, LocalClient
 from gatepost.core import dedup

@@ -18,10 +18,9 @@ from gatepost.actions import directory, inbox, spaces
 from gatepost.actions.directory import EntitySpec
 from gatepost.api.entities import RegisterEntity
 from gatepost.api.health import ShowHealth
-from gatepost.api.inbox import AckClaim, ClaimBatch, ShowAccount
+from gatepost.api.inbox import AckClaim, ClaimBatch, ShowAccount, WatchInbox
 from gatepost.api.push import PushEvent, PushEvents, TriggerAgent
 from gatepost.api.spaces import MessageView, PostMessage, WatchSpace
-from gatepost.api.streams import WatchInbox
 from gatepost.client import Client
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import ItemState

@@ -31,8 +31,8 @@ from gatepost.api.runs import (
     RunView,
     ShowRun,
     StepView,
+    WatchRun,
 )
-from gatepost.api.streams import WatchRun
 from gatepost.client import Client, LocalClient
 from gatepost.core import agent_config
 from gatepost.core.agent import AgentConfig

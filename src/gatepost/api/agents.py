@@ -11,7 +11,7 @@ from gatepost.api.access import Administrator, Anybody, Owner
 from gatepost.api.agent_config import ConfiguringRequest, ConfigView
 from gatepost.api.entities import Aliases, Change, EntityView
 from gatepost.api.fields import After, Count, Cursor, Limit, NewName, RecordView, Source, Time, describe
-from gatepost.api.operation import Page, Repetition, Request, View, read, write
+from gatepost.api.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.api.runs import TurnView
 from gatepost.core.memory import Goal, GoalStatus, Memory
 from gatepost.core.mind import MindSummaries
@@ -210,3 +210,10 @@ class ShowSession(Request[SessionView]):
     """Show a session of the caller, by the id that its program gave it: whose it is, and what it is doing."""
 
     id: str
+
+
+@stream("GET /api/agents/{name}/stream", access=Owner("name"), errors=(NotFound,))
+class WatchAgent(Stream[StreamedView]):
+    """Watch all that concerns an agent: its inbox, and the spaces it is in. Resumes from Last-Event-ID."""
+
+    name: str

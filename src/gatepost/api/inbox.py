@@ -4,10 +4,10 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from gatepost.api.access import Administrator, Owner
+from gatepost.api.access import Administrator, Anybody, Owner
 from gatepost.api.events import ItemPage, ItemView
 from gatepost.api.fields import CLAIM_ID, EVENT_ID, After, Count, Cursor, Limit, RecordView, Seq, Source, Time, describe
-from gatepost.api.operation import Repetition, Request, View, read, write
+from gatepost.api.operation import Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.event import MAX_REF_LENGTH, Account, EventType, ItemState
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -16,6 +16,8 @@ Budget = Annotated[int, Meta(ge=600, le=4_000_000, description="maximum number o
 OwnerName = Annotated[str, Meta(min_length=1, max_length=200)]
 
 _CLAIM_EXAMPLE: Final = {"claimId": CLAIM_ID, "owner": "session-1", "fence": 1}
+
+Names = Annotated[tuple[str, ...], Meta(max_length=100)]
 
 
 class ClaimView(RecordView[Claim]):
@@ -200,3 +202,21 @@ class MarkSeen(Request[SeenView]):
 
     name: str
     events: Annotated[tuple[str, ...], Meta(min_length=1, max_length=1000)]
+
+
+@stream("GET /api/inbox/{name}/stream", access=Owner("name"), errors=(NotFound,), event="inbox.item")
+class WatchInbox(Stream[ItemView]):
+    """Watch new items as they come. Resumes from Last-Event-ID."""
+
+    name: str
+
+
+@stream("GET /api/stream", access=Anybody(), errors=(NotFound,))
+class WatchAll(Stream[StreamedView]):
+    """
+    Watch spaces and inboxes in one stream: those named, or all of the caller's own. Resumes from Last-Event-ID. Where
+    nothing is named, the administrator sees all spaces and no inbox.
+    """
+
+    space: Names = ()
+    inbox: Names = ()

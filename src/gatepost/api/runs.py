@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from gatepost.api.access import ActAs, Administrator, Anybody, Owner
 from gatepost.api.fields import After, Count, Json, Limit, RecordView, Source, Time, describe
-from gatepost.api.operation import Page, Repetition, Request, View, read, write
+from gatepost.api.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.core.agent_config import MAX_MODEL_LENGTH
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.core.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
@@ -233,3 +233,10 @@ class ReplayRun(Request[ReplayView]):
 
     id: str
     model: Annotated[str, describe("the model to compare with", minLength=1, maxLength=MAX_MODEL_LENGTH)]
+
+
+@stream("GET /api/runs/{id}/stream", access=Anybody(), errors=(NotFound,))
+class WatchRun(Stream[StreamedView]):
+    """Watch a run from its first step on, also as it is being thought. Resumes from Last-Event-ID."""
+
+    id: str

@@ -15,8 +15,7 @@ from click.exceptions import Exit
 
 from gatepost import app, settings, telemetry
 from gatepost.actions import inbox
-from gatepost.api.inbox import PeekInbox
-from gatepost.api.streams import WatchInbox
+from gatepost.api.inbox import PeekInbox, WatchInbox
 from gatepost.cli import output
 from gatepost.cli.command import build_verb
 from gatepost.cli.connect import check_gateway, find_agent, find_gateway

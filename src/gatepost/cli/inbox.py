@@ -17,9 +17,8 @@ from gatepost.api.events import (
     ReplayEvent,
     ShowEvent,
 )
-from gatepost.api.inbox import ListInbox, ListItems, PeekInbox
+from gatepost.api.inbox import ListInbox, ListItems, PeekInbox, WatchInbox
 from gatepost.api.push import PushEvent
-from gatepost.api.streams import WatchInbox
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Limit, Noun, Outcome
 from gatepost.cli.connect import Connection, choose_recipient, connect

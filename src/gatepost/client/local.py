@@ -12,9 +12,9 @@ import msgspec
 
 from gatepost.api.access import ADMINISTRATOR, Caller
 from gatepost.api.events import ItemView
+from gatepost.api.inbox import WatchInbox
 from gatepost.api.operation import Page, Request, Stream, StreamedView
 from gatepost.api.spaces import MessageView, WatchSpace
-from gatepost.api.streams import WatchInbox
 from gatepost.client.protocol import decode_event, list_pages
 from gatepost.errors import Unavailable
 from gatepost.handlers.executor import LocalExecutor, authorize_names

@@ -13,10 +13,11 @@ import msgspec
 
 from gatepost.actions import directory, inbox_feed, runs, spaces
 from gatepost.api.access import Caller
+from gatepost.api.agents import WatchAgent
 from gatepost.api.events import ItemView
-from gatepost.api.runs import RunView, StepView
+from gatepost.api.inbox import WatchAll, WatchInbox
+from gatepost.api.runs import RunView, StepView, WatchRun
 from gatepost.api.spaces import MessageView, WatchSpace
-from gatepost.api.streams import WatchAgent, WatchAll, WatchInbox, WatchRun
 from gatepost.core.run import Run, RunStatus, Step
 from gatepost.core.space import Message, Space
 from gatepost.errors import Invalid
