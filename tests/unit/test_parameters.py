@@ -12,7 +12,7 @@ from gatepost.api.runs import ReplayRun
 from gatepost.cli import inputs
 from gatepost.cli.command import Noun, Outcome, build_verb
 from gatepost.cli.parameters import (
-    Json,
+    JsonFlag,
     ParameterSpec,
     RequestParameters,
     argument,
@@ -110,7 +110,7 @@ def show_parameters(
     names: Annotated[list[str] | None, option("--name", "NAME", "names")] = None,
     subject: Annotated[str | None, option("--subject", "TEXT", "a subject")] = None,
     limit: Annotated[int, number("--limit", "how many", maximum=9, short="-n")] = 5,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> list[Any]:
     """Return what was parsed."""
     return [text, data, list(names or ()), subject, limit, json]

@@ -22,9 +22,9 @@ from gatepost.api.entities import EntityView, ListEntities, RetireEntity
 from gatepost.api.inbox import ShowAccount
 from gatepost.api.runs import ListAgentRuns, ReplayRun, RunView
 from gatepost.cli import inputs, output, person, runs
-from gatepost.cli.command import Noun, Outcome, Row
+from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import connect
-from gatepost.cli.parameters import Json, argument, option
+from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.cli.person import ALIASES, COLUMNS, ENTITY_FIELDS, NAME, NEW_NAME, send_to_agent
 from gatepost.core import agent_config, ids
 from gatepost.core.agent import DEMO, Budget, ModelChoice
@@ -60,7 +60,9 @@ _FIELDS: Final[dict[str, Any]] = {
 
 
 @agents.request("add", RegisterAgent, name=NEW_NAME, aliases=ALIASES, **_FIELDS)
-def add(request: RegisterAgent, configuration: Configuration, config: ConfigFile = None, json: Json = False) -> None:
+def add(
+    request: RegisterAgent, configuration: Configuration, config: ConfigFile = None, json: JsonFlag = False
+) -> None:
     """
     Register an agent, which gets an inbox.
 
@@ -92,7 +94,7 @@ def add(request: RegisterAgent, configuration: Configuration, config: ConfigFile
     count=1_000,
     kind=EntityKind.AGENT,
 )
-def build_row(agent: EntityView) -> Row:
+def build_row(agent: EntityView) -> TableRow:
     """
     List the agents, in the order in which they were registered.
 
@@ -103,7 +105,7 @@ def build_row(agent: EntityView) -> Row:
 
 
 @agents.command("show")
-def show(name: Annotated[str, NAME], json: Json = False) -> None:
+def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
     """
     Show an agent and the counts of its inbox. Of a resident, the configuration follows, with masked secrets.
 
@@ -126,7 +128,9 @@ def show(name: Annotated[str, NAME], json: Json = False) -> None:
 
 
 @agents.request("set", ChangeAgent, name=NAME, **_FIELDS)
-def change(request: ChangeAgent, configuration: Configuration, config: ConfigFile = None, json: Json = False) -> None:
+def change(
+    request: ChangeAgent, configuration: Configuration, config: ConfigFile = None, json: JsonFlag = False
+) -> None:
     """
     Change the given fields of an agent; the others stay. A guest that gets a model becomes a resident.
 
@@ -179,7 +183,7 @@ def describe_resumed(agent: AgentView) -> Outcome:
     count=20,
     name=NAME,
 )
-def build_run_row(run: RunView) -> Row:
+def build_run_row(run: RunView) -> TableRow:
     """
     List the runs of an agent, newest first.
 

@@ -11,7 +11,7 @@ A noun (`gatepost key`) has verbs. Most of them send one request, whose fields a
         return Outcome(key.prefix, "revoked")
 
     @keys.list("list", ListKeys, columns=("PREFIX", "NAME"), empty="no keys yet")
-    def build_row(key: KeyView) -> Row: ...
+    def build_row(key: KeyView) -> TableRow: ...
 
     @keys.show("show", ShowKey)
     def list_facts(key: KeyView) -> Facts: ...
@@ -37,7 +37,7 @@ import msgspec
 from gatepost import settings
 from gatepost.api.operation import Page, Request
 from gatepost.cli import output
-from gatepost.cli.parameters import Json, RequestParameters, SpecType, list_function_parameters, number
+from gatepost.cli.parameters import JsonFlag, RequestParameters, SpecType, list_function_parameters, number
 from gatepost.errors import Invalid
 from gatepost.settings import Configuration
 
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from gatepost.cli.connect import Connection
 
 F = TypeVar("F", bound=Callable[..., Any])
-Row = Sequence[str]
+TableRow = Sequence[str]
 Facts = Iterable[tuple[str, object]]
 Fetch = Callable[["Connection", Any], Any]
 
 _MAX_LIMIT: Final = 100_000
-Limit = Annotated[int, number("--limit", "how many at most", maximum=_MAX_LIMIT, short="-n")]
+LimitOption = Annotated[int, number("--limit", "how many at most", maximum=_MAX_LIMIT, short="-n")]
 
 
 class Outcome(NamedTuple):
@@ -62,7 +62,7 @@ class Outcome(NamedTuple):
     document: Any = None
 
 
-class Verb(click.Command):
+class VerbCommand(click.Command):
     """A command. Its help is a docstring: examples, and whatever else is indented there, stay as they are."""
 
     def __init__(self, name: str, docstring: str | None, **options: Any) -> None:
@@ -89,10 +89,10 @@ class Verb(click.Command):
             raise Invalid("stdin can be read only once", hint="read one of the values from a file: @FILE")
 
 
-def build_verb(name: str, function: Callable[..., None], short_help: str | None = None) -> Verb:
+def build_verb(name: str, function: Callable[..., None], short_help: str | None = None) -> VerbCommand:
     """Return the command of a function, whose parameters have their specs in their annotations."""
     parameters = list(list_function_parameters(function))
-    return Verb(name, function.__doc__, short_help=short_help, callback=function, params=parameters)
+    return VerbCommand(name, function.__doc__, short_help=short_help, callback=function, params=parameters)
 
 
 class Noun(click.Group):
@@ -123,7 +123,7 @@ class Noun(click.Group):
         """Declare a verb whose function gets a request, the settings, and parameters of its own."""
 
         def register(function: F) -> F:
-            def build() -> Verb:
+            def build() -> VerbCommand:
                 parameters = RequestParameters(request, fields)
                 own_parameters = list(list_function_parameters(function))
 
@@ -132,7 +132,7 @@ class Noun(click.Group):
                     configuration = settings.load()
                     function(_build_request(parameters, values, configuration), configuration, **own_values)
 
-                return Verb(
+                return VerbCommand(
                     name, function.__doc__, callback=run, params=[*parameters.list_parameters(), *own_parameters]
                 )
 
@@ -189,7 +189,7 @@ class Noun(click.Group):
         print_answer: Callable[..., None],
     ) -> Callable[[F], F]:
         def register(function: F) -> F:
-            def send(filled: Request[Any], configuration: Configuration, json: Json = False) -> None:
+            def send(filled: Request[Any], configuration: Configuration, json: JsonFlag = False) -> None:
                 from gatepost.cli.connect import connect  # help does without
 
                 with connect(configuration) as connection:
@@ -220,7 +220,10 @@ class Noun(click.Group):
                 output.table(columns, map(build_row, items))
 
             def list_items(
-                filled: Request[Page[Any]], configuration: Configuration, limit: Limit = count, json: Json = False
+                filled: Request[Page[Any]],
+                configuration: Configuration,
+                limit: LimitOption = count,
+                json: JsonFlag = False,
             ) -> None:
                 from gatepost.cli.connect import connect
 

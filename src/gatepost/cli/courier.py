@@ -19,7 +19,7 @@ from gatepost.api.inbox import PeekInbox, WatchInbox
 from gatepost.cli import output
 from gatepost.cli.command import build_verb
 from gatepost.cli.connect import check_gateway, find_agent, find_gateway
-from gatepost.cli.parameters import Json, flag, option
+from gatepost.cli.parameters import JsonFlag, flag, option
 from gatepost.client import Client
 from gatepost.core.event import Item, ItemState
 from gatepost.core.session import Guest
@@ -48,7 +48,7 @@ def courier(
     rewake: Annotated[
         bool, flag("--rewake", "as an asyncRewake hook: wait until the session is nudged, and exit with 2")
     ] = False,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Write the events of an agent to the spools of its sessions on this machine, where its hooks read them.

@@ -19,9 +19,9 @@ from gatepost.api.decisions import (
     WithdrawDecision,
 )
 from gatepost.cli import inputs, output
-from gatepost.cli.command import Noun, Outcome, Row
+from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import Connection, connect, find_current_agent, find_session, poll
-from gatepost.cli.parameters import Json, ParameterSpec, Timeout, argument, flag, option
+from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, flag, option
 from gatepost.core import render, times
 from gatepost.core.decision import DecisionStatus
 from gatepost.core.event import Priority, Ref
@@ -70,7 +70,11 @@ _QUESTION: Final[dict[str, ParameterSpec]] = {
     asker=option("--as", "NAME", "who asks; by default the entity of the session, or the current agent"),
 )
 def ask(
-    request: AskDecision, configuration: Configuration, wait: Wait = False, timeout: Timeout = None, json: Json = False
+    request: AskDecision,
+    configuration: Configuration,
+    wait: Wait = False,
+    timeout: Timeout = None,
+    json: JsonFlag = False,
 ) -> None:
     """
     Ask for a decision and print its id. Until it is answered, the asker may not stop.
@@ -102,7 +106,7 @@ def revise(
     configuration: Configuration,
     wait: Wait = False,
     timeout: Timeout = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Ask again, in another round. The new question replaces the old one, and everybody who was asked gets it.
@@ -167,7 +171,7 @@ def describe_answered(decision: DecisionView) -> Outcome:
     pending=flag("--all", "include decisions that have ended", on=None, off=True),
     since=None,
 )
-def build_row(decision: DecisionView) -> Row:
+def build_row(decision: DecisionView) -> TableRow:
     """
     List the decisions that have not ended, oldest first.
 
@@ -235,7 +239,7 @@ def describe_withdrawn(decision: DecisionView) -> Outcome:
 
 
 @decisions.command("wait")
-def wait(decision: Annotated[str, DECISION], timeout: Timeout = None, json: Json = False) -> None:
+def wait(decision: Annotated[str, DECISION], timeout: Timeout = None, json: JsonFlag = False) -> None:
     """
     Wait for the answer to a decision, and print it. The option is printed first, and then the text.
 
@@ -253,7 +257,7 @@ def check(
     since: Annotated[str, option("--since", "5m", "how long ago, or a time")] = "5m",
     asker: Annotated[str | None, option("--as", "NAME", "who asked; by default the current agent")] = None,
     session: Annotated[str | None, SESSION] = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Check whether decisions were answered, or ended otherwise, lately. Exits with 0 if there are some, with 1 if not.
@@ -299,7 +303,7 @@ def _is_over(decision: DecisionView) -> bool:
     return decision.status is not DecisionStatus.PENDING or (decision.default is None and decision.overdue)
 
 
-def _build_answer_row(answer: DecisionAnswerView) -> Row:
+def _build_answer_row(answer: DecisionAnswerView) -> TableRow:
     return [
         str(answer.iteration),
         answer.outcome.value,

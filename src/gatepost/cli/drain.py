@@ -37,7 +37,7 @@ from gatepost.api.inbox import AckClaim, BatchView, ClaimBatch, ReleaseClaim
 from gatepost.api.operation import Request
 from gatepost.cli import output
 from gatepost.cli.connect import choose_recipient, connect
-from gatepost.cli.parameters import Json, flag, number, option
+from gatepost.cli.parameters import JsonFlag, flag, number, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.batch import GUEST_BUDGET
 from gatepost.core.claim import check_owner
@@ -67,7 +67,7 @@ def drain(
     reconcile: Annotated[bool, flag("--reconcile", "with --session: read its spool, and the inbox too")] = False,
     limit: Annotated[int, number("--limit", "how many at most", maximum=1_000, short="-n")] = 20,
     form: Annotated[str, option("--format", "text|json", "the output format")] = "text",
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Print the pending items, and then mark them as delivered.

@@ -17,7 +17,7 @@ from gatepost.actions import store_import
 from gatepost.cli import output
 from gatepost.cli.command import build_verb
 from gatepost.cli.connect import find_gateway
-from gatepost.cli.parameters import Json, argument, flag
+from gatepost.cli.parameters import JsonFlag, argument, flag
 from gatepost.errors import Conflict, Unavailable
 from gatepost.paths import AtomicFile
 
@@ -73,7 +73,7 @@ def import_(
             "--repair", "for a damaged store: leave out rows that are not valid or refer to lost rows; balance accounts"
         ),
     ] = False,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Fill an empty store with an export of another, on SQLite or PostgreSQL.

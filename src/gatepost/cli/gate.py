@@ -7,9 +7,9 @@ from click.exceptions import Exit
 
 from gatepost.api.gates import AddGate, AddWaiter, GateStatus, GateView, ListGates, ResolveGate, ShowGate
 from gatepost.cli import inputs, output, session_gates
-from gatepost.cli.command import Facts, Limit, Noun, Outcome, Row
+from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.connect import connect, poll
-from gatepost.cli.parameters import Json, Timeout, argument, current_agent, flag, option
+from gatepost.cli.parameters import JsonFlag, Timeout, argument, current_agent, flag, option
 from gatepost.core import render
 from gatepost.core.gate import AtDeadline, GateKind
 from gatepost.hooks.gates import SessionGate, list_gates
@@ -77,8 +77,8 @@ def list_all(
         str | None, option("--kind", "KIND", f"only gates of this kind: {', '.join(_KINDS)}", choices=_KINDS)
     ] = None,
     durable: Annotated[bool, flag("--durable", "leave out the gates of sessions")] = False,
-    limit: Limit = 100,
-    json: Json = False,
+    limit: LimitOption = 100,
+    json: JsonFlag = False,
 ) -> None:
     """
     List the pending gates, and the gates of sessions.
@@ -111,12 +111,12 @@ def list_all(
         output.talk(f"there are more than {limit}: raise --limit")
 
 
-def _build_row(gate: GateView) -> Row:
+def _build_row(gate: GateView) -> TableRow:
     deadline = output.format_seconds(gate.deadline)
     return [gate.id, gate.kind.value, gate.owner, _describe_state(gate), deadline, render.render_name(gate.name)]
 
 
-def _build_session_row(gate: SessionGate, asks: bool) -> Row:
+def _build_session_row(gate: SessionGate, asks: bool) -> TableRow:
     mode = "off" if gate.name == "decision" and not asks else "soft" if gate.soft else "strict"
     return [gate.name, _SESSION, "", mode, "", f"at {gate.hook}" + (f": {gate.hint}" if gate.hint else "")]
 
@@ -179,7 +179,7 @@ def describe_withdrawn(gate: GateView) -> Outcome:
 
 
 @gates.command("wait")
-def wait(gate: Annotated[str, GATE], timeout: Timeout = None, json: Json = False) -> None:
+def wait(gate: Annotated[str, GATE], timeout: Timeout = None, json: JsonFlag = False) -> None:
     """
     Wait until a gate has ended. Exits with 0 if it was resolved, and with 1 if it ended otherwise or not in time.
 

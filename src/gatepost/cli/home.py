@@ -13,14 +13,14 @@ from gatepost import paths, settings
 from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.connect import get_folder
-from gatepost.cli.parameters import Json, number, option
+from gatepost.cli.parameters import JsonFlag, number, option
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Store
 from gatepost.runtime import gateway_files
 from gatepost.settings import FILE, HOME, Configuration, Converter, list_settings, variable_name
 
 
-def init(json: Json = False) -> None:
+def init(json: JsonFlag = False) -> None:
     """
     Create a home here: the folder .gatepost with a settings file, a store, the person admin and their key.
 
@@ -82,7 +82,7 @@ config = Noun("config", "Show the settings.")
 
 
 @config.command("show")
-def show(json: Json = False) -> None:
+def show(json: JsonFlag = False) -> None:
     """
     Show every setting, its value, and where the value comes from. Passwords are masked.
 
@@ -112,7 +112,7 @@ class Finding:
     hint: str | None = None
 
 
-def doctor(json: Json = False) -> None:
+def doctor(json: JsonFlag = False) -> None:
     """
     Check the home, the settings and the store: schema, disk, integrity, accounts, orphans.
 
@@ -194,7 +194,7 @@ def up(
     port: Annotated[
         int | None, number("--port", "the port to listen on; 0 chooses a free one", minimum=0, maximum=65_535)
     ] = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Start the gateway: HTTP, live streams, plans, and all other background tasks.

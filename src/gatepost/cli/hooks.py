@@ -13,7 +13,7 @@ from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.connect import find_agent, get_folder
 from gatepost.cli.hook import answer
-from gatepost.cli.parameters import Json, argument, option
+from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks import gates, host_settings
 from gatepost.hooks import install as files
@@ -47,7 +47,7 @@ def install(
     scope: Scope = "user",
     file: File = None,
     agent: Annotated[str | None, option("--agent", "NAME", "the agent to name in our entries")] = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Write our entries into the settings file of a program. Prints the path of the file.
@@ -89,7 +89,7 @@ def install(
 
 
 @hooks.command("uninstall")
-def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, json: Json = False) -> None:
+def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, json: JsonFlag = False) -> None:
     """
     Remove our entries from the settings file of a program. Prints the path of the file.
 
@@ -121,7 +121,7 @@ def status(
         option("--host", "|".join(HOSTS), "only this program; with --file, by default claude", choices=HOSTS),
     ] = None,
     file: File = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Show where our entries are installed. Exits with 1 if they are installed nowhere.

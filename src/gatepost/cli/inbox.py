@@ -20,10 +20,10 @@ from gatepost.api.events import (
 from gatepost.api.inbox import ListInbox, ListItems, PeekInbox, WatchInbox
 from gatepost.api.push import PushEvent
 from gatepost.cli import inputs, output
-from gatepost.cli.command import Limit, Noun, Outcome
+from gatepost.cli.command import LimitOption, Noun, Outcome
 from gatepost.cli.connect import Connection, choose_recipient, connect
 from gatepost.cli.drain import drain
-from gatepost.cli.parameters import Json, argument, flag, number, option
+from gatepost.cli.parameters import JsonFlag, argument, flag, number, option
 from gatepost.cli.push import FIELDS, push
 from gatepost.core import ids, render, times
 from gatepost.core.address import check_entity_address
@@ -63,8 +63,8 @@ def list_items(
     ] = None,
     since: Annotated[str | None, option("--since", "2h", "only events since then: how long ago, or a time")] = None,
     older: Annotated[str | None, option("--older", "1d", "only events before then: how long ago, or a time")] = None,
-    limit: Limit = 100,
-    json: Json = False,
+    limit: LimitOption = 100,
+    json: JsonFlag = False,
 ) -> None:
     """
     List the items of an inbox, in order of arrival.
@@ -104,7 +104,7 @@ def list_items(
 def peek(
     to: To = None,
     limit: Annotated[int, number("--limit", "how many at most", maximum=1_000, short="-n")] = 20,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Print the pending items as a drain does, without a change.
@@ -165,7 +165,7 @@ inbox.command("drain")(drain)
 
 
 @inbox.command("watch")
-def watch(to: To = None, json: Json = False) -> None:
+def watch(to: To = None, json: JsonFlag = False) -> None:
     """
     Print the events of an inbox as they arrive, one a line. Ctrl-C stops it. Nothing is marked as delivered.
 
@@ -211,7 +211,7 @@ def describe_discarded(page: ItemsView) -> Outcome:
 def mark_done(
     event: Annotated[str, EVENT],
     person: Annotated[str | None, option("--as", "NAME", "the person; by default the only recipient")] = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Mark a person's item as done.

@@ -1,7 +1,7 @@
 """`gatepost key`."""
 
 from gatepost.api.keys import CreateKey, KeyView, ListKeys, NewKeyView, RevokeKey
-from gatepost.cli.command import Noun, Outcome, Row
+from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.parameters import argument, option
 
 keys = Noun("key", "Create, list and revoke the keys that programs use over HTTP.")
@@ -23,7 +23,7 @@ def describe_new_key(key: NewKeyView) -> Outcome:
 
 
 @keys.list("list", ListKeys, columns=("PREFIX", "ID", "CREATED", "STATE", "FOR", "NAME"), empty="no keys yet")
-def build_row(key: KeyView) -> Row:
+def build_row(key: KeyView) -> TableRow:
     """
     List the keys by their prefixes, the revoked ones too.
 

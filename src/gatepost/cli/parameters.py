@@ -134,7 +134,7 @@ def number(flag: str, help: str, *, minimum: int = 1, maximum: int = 10_000, sho
     return option(flag, "N", help, short=short, parse=parse)
 
 
-Json = Annotated[bool, flag("--json", "print JSON")]
+JsonFlag = Annotated[bool, flag("--json", "print JSON")]
 Timeout = Annotated[
     Duration | None,
     option("--for", "10m", "how long to wait at most; by default until the end", parse=parse_duration),

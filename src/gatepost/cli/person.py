@@ -8,9 +8,9 @@ import msgspec
 from gatepost.api.entities import EntityView, ListEntities, RegisterEntity, RetireEntity, ShowEntity
 from gatepost.api.inbox import AccountView, ShowAccount
 from gatepost.cli import output
-from gatepost.cli.command import Facts, Noun, Outcome, Row
+from gatepost.cli.command import Facts, Noun, Outcome, TableRow
 from gatepost.cli.connect import Connection, connect
-from gatepost.cli.parameters import Json, argument, option
+from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Refused
@@ -51,7 +51,7 @@ def describe_registered(person: EntityView) -> Outcome:
     count=1_000,
     kind=EntityKind.HUMAN,
 )
-def build_person_row(person: EntityView) -> Row:
+def build_person_row(person: EntityView) -> TableRow:
     """
     List the people, in the order in which they were registered.
 
@@ -62,7 +62,7 @@ def build_person_row(person: EntityView) -> Row:
 
 
 @people.command("show")
-def show(name: Annotated[str, NAME], json: Json = False) -> None:
+def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
     """
     Show a person and the counts of their inbox.
 
@@ -107,7 +107,7 @@ def describe_retired(person: EntityView) -> Outcome:
     return Outcome(person.name, f"retired {person.name!r}: it receives nothing more, and its history stays")
 
 
-def build_row(entity: EntityView) -> Row:
+def build_row(entity: EntityView) -> TableRow:
     return [
         entity.name,
         entity.display_name,

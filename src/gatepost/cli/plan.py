@@ -7,9 +7,9 @@ import msgspec
 
 from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView
 from gatepost.cli import inputs, output
-from gatepost.cli.command import Noun, Outcome, Row
+from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import choose_agent, connect, find_session_agent
-from gatepost.cli.parameters import Json, argument, option
+from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, render
 from gatepost.core.plan import CatchUp, PlanStatus
 from gatepost.errors import Invalid
@@ -38,7 +38,7 @@ def set_plan(
     request: CreatePlan,
     configuration: Configuration,
     id: Annotated[str | None, option("--id", "PLAN", "change this plan instead", parse=_check_id)] = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Create a plan and print its id, or change one. With --id the given fields change, and the others stay.
@@ -79,7 +79,7 @@ def set_plan(
     columns=("PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "INSTRUCTION"),
     empty=lambda request: f"no plans of {request.owner!r}" if request.owner else "no plans yet",
 )
-def build_row(plan: PlanView) -> Row:
+def build_row(plan: PlanView) -> TableRow:
     """
     List the plans, in the order in which they were created.
 

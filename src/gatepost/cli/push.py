@@ -10,7 +10,7 @@ from gatepost.api.entities import EntityView, ShowEntity
 from gatepost.api.push import PushEvent, PushResultView
 from gatepost.cli import inputs, output
 from gatepost.cli.connect import Connection, choose_recipient, connect, find_current_agent, find_session_agent
-from gatepost.cli.parameters import Json, argument, flag, option
+from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Priority, Ref
@@ -46,7 +46,7 @@ def push(
     data: Annotated[
         Any, option("--data", "JSON", "a payload; @FILE reads a file, - reads stdin", parse=inputs.read_json)
     ] = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Push an event to an inbox, and print its id.

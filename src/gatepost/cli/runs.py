@@ -7,7 +7,7 @@ from typing import Final
 from gatepost.api.agents import MindView
 from gatepost.api.runs import ReplayRun, ReplayView, RunView, StepView, TurnView
 from gatepost.cli import output
-from gatepost.cli.command import Row
+from gatepost.cli.command import TableRow
 from gatepost.cli.connect import Connection
 from gatepost.core import render
 from gatepost.core.times import SECOND, format_rfc3339, parse_instant
@@ -63,7 +63,7 @@ def print_replay(replay: ReplayView) -> None:
     output.talk(f"{replay.model} replayed the run; nothing was changed")
 
 
-def build_row(run: RunView) -> Row:
+def build_row(run: RunView) -> TableRow:
     started_at = parse_instant(run.started_at)
     return [
         run.id,

@@ -10,7 +10,7 @@ from click.exceptions import Exit
 from gatepost import app, paths, settings
 from gatepost.cli import output
 from gatepost.cli.connect import find_session, get_folder
-from gatepost.cli.parameters import Json, argument, flag, option
+from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import render
 from gatepost.errors import Invalid, NotFound
 from gatepost.hook_entry import HookEntry
@@ -27,7 +27,7 @@ Hook = Annotated[str, option("--hook", "EVENT", f"the event that it blocks: {', 
 _UNUSUAL_EVENTS: Final = ("SubagentStop", "PreToolUse", "PreCompact")
 
 
-def mark(name: Name, session: SessionId = None, json: Json = False) -> None:
+def mark(name: Name, session: SessionId = None, json: JsonFlag = False) -> None:
     """
     Open a gate for one session.
 
@@ -48,7 +48,7 @@ def clear(
     name: Annotated[str | None, argument("NAME", "the name of a session gate")] = None,
     hook: Annotated[str | None, option("--hook", "EVENT", "all gates of this event")] = None,
     session: SessionId = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Undo `gate mark`. A soft gate that has warned warns again.
@@ -68,7 +68,7 @@ def clear(
     output.talk(f"cleared {', '.join(cleared)}" if cleared else "nothing was marked")
 
 
-def status(session: SessionId = None, json: Json = False) -> None:
+def status(session: SessionId = None, json: JsonFlag = False) -> None:
     """
     Show the state of the gates of a session.
 
@@ -100,7 +100,7 @@ def check(
     hook: Hook = "Stop",
     soft: Annotated[bool, flag("--soft", "count soft gates too")] = False,
     session: SessionId = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Check whether a session may go past an event. Exits with 0 if it may, and with 1 if a gate is shut. Nothing changes.
@@ -136,7 +136,7 @@ def register(
     soft: Annotated[bool, flag("--soft", "warn once instead of blocking")] = False,
     closed: Annotated[bool, flag("--closed", "hold also if it cannot be checked")] = False,
     hint: Annotated[str, option("--hint", "TEXT", "what the agent should do")] = "",
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Add a gate to every session in this home. A gate of that name is replaced. `gate mark` opens it.
@@ -158,7 +158,7 @@ def register(
         output.talk(f"run `gatepost hooks install`, so that programs call us at {hook} too")
 
 
-def unregister(name: Name, json: Json = False) -> None:
+def unregister(name: Name, json: JsonFlag = False) -> None:
     """
     Remove a gate that was registered.
 

@@ -21,9 +21,9 @@ from gatepost.api.spaces import (
     WatchSpace,
 )
 from gatepost.cli import inputs, output
-from gatepost.cli.command import Noun, Outcome, Row
+from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import Connection, connect
-from gatepost.cli.parameters import Json, argument, current_agent, number, option
+from gatepost.cli.parameters import JsonFlag, argument, current_agent, number, option
 from gatepost.cli.person import NAME
 from gatepost.core import render
 from gatepost.core.space import check_id
@@ -57,7 +57,7 @@ def describe_created(space: NewSpaceView) -> Outcome:
     columns=("SPACE", "MESSAGES", "SINCE", "NAME"),
     empty=lambda request: "no spaces" + (f" with {request.member!r} in them" if request.member else " yet"),
 )
-def build_row(space: SpaceView) -> Row:
+def build_row(space: SpaceView) -> TableRow:
     """
     List the spaces, in the order in which they were created.
 
@@ -150,7 +150,7 @@ def describe_posted(message: MessageView) -> Outcome:
     before_seq=None,
     limit=number("--limit", "how many at most", maximum=1_000, short="-n"),
 )
-def read(request: ReadMessages, configuration: Configuration, json: Json = False) -> None:
+def read(request: ReadMessages, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     Print messages of a space, oldest first, one a line.
 
@@ -172,7 +172,7 @@ def read(request: ReadMessages, configuration: Configuration, json: Json = False
 
 
 @spaces.request("watch", WatchSpace, id=SPACE, member=MEMBER, after=None)
-def watch(request: WatchSpace, configuration: Configuration, json: Json = False) -> None:
+def watch(request: WatchSpace, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     Print the messages of a space as they are posted, one a line. Ctrl-C stops it.
 

@@ -8,9 +8,9 @@ import msgspec
 
 from gatepost.api.triggers import AddTrigger, ChangeTrigger, DeleteTrigger, ListTriggers, ShowTrigger, TriggerView
 from gatepost.cli import inputs, output
-from gatepost.cli.command import Facts, Noun, Outcome, Row
+from gatepost.cli.command import Facts, Noun, Outcome, TableRow
 from gatepost.cli.connect import connect
-from gatepost.cli.parameters import Json, argument, option
+from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import render
 from gatepost.core.webhook import Scheme, check_trigger_name
 from gatepost.errors import Invalid
@@ -44,7 +44,7 @@ def add(
             parse=inputs.read_secret,
         ),
     ] = None,
-    json: Json = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Add a webhook, and print its path: POST /hooks/NAME on the gateway.
@@ -82,7 +82,7 @@ def _build_document(trigger: TriggerView) -> dict[str, Any]:
 
 
 @triggers.list("list", ListTriggers, columns=("TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"), empty="no triggers yet")
-def build_row(trigger: TriggerView) -> Row:
+def build_row(trigger: TriggerView) -> TableRow:
     """
     List the webhooks.
 
