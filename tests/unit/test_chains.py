@@ -239,7 +239,7 @@ class TestGates:
         assert self.end_due_and_list_hops(ctx) == [expected]
 
     def test_what_was_looked_for_goes_on_too(self, ctx: StoreContext) -> None:
-        ctx.set_limits(ci=["me/repo"])
+        ctx.set_limits(allowed_repositories=["me/repo"])
         gate = self.create_gate(ctx, hops=3, kind=GateKind.CI, awaits="pr:7@me/repo")
         ctx.store.run_sync(gates.record_check, gate.id, ConditionMet("green"), retry_in=MINUTE)
         assert self.end_due_and_list_hops(ctx) == [3]
@@ -278,7 +278,7 @@ class TestAlerts:
         assert "a chain of" in admin_alert.event.content
 
     def test_a_gate_that_nobody_can_look_at(self, ctx: StoreContext) -> None:
-        ctx.set_limits(ci=["me/repo"])
+        ctx.set_limits(allowed_repositories=["me/repo"])
         spec = GateSpec(name="g", owner="ann", kind=GateKind.CI, awaits="pr:7@me/repo")
         gate = ctx.store.run_sync(gates.add, spec, by="ann", hops=5)
         ctx.store.run_sync(gates.record_check, gate.id, CheckFailed("gh is not there"), retry_in=MINUTE)

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from gatepost.api.agents import ShowSession
 from gatepost.api.entities import EntityView, ShowEntity
 from gatepost.api.push import PushEvent, PushResultView
 from gatepost.cli import inputs, output
@@ -75,6 +74,8 @@ def push(
         if bead is not None:
             _check_alias(connection, bead)
         if session is not None:
+            from gatepost.api.agents import ShowSession  # a push without a session does without
+
             request = msgspec.structs.replace(request, to=connection.send(ShowSession(id=session)).agent)
         if request.sender is None:
             request = msgspec.structs.replace(request, sender=_find_current_sender(connection, request.to))

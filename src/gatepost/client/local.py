@@ -6,19 +6,20 @@ A stream looks at the store again and again; there is nobody who would signal it
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
 from gatepost.api.access import ADMINISTRATOR, Caller
-from gatepost.api.events import ItemView
-from gatepost.api.inbox import WatchInbox
 from gatepost.api.operation import Page, Request, Stream, StreamedView
-from gatepost.api.spaces import MessageView, WatchSpace
 from gatepost.client.protocol import decode_event, list_pages
 from gatepost.errors import Unavailable
 from gatepost.handlers.executor import LocalExecutor, authorize_names
 from gatepost.ports import Store
+
+if TYPE_CHECKING:  # few commands watch, and all must start fast
+    from gatepost.api.inbox import WatchInbox
+    from gatepost.api.spaces import WatchSpace
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -53,6 +54,9 @@ class LocalClient:
 
     def events(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
         """Return the events of a stream, for ever; `on_connect` is called before the first."""
+        from gatepost.api.inbox import WatchInbox
+        from gatepost.api.spaces import WatchSpace
+
         request.operation.access.admit(self._caller)
         bound = self._store.read_sync(
             authorize_names, request.operation.access.bind(request, self._caller), self._caller
@@ -65,8 +69,9 @@ class LocalClient:
             case _:
                 raise Unavailable(f"{request.operation.name} needs a gateway", hint="start one with `gatepost up`")
 
-    def _watch_space(self, request: WatchSpace, on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
-        from gatepost.actions import spaces  # few commands watch, and all must start fast
+    def _watch_space(self, request: "WatchSpace", on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
+        from gatepost.actions import spaces
+        from gatepost.api.spaces import MessageView
 
         last_seq = self._store.read_sync(spaces.show, request.id, viewer=request.member).last_seq
         last_seq = last_seq if request.after is None else int(request.after)
@@ -82,9 +87,10 @@ class LocalClient:
             if len(messages) < _PAGE_LENGTH:
                 time.sleep(_POLL_INTERVAL)
 
-    def _watch_inbox(self, request: WatchInbox, on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
+    def _watch_inbox(self, request: "WatchInbox", on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
         from gatepost.actions import inbox_feed
         from gatepost.actions.inbox_feed import Position
+        from gatepost.api.events import ItemView
 
         position = (
             self._store.read_sync(inbox_feed.read_end) if request.after is None else Position.parse(request.after)

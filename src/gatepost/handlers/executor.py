@@ -8,7 +8,6 @@ and `authorize_names`.
 
 from collections.abc import Sequence
 from functools import cache
-from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, TypeVar, cast
@@ -69,6 +68,8 @@ def _execute_as_json(tx: Transaction, request: Request[Any], caller: Caller) -> 
 
 
 def _hash(value: Any) -> str:
+    from hashlib import sha256  # most commands hash nothing, and must start fast
+
     return sha256(msgspec.json.encode(value)).hexdigest()
 
 
