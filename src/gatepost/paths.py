@@ -259,7 +259,7 @@ def _is_owned(status: os.stat_result, reference: str | None) -> bool:
 
 def _get_data_directory(environ: "Mapping[str, str]") -> str:
     user_home = os.path.expanduser("~")
-    if user_home == "~":
+    if user_home == "~" or environ.get("HOME") == "":  # which would be the root folder
         from gatepost.errors import Unavailable
 
         raise Unavailable("this user has no home directory", hint=f"set {HOME_VARIABLE} to a folder")

@@ -37,7 +37,8 @@ class TestKey:
         result = cli.run_ok("key", "create", *words)
         assert result.out.startswith(start)
         assert result.err == f"{scope}; it is not shown again\n"
-        assert scope in cli.run_ok("key", "list").out.splitlines()[-1]
+        column = "callers with a token" if scope == "public" else scope.removeprefix("for ")
+        assert column in cli.run_ok("key", "list").out.splitlines()[-1]
 
     def test_is_revoked_by_its_id_or_prefix(self, cli: CommandLine) -> None:
         key = cli.run_ok("key", "create", "--agent", "analyst", "--json").json

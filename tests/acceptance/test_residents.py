@@ -137,7 +137,7 @@ def test_pause_and_resume(cli: CommandLine) -> None:
         assert cli.run_ok("agent", "pause", "cleo").err.startswith("paused 'cleo'")
     assert "paused since 2" in cli.run_ok("agent", "show", "cleo").out
     assert cli.run_ok("agent", "resume", "cleo", "--json").json["paused"] is False
-    assert cli("agent", "pause", "husam").error == "'husam' is not an agent, but a human"
+    assert cli("agent", "pause", "husam").error == "'husam' is a person, not an agent"
     assert "nothing to change" in cli("agent", "set", "cleo").error
 
 

@@ -42,7 +42,7 @@ REFUSED_COMMANDS = [
     ),
     (["inbox", "push", "--to", "a" * 300, "x"], f"'{'a' * 60}' is not an address", "use a name, an alias"),
     (["gate", "waiter", MISSING_GATE, ""], "'' is not an address", "use a name, an alias"),
-    (["gate", "waiter", "gate_1", ""], "'' is not an address", "use a name, an alias"),
+    (["gate", "waiter", "gate_1", ""], "'gate_1' is not the id of a gate", "such an id is gate_"),
     (["plan", "set", "--id", f"plan_{'0' * 32}"], "nothing to change", "such as --after 5h"),
     (["agent", "replay", MISSING_RUN, "--model", "bad"], "model: 'bad' is not a model", "such as"),
     (["agent", "replay", MISSING_RUN, "--model", "m" * 301], "model", ""),

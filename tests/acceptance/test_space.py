@@ -86,7 +86,7 @@ def test_reading_as_somebody_is_noted(cli: CommandLine) -> None:
     assert read_seqs == {"husam": 3, "analyst": 4}
     refusal = cli("space", "read", "q4", "--as", "quinn")
     assert (refusal.code, refusal.error) == (1, "'quinn' is not a member of the space 'q4'")
-    assert cli.run_ok("space", "read", "q4", "--after", "4").err == "no messages in 'q4'\n"
+    assert cli.run_ok("space", "read", "q4", "--after", "4").err == "no messages after 4 in 'q4'\n"
 
 
 def test_a_message_cannot_pretend_to_be_another(cli: CommandLine) -> None:

@@ -171,7 +171,7 @@ def test_others_are_not_let_in_without_keys_for_them(host: str, tmp_path: Path) 
     ("host", "wrong"),
     [
         ("999.1.1.1", "'999.1.1.1' cannot be resolved to an address"),
-        ("192.0.2.1", "'192.0.2.1' is no address of this machine"),  # it is nobody's
+        ("192.0.2.1", "'192.0.2.1' is not an address of this machine"),  # it is nobody's
         ("[::1]", "'[::1]' cannot be resolved to an address"),
     ],
 )
@@ -209,7 +209,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         assert second_gateway.wait_for_exit() == 3
         assert second_gateway.stderr.splitlines() == [
             f"error: cannot listen on 127.0.0.1:{first_gateway.port}: Address already in use",
-            "hint: another program may be there: use --port",
+            "hint: a gateway or another program is there; --port 0 chooses a free port",
         ]
         assert not (second_gateway.home / gateway_files.FILE_NAME).exists()
         assert gateway_files.read_gateway_file(first_gateway.home) is not None

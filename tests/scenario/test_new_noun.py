@@ -197,7 +197,7 @@ def test_a_noun_that_was_added_by_files_only_has_commands(answers: dict[str, Any
     assert get_answer("label create soon") == (1, "", "error: there is a label 'soon'\n")
     assert get_answer("label create")[0::2] == (
         2,
-        "error: missing argument 'NAME'\nhint: `gatepost label create --help` explains it\n",
+        "error: NAME is missing\nhint: `gatepost label create --help` explains it\n",
     )
     assert get_answer("label create x --colour")[0] == 2
     code, out, err = get_answer("label create " + "x" * 51)

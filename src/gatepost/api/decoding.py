@@ -87,7 +87,12 @@ class RequestDecoder:
             field = fields[name]
             for text in value if isinstance(value, list | tuple) else [value]:
                 if isinstance(text, str):
-                    _refuse_nul(labels.get(field.encode_name, field.encode_name), text)
+                    label = labels.get(field.encode_name, field.encode_name)
+                    _refuse_nul(label, text)
+                    try:
+                        text.encode()
+                    except UnicodeEncodeError:
+                        raise Invalid(f"{label} is not valid UTF-8", hint="convert it first") from None
             parsed[field.encode_name] = _parse_text(value, list_kinds(field.type)) if isinstance(value, str) else value
         return self._convert(msgspec.to_builtins(parsed), labels)
 

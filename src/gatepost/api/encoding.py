@@ -23,15 +23,19 @@ def encode_request(request: Request[Any]) -> EncodedRequest:
     """Return the method, target and body of a request; raise Invalid if it cannot be written as JSON."""
     operation = request.operation
     refuse_nan(request)
+    check_path(request)
     path, values = operation.path, {}
     for field in msgspec.structs.fields(request):
         value = getattr(request, field.name)
         if field.name in operation.path_fields:
-            path = path.replace(f"{{{field.name}}}", _quote_segment(field.encode_name, value))
+            path = path.replace(f"{{{field.name}}}", _quote_segment(value))
         elif value is not msgspec.UNSET and (field.required or value != field.default):
             values[field.encode_name] = value
     if not operation.has_body:
-        query = urlencode([pair for name, value in values.items() for pair in _list_pairs(name, value)])
+        try:
+            query = urlencode([pair for name, value in values.items() for pair in _list_pairs(name, value)])
+        except UnicodeEncodeError as error:
+            raise _build_unicode_error(error) from None
         return EncodedRequest(operation.method, f"{path}?{query}" if query else path, None)
     return EncodedRequest(operation.method, path, encode_json(values))
 
@@ -46,9 +50,13 @@ def encode_json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError as error:
-        raise Invalid(f"{error.object!r:.60} is not valid Unicode", hint="no half characters") from None
+        raise _build_unicode_error(error) from None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise Invalid(f"this is not JSON: {error}", hint="send text, numbers, lists and objects") from None
+
+
+def _build_unicode_error(error: UnicodeEncodeError) -> Invalid:
+    return Invalid(f"{error.object!r:.60} is not valid Unicode", hint="send text that is valid UTF-8")
 
 
 def refuse_nan(value: Any) -> None:
@@ -69,9 +77,21 @@ def refuse_nan(value: Any) -> None:
             pass
 
 
-def _quote_segment(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not value or "/" in value:
-        raise Invalid(f"{name}: {value!r:.60} is not a name or an id")
+def check_path(request: Request[Any]) -> None:
+    """Refuse a name or an id that cannot be in the path of a URL: `a/b` would be another path."""
+    for field in msgspec.structs.fields(request):
+        value = getattr(request, field.name)
+        if field.name not in request.operation.path_fields:
+            continue
+        if not isinstance(value, str) or not value or "/" in value or "\x00" in value:
+            raise Invalid(f"{field.encode_name}: {value!r:.60} is not a name or an id")
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise _build_unicode_error(error) from None
+
+
+def _quote_segment(value: str) -> str:
     # A path with a dot segment would be another path.
     return quote(value, safe="") if value.strip(".") else value.replace(".", "%2E")
 

@@ -153,7 +153,7 @@ def change(
         _warn_of_missing_key(_parse_model(agent.config.model))
 
 
-@agents.send("pause", PauseAgent, name=NAME)
+@agents.send("pause", PauseAgent, fetch=send_to_agent, name=NAME)
 def describe_paused(agent: AgentView) -> Outcome:
     """
     Pause a resident: it starts no cycle until `agent resume`. Its inbox fills meanwhile.
@@ -164,7 +164,7 @@ def describe_paused(agent: AgentView) -> Outcome:
     return Outcome(agent.name, f"paused {agent.name!r}: its inbox fills, and it starts no cycle")
 
 
-@agents.send("resume", ResumeAgent, name=NAME)
+@agents.send("resume", ResumeAgent, fetch=send_to_agent, name=NAME)
 def describe_resumed(agent: AgentView) -> Outcome:
     """
     Resume a paused agent, which goes on with the pending items.

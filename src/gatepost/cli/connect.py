@@ -116,7 +116,7 @@ def find_gateway(configuration: Configuration) -> str | None:
 def check_gateway(configuration: Configuration, url: str) -> None:
     """Raise Unavailable if the gateway of this home is not at that URL: the key is sent only to this gateway."""
     if find_gateway(configuration) != url:
-        raise Unavailable(f"no gateway is at {url} any more")
+        raise Unavailable(f"the gateway at {url} has stopped", hint="run the command again")
 
 
 def _build_signal_sink(configuration: Configuration) -> SignalSink:

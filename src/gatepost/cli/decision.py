@@ -1,6 +1,7 @@
 """`gatepost decision`."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Final
 
 import msgspec
@@ -22,7 +23,7 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import Connection, connect, find_current_agent, find_session, poll
 from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, flag, option
-from gatepost.core import render, times
+from gatepost.core import ids, render, times
 from gatepost.core.decision import DecisionStatus
 from gatepost.core.event import Priority, Ref
 from gatepost.core.times import Duration
@@ -32,7 +33,7 @@ from gatepost.settings import Configuration
 decisions = Noun("decision", "Ask and answer decisions. An agent that asks may not stop until it has the answer.")
 commands = [decisions]
 
-DECISION: Final = argument("DECISION", "the id of a decision")
+DECISION: Final = argument("DECISION", "the id of a decision", parse=partial(ids.check, "dec"))
 SESSION: Final = option("--session", "ID", "the guest session that asks")
 Wait = Annotated[bool, flag("--wait", "wait for the answer, and print it")]
 _COLUMNS: Final = ("DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION")
@@ -57,7 +58,7 @@ _QUESTION: Final[dict[str, ParameterSpec]] = {
         "--context", "TEXT", "what a respondent should know; @FILE reads a file", parse=inputs.read_text_or_file
     ),
     "ref": option("--ref", "TYPE:ID", parse=Ref.parse),
-    "urgency": option("--urgency", "P"),
+    "urgency": option("--urgency", "P", default="normal"),
 }
 
 

@@ -18,7 +18,7 @@ from gatepost.cli import output
 from gatepost.cli.command import build_verb
 from gatepost.cli.connect import find_gateway
 from gatepost.cli.parameters import JsonFlag, argument, flag
-from gatepost.errors import Conflict, Unavailable
+from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.paths import AtomicFile
 
 Advance = Callable[[int], None]
@@ -45,6 +45,8 @@ def export(
       gatepost export backup.jsonl
       gatepost export | gzip > backup.jsonl.gz
     """
+    if json and file == "-":
+        raise Invalid("--json needs a FILE", hint="an export to stdout is JSON lines already")
     in_terminal = file == "-" and sys.stdout.isatty()
     with (
         app.prepare_store(settings.load(), report=output.talk, register=False) as store,
@@ -58,7 +60,7 @@ def export(
 
         summary = store.read_sync(verbs.export_store, write, secrets=secrets)
         stream.flush()
-    if json and file != "-":
+    if json:
         output.document({"file": file, "rows": summary.rows, "unreadable": summary.omissions})
     _report("exported", summary)
     if summary.omissions:

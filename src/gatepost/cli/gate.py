@@ -1,5 +1,6 @@
 """`gatepost gate`: durable gates; those of sessions are in `session_gates.py`."""
 
+from functools import partial
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -10,7 +11,7 @@ from gatepost.cli import inputs, output, session_gates
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.connect import connect, poll
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, current_agent, flag, option
-from gatepost.core import render
+from gatepost.core import ids, render
 from gatepost.core.gate import AtDeadline, GateKind
 from gatepost.hooks.gates import SessionGate, list_gates
 from gatepost.settings import Configuration
@@ -22,14 +23,19 @@ commands = [gates]
 _SESSION: Final = "session"
 _KINDS: Final = (*GateKind, _SESSION)
 
-GATE: Final = argument("GATE", "the id of a gate")
+GATE: Final = argument("GATE", "the id of a gate", parse=partial(ids.check, "gate"))
 REASON: Final = option("--reason", "TEXT", parse=inputs.read_text)
 
 
 @gates.send(
     "add",
     AddGate,
-    kind=option("--kind", "KIND", "one of human, timer, event, mail, command, ci", choices=list(GateKind)),
+    kind=option(
+        "--kind",
+        "KIND",
+        "one of human, timer, event, mail, command, ci",
+        choices=[kind for kind in GateKind if kind is not GateKind.DECISION],
+    ),
     owner=current_agent(
         "--owner", "the agent that may not stop; by default the current agent", no_agent="the gate has no owner"
     ),

@@ -19,7 +19,8 @@ def describe_new_key(key: NewKeyView) -> Outcome:
       gatepost key create --agent analyst --name laptop
       gatepost key create --trigger analyst --name jira
     """
-    return Outcome(key.key, f"{_describe_scope(key)}; it is not shown again")
+    scope = "public" if key.kind == "public" else f"for {_describe_scope(key)}"
+    return Outcome(key.key, f"{scope}; it is not shown again")
 
 
 @keys.list("list", ListKeys, columns=("PREFIX", "ID", "CREATED", "STATE", "FOR", "NAME"), empty="no keys yet")
@@ -48,10 +49,10 @@ def describe_revoked_key(key: KeyView) -> Outcome:
 def _describe_scope(key: KeyView) -> str:
     match key.kind:
         case "admin":
-            return "for the administrator"
+            return "the administrator"
         case "agent":
-            return f"for {key.entity!r}"
+            return repr(key.entity)
         case "trigger":
-            return f"for triggering {key.entity or key.trigger!r}"
+            return f"triggering {key.entity or key.trigger!r}"
         case "public":
-            return "public"
+            return "callers with a token"

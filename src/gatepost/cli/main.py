@@ -69,7 +69,10 @@ def _run_command(arguments: "Sequence[str]") -> int:
     from gatepost.errors import GatepostError
 
     if "_GATEPOST_COMPLETE" in os.environ:
-        return answer_completion(os.environ["_GATEPOST_COMPLETE"])
+        try:
+            return answer_completion(os.environ["_GATEPOST_COMPLETE"])
+        except (KeyError, ValueError):  # the variables of a shell are missing or wrong
+            return 1
     try:
         # not ROOT(), which ends the process in its own way
         with ROOT.make_context("gatepost", list(arguments)) as context:
@@ -108,8 +111,13 @@ def _report_misuse(error: "click.ClickException") -> int:
     message, _, rest = re.sub(r"\.? (?=\(?(?:Did you mean|Possible options))", "\n", text).partition("\n")
     message = message[:1].lower() + message[1:].rstrip(".")
     hint = rest.strip("()").lower() if rest else ""
-    if not hint and "extra argument" in message:
-        hint = "put text that has spaces in quotes"
+    if extra := re.search(r"extra arguments? \((.*)\)", message, re.DOTALL):
+        message = f"this command does not take the argument {extra[1]!r}"
+        hint = "options begin with --, and text with spaces needs quotes"
+    elif option := re.search(r"option '(.*)' requires an argument", message):
+        message = f"{option[1]} needs a value"
+    elif argument := re.search(r"missing argument '(.*)'", message):
+        message = f"{argument[1].partition('|')[0]} is missing"
     if not hint and context is not None:
         hint = f"`{context.command_path} --help` explains it"
     output.fail(message, hint)

@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 def talk(text: str) -> None:
     """Print a message for the person at the terminal."""
-    print(text, file=sys.stderr)
+    print("\n".join(map(_escape, text.split("\n"))), file=sys.stderr)
 
 
 def fail(message: str, hint: str | None = None) -> None:
     """Print what is wrong, in one sentence, and how to fix it. Passwords are masked."""
-    talk(f"{_paint('error:', '1;31', sys.stderr)} {mask_passwords(message)}")
-    if hint:
-        talk(f"{_paint('hint:', '1;36', sys.stderr)} {hint}")
+    for label, colour, text in (("error:", "1;31", mask_passwords(message)), ("hint:", "1;36", hint)):
+        if text:
+            print(f"{_paint(label, colour, sys.stderr)} {_escape(text)}", file=sys.stderr)
 
 
 def trace() -> None:

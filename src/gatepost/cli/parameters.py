@@ -73,7 +73,9 @@ class ParameterSpec:
         self, name: str, *, required: bool = False, multiple: bool = False, default: Any = None
     ) -> click.Parameter:
         """Return the parameter for click; `name` is what the function or the request calls it."""
-        help_text = f"{self.help[:1].upper()}{self.help[1:].rstrip('.')}."
+        first_word = self.help.partition(" ")[0]
+        begins_with_value = not first_word.isalpha()  # `openai:NAME, ...` must be typed as it is written
+        help_text = f"{self.help if begins_with_value else self.help[:1].upper() + self.help[1:]}".rstrip(".") + "."
         if self.default is not None or self.no_agent is not None:
             required, default = False, self.default or None
         options: dict[str, Any] = {"required": required, "type": SpecType(self), "help": help_text}

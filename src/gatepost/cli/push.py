@@ -27,7 +27,7 @@ FIELDS: Final[dict[str, Any]] = {
     "sender": option("--as", "NAME", "the sender; by default the current agent, unless it is the recipient"),
     "source": option("--source", "NAME", "the source of the event", default="cli"),
     "subject": option("--subject", "TEXT"),
-    "priority": option("--priority", "P", parse=Priority.parse),
+    "priority": option("--priority", "P", parse=Priority.parse, default="normal"),
     "ttl": option("--ttl", "10m"),
     "dedup_key": option("--dedup-key", "KEY", "a second push with this key is a repeat, and changes nothing"),
     "ref": option("--ref", "TYPE:ID", parse=Ref.parse),

@@ -15,7 +15,7 @@ import click
 from gatepost import cli
 from gatepost.cli import output
 from gatepost.cli.command import build_verb
-from gatepost.cli.parameters import argument
+from gatepost.cli.parameters import ParameterSpec
 from gatepost.errors import Invalid
 
 #: the order in which a newcomer meets the commands; others follow in the order of their names
@@ -94,7 +94,9 @@ def answer_completion(instruction: str) -> int:
     return shell_complete(ROOT, {}, "gatepost", _COMPLETE_VARIABLE, instruction)
 
 
-def _print_completion(shell: Annotated[str, argument("|".join(_SHELLS), "your shell")]) -> None:
+def _print_completion(
+    shell: Annotated[str, ParameterSpec(flag=None, metavar="|".join(_SHELLS), help="your shell", choices=_SHELLS)],
+) -> None:
     """
     Print the script that lets the Tab key complete commands and options in your shell.
 

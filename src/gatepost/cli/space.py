@@ -166,7 +166,8 @@ def read(request: ReadMessages, configuration: Configuration, json: JsonFlag = F
             for message in messages:
                 output.line_out(_build_line(message))
         else:
-            output.talk(f"no messages in {request.id!r}")
+            after = f" after {request.after_seq}" if request.after_seq else ""
+            output.talk(f"no messages{after} in {request.id!r}")
         if messages:
             _mark_read(connection, messages[-1], request.member)
 

@@ -45,7 +45,8 @@ def check(prefix: str, text: str) -> str:
     if kind and head != prefix:
         raise Invalid(f"{text!r} is the id of {_add_article(kind)}, not of {_add_article(PREFIXES[prefix])}")
     raise Invalid(
-        f"{text!r} is not the id of {_add_article(PREFIXES[prefix])}", hint=f"such an id begins with {prefix}_"
+        f"{text!r} is not the id of {_add_article(PREFIXES[prefix])}",
+        hint=f"such an id is {prefix}_ and 32 digits or letters from a to f",
     )
 
 

@@ -164,36 +164,41 @@ def freeze_loaded_objects() -> None:
 async def serve(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
     """Run a gateway until a signal stops it; `ready` is called with its URL once it listens."""
     _check_bindable(host)
-    async with open_gateway(configuration) as gateway:
-        store, live_streams = gateway.state.store, gateway.state.live_streams
-        paths.make_home(configuration.home)
-        ensure_admin_key(store, configuration.home)
-        if host not in _LOOPBACK:
-            _refuse_without_keys(store, host)
-        requested = configuration.settings.gateway.connections
-        limits = ConnectionLimits(connections=allow_connections(requested if isinstance(requested, int) else None))
-        config = uvicorn.Config(
-            GatewayApp(gateway.state),
-            host=host,
-            port=port,
-            http=build_protocol(limits),
-            ws="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=_STOP_TIMEOUT,
-        )
-        server = _Server(config, live_streams)
-        store_name = mask_passwords(configuration.settings.store)
-        interval = configuration.settings.janitor.interval / SECOND
-        with _open_listener(host, port) as listener:
-            url = _build_url(host, listener)
-            async with _open_hook_socket(configuration, gateway.state.signal_bus, store_name, url) as socket_path:
-                with gateway_files.publish(configuration.home, url, store_name, socket_path) as check_file:
-                    watch = Duty("gateway file", partial(asyncio.to_thread, check_file), interval=interval)
-                    server.on_start = partial(ready, url)
-                    async with run_duties([watch]):
-                        await server.serve([listener])
+    # The port comes first: a gateway whose port is taken must not have begun any work.
+    with _open_listener(host, port) as listener:
+        async with open_gateway(configuration) as gateway:
+            store = gateway.state.store
+            paths.make_home(configuration.home)
+            ensure_admin_key(store, configuration.home)
+            if host not in _LOOPBACK:
+                _refuse_without_keys(store, host)
+            await _serve_on(listener, host, configuration, gateway, ready)
+
+
+async def _serve_on(
+    listener: socket.socket, host: str, configuration: Configuration, gateway: Gateway, ready: Callable[[str], None]
+) -> None:
+    requested = configuration.settings.gateway.connections
+    limits = ConnectionLimits(connections=allow_connections(requested if isinstance(requested, int) else None))
+    config = uvicorn.Config(
+        GatewayApp(gateway.state),
+        http=build_protocol(limits),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_STOP_TIMEOUT,
+    )
+    server = _Server(config, gateway.state.live_streams)
+    store_name = mask_passwords(configuration.settings.store)
+    interval = configuration.settings.janitor.interval / SECOND
+    url = _build_url(host, listener)
+    async with _open_hook_socket(configuration, gateway.state.signal_bus, store_name, url) as socket_path:
+        with gateway_files.publish(configuration.home, url, store_name, socket_path) as check_file:
+            watch = Duty("gateway file", partial(asyncio.to_thread, check_file), interval=interval)
+            server.on_start = partial(ready, url)
+            async with run_duties([watch]):
+                await server.serve([listener])
 
 
 @asynccontextmanager
@@ -242,9 +247,9 @@ def _check_bindable(host: str) -> None:
     try:
         with socket.socket(_family(host), socket.SOCK_STREAM) as probe:
             probe.bind((host, 0))
-    except (OSError, UnicodeError) as error:
-        is_unknown = isinstance(error, socket.gaierror | UnicodeError)
-        reason = "cannot be resolved to an address" if is_unknown else "is no address of this machine"
+    except (OSError, UnicodeError, TypeError) as error:  # a name that cannot be encoded is a TypeError
+        is_unknown = isinstance(error, socket.gaierror | UnicodeError | TypeError)
+        reason = "cannot be resolved to an address" if is_unknown else "is not an address of this machine"
         raise Unavailable(
             f"{host!r} {reason}", hint="listen on 127.0.0.1, or on 0.0.0.0 for every address of this machine"
         ) from None
@@ -257,7 +262,8 @@ def _open_listener(host: str, port: int) -> Iterator[socket.socket]:
     except OSError as error:
         reason = str(error.strerror).partition(" (")[0]  # Python adds the address
         raise Unavailable(
-            f"cannot listen on {host}:{port}: {reason}", hint="another program may be there: use --port"
+            f"cannot listen on {host}:{port}: {reason}",
+            hint="a gateway or another program is there; --port 0 chooses a free port",
         ) from None
     with listener:
         yield listener

@@ -20,7 +20,7 @@ from gatepost.actions.idempotency import run_once
 from gatepost.api import access
 from gatepost.api.access import Caller
 from gatepost.api.decoding import get_decoder
-from gatepost.api.encoding import encode_json, refuse_nan
+from gatepost.api.encoding import check_path, encode_json, refuse_nan
 from gatepost.api.operation import Kind, Operation, Request, import_modules, list_operations
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Reader, Store, Transaction
@@ -114,6 +114,7 @@ class LocalExecutor:
             raise Unavailable(f"{operation.name} needs a gateway", hint="start one with `gatepost up`")
         operation.access.admit(self._caller)
         refuse_nan(request)
+        check_path(request)
         checked: Request[R] = get_decoder(operation).decode_json(encode_json(request))
         checked = operation.access.bind(checked, self._caller)
         if operation.batch is not None:

@@ -50,7 +50,8 @@ class Converter(NamedTuple):
 
 def mask_passwords(text: str) -> str:
     """Return the text without the passwords of the URLs in it, nor what looks like one where a port should be."""
-    text = re.sub(r"(?<=://)([^\s:/@]*):\S*@", r"\1:***@", text)
+    text = re.sub(r"(?<=://)([^\s:/@]*):[^'\"\n]*@", r"\1:***@", text)
+    text = re.sub(r"(?i)\b(postgres(?:ql)?:)([^\s:/@]*):[^'\"\n]*@", r"\1\2:***@", text)  # the slashes were forgotten
     text = re.sub(r"(?<=://)([^\s:/@\[]*):(?![0-9]*(?:[\s/?,'\"]|$))[^\s/?,@'\"]+(?!\S*@)", r"\1:***", text)
     return re.sub(r"(?i)(password=)[^&\s'\"]+", r"\1***", text)
 
