@@ -288,7 +288,7 @@ class TestTheKey:
             result = cli("agent", "list")
         assert (result.code, result.out) == (1, "")
         assert result.error == f"the gateway at {gateway.base_url} does not know the key in '{cli.home}/admin.key'"
-        assert "`gatepost up` makes this one good" in result.err
+        assert "restart the gateway" in result.err
 
     def test_that_was_revoked_is_said_to_be(self, cli: CommandLine) -> None:
         cli.run_ok("init")

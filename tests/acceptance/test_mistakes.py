@@ -16,6 +16,7 @@ NOT_UTF8 = b"x\xff".decode(errors="surrogateescape")
     ("words", "code", "error", "hint"),
     [
         (["agent", "list", "web"], 2, "this command does not take the argument 'web'", "options begin with --"),
+        (["--json", "agent", "list"], 2, "no such option '--json'", "write options after the command"),
         (["agent", "list", "--team"], 2, "--team needs a value", ""),
         (["space", "post", "q4"], 2, "TEXT is missing", "`gatepost space post --help` explains it"),
         (["decision", "answer", "", "yes"], 2, "'' is not the id of a decision", "such an id is dec_ and 32 digits"),

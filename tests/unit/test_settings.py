@@ -246,7 +246,7 @@ class TestWrong:
             ("[inbox]\nattempts = true", "is wrong: True is not a whole number", None),
             ("[inbox]\nattempts = 1.5", "is wrong: 1.5 is not a whole number", None),
             ("[limits]\ncontent = '1GB'", "is wrong: '1GB' is not a size", "write 65536"),
-            ("agent = '*'", "is wrong: '\\*' is not one entity", "name one"),
+            ("agent = '*'", "is wrong: '\\*' is not one entity", "give the name of one agent or person"),
             ("agent = 3", "is wrong: 3 is not the name of an entity", None),
             ("store = ''", "is wrong: '' is not a store", None),
             (

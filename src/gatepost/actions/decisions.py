@@ -381,4 +381,4 @@ def _read(tx: Transaction, id: str) -> Decision:
 
 
 def _build_unknown_error(id: str) -> NotFound:
-    return NotFound(f"there is no decision {id!r}", hint="`gatepost decision list` shows which there are")
+    return NotFound(f"there is no decision {id!r}", hint="`gatepost decision list` lists them")

@@ -408,4 +408,4 @@ def _read(tx: Transaction, gate: Gate) -> Gate:
 
 
 def _build_unknown_error(id: str) -> NotFound:
-    return NotFound(f"there is no gate {id!r}", hint="`gatepost gate list --durable` shows which there are")
+    return NotFound(f"there is no gate {id!r}", hint="`gatepost gate list --durable` lists them")

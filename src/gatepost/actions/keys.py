@@ -66,7 +66,7 @@ def revoke(tx: Transaction, text: str) -> Key:
     id_or_prefix = key_rules.parse_reference(text)
     matches = keys.find_by_id_or_prefix(tx, id_or_prefix)
     if not matches:
-        raise NotFound(f"there is no key {id_or_prefix!r}", hint="`gatepost key list` shows which there are")
+        raise NotFound(f"there is no key {id_or_prefix!r}", hint="`gatepost key list` lists them")
     if len(matches) > 1:
         raise Conflict(f"{len(matches)} keys begin with {id_or_prefix!r}", hint="use the id of the one you mean")
     if not keys.revoke(tx, matches[0].number):

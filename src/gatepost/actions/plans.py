@@ -235,7 +235,7 @@ def _apply_catch_up(plan: Plan, spec: PlanSpec) -> Plan:
     if spec.catch_up is None:
         return plan
     if plan.cron is None:
-        raise Invalid("catching up goes with cron", hint="what is due once fires once, however late")
+        raise Invalid("catch-up goes with cron", hint="what is due once fires once, however late")
     return replace(plan, catch_up=spec.catch_up)
 
 

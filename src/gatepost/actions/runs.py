@@ -46,7 +46,7 @@ def show(tx: Reader, id: str) -> Run:
 
 def build_missing_error(id: str) -> NotFound:
     """Return the error for a run that does not exist, or that the caller may not see."""
-    return NotFound(f"there is no run {id!r}", hint="`gatepost agent runs NAME` shows which there are")
+    return NotFound(f"there is no run {id!r}", hint="`gatepost agent runs NAME` lists them")
 
 
 def page(

@@ -291,4 +291,4 @@ def _build_refusal(id: str, entity: Entity) -> Refused:
 
 
 def _build_unknown_error(id: str) -> NotFound:
-    return NotFound(f"there is no space {id!r}", hint="`gatepost space list` shows which there are")
+    return NotFound(f"there is no space {id!r}", hint="`gatepost space list` lists them")

@@ -103,7 +103,7 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
     except Unauthorized:
         raise Unauthorized(
             f"the gateway at {url} does not know the key in {str(home / gateway_files.ADMIN_KEY)!r}",
-            hint=f"if the key was revoked, {gateway_files.RENEW_HINT}; else `gatepost up` makes this one good",
+            hint=f"if the key was revoked, {gateway_files.RENEW_HINT}; else restart the gateway",
         ) from None
 
 

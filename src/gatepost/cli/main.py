@@ -114,6 +114,8 @@ def _report_misuse(error: "click.ClickException") -> int:
     if extra := re.search(r"extra arguments? \((.*)\)", message, re.DOTALL):
         message = f"this command does not take the argument {extra[1]!r}"
         hint = "options begin with --, and text with spaces needs quotes"
+    elif type(error).__name__ == "NoSuchOption" and context is not None and context.parent is None:
+        hint = "write options after the command, as in `gatepost agent list --json`"
     elif option := re.search(r"option '(.*)' requires an argument", message):
         message = f"{option[1]} needs a value"
     elif argument := re.search(r"missing argument '(.*)'", message):

@@ -93,4 +93,4 @@ def check_entity_address(text: str) -> str:
         case EntityAddress(name):
             return name
         case TeamAddress() | AllAgentsAddress():
-            raise Invalid(f"{text!r} is not one entity", hint="name one")
+            raise Invalid(f"{text!r} is not one entity", hint="give the name of one agent or person")

@@ -235,7 +235,7 @@ def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
     if spec.option is not None and spec.option not in ids:
         raise Invalid(f"{spec.option!r:.60} is not an option of this decision", hint=_render_choice_hint(ids))
     if spec.again + spec.reject + (spec.option is not None) > 1:
-        raise Invalid("an option, again and reject exclude each other", hint="choose one")
+        raise Invalid("give only one of an option, again and reject", hint="choose one")
     if spec.reject:
         return DecisionOutcome.REJECTED
     if spec.option is None and not has_text:

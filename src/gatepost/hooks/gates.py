@@ -149,7 +149,7 @@ def unregister(home: Path, name: str) -> SessionGate:
     gates = list_registered_gates(home)
     removed_gate = next((gate for gate in gates if gate.name == name), None)
     if removed_gate is None:
-        raise NotFound(f"there is no session gate {name!r}", hint="`gatepost gate list` shows those there are")
+        raise NotFound(f"there is no session gate {name!r}", hint="`gatepost gate list` lists them")
     _write_gates(home, [gate for gate in gates if gate is not removed_gate])
     return removed_gate
 
