@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 def main() -> None:
     code = run(sys.argv[1:])
-    if sys.argv[1:2] == ["hook"]:
-        os._exit(code)  # everything is written, and the interpreter's clean-up takes time
-    sys.exit(code)
+    try:  # noqa: SIM105 (a hook does not import contextlib)
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):  # it may be closed, or full
+        pass
+    os._exit(code)  # everything is written and closed, and the interpreter's clean-up takes a sixth of a command's time
 
 
 def run(arguments: "Sequence[str]") -> int:
