@@ -152,6 +152,24 @@ def test_an_interrupt_before_a_step_has_begun_is_quiet(cli: CommandLine) -> None
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
 
 
+def test_an_interrupt_keeps_what_was_printed_before(cli: CommandLine) -> None:
+    program = """
+from gatepost.cli import main
+
+
+def print_and_stop(_):
+    print("printed")
+    raise KeyboardInterrupt
+
+
+main._run_command = print_and_stop
+main.main()
+"""
+    environ = os.environ | cli.environ | {"PYTHONUNBUFFERED": ""}  # with it, nothing could be lost
+    result = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "printed\n", "")
+
+
 def test_without_stdin(cli: CommandLine) -> None:
     process = start_command(cli, "inbox", "push", "--to", "analyst", "-", preexec_fn=lambda: os.close(0))
     assert wait_for_exit(process) == (3, "error: there is no stdin to read\n")

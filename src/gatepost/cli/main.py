@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 def main() -> None:
     code = run(sys.argv[1:])
-    try:  # noqa: SIM105 (a hook does not import contextlib)
-        sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):  # it may be closed, or full
-        pass
+    for stream in (sys.stdout, sys.stderr):
+        try:  # noqa: SIM105 (a hook does not import contextlib)
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # it may be closed, or full; that was reported
+            pass
     os._exit(code)  # everything is written and closed, and the interpreter's clean-up takes a sixth of a command's time
 
 
