@@ -39,7 +39,7 @@ def find_home(environ: "Mapping[str, str]", start: str | None = None, *, project
     if home is None:
         return os.path.join(_get_data_directory(environ), "gatepost"), "default"
     is_foreign = not is_trusted(home)
-    if is_foreign or _is_shared(os.stat(home)):
+    if is_foreign or is_shared(os.stat(home)):
         from gatepost.errors import Refused
 
         problem = "belongs to another user" if is_foreign else "can be written to by others"
@@ -70,12 +70,17 @@ def _find_upwards(folder: str) -> str | None:
     return candidate
 
 
-def _is_shared(status: os.stat_result) -> bool:
+def is_shared(status: os.stat_result) -> bool:
     """Return True if other users may write: all of them, or a group that this user is not in."""
     if not hasattr(os, "getuid"):
         return False
     groups = {0, os.getegid(), *os.getgroups()}
     return bool(status.st_mode & 0o002 or (status.st_mode & 0o020 and status.st_gid not in groups))
+
+
+def is_private(status: os.stat_result) -> bool:
+    """Return True if no other user may read or write."""
+    return not hasattr(os, "getuid") or not status.st_mode & 0o077
 
 
 def is_trusted(path: str, reference: str | None = None) -> bool:
@@ -107,7 +112,7 @@ def check_socket(path: str, reference: str) -> None:
         raise PermissionError(f"the socket {path!r} belongs to another user")
     if status.st_mode & 0o077:
         raise PermissionError(f"the socket {path!r} is open to other users")
-    if not _is_owned(folder_status, reference) or (_is_shared(folder_status) and not folder_status.st_mode & S_ISVTX):
+    if not _is_owned(folder_status, reference) or (is_shared(folder_status) and not folder_status.st_mode & S_ISVTX):
         raise PermissionError(f"the folder of the socket {path!r} can be written to by others")
 
 

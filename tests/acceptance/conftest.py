@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from gatepost import app, settings
+from gatepost import app, paths, settings
 from gatepost.actions import directory
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
@@ -87,7 +87,7 @@ def start_local_gateway(cli: CommandLine) -> Iterator[GatewayThread]:
         open_hook_socket(cli, gateway) as path,
         gateway_files.publish(cli.home, gateway.base_url, url, path),
     ):
-        (cli.home / gateway_files.ADMIN_KEY).write_text(gateway.gateway.admin_key + "\n")
+        paths.write_atomically(str(cli.home / gateway_files.ADMIN_KEY), gateway.gateway.admin_key + "\n")
         try:
             yield gateway
         finally:

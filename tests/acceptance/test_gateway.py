@@ -282,6 +282,14 @@ class TestTheKey:
                 assert result.error == f"the administrator's key cannot be read: '{file}': that is not a key"
                 assert gateway_files.RENEW_HINT in result.err
 
+    @pytest.mark.parametrize("words", [("init",), ("up", "--port", "0")])
+    def test_that_is_a_pipe_does_not_block(self, cli: CommandLine, words: tuple[str, ...]) -> None:
+        file = cli.home / gateway_files.ADMIN_KEY
+        os.mkfifo(file)
+        result = cli.run_process(*words)
+        assert (result.code, result.out) == (3, "")
+        assert result.error == f"the administrator's key cannot be read: '{file}': it is not a regular file"
+
     def test_that_is_not_known(self, cli: CommandLine) -> None:
         with start_local_gateway(cli) as gateway:
             (cli.home / gateway_files.ADMIN_KEY).write_text("sk_" + "x" * 43)

@@ -1,6 +1,7 @@
 """`gatepost init`, `config show`, `doctor`, `completion`."""
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -98,9 +99,30 @@ class TestDoctor:
         cli.push("--broadcast", "all")
         result = cli.run_ok("doctor")
         assert {line.split()[0] for line in result.out.splitlines()} == {"ok"}
-        names = ["home", "settings", "store", "schema", "disk", "integrity", "accounts", "orphans"]
+        names = ["home", "settings", "key", "store", "schema", "disk", "integrity", "accounts", "orphans"]
         assert list(run_checks(cli)) == names
         assert set(cli.run_ok("doctor", "--json").json[0]) == {"check", "ok", "detail", "hint"}
+
+    def test_finds_what_other_users_can_reach(self, cli: CommandLine) -> None:
+        cli.run_ok("init")
+        key = cli.home / "admin.key"
+        key.chmod(0o644)
+        cli.home.chmod(0o777)
+        result = cli("doctor")
+        assert result.code == 1
+        assert f"wrong  home       {cli.home} (GATEPOST_HOME): other users can write to it\n" in result.out
+        assert f"hint: chmod go-w {cli.home}\n" in result.out
+        assert f"wrong  key        {key}: other users can read it\n" in result.out
+        assert f"hint: chmod 600 {key}\n" in result.out
+        cli.home.chmod(0o755)
+        key.chmod(0o600)
+        assert cli("doctor").code == 0
+
+    def test_finds_a_key_that_is_not_a_file(self, cli: CommandLine) -> None:
+        os.mkfifo(cli.home / "admin.key")
+        result = cli("doctor")
+        assert (result.code, run_checks(cli)["key"]) == (1, False)
+        assert "admin.key': it is not a regular file\n" in result.out
 
     def test_of_a_new_store(self, empty_cli: CommandLine) -> None:
         assert "(created just now)" in empty_cli.run_ok("doctor").out

@@ -17,6 +17,7 @@ from gatepost.cli.parameters import JsonFlag, number, option
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Store
 from gatepost.runtime import gateway_files
+from gatepost.runtime.gateway_files import Exposure
 from gatepost.settings import FILE, HOME, Configuration, Converter, list_settings, variable_name
 
 
@@ -114,7 +115,7 @@ class Finding:
 
 def doctor(json: JsonFlag = False) -> None:
     """
-    Check the home, the settings and the store: schema, disk, integrity, accounts, orphans.
+    Check the home, the settings, the administrator's key and the store: schema, disk, integrity, accounts, orphans.
 
     Prints a line for each check, and exits with 1 if something is wrong.
 
@@ -140,9 +141,31 @@ def _check_all() -> Iterator[Finding]:
     except GatepostError as error:
         yield _build_fault("settings", error)
         return
-    yield Finding("home", True, f"{configuration.home} ({configuration.home_origin})")
-    yield Finding("settings", True, str(configuration.file) if configuration.file else "no file: the defaults apply")
+    yield from _check_home(configuration)
     yield from _check_store(configuration)
+
+
+def _check_home(configuration: Configuration) -> Iterator[Finding]:
+    home = configuration.home
+    exposures = {exposure.path: exposure for exposure in gateway_files.find_exposures(home)}
+    yield _check_exposure("home", f"{home} ({configuration.home_origin})", exposures.get(home))
+    yield Finding("settings", True, str(configuration.file) if configuration.file else "no file: the defaults apply")
+    key = home / gateway_files.ADMIN_KEY
+    if not os.path.lexists(key):
+        yield Finding("key", True, "no file yet: `gatepost up` makes one")
+        return
+    try:
+        gateway_files.read_admin_key(home)
+    except GatepostError as error:
+        yield _build_fault("key", error)
+    else:
+        yield _check_exposure("key", str(key), exposures.get(key))
+
+
+def _check_exposure(check: str, detail: str, exposure: Exposure | None) -> Finding:
+    if exposure is None:
+        return Finding(check, True, detail)
+    return Finding(check, False, f"{detail}: {exposure.problem}", exposure.fix)
 
 
 def _check_store(configuration: Configuration) -> Iterator[Finding]:

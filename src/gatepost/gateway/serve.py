@@ -170,6 +170,8 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
             store = gateway.state.store
             paths.make_home(configuration.home)
             ensure_admin_key(store, configuration.home)
+            for exposure in gateway_files.find_exposures(configuration.home):
+                log.warning(exposure.problem, path=str(exposure.path), fix=exposure.fix)
             if host not in _LOOPBACK:
                 _refuse_without_keys(store, host)
             await _serve_on(listener, host, configuration, gateway, ready)

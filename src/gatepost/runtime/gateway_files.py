@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from shlex import quote
+from typing import Final, NamedTuple
 
 from gatepost import paths
 from gatepost.core import key as key_rules
@@ -165,14 +166,35 @@ def read_admin_key(home: Path) -> str:
     """Return the key in a home; raise Unavailable if it cannot be read."""
     path = home / ADMIN_KEY
     try:
-        return key_rules.check("admin", path.read_text(encoding="utf-8").strip())
+        text = paths.read_trusted_file(str(path), reference=str(home)).decode()
+        return key_rules.check("admin", text.strip())
     except FileNotFoundError as error:
         reason, hint = error.strerror, "start the gateway again: `gatepost up` makes one"
     except OSError as error:
-        reason, hint = error.strerror, RENEW_HINT
+        reason, hint = error.strerror or str(error), RENEW_HINT
     except (UnicodeDecodeError, Invalid):
         reason, hint = "that is not a key", RENEW_HINT
     raise Unavailable(f"the administrator's key cannot be read: {str(path)!r}: {reason}", hint=hint)
+
+
+class Exposure(NamedTuple):
+    """What other users of this machine can do with a file or folder, and the command that ends it."""
+
+    path: Path
+    problem: str
+    fix: str
+
+
+def find_exposures(home: Path) -> list[Exposure]:
+    """Return what other users can do with a home and the key in it, though it is for this user alone."""
+    key, exposures = home / ADMIN_KEY, []
+    with suppress(OSError):
+        if paths.is_shared(home.stat()):
+            exposures.append(Exposure(home, "other users can write to it", f"chmod go-w {quote(str(home))}"))
+    with suppress(OSError):
+        if not paths.is_private(key.stat()):
+            exposures.append(Exposure(key, "other users can read it", f"chmod 600 {quote(str(key))}"))
+    return exposures
 
 
 def ensure_admin_key(store: Store, home: Path) -> bool:
