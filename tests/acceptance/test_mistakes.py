@@ -39,6 +39,26 @@ def test_one_sentence_that_helps(cli: CommandLine, words: list[str], code: int, 
     assert hint in result.err
 
 
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (["agent", "list", "--colour", "--help"], "gatepost agent list [OPTIONS]"),
+        (["agent", "list", "-h", "--colour"], "gatepost agent list [OPTIONS]"),
+        (["agent", "add", "one", "two", "--help"], "gatepost agent add [OPTIONS] NAME"),
+        (["inbox", "push", "--to", "a", "--to", "b", "--help"], "gatepost inbox push [OPTIONS] [TEXT|-]"),
+        (["agent", "--colour", "--help"], "gatepost agent [OPTIONS] COMMAND [ARGS]..."),
+        (["--colour", "--help"], "gatepost [OPTIONS] [COMMAND] [ARGS]..."),
+    ],
+)
+def test_help_is_printed_beside_words_that_are_wrong(cli: CommandLine, words: list[str], usage: str) -> None:
+    result = cli.run_ok(*words)
+    assert (result.out.splitlines()[0], result.err) == (f"Usage: {usage}", "")
+
+
+def test_help_behind_two_dashes_is_an_argument(cli: CommandLine) -> None:
+    assert cli("agent", "list", "--colour", "--", "--help").error == "no such option '--colour'"
+
+
 def test_words_cannot_act_on_a_terminal(cli: CommandLine) -> None:
     assert "\x1b" not in cli("agent", "list", "\x1b[31mx\u202e").err
     assert "\x1b" not in cli("agent", "show", "\x1b[31mx").err

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 import click
 import msgspec
+from click.exceptions import Exit
 
 from gatepost import settings
 from gatepost.api.operation import Page, Request
@@ -62,17 +63,35 @@ class Outcome(NamedTuple):
     document: Any = None
 
 
-class VerbCommand(click.Command):
+class HelpFirst(click.Command):
+    """A command whose help is printed whenever it is asked for, also beside words that are wrong."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = list(args)  # parsing empties the list
+        try:
+            return self.parse_words(ctx, args)
+        except (click.UsageError, Invalid):
+            own_words = words[: words.index("--")] if "--" in words else words
+            if ctx.resilient_parsing or not set(ctx.help_option_names).intersection(own_words):
+                raise
+            output.line_out(ctx.get_help())
+            raise Exit(0) from None
+
+    def parse_words(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args)
+
+
+class VerbCommand(HelpFirst):
     """A command. Its help is a docstring: examples, and whatever else is indented there, stay as they are."""
 
     def __init__(self, name: str, docstring: str | None, **options: Any) -> None:
         text = re.sub(r"\n\n(?=\S.*\n )", "\n\n\b\n", cleandoc(docstring or ""))
         super().__init__(name, help=text, **options)
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_words(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:  # a line that is being completed may be unfinished
             self._check_values(*self.make_parser(ctx).parse_args(list(args)))
-        return super().parse_args(ctx, args)
+        return super().parse_words(ctx, args)
 
     def _check_values(self, values: Mapping[str, Any], _: Any, order: Sequence[click.Parameter]) -> None:
         """Refuse an option with one value that is given two, the first of which would be lost; and stdin for two."""
@@ -95,7 +114,7 @@ def build_verb(name: str, function: Callable[..., None], short_help: str | None 
     return VerbCommand(name, function.__doc__, short_help=short_help, callback=function, params=parameters)
 
 
-class Noun(click.Group):
+class Noun(HelpFirst, click.Group):
     """What verbs are about: `inbox` in `gatepost inbox push`."""
 
     def __init__(self, name: str, help: str) -> None:

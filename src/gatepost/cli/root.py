@@ -14,7 +14,7 @@ import click
 
 from gatepost import cli
 from gatepost.cli import output
-from gatepost.cli.command import build_verb
+from gatepost.cli.command import HelpFirst, build_verb
 from gatepost.cli.parameters import ParameterSpec
 from gatepost.errors import Invalid
 
@@ -34,7 +34,7 @@ _COMPLETE_VARIABLE = "_GATEPOST_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
-class Root(click.Group):
+class Root(HelpFirst, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         for module in iter_modules(cli.__path__):
             self._add_commands(module.name)
