@@ -128,7 +128,7 @@ def test_data_that_is_too_large(cli: CommandLine, tmp_path: Path) -> None:
     assert "the data is 1048588 bytes as JSON, over the limit of 1048576" in result.error
     missing_result = cli("inbox", "push", "--to", "analyst", "--data", "@missing.json")
     assert (missing_result.code, missing_result.error) == (
-        3,
+        2,
         "--data: 'missing.json' cannot be read: No such file or directory",
     )
     assert count_events(cli) == 0
@@ -167,7 +167,8 @@ OTHER_BAD_COMMANDS = [
     (["agent", "add"], 2, "NAME is missing"),
     (["agent", "show", "nobody"], 2, "there is no entity 'nobody'"),
     (["completion", "tcsh"], 2, "'tcsh' is not a shell known here"),
-    (["import", "missing.jsonl"], 3, "'missing.jsonl' cannot be read: No such file or directory"),
+    (["import", ""], 2, "the name of a file is empty"),
+    (["import", "missing.jsonl"], 2, "'missing.jsonl' cannot be read: No such file or directory"),
     (["nonsense"], 2, "no such command 'nonsense'"),
 ]
 

@@ -14,7 +14,7 @@ from click.exceptions import Exit
 from gatepost import app, settings
 from gatepost.actions import export as verbs
 from gatepost.actions import store_import
-from gatepost.cli import output
+from gatepost.cli import inputs, output
 from gatepost.cli.command import build_verb
 from gatepost.cli.connect import find_gateway
 from gatepost.cli.parameters import JsonFlag, argument, flag
@@ -162,11 +162,7 @@ def _open_source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
             raise Unavailable("there is no stdin to read", hint="name a file")
         yield sys.stdin.buffer, None
         return
-    try:
-        stream = Path(file).open("rb")  # noqa: SIM115 (closed below; only opening it is explained here)
-    except OSError as error:
-        raise Unavailable(f"{file!r} cannot be read: {error.strerror}") from None
-    with stream:
+    with inputs.open_file(file) as stream:
         yield stream, os.fstat(stream.fileno()).st_size
 
 

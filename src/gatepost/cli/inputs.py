@@ -96,10 +96,20 @@ STDIN_READERS: Final = (read_text, read_text_or_file, read_secret, read_json, re
 
 def _read_file(name: str) -> bytes:
     try:
-        with Path(name).open("rb") as file:
+        with open_file(name) as file:
             return _read(file, repr(name))
     except OSError as error:
         raise Unavailable(f"{name!r} cannot be read: {error.strerror}") from None
+
+
+def open_file(name: str) -> IO[bytes]:
+    """Open a file that a command names. If it cannot be opened, the command is wrong."""
+    if not name:
+        raise Invalid("the name of a file is empty", hint="name a file to read")
+    try:
+        return Path(name).open("rb")
+    except (OSError, ValueError) as error:
+        raise Invalid(f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _read(stream: IO[bytes], name: str) -> bytes:
