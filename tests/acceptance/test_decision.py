@@ -19,6 +19,11 @@ def ask_decision(cli: CommandLine, *words: str) -> str:
     return cli.run_ok("decision", "ask", *SHIP_ARGS, *words).out.strip()
 
 
+def begin_session(cli: CommandLine, id: str, agent: str) -> None:
+    with app.prepare_store(settings.load(cli.environ)) as store:
+        store.run_sync(sessions.begin, id, agent=agent, host="claude")
+
+
 def test_ask_list_show_answer(cli: CommandLine) -> None:
     ask_result = cli.run_ok(
         "decision", "ask", *SHIP_ARGS, "--of", "team:web", "--ref", "task:0.0.1", "--context", "All green"
@@ -66,6 +71,7 @@ def test_ask_list_show_answer(cli: CommandLine) -> None:
 
 
 def test_sent_back_and_revised(cli: CommandLine) -> None:
+    begin_session(cli, "s-1", "analyst")
     decision = ask_decision(cli, "--text", "--session", "s-1")
     answer_result = cli.run_ok("decision", "answer", decision, "--text", "When?", "--again", "--as", "husam")
     assert answer_result.err == 'sent back by husam: "When?"; analyst gets the answer\n'
@@ -84,20 +90,21 @@ def test_sent_back_and_revised(cli: CommandLine) -> None:
 
 def test_in_a_session_of_a_guest(cli: CommandLine) -> None:
     """Whose session it is asks, whether it is named or the command is given in it."""
-    with app.prepare_store(settings.load(cli.environ)) as store:
-        store.run_sync(sessions.begin, "s-9", agent="quinn", host="claude")
+    begin_session(cli, "s-9", "quinn")
     Session(cli.home, "s-9").update(lambda state: state._replace(agent="quinn"))
     named_decision = cli.run_ok("decision", "ask", "Why?", "--text", "--session", "s-9", "--json").json
     session_decision = cli.run_ok("decision", "ask", "Why?", "--text", "--json", CLAUDE_CODE_SESSION_ID="s-9").json
     for decision in (named_decision, session_decision):
         assert (decision["asker"], decision["session"]) == ("quinn", "s-9")
     assert len(cli.run_ok("decision", "list", "--session", "s-9", "--json").json) == 2
-    unknown_result = cli("decision", "ask", "Why?", "--text", "--session", "s-8")
-    assert (unknown_result.code, unknown_result.error) == (1, "there is no session 's-8'")
+    for asker in ([], ["--as", "quinn"]):
+        unknown_result = cli("decision", "ask", "Why?", "--text", "--session", "s-8", *asker)
+        assert (unknown_result.code, unknown_result.error) == (1, "there is no session 's-8'")
 
 
 def test_check(cli: CommandLine) -> None:
     check_args = ("decision", "check", "--as", "analyst", "--since", "5m")
+    begin_session(cli, "s-1", "analyst")
     decision = ask_decision(cli, "--session", "s-1")
     empty_result = cli(*check_args)
     assert (empty_result.code, empty_result.out) == (1, "")

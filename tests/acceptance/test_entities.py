@@ -1,5 +1,7 @@
 """`gatepost agent` and `gatepost person`."""
 
+import pytest
+
 from tests.acceptance.command_line import CommandLine
 
 EITHER_WAY = True
@@ -46,6 +48,35 @@ def test_an_alias_is_a_name(cli: CommandLine) -> None:
     assert cli.run_ok("agent", "show", "bead-42", "--json").json["aliases"] == ["bead-42"]
     refusal = cli("agent", "add", "bead-42")
     assert (refusal.code, refusal.error) == (1, "the name 'bead-42' is taken: it is an alias of 'quinn'")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("agent", "set", "quinn", "--owner", "quinn"),
+        ("agent", "set", "quinn", "--owner", "bead-42"),
+        ("agent", "set", "bead-42", "--owner", "quinn"),
+        ("agent", "add", "zed", "--owner", "zed"),
+        ("person", "add", "zed", "--owner", "z", "--alias", "z"),
+    ],
+)
+def test_nobody_owns_itself(cli: CommandLine, words: tuple[str, ...]) -> None:
+    refusal = cli(*words)
+    assert (refusal.code, "cannot own itself" in refusal.error) == (2, True)
+    assert cli.run_ok("agent", "show", "quinn", "--json").json["owner"] == "admin"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("agent", "add", "zed", "--display", ""), "--display is empty"),
+        (("agent", "set", "quinn", "--display", " "), "--display is empty"),
+        (("key", "create", "--name", ""), "--name is empty"),
+    ],
+)
+def test_an_empty_label_is_an_unset_variable(cli: CommandLine, words: tuple[str, ...], error: str) -> None:
+    refusal = cli(*words)
+    assert (refusal.code, refusal.error) == (2, error)
 
 
 def test_limit(cli: CommandLine) -> None:

@@ -54,6 +54,13 @@ def test_add_list_show_resolve(cli: CommandLine) -> None:
     assert len(cli.run_ok("gate", "list", "--durable", "--all", "--json").json) == 1
 
 
+def test_a_person_is_not_kept_from_stopping(cli: CommandLine) -> None:
+    refusal = cli("gate", "add", "Sign-off", "--owner", "husam")
+    assert (refusal.code, refusal.error) == (1, "'husam' is a person, and a gate keeps an agent from stopping")
+    assert "`--waiter husam` lets a person know when it ends" in refusal.err
+    assert cli.run_ok("gate", "list", "--durable").err == "no pending gates\n"
+
+
 def test_those_of_sessions_are_listed_beside(cli: CommandLine) -> None:
     gate = add_gate(cli, *SIGN_OFF_ARGS)
     rows = [line.split() for line in cli.run_ok("gate", "list").out.splitlines()[1:]]

@@ -48,6 +48,19 @@ class TestKey:
         assert (second_result.code, second_result.error) == (1, f"the key {key['prefix']!r} is revoked already")
         assert "revoked 2" in cli.run_ok("key", "list").out.splitlines()[-1]
 
+    def test_nothing_triggers_a_person(self, cli: CommandLine) -> None:
+        refusal = cli("key", "create", "--trigger", "husam")
+        assert (refusal.code, refusal.error) == (1, "'husam' is a person, and nothing triggers a person")
+
+    def test_the_key_of_this_home_is_revoked_with_a_warning(self, cli: CommandLine) -> None:
+        cli.run_ok("init")
+        path = cli.home / "admin.key"
+        result = cli.run_ok("key", "revoke", path.read_text()[:11])
+        assert result.err == (
+            f"revoked\nthis was the key in {str(path)!r}: remove the file and start the gateway again:"
+            " `gatepost up` makes a new one\n"
+        )
+
 
 class TestTrigger:
     def test_add_list_show_close_open_delete(self, cli: CommandLine) -> None:

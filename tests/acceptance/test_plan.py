@@ -51,6 +51,19 @@ def test_of_the_current_agent(cli: CommandLine) -> None:
     assert cli.run_ok("plan", "list", "--status", "completed", "--json").json == []
 
 
+def test_a_time_in_the_past_is_a_mistake(cli: CommandLine) -> None:
+    refusal = cli("plan", "set", "--owner", "analyst", "--name", "Then", "--at", "2020-01-01T00:00:00Z", "Look")
+    assert (refusal.code, refusal.error) == (2, "--at: '2020-01-01T00:00:00Z' is in the past")
+    assert cli.run_ok("plan", "list").err == "no plans yet\n"
+
+
+def test_needs_an_instruction(cli: CommandLine) -> None:
+    words = ("plan", "set", "--owner", "analyst", "--name", "Then", "--after", "5h")
+    plan = cli.run_ok(*words, "Look").out.strip()
+    for refusal in (cli(*words), cli(*words, " "), cli("plan", "set", "--id", plan, "")):
+        assert (refusal.code, refusal.error) == (2, "a plan needs an instruction")
+
+
 def test_once_at_a_time(cli: CommandLine) -> None:
     plan = cli.run_ok(
         *("plan", "set", "--owner", "analyst", "--name", "Then", "--at", "2100-01-01T00:00:00+01:00", "-", "--json"),

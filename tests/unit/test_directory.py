@@ -36,6 +36,12 @@ class TestRegistering:
         entity = register(store, "ann")
         assert (entity.display, entity.team, entity.role, entity.owner, entity.aliases) == ("ann", None, None, None, ())
 
+    def test_the_administrator_does_not_come_to_own_itself(self, store: Store) -> None:
+        register(store, "admin", EntityKind.HUMAN)
+        assert store.run_sync(directory.update, "admin", display="Boss").owner is None
+        with pytest.raises(Invalid, match="'admin' cannot own itself"):
+            store.run_sync(directory.update, "admin", owner="admin")
+
     def test_an_owner_may_be_named_by_an_alias(self, store: Store) -> None:
         register(store, "husam", EntityKind.HUMAN, aliases=["H"])
         assert register(store, "ann", owner="H").owner == "husam"

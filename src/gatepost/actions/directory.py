@@ -53,6 +53,7 @@ def register(tx: Transaction, spec: EntitySpec) -> Entity:
     team, role = _validate_team_and_role(spec.team, spec.role)
     display = _validate_display(spec.display or name)
     aliases = _validate_aliases(spec.aliases)
+    _check_owner(name, aliases, spec.owner)
     owner = find_live(tx, spec.owner) if spec.owner else _find_administrator(tx)
     cursor = inboxes.lock_broadcasts(tx)
     number = entities.insert(
@@ -125,7 +126,12 @@ def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Enti
     old = show(tx, find_live(tx, name).name)
     team, role = _validate_team_and_role(changes.get("team", old.team), changes.get("role", old.role))
     owner = changes.get("owner", old.owner)
-    owner_entity = _find_administrator(tx) if owner is None else (find_live if "owner" in changes else find)(tx, owner)
+    if "owner" in changes:
+        _check_owner(old.name, old.aliases, owner)
+    if owner is None:
+        owner_entity = _find_administrator(tx) if old.name != ADMINISTRATOR else None
+    else:
+        owner_entity = (find_live if "owner" in changes else find)(tx, owner)
     display = _validate_display(changes.get("display", old.display) or old.name)
     entities.update(
         tx, old.number, display=display, team=team, role=role, owner=owner_entity.number if owner_entity else None
@@ -194,6 +200,11 @@ def build_unknown_error(tx: Reader, name: str) -> UnknownAddress:
 
 def _find_administrator(tx: Transaction) -> Entity | None:
     return entities.find_by_names(tx, [ADMINISTRATOR]).get(ADMINISTRATOR)
+
+
+def _check_owner(name: str, aliases: Sequence[str], owner: str | None) -> None:
+    if owner in (name, *aliases):
+        raise Invalid(f"{name!r} cannot own itself", hint="name another owner, who gets the alerts about it")
 
 
 def _validate_team_and_role(team: str | None, role: str | None) -> tuple[str | None, str | None]:

@@ -8,9 +8,10 @@ from typing import Final
 
 from gatepost.actions import directory
 from gatepost.core import key as key_rules
+from gatepost.core.entity import EntityKind
 from gatepost.core.key import Key, KeyKind
 from gatepost.core.signals import Signal
-from gatepost.errors import Conflict, Invalid, NotFound
+from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import keys
 
@@ -36,6 +37,8 @@ def create(
     for text in (name, trigger or ""):
         key_rules.check_name(text)
     holder = directory.find_live(tx, entity) if entity is not None else None
+    if kind == "trigger" and holder is not None and holder.kind is EntityKind.HUMAN:
+        raise Refused(f"{holder.name!r} is a person, and nothing triggers a person", hint="name an agent")
     key = Key(
         id=tx.new_id("key"),
         prefix=key_rules.parse_prefix(secret),

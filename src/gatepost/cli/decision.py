@@ -96,7 +96,9 @@ def ask(
                 "no asker is given", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml"
             )
     with connect(configuration) as connection:
-        asker = asker or connection.send(ShowSession(id=session or "")).agent
+        if request.session is not None:  # a session that hooks have not registered is a mistake, if it is typed
+            session_agent = connection.send(ShowSession(id=request.session)).agent
+            asker = asker or session_agent
         decision = connection.send(msgspec.structs.replace(request, asker=asker, session=session))
         _print_question(connection, decision, wait=wait, timeout=timeout, json=json)
 

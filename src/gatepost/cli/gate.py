@@ -6,13 +6,17 @@ from typing import Annotated, Any, Final
 import msgspec
 from click.exceptions import Exit
 
+from gatepost.api.entities import ShowEntity
 from gatepost.api.gates import AddGate, AddWaiter, GateStatus, GateView, ListGates, ResolveGate, ShowGate
 from gatepost.cli import inputs, output, session_gates
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
-from gatepost.cli.connect import connect, poll
+from gatepost.cli.connect import Connection, connect, poll
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, current_agent, flag, option
 from gatepost.core import ids, render
+from gatepost.core.address import check_entity_address
+from gatepost.core.entity import EntityKind
 from gatepost.core.gate import AtDeadline, GateKind
+from gatepost.errors import Refused
 from gatepost.hooks.gates import SessionGate, list_gates
 from gatepost.settings import Configuration
 
@@ -25,6 +29,16 @@ _KINDS: Final = (*GateKind, _SESSION)
 
 GATE: Final = argument("GATE", "the id of a gate", parse=partial(ids.check, "gate"))
 REASON: Final = option("--reason", "TEXT", parse=inputs.read_text)
+
+
+def _add(connection: Connection, request: AddGate) -> GateView:
+    owner = connection.send(ShowEntity(name=check_entity_address(request.owner or "")))
+    if owner.kind is EntityKind.HUMAN:
+        raise Refused(
+            f"{owner.name!r} is a person, and a gate keeps an agent from stopping",
+            hint=f"name an agent with --owner; `--waiter {owner.name}` lets a person know when it ends",
+        )
+    return connection.send(request)
 
 
 @gates.send(
@@ -44,6 +58,7 @@ REASON: Final = option("--reason", "TEXT", parse=inputs.read_text)
     waiters=option("--waiter", "NAME", "who else gets an event when it ends; repeatable"),
     deadline=option("--until", "TIME"),
     within=option("--within", "2h"),
+    fetch=_add,
 )
 def describe_added(gate: GateView) -> Outcome:
     """

@@ -1,14 +1,23 @@
 """`gatepost key`."""
 
+from contextlib import suppress
+
+import msgspec
+
 from gatepost.api.keys import CreateKey, KeyView, ListKeys, NewKeyView, RevokeKey
+from gatepost.cli import output
 from gatepost.cli.command import Noun, Outcome, TableRow
-from gatepost.cli.parameters import argument, option
+from gatepost.cli.connect import connect
+from gatepost.cli.parameters import JsonFlag, argument, option
+from gatepost.errors import Unavailable
+from gatepost.runtime import gateway_files
+from gatepost.settings import Configuration
 
 keys = Noun("key", "Create, list and revoke the keys that programs use over HTTP.")
 commands = [keys]
 
 
-@keys.send("create", CreateKey, name=option("--name", "TEXT"))
+@keys.send("create", CreateKey, name=option("--name", "LABEL"))
 def describe_new_key(key: NewKeyView) -> Outcome:
     """
     Create a key and print it. It is printed only this once, because only its hash is stored.
@@ -35,15 +44,24 @@ def build_row(key: KeyView) -> TableRow:
     return [key.prefix, key.id, key.created_at[:10], state, _describe_scope(key), key.name]
 
 
-@keys.send("revoke", RevokeKey, id=argument("KEY", "its id or its prefix"))
-def describe_revoked_key(key: KeyView) -> Outcome:
+@keys.request("revoke", RevokeKey, id=argument("KEY", "its id or its prefix"))
+def revoke(request: RevokeKey, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     Revoke a key for good.
+
+    Commands use the key in the file admin.key of the home. After you have revoked it, remove the file and start the
+    gateway again, which makes a new one.
 
     Example:
       gatepost key revoke sk_Zm9vYmFy
     """
-    return Outcome(key.prefix, "revoked")
+    with connect(configuration) as connection:
+        key = connection.send(request)
+    output.done(msgspec.to_builtins(key), key.prefix, "revoked", json=json)
+    path = configuration.home / gateway_files.ADMIN_KEY
+    with suppress(Unavailable):
+        if gateway_files.read_admin_key(configuration.home).startswith(key.prefix):
+            output.talk(f"this was the key in {str(path)!r}: {gateway_files.RENEW_HINT}")
 
 
 def _describe_scope(key: KeyView) -> str:

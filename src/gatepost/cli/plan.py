@@ -11,7 +11,9 @@ from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import choose_agent, connect, find_session_agent
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, render
-from gatepost.core.plan import CatchUp, PlanStatus
+from gatepost.core.plan import GRACE, CatchUp, PlanStatus
+from gatepost.core.text import has_visible_text
+from gatepost.core.times import Instant, parse_instant
 from gatepost.errors import Invalid
 from gatepost.settings import Configuration
 
@@ -68,9 +70,19 @@ def set_plan(
         raise Invalid("the owner of a plan cannot change", hint="leave out --owner, or create a plan without --id")
     elif request == CreatePlan():
         raise Invalid("nothing to change", hint="give a new value, such as --after 5h or another TEXT")
+    is_given = id is None or request.instruction is not None
+    if is_given and not has_visible_text(request.instruction or ""):
+        raise Invalid("a plan needs an instruction", hint="give it as TEXT; - reads stdin")
     with connect(configuration) as connection:
+        _check_time(request.scheduled_at, connection.read_clock())
         plan = connection.send(CreatePlan(owner=owner, **fields) if id is None else ChangePlan(id=id, **fields))
     output.done(msgspec.to_builtins(plan), plan.id, f"{plan.owner} gets it {_describe_schedule(plan)}", json=json)
+
+
+def _check_time(scheduled_at: str | None, now: Instant) -> None:
+    """Refuse a time in the past, which is a slip of the pen: the plan would fire at once."""
+    if scheduled_at is not None and now - parse_instant(scheduled_at) > GRACE:
+        raise Invalid(f"--at: {scheduled_at!r} is in the past", hint="give a time that is still to come, or --after 5h")
 
 
 @plans.list(
