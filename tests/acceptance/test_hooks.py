@@ -248,6 +248,12 @@ def test_scopes_and_the_folders_that_variables_name(empty_cli: CommandLine, tmp_
     assert {row["state"] for row in states} == {"installed", "missing"}
 
 
+def test_a_path_cannot_act_on_a_terminal(empty_cli: CommandLine) -> None:
+    for verb in ("install", "uninstall"):
+        result = empty_cli.run_ok("hooks", verb, "--file", "\x1b[31m<a>\u202e.json")
+        assert result.out == f"{empty_cli.cwd}/\\u001b[31m<a>\\u202e.json\n"
+
+
 def test_at_home_a_file_is_listed_once(empty_cli: CommandLine) -> None:
     empty_cli.environ["HOME"] = str(empty_cli.cwd)
     empty_cli.run_ok("hooks", "install", "--host", "gemini")

@@ -9,7 +9,6 @@ from gatepost.actions import (
     agents,
     deadlines,
     decisions,
-    directory,
     gates,
     inbox,
     plans,
@@ -28,6 +27,7 @@ from gatepost.core.plan import Plan
 from gatepost.core.times import MINUTE
 from gatepost.errors import Invalid, UnknownAddress
 from gatepost.runtime.cycle import think
+from tests.exports import let_own_itself
 from tests.faults.cycle_process import build_deps
 from tests.plan_specs import parse_spec
 from tests.scripted_agent import CallbackModel, build_call, build_final_reply
@@ -285,7 +285,7 @@ class TestAlerts:
         assert [alert.event.hops for alert in self.list_alerts(ctx)] == [5]
 
     def test_one_that_is_its_own_owner_does_not_run_away_unheard(self, ctx: StoreContext) -> None:
-        ctx.store.run_sync(directory.update, "ann", owner="ann")
+        ctx.store.run_sync(let_own_itself, "ann")
         ctx.push_event("on and on", hops=LIMIT + 1)
         [admin_alert] = self.list_alerts(ctx, "admin")
         assert "'ann'" in admin_alert.event.content

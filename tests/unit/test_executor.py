@@ -134,5 +134,8 @@ def test_a_request_that_takes_no_key_refuses_one(admin: LocalExecutor) -> None:
 
 
 def test_some_operations_need_a_gateway(admin: LocalExecutor) -> None:
-    with pytest.raises(Unavailable, match="ReplayRun needs a gateway"):
+    with pytest.raises(
+        Unavailable, match="ReplayRun needs a gateway, and cannot be done on the store alone"
+    ) as refusal:
         admin.send(ReplayRun(id="run_1", model="demo"))
+    assert refusal.value.hint == "start one with `gatepost up`, and send the request with Client or SyncClient"

@@ -15,13 +15,12 @@ rows can be read.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gatepost.core import agent_config
+from gatepost.core import agent_config, render
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Damaged, GatepostError
 from gatepost.ports import Reader
@@ -39,8 +38,6 @@ COUNTERS: Final = "counters"
 #: rows of a page and of a batch, and characters of text in one
 PAGE_ROWS: Final = 500
 PAGE_CHARACTERS: Final = 4 * 1024 * 1024
-#: characters that JSON leaves as they are and a terminal acts on; escaped, it is the same JSON
-_CONTROLS: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 @dataclass(slots=True)
@@ -84,8 +81,9 @@ def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = 
 
 
 def _encode(document: Mapping[str, Any]) -> bytes:
+    """Return a line. What a terminal could act on is escaped, which is the same JSON."""
     line = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", line).encode() + b"\n"
+    return render.escape_invisible(line).encode() + b"\n"
 
 
 def _read_counters(tx: Reader, summary: Summary) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.connect import get_folder
 from gatepost.cli.parameters import JsonFlag, number, option
+from gatepost.core import render
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Store
 from gatepost.runtime import gateway_files
@@ -127,9 +128,10 @@ def doctor(json: JsonFlag = False) -> None:
         output.document([asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            output.line_out(f"{'ok' if finding.ok else 'wrong':<5}  {finding.check:<9}  {finding.detail}")
+            detail = render.escape_invisible(finding.detail)
+            output.line_out(f"{'ok' if finding.ok else 'wrong':<5}  {finding.check:<9}  {detail}")
             if finding.hint and not finding.ok:
-                output.line_out(f"{'':<5}  {'':<9}  hint: {finding.hint}")
+                output.line_out(f"{'':<5}  {'':<9}  hint: {render.escape_invisible(finding.hint)}")
     if not all(finding.ok for finding in findings):
         raise Exit(1)
 

@@ -14,6 +14,7 @@ from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.connect import find_agent, get_folder
 from gatepost.cli.hook import answer
 from gatepost.cli.parameters import JsonFlag, argument, option
+from gatepost.core import render
 from gatepost.errors import Invalid, Unavailable
 from gatepost.hooks import gates, host_settings
 from gatepost.hooks import install as files
@@ -79,7 +80,7 @@ def install(
             }
         )
         return
-    output.line_out(str(change.file))
+    output.line_out(render.escape_invisible(str(change.file)))
     if not change.is_changed:
         output.talk("our entries are installed already")
     else:
@@ -105,7 +106,7 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
             {"host": host, "file": str(change.file), "changed": change.is_changed, "restored": change.is_restored}
         )
         return
-    output.line_out(str(change.file))
+    output.line_out(render.escape_invisible(str(change.file)))
     if change.is_removed:
         output.talk("removed the file, which had only our entries")
     elif change.is_restored:

@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 def talk(text: str) -> None:
     """Print a message for the person at the terminal."""
-    print("\n".join(map(_escape, text.split("\n"))), file=sys.stderr)
+    print("\n".join(map(render.escape_invisible, text.split("\n"))), file=sys.stderr)
 
 
 def fail(message: str, hint: str | None = None) -> None:
     """Print what is wrong, in one sentence, and how to fix it. Passwords are masked."""
     for label, colour, text in (("error:", "1;31", mask_passwords(message)), ("hint:", "1;36", hint)):
         if text:
-            print(f"{_paint(label, colour, sys.stderr)} {_escape(text)}", file=sys.stderr)
+            print(f"{_paint(label, colour, sys.stderr)} {render.escape_invisible(text)}", file=sys.stderr)
 
 
 def trace() -> None:
@@ -100,7 +100,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     Print rows under headings. On a terminal the last column is cut to fit, and only that; a terminal that is too narrow
     gets a block of lines for each row. Elsewhere nothing is cut.
     """
-    cells = [[_escape(cell) for cell in row] for row in rows]
+    cells = [[render.escape_invisible(cell) for cell in row] for row in rows]
     widths = [max(map(_measure, column)) for column in zip(headings, *cells, strict=True)]
     if sys.stdout.isatty():
         room = get_terminal_size().columns - sum(widths[:-1]) - 2 * len(widths[:-1])
@@ -120,7 +120,7 @@ def facts(*pairs: tuple[str, object]) -> None:
     lines = [(name, str(value)) for name, value in pairs if value not in (None, "", ())]
     width = max((len(name) for name, _ in lines), default=0)
     for name, value in lines:
-        print(f"{name:<{width}}  {_escape(value)}")
+        print(f"{name:<{width}}  {render.escape_invisible(value)}")
 
 
 def indent(text: str) -> str:
@@ -150,11 +150,6 @@ def age(since: Instant, now: Instant) -> str:
 def format_seconds(time: str | None) -> str:
     """Return a time of a view without the fraction of its second."""
     return f"{time[: len('2026-02-18T15:07:00')]}Z" if time is not None else ""
-
-
-def _escape(text: str) -> str:
-    """Escape what could act on a terminal. A `<` cannot, and is in the paths of settings."""
-    return "<".join(map(render.escape_unsafe, text.split("<")))
 
 
 def _join_cells(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -13,8 +13,7 @@ import msgspec
 from gatepost.api.access import ADMINISTRATOR, Caller
 from gatepost.api.operation import Page, Request, Stream, StreamedView
 from gatepost.client.protocol import decode_event, list_pages
-from gatepost.errors import Unavailable
-from gatepost.handlers.executor import LocalExecutor, authorize_names
+from gatepost.handlers.executor import LocalExecutor, authorize_names, build_gateway_error
 from gatepost.ports import Store
 
 if TYPE_CHECKING:  # few commands watch, and all must start fast
@@ -67,7 +66,7 @@ class LocalClient:
             case WatchInbox():
                 yield from self._watch_inbox(bound, on_connect)
             case _:
-                raise Unavailable(f"{request.operation.name} needs a gateway", hint="start one with `gatepost up`")
+                raise build_gateway_error(request.operation)
 
     def _watch_space(self, request: "WatchSpace", on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
         from gatepost.actions import spaces

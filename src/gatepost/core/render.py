@@ -45,10 +45,10 @@ from gatepost.core.times import DAY, Instant, format_rfc3339
 
 #: controls, soft hyphen, bidi marks, joiners, invisible operators and fillers, line separators, variation selectors,
 #: tags, surrogates, private use, non-characters
-_UNSAFE: Final = re.compile(
+_INVISIBLE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff\U000f0000-\U0010ffff<]"
+    "\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
@@ -111,7 +111,7 @@ def render_json(value: Json) -> str:
 
 def render_name(text: str) -> str:
     """Return a name as it is if it is harmless, or else quoted."""
-    return text if _PLAIN_NAME.fullmatch(text) and not _UNSAFE.search(text) else quote(text)
+    return text if _PLAIN_NAME.fullmatch(text) and not _INVISIBLE.search(text) else quote(text)
 
 
 def _render_space_name(text: str) -> str:
@@ -284,7 +284,7 @@ def _render_context(event: Event) -> str:
 
 
 def _render_session(text: str) -> str:
-    return text if re.fullmatch(r"[\w:.@-]+", text) and not _UNSAFE.search(text) else quote(text)
+    return text if re.fullmatch(r"[\w:.@-]+", text) and not _INVISIBLE.search(text) else quote(text)
 
 
 def _render_due_time(due_at: Instant, now: Instant) -> str:
@@ -294,8 +294,13 @@ def _render_due_time(due_at: Instant, now: Instant) -> str:
 
 
 def escape_unsafe(text: str) -> str:
+    """Replace characters that could break a line, hide or deceive, or begin a tag, by `\\uXXXX`."""
+    return escape_invisible(text).replace("<", "\\u003c")
+
+
+def escape_invisible(text: str) -> str:
     """Replace characters that could break a line, hide or deceive by `\\uXXXX`."""
-    return _UNSAFE.sub(lambda match: _escape_code_point(ord(match[0])), text)
+    return _INVISIBLE.sub(lambda match: _escape_code_point(ord(match[0])), text)
 
 
 def _escape_code_point(code: int) -> str:

@@ -94,6 +94,14 @@ def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:
     return request if name == own_name else msgspec.structs.replace(request, **{rule.field: own_name})
 
 
+def build_gateway_error(operation: Operation) -> Unavailable:
+    """Return the error of an operation that only a gateway can do."""
+    return Unavailable(
+        f"{operation.name} needs a gateway, and cannot be done on the store alone",
+        hint="start one with `gatepost up`, and send the request with Client or SyncClient",
+    )
+
+
 class LocalExecutor:
     """Answers requests of one caller on a store in this process."""
 
@@ -111,7 +119,7 @@ class LocalExecutor:
         if key is not None:
             operation.check_key(key)
         if operation.needs_gateway:
-            raise Unavailable(f"{operation.name} needs a gateway", hint="start one with `gatepost up`")
+            raise build_gateway_error(operation)
         operation.access.admit(self._caller)
         refuse_nan(request)
         check_path(request)
