@@ -465,7 +465,7 @@ def test_what_is_pushed_within_a_session_goes_on_with_its_chain(cli: CommandLine
 def test_so_does_what_is_planned_there(cli: CommandLine) -> None:
     cli.run_ok("inbox", "push", "--to", "analyst", "tea")
     assert "tea" in run_hook(cli, "SessionStart").out
-    words = ("plan", "set", "--owner", "analyst", "--name", "later", "--after", "3m", "--json")
+    words = ("plan", "set", "--owner", "analyst", "--name", "later", "--after", "3m", "Look", "--json")
     session_result = cli.run_ok(*words, CLAUDE_CODE_SESSION_ID="s-1")
     assert (session_result.json["hops"], cli.run_ok(*words).json["hops"]) == (1, 0)
     change = ("plan", "set", "--id", cli.run_ok(*words).json["id"], "--after", "4m", "--json")
@@ -476,7 +476,7 @@ def test_so_does_what_is_planned_there(cli: CommandLine) -> None:
 def test_a_plan_and_a_message_from_there_are_its_agents(cli: CommandLine) -> None:
     run_hook(cli, "SessionStart")
     cli.run_ok("space", "create", "Tea", "--id", "tea", "--member", "analyst")
-    plan_result = cli.run_ok("plan", "set", "--name", "p", "--after", "1h", "--json", CLAUDE_CODE_SESSION_ID="s-1")
+    plan_result = cli.run_ok("plan", "set", "--name", "p", "--after", "1h", "x", "--json", CLAUDE_CODE_SESSION_ID="s-1")
     post_result = cli.run_ok("space", "post", "tea", "hello", "--json", CLAUDE_CODE_SESSION_ID="s-1")
     assert (plan_result.json["owner"], post_result.json["sender"]) == ("analyst", "analyst")
 
