@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from gatepost.hooks import gates, host_settings
+from gatepost.hooks import gates
 from gatepost.hooks.gates import SessionGate
 from gatepost.hooks.wire import HOSTS
+from gatepost.hosts import hook_entries
 from tests.acceptance.command_line import CommandLine
 
 ROOT = Path(__file__).parents[2]
@@ -100,8 +101,7 @@ def test_in_and_out_again(empty_cli: CommandLine, host: str, name: str) -> None:
     file.chmod(0o640)
     words = ("--host", host, "--file", name)
     commands = {
-        event: f"{shlex.quote(GATEPOST_PATH)} hook {event}"
-        for event in host_settings.build_entries(host, GATEPOST_PATH)
+        event: f"{shlex.quote(GATEPOST_PATH)} hook {event}" for event in hook_entries.build_entries(host, GATEPOST_PATH)
     }
     host_option = "" if host == "claude" else f" --host {host}"
 
@@ -170,7 +170,7 @@ def test_where_there_was_no_file_there_is_none_again(empty_cli: CommandLine, tmp
     file = Path(install_result.out.strip())
     assert file.is_relative_to(tmp_path / f".{host}")
     assert install_result.err.splitlines()[0] == "created the file"
-    assert len(list_hook_commands(file)) == len(host_settings.build_entries(host, GATEPOST_PATH))
+    assert len(list_hook_commands(file)) == len(hook_entries.build_entries(host, GATEPOST_PATH))
     assert ("version" in json.loads(file.read_text())) == (host == "cursor")
     [user, *_] = empty_cli.run_ok("hooks", "status", "--host", host, "--json").json
     assert (user["scope"], user["state"], user["file"]) == ("user", "installed", str(file))
@@ -268,14 +268,14 @@ def test_where_gates_were_registered_hooks_are_installed_too(empty_cli: CommandL
     for host, event in extra_events.items():
         file = empty_cli.cwd / f"{host}.json"
         empty_cli.run_ok("hooks", "install", "--host", host, "--file", str(file))
-        assert list_hook_commands(file).keys() == host_settings.build_entries(host, GATEPOST_PATH).keys() | {event}
+        assert list_hook_commands(file).keys() == hook_entries.build_entries(host, GATEPOST_PATH).keys() | {event}
         empty_cli.run_ok("hooks", "status", "--host", host, "--file", str(file))
     gates.unregister(empty_cli.home, "careful")
     assert empty_cli("hooks", "status", "--host", "claude", "--file", "claude.json").code == 1
     empty_cli.run_ok("hooks", "install", "--file", "claude.json")
     assert (
         list_hook_commands(empty_cli.cwd / "claude.json").keys()
-        == host_settings.build_entries("claude", GATEPOST_PATH).keys()
+        == hook_entries.build_entries("claude", GATEPOST_PATH).keys()
     )
 
 
@@ -409,7 +409,7 @@ def test_the_plugin_says_what_would_be_installed() -> None:
     plugin = ROOT / "plugins" / "claude-code"
     hooks = json.loads((plugin / "hooks" / "hooks.json").read_text())
     assert hooks["hooks"] == {
-        event: [group] for event, group in host_settings.build_entries("claude", "gatepost").items()
+        event: [group] for event, group in hook_entries.build_entries("claude", "gatepost").items()
     }
     manifest = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())

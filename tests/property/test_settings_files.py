@@ -15,8 +15,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gatepost.errors import Invalid, Malformed
-from gatepost.hooks import host_settings, install, jsonc, toml
-from gatepost.hooks.wire import HOSTS
+from gatepost.hosts import hook_entries, jsonc, settings_file, toml
+from gatepost.hosts.hook_entries import HOSTS, HookFormat
 from tests.property.settings_files import OLD_COMMANDS, build_values, is_ours, write_jsonc, write_toml
 
 PROGRAM = "/opt/my tools/gatepost"
@@ -33,8 +33,8 @@ def settings_texts(
     host = draw(hosts)
     value = draw(
         build_values(
-            list(host_settings.build_entries(host, PROGRAM)),
-            is_flat=host in host_settings.FLAT_HOSTS,
+            list(hook_entries.build_entries(host, PROGRAM)),
+            is_flat=host in hook_entries.FLAT_HOSTS,
             with_old=with_old,
         )
     )
@@ -60,13 +60,15 @@ def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tupl
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
-        assert install.install(path, host, host_settings.build_entries(host, PROGRAM)).is_changed
+        assert settings_file.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM)).is_changed
         installed = path.read_bytes()
-        assert not install.install(path, host, host_settings.build_entries(host, PROGRAM)).is_changed
+        assert not settings_file.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM)).is_changed
         assert path.read_bytes() == installed
-        state = install.inspect_file(path, host, lambda agent: host_settings.build_entries(host, PROGRAM, agent=agent))
-        assert set(state.events) == host_settings.build_entries(host, PROGRAM).keys()
-        assert install.uninstall(path, host).is_restored
+        state = settings_file.inspect_file(
+            path, HookFormat(host), lambda agent, _: hook_entries.build_entries(host, PROGRAM, agent=agent)
+        )
+        assert set(state.names) == hook_entries.build_entries(host, PROGRAM).keys()
+        assert settings_file.uninstall(path, HookFormat(host)).is_restored
         assert path.read_bytes() == text.encode()
         assert [item.name for item in Path(folder).iterdir()] == ["settings.json"]
 
@@ -74,12 +76,12 @@ def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tupl
 @given(settings_texts())
 def test_putting_in_keeps_every_other_value_and_every_comment(file: tuple[str, dict[str, Any], str]) -> None:
     host, value, text = file
-    our_entries = host_settings.build_entries(host, PROGRAM)
-    added = host_settings.add_to_json(text, host, our_entries)
+    our_entries = hook_entries.build_entries(host, PROGRAM)
+    added = HookFormat(host).add_to_json(text, our_entries)
     assert jsonc.list_comments(added) == jsonc.list_comments(text)
     hooks = value.get("hooks", {})
     expected = hooks | {event: [*hooks.get(event, []), entry] for event, entry in our_entries.items()}
-    head = {} if value else host_settings.build_head(host)
+    head = {} if value else HookFormat(host).build_head()
     assert parse_value(added) == head | value | {"hooks": expected}
 
 
@@ -88,10 +90,10 @@ def test_taking_out_undoes_putting_in_to_the_byte_unless_something_was_empty(
     file: tuple[str, dict[str, Any], str],
 ) -> None:
     host, value, text = file
-    our_entries = host_settings.build_entries(host, PROGRAM)
+    our_entries = hook_entries.build_entries(host, PROGRAM)
     hooks = value.get("hooks", {"": [0]})
     assume(value and hooks and all(hooks.get(event, [0]) for event in our_entries))
-    assert host_settings.strip_from_json(host_settings.add_to_json(text, host, our_entries), host, value) == text
+    assert HookFormat(host).strip_from_json(HookFormat(host).add_to_json(text, our_entries), value) == text
 
 
 @given(settings_texts(with_old=True, is_host_readable=True), st.text(max_size=4), st.booleans())
@@ -101,7 +103,7 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
-        install.install(path, host, host_settings.build_entries(host, PROGRAM))
+        settings_file.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM))
         changed = path.read_bytes().decode()
         root = jsonc.parse(changed)
         assert root is not None
@@ -109,7 +111,7 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
         assert container is not None
         changed = jsonc.append(changed, container, (key, ["theirs"]))
         path.write_bytes(changed.encode())
-        assert not install.uninstall(path, host).is_restored
+        assert not settings_file.uninstall(path, HookFormat(host)).is_restored
         remaining = path.read_bytes().decode()
     assert select_foreign(parse_value(remaining), host) == select_foreign(parse_value(changed), host)
     assert jsonc.list_comments(remaining) == jsonc.list_comments(changed)
@@ -119,7 +121,7 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
 @given(settings_texts(with_old=True))
 def test_older_entries_of_ours_go_and_those_of_others_stay(file: tuple[str, dict[str, Any], str]) -> None:
     host, value, text = file
-    remaining = host_settings.strip_from_json(text, host)
+    remaining = HookFormat(host).strip_from_json(text)
     assert select_foreign(parse_value(remaining), host) == select_foreign(value, host)
     assert jsonc.list_comments(remaining) == jsonc.list_comments(text)
     assert not any(json.dumps(command) in remaining for command in OLD_COMMANDS)
@@ -131,7 +133,7 @@ def select_foreign(document: Any, host: str) -> tuple[dict[str, Any], list[Any]]
     """All that is not ours: what is not hooks, and every entry of others, event by event in its order."""
     hooks = sorted(document.get("hooks", {}).items())
     groups: list[Any] = [(event, group) for event, groups in hooks for group in groups]
-    if host not in host_settings.FLAT_HOSTS:
+    if host not in hook_entries.FLAT_HOSTS:
         groups = [
             (event, group.get("matcher"), entry) if isinstance(group, dict) else (event, group)
             for event, group in groups
@@ -157,7 +159,7 @@ def test_what_cannot_be_read_is_refused_with_its_place_and_left_alone(
         path = Path(folder) / "settings.json"
         path.write_bytes(broken)
         try:
-            install.install(path, host, host_settings.build_entries(host, PROGRAM))
+            settings_file.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM))
         except Invalid as error:
             message = error.message
         else:
@@ -169,10 +171,10 @@ def test_what_cannot_be_read_is_refused_with_its_place_and_left_alone(
 
 @given(write_toml())
 def test_taking_out_of_toml_undoes_putting_in_to_the_byte(text: str) -> None:
-    our_entries = host_settings.build_entries("codex", PROGRAM)
-    added = toml.add_to_toml(text, our_entries)
+    our_entries = hook_entries.build_entries("codex", PROGRAM)
+    added = HookFormat("codex").add_to_toml(text, our_entries)
     assert added.startswith(text)
-    assert toml.strip_from_toml(added) == text
+    assert HookFormat("codex").strip_from_toml(added) == text
     assert added.count("\r") in (0, added.count("\n"))
     before, after = toml.parse(text), toml.parse(added)
     hooks = before.get("hooks", {})
@@ -182,7 +184,7 @@ def test_taking_out_of_toml_undoes_putting_in_to_the_byte(text: str) -> None:
 
 @given(write_toml(with_old=True))
 def test_older_entries_in_toml_go_and_those_of_others_stay(text: str) -> None:
-    remaining = toml.strip_from_toml(text)
+    remaining = HookFormat("codex").strip_from_toml(text)
     assert select_foreign(_parse_events(remaining), "codex") == select_foreign(_parse_events(text), "codex")
     assert remaining.count("#") == text.count("#")
     if toml.parse(remaining) == toml.parse(text):
@@ -209,17 +211,17 @@ def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.Mon
         return parse_and_count
 
     monkeypatch.setattr(jsonc, "parse", count_reads(jsonc.parse))
-    our_entries = host_settings.build_entries("claude", PROGRAM)
+    our_entries = hook_entries.build_entries("claude", PROGRAM)
     text = json.dumps({"hooks": {event: [{"hooks": []}] for event in [*our_entries, "PreToolUse"]}}, indent=2)
-    added = host_settings.add_to_json(text, "claude", our_entries)
-    assert host_settings.strip_from_json(added, "claude") == text
+    added = HookFormat("claude").add_to_json(text, our_entries)
+    assert HookFormat("claude").strip_from_json(added) == text
     assert len(read_sizes) == 2
     read_sizes.clear()
 
     monkeypatch.setattr(toml, "parse", count_reads(toml.parse))
     text = "".join(f'[projects."/home/{number}"]\ntrust_level = "trusted"\n\n' for number in range(100))
-    added = toml.add_to_toml(text, host_settings.build_entries("codex", PROGRAM))
-    assert toml.strip_from_toml(added) == text
+    added = HookFormat("codex").add_to_toml(text, hook_entries.build_entries("codex", PROGRAM))
+    assert HookFormat("codex").strip_from_toml(added) == text
     assert len([size for size in read_sizes if size > len(text) / 2]) == 3
 
 
@@ -241,4 +243,4 @@ def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.Mon
 )
 def test_it_says_where(text: str, place: str) -> None:
     with pytest.raises(Malformed, match=rf"\({place}\)"):
-        host_settings.add_to_json(text, "claude", host_settings.build_entries("claude", PROGRAM))
+        HookFormat("claude").add_to_json(text, hook_entries.build_entries("claude", PROGRAM))

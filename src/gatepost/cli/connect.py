@@ -188,12 +188,17 @@ def choose_recipient(to: str | None, configuration: Configuration) -> str:
     return choose_agent(to, "--to", configuration, otherwise="no address is given, and no current agent is set")
 
 
-def find_agent(configuration: Configuration, name: str) -> "EntityView":
-    """Return the agent with a name or an alias; raise Refused if it is a person, who has no sessions."""
+def find_entity(configuration: Configuration, name: str) -> "EntityView":
+    """Return the entity with a name or an alias."""
     from gatepost.api.entities import ShowEntity
 
     with connect(configuration) as connection:
-        entity = connection.send(ShowEntity(name=check_entity_address(name)))
+        return connection.send(ShowEntity(name=check_entity_address(name)))
+
+
+def find_agent(configuration: Configuration, name: str) -> "EntityView":
+    """Return the agent with a name or an alias; raise Refused if it is a person, who has no sessions."""
+    entity = find_entity(configuration, name)
     if entity.kind is EntityKind.HUMAN:
         raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
     return entity

@@ -1,26 +1,24 @@
 """`gatepost hooks`: our entries in the settings files of other programs; and the help of `gatepost hook`."""
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from click.exceptions import Exit
 
 from gatepost import settings
-from gatepost.cli import output
+from gatepost.cli import host_entries, output
 from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.connect import find_agent, get_folder
 from gatepost.cli.hook import answer
+from gatepost.cli.host_entries import File, HostFile
 from gatepost.cli.parameters import JsonFlag, argument, option
-from gatepost.core import render
-from gatepost.errors import Invalid, Unavailable
-from gatepost.hooks import gates, host_settings
-from gatepost.hooks import install as files
-from gatepost.hooks.context import locate_program
-from gatepost.hooks.install import SCOPES, InstallState
-from gatepost.hooks.wire import HOSTS
+from gatepost.hooks import gates
+from gatepost.hosts import hook_entries, settings_file
+from gatepost.hosts.hook_entries import HOSTS, SCOPES, HookFormat
+from gatepost.hosts.settings_file import BuildEntries
 
 hooks = Noun("hooks", "Install hooks in Claude Code, Codex, Gemini CLI or Cursor.")
 
@@ -29,8 +27,6 @@ Scope = Annotated[
     str,
     option("--scope", "|".join(SCOPES), "your own settings, or those of the project in this folder", choices=SCOPES),
 ]
-BuildEntries = Callable[[str | None], dict[str, dict[str, Any]]]
-File = Annotated[str | None, option("--file", "PATH", "another settings file")]
 
 _CODEX_TRUST = (
     "Codex runs a hook only after you trust it, and `codex exec` skips others without a word: start `codex`, type"
@@ -64,29 +60,14 @@ def install(
       gatepost hooks install
       gatepost hooks install --host codex --scope project --agent ann
     """
-    path, build_entries = _locate_file(host, scope, file), _prepare_entries(host)
-    name = find_agent(settings.load(), agent).name if agent else _get_written_agent(path, host, build_entries)
-    change = files.install(path, host, build_entries(name))
-    note = _get_trust_note(host, None if file else scope)
-    if json:
-        output.document(
-            {
-                "host": host,
-                "file": str(change.file),
-                "agent": name,
-                "changed": change.is_changed,
-                "backup": str(change.backup) if change.backup else None,
-                "note": note,
-            }
-        )
-        return
-    output.line_out(render.escape_invisible(str(change.file)))
-    if not change.is_changed:
-        output.talk("our entries are installed already")
+    path, form, build_entries = _locate_file(host, scope, file), HookFormat(host), _prepare_entries(host)
+    if agent:
+        name: str | None = find_agent(settings.load(), agent).name
     else:
-        output.talk(f"the backup is {change.backup.name}" if change.backup else "created the file")
-    if note:
-        output.talk(note)
+        name = host_entries.find_written_agent(path, form, build_entries, label="--agent")
+    change = settings_file.install(path, form, build_entries(name, None))
+    note = _get_trust_note(host, None if file else scope)
+    host_entries.print_install(host, change, agent=name, note=note, json=json)
 
 
 @hooks.command("uninstall")
@@ -100,19 +81,8 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
     Example:
       gatepost hooks uninstall
     """
-    change = files.uninstall(_locate_file(host, scope, file), host)
-    if json:
-        output.document(
-            {"host": host, "file": str(change.file), "changed": change.is_changed, "restored": change.is_restored}
-        )
-        return
-    output.line_out(render.escape_invisible(str(change.file)))
-    if change.is_removed:
-        output.talk("removed the file, which had only our entries")
-    elif change.is_restored:
-        output.talk("restored the backup")
-    else:
-        output.talk("removed our entries" if change.is_changed else "the file has none of our entries")
+    change = settings_file.uninstall(_locate_file(host, scope, file), HookFormat(host))
+    host_entries.print_uninstall(host, change, json=json)
 
 
 @hooks.command("status")
@@ -132,45 +102,52 @@ def status(
     """
     if file is not None and host is None:
         host = "claude"  # as for install
-    hosts = [host] if host else HOSTS
-    states = [(host, scope, state) for host in hosts for scope, state in _inspect_files(host, file)]
-    notes = [_get_trust_note(host, scope) if state.events else None for host, scope, state in states]
+    files = [host_file for name in ([host] if host else HOSTS) for host_file in _inspect_files(name, file)]
     if json:
         output.document(
             [
-                {"host": host, "scope": scope, **asdict(state), "file": str(state.file), "note": note}
-                for (host, scope, state), note in zip(states, notes, strict=True)
+                {
+                    "host": host,
+                    "scope": scope,
+                    "file": str(state.file),
+                    "state": state.state,
+                    "events": state.names,
+                    "agents": state.agents,
+                    "why": state.why,
+                    "note": note,
+                }
+                for host, scope, state, note in files
             ]
         )
     else:
-        output.table(["HOST", "SCOPE", "STATE", "AGENT", "FILE"], [_build_row(*state) for state in states])
-        for _, _, state in states:
-            if state.why:
-                output.talk(f"{state.file}: {state.why}")
-        for note in dict.fromkeys(filter(None, notes)):
-            output.talk(note)
-    if not any(state.state == "installed" for _, _, state in states):
+        host_entries.print_files(files)
+    if not any(host_file.state.state == "installed" for host_file in files):
         raise Exit(1)
 
 
-def _inspect_files(host: str, file: str | None) -> list[tuple[str | None, InstallState]]:
-    """Return the scope and the state of each settings file of a host; a file that the user names has no scope."""
+def _inspect_files(host: str, file: str | None) -> list[HostFile]:
+    """Return the settings files of a host."""
     scopes: tuple[str, ...] = ("user",) if file is not None else SCOPES if host == "claude" else SCOPES[:2]
     paths: dict[Path, str] = {}  # a project in the user's home folder has the same file as the user
     for scope in scopes:
         paths.setdefault(_locate_file(host, scope, file), scope)
     build_entries = _prepare_entries(host)
     switch = _find_switch(paths) if host == "claude" else None
-    states = [(None if file else scope, files.inspect_file(path, host, build_entries)) for path, scope in paths.items()]
-    if switch is None:
-        return states
-    why = f"Claude Code runs no hooks, because {str(switch)!r} sets `disableAllHooks`"
-    return [(scope, replace(state, state="disabled", why=why) if state.events else state) for scope, state in states]
+    files = []
+    for path, path_scope in paths.items():
+        scope_name = None if file else path_scope
+        state = settings_file.inspect_file(path, HookFormat(host), build_entries)
+        note = _get_trust_note(host, scope_name) if state.names else None
+        if switch is not None and state.names:
+            why = f"Claude Code runs no hooks, because {str(switch)!r} sets `disableAllHooks`"
+            state = replace(state, state="disabled", why=why)
+        files.append(HostFile(host, scope_name, state, note))
+    return files
 
 
 def _find_switch(paths: Iterable[Path]) -> Path | None:
     """Return the settings file that turns all hooks off; of two that differ, the one nearer to the project counts."""
-    switches = [(path, switch) for path in paths if (switch := files.read_disable_switch(path)) is not None]
+    switches = [(path, switch) for path in paths if (switch := hook_entries.read_disable_switch(path)) is not None]
     path, is_off = switches[-1] if switches else (None, False)
     return path if is_off else None
 
@@ -182,41 +159,18 @@ def _get_trust_note(host: str, scope: str | None) -> str | None:
     return _GEMINI_TRUST if (host, scope) == ("gemini", "project") else None
 
 
-def _build_row(host: str, scope: str | None, state: InstallState) -> list[str]:
-    label = {"missing": "no file", "none": "not installed"}.get(state.state, state.state)
-    return [host, scope or "", label, ", ".join(state.agents), str(state.file)]
-
-
 def _locate_file(host: str, scope: str, file: str | None) -> Path:
     """Return the settings file that the user names, or the one of the scope; check host and scope in both cases."""
-    path = files.locate_settings(host, scope, environ=os.environ, project=get_folder())
-    if file is None:
-        return path
-    path = get_folder() / Path(file).expanduser()
-    if path.suffix == ".toml" and host != "codex":
-        raise Invalid(f"{file!r} is TOML, and {host} reads JSON", hint="give --host codex, or name another file")
-    return path
+    path = hook_entries.locate_settings(host, scope, environ=os.environ, project=get_folder())
+    return path if file is None else host_entries.resolve_file(file, host)
 
 
 def _prepare_entries(host: str) -> BuildEntries:
     """Return a function that builds our entries for an agent, with the events of the gates registered in this home."""
     home, _ = settings.find_home(os.environ)
-    program = locate_program()
-    if program is None:
-        raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
-    path, events = str(get_folder() / program), {gate.hook for gate in gates.list_registered_gates(home)}
-    return lambda agent: host_settings.build_entries(host, path, events, agent)
-
-
-def _get_written_agent(file: Path, host: str, build_entries: BuildEntries) -> str | None:
-    """Return the agent that our present entries in a file name."""
-    agents = files.inspect_file(file, host, build_entries).agents
-    if len(agents) > 1:
-        raise Invalid(
-            f"our entries in {str(file)!r} name several agents: {', '.join(map(repr, agents))}",
-            hint="give --agent NAME",
-        )
-    return agents[0] if agents else None
+    program = host_entries.find_program()
+    events = {gate.hook for gate in gates.list_registered_gates(home)}
+    return lambda agent, _: hook_entries.build_entries(host, program, events, agent)
 
 
 def describe_hook(

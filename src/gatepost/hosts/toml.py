@@ -1,12 +1,5 @@
 """
-Our entries in Codex's config.toml: added at its end, and removed wherever they are. Nothing else is touched.
-
-    [[hooks.Stop]]
-
-    [[hooks.Stop.hooks]]
-    type = "command"
-    command = "/usr/bin/gatepost hook Stop --host codex"
-    timeout = 600
+Edit Codex's config.toml in place: tables are added at its end, and removed wherever they are. Nothing else is touched.
 
 A table may always begin at the end of a file, so adding is simple. To remove, the file is split at its headers. A line
 that looks like a header may be inside a string or an array of several lines: then the text between the header before it
@@ -16,20 +9,19 @@ and that line is not valid TOML by itself.
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from gatepost.errors import Invalid, Malformed
-from gatepost.hooks import host_settings
-from gatepost.hooks.jsonc import BOM
+from gatepost.hosts.jsonc import BOM
 
-_MANUAL_HINT = "write them as [[hooks.Stop]] and [[hooks.Stop.hooks]], or take out by hand what is ours"
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class Table:
     """A header and its content: `lines[start:end]`, without the comments and blank lines before the next header."""
 
     start: int
@@ -52,13 +44,11 @@ def parse(text: str) -> dict[str, Any]:
         raise Malformed("it is nested too deep") from None
 
 
-def add_to_toml(text: str, hook_entries: Mapping[str, dict[str, Any]]) -> str:
-    """Add our entries to a text that has none yet; raise Invalid if its hooks are inline tables."""
-    lines: list[str] = []
-    for event, group in hook_entries.items():
-        lines += ["", f"[[hooks.{event}]]", *_write_pairs(group)]
-        for entry in group["hooks"]:
-            lines += ["", f"[[hooks.{event}.hooks]]", *_write_pairs(entry)]
+def append_tables(text: str, lines: Sequence[str], *, what: str, hint: str) -> str:
+    """
+    Return the text with tables at its end, whose lines begin with a blank one; raise Invalid if the text has `what`
+    written in line, so that no table can be added.
+    """
     newline = "\r\n" if "\r\n" in text else "\n"
     is_blank = text in {"", BOM}
     line_break = "" if is_blank or text.endswith("\n") else newline
@@ -66,55 +56,61 @@ def add_to_toml(text: str, hook_entries: Mapping[str, dict[str, Any]]) -> str:
     try:
         parse(new_text)
     except Malformed:
-        raise Invalid("its hooks are written in line, so that none can be added", hint=_MANUAL_HINT) from None
+        raise Invalid(f"its {what} are written in line, so that none can be added", hint=hint) from None
     return new_text
 
 
-def strip_from_toml(text: str) -> str:
-    """Remove our entries; raise Invalid if one is in an inline table."""
+def remove_tables(text: str, select: Callable[[list[Table], dict[str, Any]], list[Table]]) -> str:
+    """Return the text without the tables that `select` returns for all tables and the parsed text."""
     document = parse(text)
     bom = BOM if text.startswith(BOM) else ""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(BOM))
-    for table in reversed(_find_our_tables(_split_tables(lines), document)):
+    for table in reversed(select(_split_tables(lines), document)):
         blank_before = table.start > 0 and not lines[table.start - 1].strip()
         del lines[table.start - blank_before : table.end]
-    new_text = bom + "".join(lines)
-    if host_settings.list_our_entries(parse(new_text), "codex"):
-        raise Invalid("an entry of ours is written in line with others", hint=_MANUAL_HINT)
-    return new_text
+    return bom + "".join(lines)
 
 
-def _write_pairs(table: Mapping[str, Any]) -> list[str]:
-    """Return the strings and numbers of a table, one per line; TOML reads them as JSON writes them."""
-    scalars = {name: value for name, value in table.items() if not isinstance(value, list)}
-    return [f"{name} = {json.dumps(value)}" for name, value in scalars.items()]
+def write_table(path: Sequence[str], table: Mapping[str, Any], *, is_item: bool = False) -> list[str]:
+    """Return the lines of a table and of the tables in it, each after a blank line; `is_item`: of an array of them."""
+    subtables = {name: value for name, value in table.items() if isinstance(value, dict) or _is_table_array(value)}
+    header = ".".join(map(_write_key, path))
+    lines = ["", f"[[{header}]]" if is_item else f"[{header}]"]
+    lines += [f"{_write_key(name)} = {_write_value(value)}" for name, value in table.items() if name not in subtables]
+    for name, value in subtables.items():
+        if isinstance(value, dict):
+            lines += write_table([*path, name], value)
+        else:
+            lines += [line for item in value for line in write_table([*path, name], item, is_item=True)]
+    return lines
 
 
-def _find_our_tables(tables: list[_Table], document: Mapping[str, Any]) -> list[_Table]:
-    """Return the tables of our entries, and those of groups that have no other entries."""
-    our_tables: list[_Table] = []
-    group: dict[str, Any] = {}
-    groups: dict[str, Iterator[dict[str, Any]]] = {}
-    group_hooks: Iterator[Any] = iter(())
-    for table in tables:
-        match table.path:
-            case ("hooks", event) if isinstance(document["hooks"][event], list):
-                group = next(groups.setdefault(event, iter(document["hooks"][event])))
-                group_hooks = iter(group.get("hooks", ()))
-                if host_settings.remove_our_entries({"hooks": {event: [group]}}, "codex") == {}:
-                    our_tables.append(table)
-            case ("hooks", _, "hooks") if host_settings.is_our_entry(next(group_hooks, None)):
-                our_tables.append(table)
-    return our_tables
+def _is_table_array(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
-def _split_tables(lines: list[str]) -> list[_Table]:
+def _write_key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _write_value(key)
+
+
+def _write_value(value: object) -> str:
+    """Return a value in one line. TOML reads strings, numbers and booleans as JSON writes them."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_write_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_write_key(key)} = {_write_value(item)}' for key, item in value.items())}}}"
+    if isinstance(value, str | int | float):  # a boolean is an int
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value)  # a date or a time
+
+
+def _split_tables(lines: list[str]) -> list[Table]:
     tables = []
     for start, end in pairwise([*_find_headers(lines), len(lines)]):
         last = end - 1
         while last > start and (not (line := lines[last].strip()) or line.startswith("#")):
             last -= 1
-        tables.append(_Table(start, last + 1, _parse_header(lines[start])))
+        tables.append(Table(start, last + 1, _parse_header(lines[start])))
     return tables
 
 

@@ -133,6 +133,37 @@ def _remove_part(text: str, container: Node, index: int, *, is_last: bool) -> st
     )
 
 
+def append_document(text: str, document: dict[str, Any]) -> str:
+    """Return a text that is empty, except perhaps for comments, with the document after it."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    line_break = "" if not text.strip("\ufeff \t") or text.endswith("\n") else newline
+    return text + line_break + json.dumps(document, ensure_ascii=False, indent=2).replace("\n", newline) + newline
+
+
+def collapse_if_empty(
+    text: str, whole: PartPosition, parts: list[PartPosition], *, container: Node | None = None, can_remove: bool = True
+) -> list[PartPosition]:
+    """Return the whole instead of its parts, if without them it would be empty, also of comments."""
+    part = whole[0].parts[whole[1]]
+    container = container or part.node
+    if (
+        not can_remove
+        or not parts
+        or len(parts) < len(container.parts)
+        or any(item is not container for item, _ in parts)
+    ):
+        return parts
+    edges = [part.start, *(edge for item in container.parts for edge in (item.start, item.node.end)), part.node.end]
+    gaps = zip(edges[::2], edges[1::2], strict=True)
+    return parts if any(list_comments(text, start, end) for start, end in gaps) else [whole]
+
+
+def require_type(text: str, node: Node, kind: type, problem: str) -> None:
+    """Raise Malformed with the problem and the position if a value is of another type."""
+    if not isinstance(node.value, kind):
+        refuse(text, node.start, problem)
+
+
 def list_comments(text: str, start: int = 0, end: int | None = None) -> list[str]:
     """Return the comments between two offsets, neither of which is inside a string."""
     tokens = _TOKEN.finditer(text, start, len(text) if end is None else end)

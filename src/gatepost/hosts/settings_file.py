@@ -10,7 +10,10 @@ where the digest is that of the content that we wrote. So an uninstall needs no 
 digest, nobody has changed it since, and the old content is restored, byte for byte. Else only our entries are removed,
 with the containers that this leaves empty, unless those were there before. Only the backup of the last install is kept,
 and none after an uninstall. A file that cannot be read is refused and not changed, and so is a file that the host
-itself would ignore: Claude Code and Codex read strict JSON, and skip a whole file because of one comment.
+itself would ignore: some read strict JSON, and skip a whole file because of one comment.
+
+Our entries are of two kinds (`hook_entries.py`, `mcp_entries.py`). One file may have both, so each kind has backups of
+its own, and to each the entries of the other are like those of a stranger.
 """
 
 import hashlib
@@ -18,27 +21,83 @@ import os
 import re
 import shutil
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from gatepost.errors import GatepostError, Invalid, Malformed, Unavailable
-from gatepost.hooks import host_settings, jsonc, toml
-from gatepost.hooks.wire import HOSTS
+from gatepost.hosts import jsonc, toml
 from gatepost.paths import AtomicFile
 
-SCOPES: Final = ("user", "project", "local")
-#: the folder of each host, its settings file, and the variable that names another folder instead
-_SETTINGS_FILES: Final = {
-    "claude": (".claude", "settings.json", "CLAUDE_CONFIG_DIR"),
-    "codex": (".codex", "hooks.json", "CODEX_HOME"),
-    "gemini": (".gemini", "settings.json", None),
-    "cursor": (".cursor", "hooks.json", None),
-}
 #: the hosts that read only strict JSON, and their names
-_STRICT_JSON_HOSTS: Final = {"claude": "Claude Code", "codex": "Codex"}
+_STRICT_JSON_HOSTS: Final = {"claude": "Claude Code", "claude-desktop": "Claude Desktop", "codex": "Codex"}
+
+#: what is installed: an event or the name of a server, and its entry
+Entries = Mapping[str, dict[str, Any]]
+
+
+class EntryCommand(NamedTuple):
+    """The command of an entry of ours."""
+
+    program: str
+    #: the agent and the home, if the entry names them
+    agent: str | None = None
+    home: str | None = None
+
+
+#: returns what an install would write for an agent and a home
+BuildEntries = Callable[[str | None, str | None], Entries]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFormat(ABC):
+    """Our entries of one kind, as one host reads them. Documents are parsed settings files."""
+
+    host: str
+
+    #: the command that writes them
+    install_command: ClassVar[str]
+    #: how the names of their backups go on after the name of the file
+    backup_infix: ClassVar[str]
+
+    @abstractmethod
+    def list_entries(self, document: object) -> list[tuple[str, dict[str, Any]]]:
+        """Return every entry of ours, without what others may add to it."""
+
+    @abstractmethod
+    def list_commands(self, document: object) -> list[EntryCommand]:
+        """Return the commands of our entries."""
+
+    @abstractmethod
+    def remove_entries(self, document: object) -> object:
+        """Return the document without our entries, and without the containers that are empty then."""
+
+    def keep_options(self, document: object, entries: Entries) -> Entries:  # noqa: ARG002
+        """Return the entries to install, with what the user has added to those that they replace."""
+        return entries
+
+    def build_head(self) -> dict[str, Any]:
+        """Return the members that a new settings file begins with."""
+        return {}
+
+    @abstractmethod
+    def add_to_json(self, text: str, entries: Entries) -> str:
+        """Add our entries to a text that has none yet; raise Invalid if there is no place for them."""
+
+    @abstractmethod
+    def strip_from_json(self, text: str, before: Mapping[str, Any] | None = None) -> str:
+        """Remove our entries. `before` is the parsed file before they were installed, if that is known."""
+
+    @abstractmethod
+    def add_to_toml(self, text: str, entries: Entries) -> str:
+        """Add our entries to a text that has none yet; raise Invalid if there is no place for them."""
+
+    @abstractmethod
+    def strip_from_toml(self, text: str) -> str:
+        """Remove our entries; raise Invalid if one is in an inline table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,177 +121,131 @@ class InstallState:
     file: Path
     #: missing, none, installed, outdated, ignored or disabled (by the host), unreadable
     state: str
-    events: tuple[str, ...] = ()
-    #: the agents that our entries name
+    #: the events, or the servers, of our entries
+    names: tuple[str, ...] = ()
+    #: the agents and the homes that our entries name
     agents: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()
     #: why it cannot be read, or how our entries differ from those of a new install
     why: str | None = None
 
 
-def locate_settings(host: str, scope: str, *, environ: Mapping[str, str], project: Path) -> Path:
-    """Return the path of a host's settings file: the user's, or that of the project in a folder."""
-    if host not in HOSTS:
-        raise Invalid(f"{host!r} is not a host known here", hint=f"use one of {', '.join(HOSTS)}")
-    if scope not in SCOPES:
-        raise Invalid(f"{scope!r} is not a scope", hint=f"use one of {', '.join(SCOPES)}")
-    if scope == "local" and host != "claude":
-        raise Invalid(f"{host} has no local settings", hint="use --scope user or --scope project")
-    folder, name, variable = _SETTINGS_FILES[host]
-    if scope == "user":
-        custom_folder = environ.get(variable) if variable else None
-        base = Path(custom_folder) if custom_folder else Path(environ.get("HOME") or Path.home()) / folder
-    else:
-        base = project / folder
-    if scope == "local":
-        return base / "settings.local.json"
-    return _find_codex_toml(base) or base / name if host == "codex" else base / name
-
-
-def _find_codex_toml(folder: Path) -> Path | None:
-    """
-    Return config.toml if it has entries of ours, or other hooks while there is no hooks.json: Codex reads both files
-    and wants all hooks in one. Else return None.
-    """
-    file = folder / "config.toml"
-    with suppress(OSError, Malformed, UnicodeDecodeError):
-        document = toml.parse(file.read_text(encoding="utf-8"))
-        hooks = document.get("hooks")
-        has_other_hooks = isinstance(hooks, dict) and any(isinstance(groups, list) for groups in hooks.values())
-        if host_settings.list_our_entries(document, "codex") or (
-            has_other_hooks and not (folder / "hooks.json").exists()
-        ):
-            return file
-    return None
-
-
-def install(file: Path, host: str, hook_entries: Mapping[str, dict[str, Any]]) -> FileChange:
+def install(file: Path, form: EntryFormat, entries: Entries) -> FileChange:
     """Write our entries, in place of older ones; do nothing if they are up to date."""
     with _name_file_in_errors(file):
         text = _read_text(file)
-        old_entries = host_settings.list_our_entries(_parse_file(file, text), host) if text is not None else []
-        if text is not None and (reason := _find_ignored(file, text, host)):
+        document = None if text is None else _parse_file(file, text)
+        if text is not None and (reason := _find_ignored(file, text, form.host)):
             raise Invalid(reason, hint="make it plain JSON, or name another file with --scope or --file")
-        if text is not None and _has_same_entries(old_entries, hook_entries):
+        if text is not None and _has_same_entries(form.list_entries(document), entries):
             return FileChange(file=file, is_changed=False)
-        original = _compute_original(file, text, host)
-        new_text = _add_entries(file, original or "", host, hook_entries)
-        bak_path, new_path = (_get_backup_path(file, new_text, suffix) for suffix in (".bak", ".new"))
+        original = _compute_original(file, text, form)
+        new_text = _add_entries(file, original or "", form, entries, form.keep_options(document, entries))
+        bak_path, new_path = (_get_backup_path(file, form, new_text, suffix) for suffix in (".bak", ".new"))
         backup, stale = (new_path, bak_path) if original is None else (bak_path, new_path)
         _write_atomically(backup, original or "", mode_source=_resolve_links(file))
         stale.unlink(missing_ok=True)  # before the file is written, because it has the same digest
         _write_atomically(_resolve_links(file), new_text)
-        _delete_backups(file, keep=backup)
+        _delete_backups(file, form, keep=backup)
     return FileChange(file=file, is_changed=True, backup=backup if original is not None else None)
 
 
-def uninstall(file: Path, host: str) -> FileChange:
+def uninstall(file: Path, form: EntryFormat) -> FileChange:
     """Remove our entries; restore the old content if nobody has changed the file since the install."""
     with _name_file_in_errors(file):
         text = _read_text(file)
         if text is None:
             return FileChange(file=file, is_changed=False)
-        original, backup = _compute_original(file, text, host), _find_backup(file, text)
+        original, backup = _compute_original(file, text, form), _find_backup(file, form, text)
         if original is None:
             _resolve_links(file).unlink()
         elif original != text:
             _write_atomically(_resolve_links(file), original)
-        _delete_backups(file)
+        _delete_backups(file, form)
     return FileChange(
         file=file, is_changed=original != text, is_restored=backup is not None, is_removed=original is None
     )
 
 
-def inspect_file(
-    file: Path, host: str, build_entries: Callable[[str | None], Mapping[str, dict[str, Any]]]
-) -> InstallState:
-    """Return the state of a file; never raise. `build_entries` returns what an install would write for an agent."""
+def inspect_file(file: Path, form: EntryFormat, build_entries: BuildEntries) -> InstallState:
+    """Return the state of a file; never raise."""
     try:
         with _name_file_in_errors(file):
             text = _read_text(file)
             document = {} if text is None else _parse_file(file, text)
     except GatepostError as error:
         return InstallState(file=file, state="unreadable", why=error.message)
-    our_entries = host_settings.list_our_entries(document, host)
+    our_entries = form.list_entries(document)
     if text is None or not our_entries:
         return InstallState(file=file, state="missing" if text is None else "none")
-    commands = host_settings.list_commands(document, host)
-    agents = tuple(sorted({entry_command.agent for entry_command in commands if entry_command.agent is not None}))
+    commands = form.list_commands(document)
+    agents = tuple(sorted({command.agent for command in commands if command.agent is not None}))
+    homes = tuple(sorted({command.home for command in commands if command.home is not None}))
     state, why = "outdated", None
     missing_programs = [
         program for program in sorted({command.program for command in commands}) if shutil.which(program) is None
     ]
-    if ignored_reason := _find_ignored(file, text, host):
+    if ignored_reason := _find_ignored(file, text, form.host):
         state, why = "ignored", ignored_reason
     elif missing_programs:
         why = f"there is no program {missing_programs[0]!r}"
     elif len(agents) > 1:
         why = f"they name several agents: {', '.join(map(repr, agents))}"
-    elif not _has_same_entries(our_entries, build_entries(agents[0] if agents else None)):
-        why = "they are not as `hooks install` would write them"
+    elif not _has_same_entries(our_entries, build_entries(*(next(iter(names), None) for names in (agents, homes)))):
+        why = f"they are not as `{form.install_command}` would write them"
     else:
         state = "installed"
-    return InstallState(
-        file=file, state=state, events=tuple(dict.fromkeys(event for event, _ in our_entries)), agents=agents, why=why
-    )
+    names = tuple(dict.fromkeys(name for name, _ in our_entries))
+    return InstallState(file=file, state=state, names=names, agents=agents, homes=homes, why=why)
 
 
-def read_disable_switch(file: Path) -> bool | None:
-    """Return the value of `disableAllHooks` in a settings file of Claude Code; None if it has none."""
-    with suppress(OSError, GatepostError, UnicodeDecodeError):
-        document = _parse_file(file, _read_text(file) or "{}")
-        switch = document.get("disableAllHooks") if isinstance(document, dict) else None
-        return switch if isinstance(switch, bool) else None
+def read_document(file: Path) -> Any:
+    """Return the parsed content of a settings file; None if there is none, or if it cannot be read."""
+    with suppress(OSError, GatepostError):
+        text = _read_text(file)
+        return None if text is None else _parse_file(file, text)
     return None
 
 
-def _compute_original(file: Path, text: str | None, host: str) -> str | None:
+def is_toml(file: Path) -> bool:
+    return file.suffix == ".toml"
+
+
+def _compute_original(file: Path, text: str | None, form: EntryFormat) -> str | None:
     """Return the content of the file without our entries; None if the file would not exist."""
     if text is None:
         return None
-    backup = _find_backup(file, text)
+    backup = _find_backup(file, form, text)
     if backup is not None:
         return None if backup.suffix == ".new" else _read_text(backup)
     document = _parse_file(file, text)
     stripped_text = (
-        toml.strip_from_toml(text)
-        if _is_toml(file)
-        else host_settings.strip_from_json(text, host, _read_original_document(file))
+        form.strip_from_toml(text) if is_toml(file) else form.strip_from_json(text, _read_original_document(file, form))
     )
-    if host_settings.remove_our_entries(_parse_file(file, stripped_text), host) != host_settings.remove_our_entries(
-        document, host
-    ):
+    if form.remove_entries(_parse_file(file, stripped_text)) != form.remove_entries(document):
         raise Invalid("our entries cannot be taken out of it without changing others", hint="take them out by hand")
     return stripped_text
 
 
-def _add_entries(file: Path, original: str, host: str, hook_entries: Mapping[str, dict[str, Any]]) -> str:
-    """Return the content with our entries, parsed again to be sure that nothing else has changed."""
-    new_text = (
-        toml.add_to_toml(original, hook_entries)
-        if _is_toml(file)
-        else host_settings.add_to_json(original, host, hook_entries)
-    )
+def _add_entries(file: Path, original: str, form: EntryFormat, entries: Entries, new_entries: Entries) -> str:
+    """Return the content with the new entries, parsed again to be sure that nothing else has changed."""
+    add = form.add_to_toml if is_toml(file) else form.add_to_json
+    new_text = add(original, new_entries)
     document = _parse_file(file, new_text)
-    original_document = _parse_file(file, original) or host_settings.build_head(host)
-    is_rest_unchanged = host_settings.remove_our_entries(document, host) == host_settings.remove_our_entries(
-        original_document, host
-    )
-    if not is_rest_unchanged or not _has_same_entries(host_settings.list_our_entries(document, host), hook_entries):
+    original_document = _parse_file(file, original) or form.build_head()
+    is_rest_unchanged = form.remove_entries(document) == form.remove_entries(original_document)
+    if not is_rest_unchanged or not _has_same_entries(form.list_entries(document), entries):
         raise Invalid("our entries cannot be put into it without changing others", hint="put them in by hand")
     return new_text
 
 
-def _has_same_entries(
-    our_entries: list[tuple[str, dict[str, Any]]], hook_entries: Mapping[str, dict[str, Any]]
-) -> bool:
-    return len(our_entries) == len(hook_entries) and all(
-        hook_entries.get(event) == group for event, group in our_entries
-    )
+def _has_same_entries(our_entries: list[tuple[str, dict[str, Any]]], entries: Entries) -> bool:
+    return len(our_entries) == len(entries) and all(entries.get(name) == entry for name, entry in our_entries)
 
 
 def _find_ignored(file: Path, text: str, host: str) -> str | None:
     """Return why the host would ignore the file, or None."""
-    if host not in _STRICT_JSON_HOSTS or _is_toml(file):
+    if host not in _STRICT_JSON_HOSTS or is_toml(file):
         return None
     extension = (
         (0, "a byte order mark") if host == "codex" and text.startswith(jsonc.BOM) else jsonc.find_extension(text)
@@ -243,46 +256,42 @@ def _find_ignored(file: Path, text: str, host: str) -> str | None:
 
 
 def _parse_file(file: Path, text: str) -> Any:
-    if _is_toml(file):
+    if is_toml(file):
         return toml.parse(text)
     root = jsonc.parse(text)
     return None if root is None else root.value
 
 
-def _is_toml(file: Path) -> bool:
-    return file.suffix == ".toml"
-
-
-def _find_backup(file: Path, text: str) -> Path | None:
+def _find_backup(file: Path, form: EntryFormat, text: str) -> Path | None:
     """Return the backup that belongs to this content, or None."""
-    candidates = (_get_backup_path(file, text, suffix) for suffix in (".bak", ".new"))
+    candidates = (_get_backup_path(file, form, text, suffix) for suffix in (".bak", ".new"))
     return next((path for path in candidates if path.exists()), None)
 
 
-def _read_original_document(file: Path) -> dict[str, Any] | None:
+def _read_original_document(file: Path, form: EntryFormat) -> dict[str, Any] | None:
     """Return the parsed file as it was before the last install; None if that is not known."""
-    backups = sorted(_list_backups(file), key=lambda path: path.stat().st_mtime_ns)
+    backups = sorted(_list_backups(file, form), key=lambda path: path.stat().st_mtime_ns)
     with suppress(Malformed):
         document = (_parse_file(file, _read_text(backups[-1]) or "") or {}) if backups else None
         return document if isinstance(document, dict) else None
     return None
 
 
-def _delete_backups(file: Path, keep: Path | None = None) -> None:
-    for path in _list_backups(file):
+def _delete_backups(file: Path, form: EntryFormat, keep: Path | None = None) -> None:
+    for path in _list_backups(file, form):
         if path != keep:
             path.unlink(missing_ok=True)
 
 
-def _list_backups(file: Path) -> list[Path]:
+def _list_backups(file: Path, form: EntryFormat) -> list[Path]:
     real = _resolve_links(file)
-    pattern = re.compile(re.escape(real.name) + r"\.gatepost-[0-9a-f]{16}\.(bak|new)")
+    pattern = re.compile(re.escape(f"{real.name}.{form.backup_infix}-") + r"[0-9a-f]{16}\.(bak|new)")
     return [path for path in real.parent.iterdir() if pattern.fullmatch(path.name)]
 
 
-def _get_backup_path(file: Path, text: str, suffix: str) -> Path:
-    real = _resolve_links(file)
-    return real.with_name(f"{real.name}.gatepost-{hashlib.sha256(text.encode()).hexdigest()[:16]}{suffix}")
+def _get_backup_path(file: Path, form: EntryFormat, text: str, suffix: str) -> Path:
+    real, digest = _resolve_links(file), hashlib.sha256(text.encode()).hexdigest()[:16]
+    return real.with_name(f"{real.name}.{form.backup_infix}-{digest}{suffix}")
 
 
 def _resolve_links(file: Path) -> Path:
