@@ -149,6 +149,7 @@ OTHER_BAD_COMMANDS = [
     (["inbox", "list", "--to", "analyst", "--limit", "0"], 2, "--limit: '0' is not a number"),
     (["inbox", "list", "--to", "analyst", "--limit", "many"], 2, "--limit: 'many' is not a number"),
     (["inbox", "list", "--to", "analyst", "--since", "yesterday"], 2, "--since: 'yesterday' is not a time"),
+    (["inbox", "list", "--to", "analyst", "--since", "2026-02-18"], 2, "--since: '2026-02-18' has no time zone"),
     (["inbox", "list", "--to", "analyst", "-n", "5", "--limit", "6"], 2, "--limit is given 2 times"),
     (["inbox", "list", "--to", "team:web"], 2, "'team:web' is not one entity"),
     (["inbox", "drain", "--to", "analyst", "--format", "xml"], 2, "'xml' is not a format"),

@@ -116,7 +116,9 @@ def test_in_and_out_again(empty_cli: CommandLine, host: str, name: str) -> None:
         assert list_hook_commands(file)[event][-1] == command + host_option
     assert "/old/gatepost" not in file.read_text()
     installed_bytes = file.read_bytes()
-    assert empty_cli.run_ok("hooks", "install", *words).err.startswith("our entries are installed already\n")
+    assert empty_cli.run_ok("hooks", "install", *words).err.startswith(
+        "the entries of Gatepost are installed already\n"
+    )
     assert file.read_bytes() == installed_bytes
     [state] = empty_cli.run_ok("hooks", "status", *words, "--json").json
     assert (state["state"], sorted(state["events"]), state["why"]) == ("installed", sorted(commands), None)
@@ -128,7 +130,7 @@ def test_in_and_out_again(empty_cli: CommandLine, host: str, name: str) -> None:
         assert uninstall_result.err == "restored the backup\n"
         assert file.read_bytes() == SETTINGS_FILES[host, name].encode()
     assert "gatepost" not in file.read_text()
-    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "the file has none of our entries\n"
+    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "the file has no entries of Gatepost\n"
     assert empty_cli("hooks", "status", *words).code == 1
 
 
@@ -154,7 +156,7 @@ def test_out_of_a_file_that_somebody_changed(empty_cli: CommandLine, host: str, 
     file.write_bytes(
         file.read_bytes() + b"\n# mine\n" if file.suffix == ".toml" else file.read_bytes() + b"\n// mine\n"
     )
-    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "removed our entries\n"
+    assert empty_cli.run_ok("hooks", "uninstall", *words).err == "removed the entries of Gatepost\n"
     remaining_text = file.read_text()
     assert "gatepost" not in remaining_text
     assert "// mine" in remaining_text or "# mine" in remaining_text
@@ -175,7 +177,7 @@ def test_where_there_was_no_file_there_is_none_again(empty_cli: CommandLine, tmp
     [user, *_] = empty_cli.run_ok("hooks", "status", "--host", host, "--json").json
     assert (user["scope"], user["state"], user["file"]) == ("user", "installed", str(file))
     uninstall_result = empty_cli.run_ok("hooks", "uninstall", "--host", host)
-    assert uninstall_result.err == "removed the file, which had only our entries\n"
+    assert uninstall_result.err == "removed the file, which had only entries of Gatepost\n"
     assert list(file.parent.iterdir()) == []
 
 

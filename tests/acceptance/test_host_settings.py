@@ -102,7 +102,7 @@ def test_of_a_file_alone_the_host_is_claude(empty_cli: CommandLine) -> None:
 
 TRUST_NOTES = {
     "codex": "Codex runs a hook only after you trust it, and `codex exec` skips others without a word: start `codex`,"
-    " type /hooks and trust ours, again after each change",
+    " type /hooks and trust those of Gatepost, again after each change",
     "gemini": "Gemini CLI runs the hooks of a project only in a folder that you trust: start `gemini` in it, and type"
     " /permissions trust",
 }
@@ -115,7 +115,8 @@ def test_what_has_to_be_trusted_first_is_said(empty_cli: CommandLine, tmp_path: 
     assert empty_cli("hooks", "status", "--host", host).err == "", "there is nothing to trust yet"
     assert empty_cli.run_ok("hooks", "install", *words).err == f"created the file\n{TRUST_NOTES[host]}\n"
     assert (
-        empty_cli.run_ok("hooks", "install", *words).err == f"our entries are installed already\n{TRUST_NOTES[host]}\n"
+        empty_cli.run_ok("hooks", "install", *words).err
+        == f"the entries of Gatepost are installed already\n{TRUST_NOTES[host]}\n"
     )
     assert empty_cli.run_ok("hooks", "install", *words, "--json").json["note"] == TRUST_NOTES[host]
     assert empty_cli.run_ok("hooks", "status", "--host", host).err == f"{TRUST_NOTES[host]}\n"
@@ -149,7 +150,7 @@ def test_the_agent_is_written_into_the_command(cli: CommandLine, host: str) -> N
     assert (state["state"], state["agents"]) == ("installed", ["quinn"])
     assert "quinn" in cli.run_ok("hooks", "status", *words).out.splitlines()[1].split()
 
-    assert cli.run_ok("hooks", "install", *words).err.startswith("our entries are installed already\n")
+    assert cli.run_ok("hooks", "install", *words).err.startswith("the entries of Gatepost are installed already\n")
     assert cli.run_ok("hooks", "install", *words, "--json").json["agent"] == "quinn", "the name stays"
     cli.run_ok("hooks", "install", *words, "--agent", "analyst")
     assert list_commands(file) == {options.replace("quinn", "analyst")}
@@ -170,7 +171,10 @@ def test_entries_with_and_without_a_name_are_found(cli: CommandLine) -> None:
     result = cli("hooks", "status", "--host", "claude", "--file", "settings.json")
     assert (result.code, result.err) == (1, f"{file}: they name several agents: 'ann', 'bob'\n")
     refusal = cli("hooks", "install", "--file", "settings.json")
-    assert (refusal.code, refusal.error) == (2, f"our entries in '{file}' name several agents: 'ann', 'bob'")
+    assert (refusal.code, refusal.error) == (
+        2,
+        f"the entries of Gatepost in '{file}' name several agents: 'ann', 'bob'",
+    )
     assert "hint: give --agent NAME" in refusal.err
     cli.run_ok("hooks", "uninstall", "--file", "settings.json")
     remaining_groups = json.loads(file.read_text())["hooks"]["Stop"]

@@ -57,6 +57,12 @@ def test_a_time_in_the_past_is_a_mistake(cli: CommandLine) -> None:
     assert cli.run_ok("plan", "list").err == "no plans yet\n"
 
 
+def test_a_time_without_a_zone_is_answered_with_two_that_have_one(cli: CommandLine) -> None:
+    refusal = cli("plan", "set", "--owner", "analyst", "--name", "Then", "--at", "2099-02-20 10:00", "Look")
+    assert (refusal.code, refusal.error.removeprefix("--at: ")) == (2, "'2099-02-20 10:00' has no time zone")
+    assert "write 2099-02-20T10:00:00Z for UTC, or an offset: 2099-02-20T10:00:00+01:00" in refusal.err
+
+
 def test_needs_an_instruction(cli: CommandLine) -> None:
     words = ("plan", "set", "--owner", "analyst", "--name", "Then", "--after", "5h")
     plan = cli.run_ok(*words, "Look").out.strip()

@@ -48,6 +48,21 @@ def test_every_option_says_what_it_is(path: str) -> None:
         assert parameter.help.endswith("."), f"{path} {parameter.opts}: a sentence ends with a full stop"
 
 
+@pytest.mark.parametrize("path", VERBS)
+def test_who_the_current_agent_is_stands_where_it_is_spoken_of(path: str) -> None:
+    with VERBS[path].make_context(path, [], resilient_parsing=True, terminal_width=80) as context:
+        text = " ".join(VERBS[path].get_help(context).split())
+    assert ("current agent" in text) == ("The current agent is that of the session" in text)
+
+
+@pytest.mark.parametrize("path", VERBS)
+def test_only_examples_are_wider_than_a_terminal_of_50_columns(path: str) -> None:
+    with VERBS[path].make_context(path, [], resilient_parsing=True, terminal_width=50) as context:
+        description, _, options = VERBS[path].get_help(context).partition("\n  Example")
+    explanation = description + options.partition("\n\n")[2]
+    assert not [line for line in explanation.splitlines() if len(line) > 50]
+
+
 @pytest.mark.parametrize("path", COMMANDS)
 def test_every_help_fits_a_terminal_of_80_columns_and_no_summary_is_cut(path: str) -> None:
     with COMMANDS[path].make_context(path, [], resilient_parsing=True, terminal_width=80) as context:

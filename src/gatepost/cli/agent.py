@@ -72,7 +72,7 @@ def add(
     Examples:
       gatepost agent add analyst --model demo --instructions "Answer briefly"
       gatepost agent add support --config support.toml --instructions @support.md
-      gatepost agent add quinn --team web --role reviewer --alias bead-42
+      gatepost agent add quinn --team web --role reviewer --alias shop-42
     """
     fields = _merge_config(request, config)
     if fields:  # a field that is null gets its default, and makes a resident too

@@ -51,6 +51,11 @@ Facts = Iterable[tuple[str, object]]
 Fetch = Callable[["Connection", Any], Any]
 
 _MAX_LIMIT: Final = 100_000
+#: ends each help that speaks of the current agent
+_CURRENT_AGENT: Final = (
+    "The current agent is that of the session in which the command runs, else the value of GATEPOST_AGENT, or of"
+    " `agent` in gatepost.toml."
+)
 LimitOption = Annotated[int, number("--limit", "how many at most", maximum=_MAX_LIMIT, short="-n")]
 
 
@@ -87,6 +92,9 @@ class VerbCommand(HelpFirst):
     def __init__(self, name: str, docstring: str | None, **options: Any) -> None:
         text = re.sub(r"\n\n(?=\S.*\n )", "\n\n\b\n", cleandoc(docstring or ""))
         super().__init__(name, help=text, **options)
+        texts = [text, *(getattr(parameter, "help", None) or "" for parameter in self.params)]
+        if any("current agent" in help_text for help_text in texts):
+            self.epilog = _CURRENT_AGENT
 
     def parse_words(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:  # a line that is being completed may be unfinished

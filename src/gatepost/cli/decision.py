@@ -53,7 +53,7 @@ _QUESTION: Final[dict[str, ParameterSpec]] = {
     "free_text": flag("--text"),
     "default": option("--default", "ID"),
     "within": option("--within", "2h"),
-    "deadline": option("--until", "TIME"),
+    "deadline": option("--until", "TIME", "its deadline, such as 2026-02-20T10:00:00Z"),
     "context": option(
         "--context", "TEXT", "what a respondent should know; @FILE reads a file", parse=inputs.read_text_or_file
     ),
@@ -258,7 +258,7 @@ def wait(decision: Annotated[str, DECISION], timeout: Timeout = None, json: Json
 @decisions.command("check")
 def check(
     since: Annotated[str, option("--since", "5m", "how long ago, or a time")] = "5m",
-    asker: Annotated[str | None, option("--as", "NAME", "who asked; by default the current agent")] = None,
+    asker: Annotated[str | None, option("--as", "NAME", "who asked; by default the current agent, else anyone")] = None,
     session: Annotated[str | None, SESSION] = None,
     json: JsonFlag = False,
 ) -> None:

@@ -56,7 +56,7 @@ def _add(connection: Connection, request: AddGate) -> GateView:
     awaits=option("--awaits", "WHAT", "what it waits for; see above"),
     instruction=option("--instruction", "TEXT", parse=inputs.read_text),
     waiters=option("--waiter", "NAME", "who else gets an event when it ends; repeatable"),
-    deadline=option("--until", "TIME"),
+    deadline=option("--until", "TIME", "its deadline, such as 2026-02-20T10:00:00Z"),
     within=option("--within", "2h"),
     fetch=_add,
 )
@@ -65,16 +65,20 @@ def describe_added(gate: GateView) -> Outcome:
     Add a gate and print its id. Its owner may not stop until it has ended.
 
     What it waits for depends on its kind:
-      human    a person or agent that resolves it: --awaits NAME;
-               by default the owner of its owner
+      human    a person or agent that resolves it:
+               --awaits NAME; by default the owner
+               of its owner
       timer    its deadline
-      event    an event for its owner: --awaits TYPE or TYPE:SOURCE
+      event    an event for its owner:
+               --awaits TYPE or TYPE:SOURCE
       mail     mail for its owner: --awaits SENDER
-      command  a command that exits with 0: --awaits COMMAND;
-               the setting gates.commands must be on
-      ci       a run or pull request on GitHub: --awaits run:ID@OWNER/NAME
-               or pr:NUMBER@OWNER/NAME; the setting gates.ci must list
-               the repository
+      command  a command that exits with 0:
+               --awaits COMMAND; the setting
+               gates.commands must be on
+      ci       a run or pull request on GitHub:
+               --awaits run:ID@OWNER/NAME
+               or pr:NUMBER@OWNER/NAME; the setting
+               gates.ci must list the repository
 
     Examples:
       gatepost gate add "Sign-off" --owner analyst --awaits husam --within 2h

@@ -30,7 +30,7 @@ Scope = Annotated[
 
 _CODEX_TRUST = (
     "Codex runs a hook only after you trust it, and `codex exec` skips others without a word: start `codex`, type"
-    " /hooks and trust ours, again after each change"
+    " /hooks and trust those of Gatepost, again after each change"
 )
 _GEMINI_TRUST = (
     "Gemini CLI runs the hooks of a project only in a folder that you trust: start `gemini` in it, and type"
@@ -43,17 +43,17 @@ def install(
     host: Host = "claude",
     scope: Scope = "user",
     file: File = None,
-    agent: Annotated[str | None, option("--agent", "NAME", "the agent to name in our entries")] = None,
+    agent: Annotated[str | None, option("--agent", "NAME", "the agent to name in the hooks")] = None,
     json: JsonFlag = False,
 ) -> None:
     """
-    Write our entries into the settings file of a program. Prints the path of the file.
+    Write the hooks of Gatepost into the settings file of a program. Prints the path of the file.
 
     Nothing else in the file changes. A backup is kept beside it, so that `uninstall` can restore it. It can be run
-    again: it replaces entries of an older release. Run it again after `gatepost gate register` with another event than
+    again: it replaces hooks of an older release. Run it again after `gatepost gate register` with another event than
     Stop.
 
-    With --agent our entries name the agent, and take precedence over GATEPOST_AGENT. Sessions that a program runs in
+    With --agent the hooks name the agent, and take precedence over GATEPOST_AGENT. Sessions that a program runs in
     the background have the environment of another terminal, and need that. Without --agent an existing name stays.
 
     Examples:
@@ -73,10 +73,10 @@ def install(
 @hooks.command("uninstall")
 def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, json: JsonFlag = False) -> None:
     """
-    Remove our entries from the settings file of a program. Prints the path of the file.
+    Remove the hooks of Gatepost from the settings file of a program. Prints the path of the file.
 
-    If the file has not changed since the installation, the backup is restored, byte for byte. Else only our entries are
-    removed.
+    If the file has not changed since the installation, the backup is restored, byte for byte. Else only the hooks of
+    Gatepost are removed.
 
     Example:
       gatepost hooks uninstall
@@ -95,7 +95,7 @@ def status(
     json: JsonFlag = False,
 ) -> None:
     """
-    Show where our entries are installed. Exits with 1 if they are installed nowhere.
+    Show where the hooks of Gatepost are installed. Exits with 1 if they are installed nowhere.
 
     Example:
       gatepost hooks status --host claude

@@ -47,7 +47,7 @@ def find_written_agent(file: Path, form: EntryFormat, build_entries: BuildEntrie
     agents = inspect_file(file, form, build_entries).agents
     if len(agents) > 1:
         raise Invalid(
-            f"our entries in {str(file)!r} name several agents: {', '.join(map(repr, agents))}",
+            f"the entries of Gatepost in {str(file)!r} name several agents: {', '.join(map(repr, agents))}",
             hint=f"give {label} NAME",
         )
     return agents[0] if agents else None
@@ -68,7 +68,7 @@ def print_install(host: str, change: FileChange, *, agent: str | None, note: str
         return
     output.line_out(render.escape_invisible(str(change.file)))
     if not change.is_changed:
-        output.talk("our entries are installed already")
+        output.talk("the entries of Gatepost are installed already")
     else:
         output.talk(f"the backup is {change.backup.name}" if change.backup else "created the file")
     if note:
@@ -83,11 +83,11 @@ def print_uninstall(host: str, change: FileChange, *, json: bool) -> None:
         return
     output.line_out(render.escape_invisible(str(change.file)))
     if change.is_removed:
-        output.talk("removed the file, which had only our entries")
+        output.talk("removed the file, which had only entries of Gatepost")
     elif change.is_restored:
         output.talk("restored the backup")
     else:
-        output.talk("removed our entries" if change.is_changed else "the file has none of our entries")
+        output.talk("removed the entries of Gatepost" if change.is_changed else "the file has no entries of Gatepost")
 
 
 def print_files(files: Iterable[HostFile]) -> None:

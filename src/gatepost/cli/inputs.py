@@ -24,9 +24,9 @@ def parse_past(text: str, option: str, now: Instant) -> Instant:
         pass
     try:
         return times.parse_instant(text)
-    except Invalid:
+    except Invalid as error:
         raise Invalid(
-            f"{option}: {text!r} is not a time", hint="write how long ago (2h, 1 day) or 2026-02-18T15:07:00Z"
+            f"{option}: {error.message}", hint="write how long ago (2h, 1 day) or 2026-02-18T15:07:00Z"
         ) from None
 
 

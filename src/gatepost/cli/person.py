@@ -20,7 +20,7 @@ commands = [people]
 
 NAME: Final = argument("NAME", "a name or an alias", parse=check_entity_address)
 NEW_NAME: Final = argument("NAME", "up to 63 lower-case letters, digits, dots, dashes and underscores")
-ALIASES: Final = option("--alias", "ID", "another name, such as a bead id; repeatable")
+ALIASES: Final = option("--alias", "ID", "another name, such as an id in another program; repeatable")
 ENTITY_FIELDS: Final[dict[str, Any]] = {
     "display_name": option("--display", "LABEL", "the name to show; by default the name"),
     "team": option("--team", "TEAM", "the team"),

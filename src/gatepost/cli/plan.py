@@ -29,7 +29,7 @@ _check_id = partial(ids.check, "plan")
     CreatePlan,
     instruction=argument("TEXT|-", "the instruction; - reads stdin", parse=inputs.read_text),
     run_after=option("--after", "5h"),
-    scheduled_at=option("--at", "TIME"),
+    scheduled_at=option("--at", "TIME", "due once, at this time, such as 2026-02-20T10:00:00Z"),
     cron=option("--cron", "EXPR"),
     time_zone=option("--zone", "ZONE"),
     catch_up=option("--catch-up", "once|skip|all", parse=CatchUp.parse),

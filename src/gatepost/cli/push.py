@@ -40,7 +40,9 @@ def push(
     configuration: Configuration,
     text: Annotated[str | None, argument("TEXT|-", "the content; - reads stdin", parse=inputs.read_text)] = None,
     broadcast: Annotated[bool, flag("--broadcast", "to every agent, as --to '*'")] = False,
-    bead: Annotated[str | None, option("--bead", "ID", "to the entity with this alias")] = None,
+    bead: Annotated[
+        str | None, option("--bead", "ID", "to the entity with this alias, such as the id of its work item")
+    ] = None,
     session: Annotated[str | None, option("--session", "ID", "to the guest of this session")] = None,
     data: Annotated[
         Any, option("--data", "JSON", "a payload; @FILE reads a file, - reads stdin", parse=inputs.read_json)

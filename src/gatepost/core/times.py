@@ -73,8 +73,11 @@ def parse_instant(text: str) -> Instant:
         moment = datetime.fromisoformat(text)
     except ValueError:
         moment = None
-    if moment is None or moment.tzinfo is None:
+    if moment is None:
         raise Invalid(f"{text!r} is not a time", hint="write it as 2026-02-18T15:07:00Z")
+    if moment.tzinfo is None:
+        time = moment.isoformat()
+        raise Invalid(f"{text!r} has no time zone", hint=f"write {time}Z for UTC, or an offset: {time}+01:00")
     microseconds = (moment - _EPOCH) // timedelta(microseconds=1)
     if not 0 <= microseconds <= MAX_INSTANT:
         raise Invalid(f"{text!r} is not a usable time", hint="it must be in the years 1970 to 9999")

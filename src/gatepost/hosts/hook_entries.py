@@ -77,7 +77,7 @@ _CURSOR_LOOP_LIMIT: Final = 10
 FLAT_HOSTS: Final = frozenset({"cursor"})
 
 
-_TOML_HINT: Final = "write them as [[hooks.Stop]] and [[hooks.Stop.hooks]], or take out by hand what is ours"
+_TOML_HINT: Final = "write them as [[hooks.Stop]] and [[hooks.Stop.hooks]], or take out the hooks of Gatepost by hand"
 
 
 def locate_settings(host: str, scope: str, *, environ: Mapping[str, str], project: Path) -> Path:
@@ -293,7 +293,7 @@ class HookFormat(EntryFormat):
     def strip_from_toml(self, text: str) -> str:
         new_text = toml.remove_tables(text, self._select_our_tables)
         if self.list_entries(toml.parse(new_text)):
-            raise Invalid("an entry of ours is written in line with others", hint=_TOML_HINT)
+            raise Invalid("a hook of Gatepost is written in line with others", hint=_TOML_HINT)
         return new_text
 
     def _select_our_tables(self, tables: list[toml.Table], document: Mapping[str, Any]) -> list[toml.Table]:

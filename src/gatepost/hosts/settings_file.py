@@ -223,7 +223,9 @@ def _compute_original(file: Path, text: str | None, form: EntryFormat) -> str | 
         form.strip_from_toml(text) if is_toml(file) else form.strip_from_json(text, _read_original_document(file, form))
     )
     if form.remove_entries(_parse_file(file, stripped_text)) != form.remove_entries(document):
-        raise Invalid("our entries cannot be taken out of it without changing others", hint="take them out by hand")
+        raise Invalid(
+            "the entries of Gatepost cannot be taken out of it without changing others", hint="take them out by hand"
+        )
     return stripped_text
 
 
@@ -235,7 +237,9 @@ def _add_entries(file: Path, original: str, form: EntryFormat, entries: Entries,
     original_document = _parse_file(file, original) or form.build_head()
     is_rest_unchanged = form.remove_entries(document) == form.remove_entries(original_document)
     if not is_rest_unchanged or not _has_same_entries(form.list_entries(document), entries):
-        raise Invalid("our entries cannot be put into it without changing others", hint="put them in by hand")
+        raise Invalid(
+            "the entries of Gatepost cannot be put into it without changing others", hint="put them in by hand"
+        )
     return new_text
 
 
