@@ -2,11 +2,13 @@
 
 import re
 import threading
+from typing import NoReturn
 
 import pytest
 
 from gatepost import app, settings
 from gatepost.actions import sessions
+from gatepost.cli import decision as decision_command
 from gatepost.hooks.session import Session
 from tests.acceptance.command_line import WITHOUT_GATEWAY, CommandLine, CommandResult
 
@@ -150,6 +152,19 @@ def test_ask_and_wait(cli: CommandLine) -> None:
     cli.run_ok("decision", "answer", decisions[0]["id"], "ship", "--text", "at\nonce", "--as", "husam")
     thread.join(60)
     assert results == [CommandResult(0, "ship\nat\nonce\n", f"{decisions[0]['id']}: husam is asked, waiting\n")]
+
+
+def test_who_stops_waiting_is_told_how_to_wait_again(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(decision_command, "poll", interrupt)
+    result = cli("decision", "ask", *SHIP_ARGS, "--wait")
+    [decision] = cli.run_ok("decision", "list", "--json").json
+    assert (result.code, result.out) == (130, "")
+    assert result.err.splitlines()[-1] == (
+        f"the question is still open: `gatepost decision wait {decision['id']}` waits for the answer"
+    )
 
 
 @WITHOUT_GATEWAY

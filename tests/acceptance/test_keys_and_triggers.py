@@ -29,6 +29,7 @@ class TestKey:
         ("words", "start", "scope"),
         [
             ([], "sk_", "for the administrator"),
+            (["--admin"], "sk_", "for the administrator"),
             (["--trigger", "analyst"], "sk_", "for triggering 'analyst'"),
             (["--public"], "pk_", "public"),
         ],
@@ -47,6 +48,10 @@ class TestKey:
         second_result = cli("key", "revoke", key["id"])
         assert (second_result.code, second_result.error) == (1, f"the key {key['prefix']!r} is revoked already")
         assert "revoked 2" in cli.run_ok("key", "list").out.splitlines()[-1]
+
+    def test_a_key_that_can_do_everything_is_not_for_one_agent(self, cli: CommandLine) -> None:
+        refusal = cli("key", "create", "--admin", "--agent", "analyst")
+        assert (refusal.code, refusal.error) == (2, "give only one of --admin, --agent, --trigger and --public")
 
     def test_nothing_triggers_a_person(self, cli: CommandLine) -> None:
         refusal = cli("key", "create", "--trigger", "husam")

@@ -51,6 +51,18 @@ def test_to_an_alias_a_bead_and_a_team(cli: CommandLine) -> None:
         assert [recipient["name"] for recipient in push_result["recipients"]] == ["quinn"]
 
 
+def test_a_team_without_its_prefix_is_suggested(cli: CommandLine) -> None:
+    for words in (
+        ["inbox", "push", "--to", "web", "hello"],
+        ["trigger", "add", "jira", "--to", "web"],
+        ["decision", "ask", "Ship it?", "--text", "--as", "analyst", "--of", "web"],
+    ):
+        refusal = cli(*words)
+        assert (refusal.code, refusal.error) == (2, "there is no entity 'web'")
+        assert "hint: did you mean the team, 'team:web'?\n" in refusal.err
+    assert "team:web" not in cli("agent", "show", "web").err, "which cannot be a team"
+
+
 def test_to_everybody(cli: CommandLine) -> None:
     push_result = cli.run_ok("inbox", "push", "--broadcast", "all hands", "--as", "quinn", "--json").json
     assert push_result["recipients"] == []

@@ -171,6 +171,22 @@ class TestCompletion:
         )
         assert result.out.split() == ["plain,push", "plain,peek"]
 
+    @pytest.mark.parametrize(
+        ("words", "position", "completions"),
+        [
+            ('gatepost\n"inb', 1, ["plain,inbox"]),
+            ('gatepost\nhooks\ninstall\n--host\n"ge', 4, ["plain,gemini"]),
+            ('gatepost\ninbox\npush\n"it\'s\nthere"\n--prio', 4, ["plain,--priority"]),
+            ("gatepost\nhooks\ninstall\n--host\n=\nge", 5, ["plain,gemini"]),
+        ],
+        ids=["quoted verb", "quoted value", "quoted lines", "value behind ="],
+    )
+    def test_completes_words_as_bash_splits_them(
+        self, empty_cli: CommandLine, words: str, position: int, completions: list[str]
+    ) -> None:
+        result = empty_cli(_GATEPOST_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(position))
+        assert result.out.split() == completions
+
 
 def test_json_is_json_everywhere(cli: CommandLine) -> None:
     event = cli.push("--to", "analyst", "hello")

@@ -243,7 +243,7 @@ def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) 
             raise Invalid("a decision cannot be asked of every agent", hint="name them, or a team")
         matches = directory.resolve(tx, [target]).get(target) or []
         if not matches and isinstance(target, EntityAddress):
-            raise directory.build_unknown_error(tx, text)
+            raise directory.build_unknown_error(tx, text, suggest_team=True)
         live_entities = [entity for entity in matches if entity.is_live]
         if not live_entities:
             hint = "`gatepost agent list` and `gatepost person list` show who is"

@@ -188,8 +188,10 @@ def resolve(tx: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[E
     return entities_by_address
 
 
-def build_unknown_error(tx: Reader, name: str) -> UnknownAddress:
-    """Return an error that suggests the most similar names."""
+def build_unknown_error(tx: Reader, name: str, *, suggest_team: bool = False) -> UnknownAddress:
+    """Return an error that suggests the most similar names or, where a team may be named, the team of that name."""
+    if suggest_team and entities.count_team(tx, name, None):
+        return UnknownAddress(f"there is no entity {name!r}", hint=f"did you mean the team, {f'team:{name}'!r}?")
     suggestions = get_close_matches(name, entities.list_similar_names(tx, name), n=3, cutoff=0.6)
     if suggestions:
         return UnknownAddress(

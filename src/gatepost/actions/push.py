@@ -305,7 +305,7 @@ def _find_recipients(
         case EntityAddress(name):
             matches = entities_by_address.get(target)
             if not matches:
-                raise directory.build_unknown_error(tx, name)
+                raise directory.build_unknown_error(tx, name, suggest_team=True)
             if not matches[0].is_live:
                 raise Refused(f"{matches[0].name!r} is retired and receives nothing")
             return matches

@@ -112,7 +112,7 @@ def _resolve_target(tx: Reader, text: str) -> str:
     entities = directory.resolve(tx, [target]).get(target)
     match target:
         case EntityAddress(name) if not entities:
-            raise directory.build_unknown_error(tx, name)
+            raise directory.build_unknown_error(tx, name, suggest_team=True)
         case TeamAddress() if not entities:
             raise UnknownAddress(f"no entity is in {text!r}", hint="`gatepost agent list` shows who is in which team")
         case EntityAddress() | TeamAddress() if not any(entity.is_live for entity in entities or ()):

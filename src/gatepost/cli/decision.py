@@ -135,7 +135,11 @@ def _print_question(
     message = f"{_join_names(decision.asked)} asked"
     if wait:
         output.talk(f"{decision.id}: {message}, waiting")
-        wait_for_answer(connection, decision.id, timeout, json=json)
+        try:
+            wait_for_answer(connection, decision.id, timeout, json=json)
+        except KeyboardInterrupt:
+            output.talk(f"the question is still open: `gatepost decision wait {decision.id}` waits for the answer")
+            raise
     else:
         output.done(msgspec.to_builtins(decision), decision.id, message, json=json)
 

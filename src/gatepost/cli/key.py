@@ -1,15 +1,16 @@
 """`gatepost key`."""
 
 from contextlib import suppress
+from typing import Annotated
 
 import msgspec
 
-from gatepost.api.keys import CreateKey, KeyView, ListKeys, NewKeyView, RevokeKey
+from gatepost.api.keys import CreateKey, KeyView, ListKeys, RevokeKey
 from gatepost.cli import output
-from gatepost.cli.command import Noun, Outcome, TableRow
+from gatepost.cli.command import Noun, TableRow
 from gatepost.cli.connect import connect
-from gatepost.cli.parameters import JsonFlag, argument, option
-from gatepost.errors import Unavailable
+from gatepost.cli.parameters import JsonFlag, argument, flag, option
+from gatepost.errors import Invalid, Unavailable
 from gatepost.runtime import gateway_files
 from gatepost.settings import Configuration
 
@@ -17,8 +18,13 @@ keys = Noun("key", "Create, list and revoke the keys that programs use over HTTP
 commands = [keys]
 
 
-@keys.send("create", CreateKey, name=option("--name", "LABEL"))
-def describe_new_key(key: NewKeyView) -> Outcome:
+@keys.request("create", CreateKey, name=option("--name", "LABEL"))
+def create(
+    request: CreateKey,
+    configuration: Configuration,
+    admin: Annotated[bool, flag("--admin", "the key can do everything; this is the default")] = False,
+    json: JsonFlag = False,
+) -> None:
     """
     Create a key and print it. It is printed only this once, because only its hash is stored.
 
@@ -27,9 +33,14 @@ def describe_new_key(key: NewKeyView) -> Outcome:
     Examples:
       gatepost key create --agent analyst --name laptop
       gatepost key create --trigger analyst --name jira
+      gatepost key create --admin --name backup
     """
+    if admin and (request.agent is not None or request.trigger is not None or request.public):
+        raise Invalid("give only one of --admin, --agent, --trigger and --public")
+    with connect(configuration) as connection:
+        key = connection.send(request)
     scope = "public" if key.kind == "public" else f"for {_describe_scope(key)}"
-    return Outcome(key.key, f"{scope}; it is not shown again")
+    output.done(msgspec.to_builtins(key), key.key, f"{scope}; it is not shown again", json=json)
 
 
 @keys.list("list", ListKeys, columns=("PREFIX", "ID", "CREATED", "STATE", "FOR", "NAME"), empty="no keys yet")

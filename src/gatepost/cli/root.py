@@ -89,8 +89,17 @@ ROOT = Root(
 
 def answer_completion(instruction: str) -> int:
     """Print what a shell asks for in its variables, and return the exit code."""
-    from click.shell_completion import shell_complete
+    from click.shell_completion import BashComplete, add_completion_class, shell_complete
 
+    class SplitBashComplete(BashComplete):
+        """Bash passes `--host=ge` as three words; the one in the middle is none for us."""
+
+        def get_completion_args(self) -> tuple[list[str], str]:
+            words, incomplete = super().get_completion_args()
+            pairs = zip(["", *words], words, strict=False)
+            return [word for last, word in pairs if word != "=" or not last.startswith("--")], incomplete
+
+    add_completion_class(SplitBashComplete)
     return shell_complete(ROOT, {}, "gatepost", _COMPLETE_VARIABLE, instruction)
 
 

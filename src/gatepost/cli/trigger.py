@@ -40,7 +40,8 @@ def add(
         option(
             "--secret",
             "TEXT|-|@FILE",
-            "the secret of the callers; by default a new one is made and printed",
+            "the secret of the callers; - reads stdin and @FILE a file, so that it is not in the history of your shell;"
+            " by default a new one is made and printed",
             parse=inputs.read_secret,
         ),
     ] = None,
@@ -54,7 +55,7 @@ def add(
 
     Examples:
       gatepost trigger add jira --to analyst --prompt "Triage this"
-      gatepost trigger add github --to team:web --scheme github --secret @file
+      gatepost trigger add shop --to team:web --scheme github --secret @secret.txt
     """
     new_secret = _generate_secret(request.scheme) if secret is None else None
     with connect(configuration) as connection:
