@@ -11,7 +11,11 @@ from tests.docs.test_readme import Block, is_as_expected, parse_blocks, run_bloc
 
 FOLDER = Path(__file__).parents[2] / "docs" / "howto"
 #: those that show what a command prints; others show only what runs for as long as one likes
-PAGES = [page for page in sorted(FOLDER.glob("*.md")) if "```console" in page.read_text(encoding="utf-8")]
+PAGES = [
+    page
+    for page in (*sorted(FOLDER.glob("*.md")), FOLDER.parent / "mcp.md")
+    if "```console" in page.read_text(encoding="utf-8")
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

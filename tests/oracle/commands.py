@@ -412,6 +412,22 @@ _MAINTENANCE: Final = (
     _build_command("agent list", environ={"GATEPOST_STORE": "sqlite:////nowhere/at/all.db"}),
 )
 
+_MCP: Final = (
+    _build_command("mcp status --host codex"),
+    _build_command("mcp install --scope project --as analyst"),
+    _build_command("mcp install --scope project  --as analyst"),
+    _build_command("mcp install --host codex --scope user"),
+    _build_command("mcp install --host cursor --file $folder/here/mcp.json"),
+    _build_command("mcp install --host odd"),
+    _build_command("mcp install --host claude-desktop --scope project"),
+    _build_command("mcp install --as nobody-here"),
+    _build_command("mcp status --host claude"),
+    _build_command("mcp status --host cursor --file $folder/here/mcp.json"),
+    _build_command("mcp uninstall --scope project"),
+    _build_command("mcp uninstall --scope project "),
+    _build_command("mcp uninstall --host odd"),
+)
+
 
 @cache
 def build_commands() -> tuple[Command, ...]:
@@ -427,6 +443,7 @@ def build_commands() -> tuple[Command, ...]:
         *_TRIGGERS_AND_KEYS,
         *_HOOKS,
         *_MAINTENANCE,
+        *_MCP,
     ):
         name = " ".join(command.id.split())
         counts[name] = counts.get(name, 0) + 1

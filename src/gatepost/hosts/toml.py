@@ -94,14 +94,14 @@ def _write_key(key: str) -> str:
 
 
 def _write_value(value: object) -> str:
-    """Return a value in one line. TOML reads strings, numbers and booleans as JSON writes them."""
+    """Return a value in one line. TOML reads strings, whole numbers and booleans as JSON writes them."""
     if isinstance(value, list):
         return f"[{', '.join(map(_write_value, value))}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{_write_key(key)} = {_write_value(item)}' for key, item in value.items())}}}"
-    if isinstance(value, str | int | float):  # a boolean is an int
+    if isinstance(value, str | int):  # a boolean is an int
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return str(value)  # a date or a time
+    return str(value)  # a number with a fraction, a date or a time
 
 
 def _split_tables(lines: list[str]) -> list[Table]:
