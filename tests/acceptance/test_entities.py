@@ -50,6 +50,22 @@ def test_an_alias_is_a_name(cli: CommandLine) -> None:
     assert (refusal.code, refusal.error) == (1, "the name 'bead-42' is taken: it is an alias of 'quinn'")
 
 
+def test_out_of_a_team_and_under_another_name(cli: CommandLine) -> None:
+    agent = cli.run_ok("agent", "set", "quinn", "--no-team", "--alias", "shop-7", "--alias", "q", "--json").json
+    assert (agent["team"], agent["role"], agent["aliases"]) == (None, None, ["bead-42", "q", "shop-7"])
+    agent = cli.run_ok("agent", "set", "q", "--no-alias", "q", "--no-alias", "bead-42", "--json").json
+    assert (agent["name"], agent["aliases"]) == ("quinn", ["shop-7"])
+    cli.push("--to", "shop-7", "hello")
+    unknown = cli("agent", "set", "quinn", "--no-alias", "bead-42")
+    assert (unknown.code, unknown.error) == (1, "'bead-42' is not an alias of 'quinn'")
+    assert "hint: it has 'shop-7'\n" in unknown.err
+    taken = cli("agent", "set", "quinn", "--alias", "analyst")
+    assert (taken.code, taken.error.startswith("the name 'analyst' is taken")) == (1, True)
+    assert cli("agent", "set", "quinn", "--no-team", "--team", "web").error == (
+        "--no-team goes without --team and --role"
+    )
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta
 
 from gatepost.api.access import Administrator, Anybody, Owner
 from gatepost.api.agent_config import ConfiguringRequest, ConfigView
-from gatepost.api.entities import Aliases, Change, EntityView
+from gatepost.api.entities import Aliases, Change, ChangedAliases, EntityView
 from gatepost.api.fields import After, Count, Cursor, Limit, NewName, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.api.runs import TurnView
@@ -116,6 +116,7 @@ class ChangeAgent(ConfiguringRequest[AgentView]):
     team: Change = UNSET
     role: Change = UNSET
     owner: Change = UNSET
+    aliases: ChangedAliases = UNSET
 
 
 @write("DELETE /api/agents/{name}", access=Administrator(), lane="directory", errors=(NotFound, Conflict))

@@ -13,6 +13,10 @@ from gatepost.errors import Conflict, NotFound
 #: null removes a value
 Change = str | UnsetType | None
 Aliases = Annotated[tuple[str, ...], describe(maxItems=MAX_ALIASES)]
+ChangedAliases = Annotated[
+    tuple[str, ...] | UnsetType,
+    describe("all its other names; a name that is left out is removed", maxItems=MAX_ALIASES),
+]
 
 
 class EntityView(RecordView[Entity]):
@@ -84,6 +88,7 @@ class ChangeEntity(Request[EntityView]):
     team: Change = UNSET
     role: Change = UNSET
     owner: Change = UNSET
+    aliases: ChangedAliases = UNSET
 
 
 @write("DELETE /api/entities/{name}", access=Administrator(), lane="directory", errors=(NotFound, Conflict))

@@ -1,6 +1,7 @@
 """`gatepost agent`."""
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -24,13 +25,13 @@ from gatepost.api.runs import ListAgentRuns, ReplayRun, RunView
 from gatepost.cli import inputs, output, person, runs
 from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import connect
-from gatepost.cli.parameters import JsonFlag, argument, option
+from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.cli.person import ALIASES, COLUMNS, ENTITY_FIELDS, NAME, NEW_NAME, send_to_agent
 from gatepost.core import agent_config, ids
 from gatepost.core.agent import DEMO, Budget, ModelChoice
 from gatepost.core.entity import EntityKind
 from gatepost.core.times import parse_instant
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, NotFound
 from gatepost.settings import Configuration
 
 agents = Noun("agent", "Register, change and inspect agents.")
@@ -127,9 +128,15 @@ def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
         output.line_out(output.indent(agent.config.instructions))
 
 
-@agents.request("set", ChangeAgent, name=NAME, **_FIELDS)
+@agents.request("set", ChangeAgent, name=NAME, aliases=None, **_FIELDS)
 def change(
-    request: ChangeAgent, configuration: Configuration, config: ConfigFile = None, json: JsonFlag = False
+    request: ChangeAgent,
+    configuration: Configuration,
+    no_team: Annotated[bool, flag("--no-team", "take it out of its team; its role goes too")] = False,
+    alias: Annotated[list[str] | None, option("--alias", "ID", "one more name; repeatable")] = None,
+    no_alias: Annotated[list[str] | None, option("--no-alias", "ID", "an alias to remove; repeatable")] = None,
+    config: ConfigFile = None,
+    json: JsonFlag = False,
 ) -> None:
     """
     Change the given fields of an agent; the others stay. A guest that gets a model becomes a resident.
@@ -141,16 +148,36 @@ def change(
       gatepost agent set analyst --model openai:gpt-5
       gatepost agent set analyst --instructions @analyst.md --team finance
       gatepost agent set analyst --config tools.toml
+      gatepost agent set analyst --no-team --alias shop-42
     """
     request = msgspec.structs.replace(request, **_merge_config(request, config))
-    if request == ChangeAgent(name=request.name):
+    if no_team:
+        if request.team is not msgspec.UNSET or request.role is not msgspec.UNSET:
+            raise Invalid("--no-team goes without --team and --role")
+        request = msgspec.structs.replace(request, team=None, role=None)
+    if request == ChangeAgent(name=request.name) and not alias and not no_alias:
         raise Invalid("nothing to change", hint="give --model, --instructions, --config, --display, --team ...")
     with connect(configuration) as connection:
+        if alias or no_alias:
+            agent_before = person.find_entity(connection, request.name, EntityKind.AGENT)
+            request = msgspec.structs.replace(
+                request, aliases=_change_aliases(agent_before, alias or (), no_alias or ())
+            )
         agent = send_to_agent(connection, request)
     suffix = f"; its configuration has version {agent.version}" if agent.resident else ""
     output.done(msgspec.to_builtins(agent), agent.name, f"changed {agent.name!r}{suffix}", json=json)
     if agent.config and request.model is not msgspec.UNSET:
         _warn_of_missing_key(_parse_model(agent.config.model))
+
+
+def _change_aliases(agent: EntityView, new: Sequence[str], removed: Sequence[str]) -> tuple[str, ...]:
+    for name in removed:
+        if name not in agent.aliases:
+            raise NotFound(
+                f"{name!r} is not an alias of {agent.name!r}",
+                hint=f"it has {', '.join(map(repr, agent.aliases)) or 'none'}",
+            )
+    return tuple(dict.fromkeys([*(name for name in agent.aliases if name not in removed), *new]))
 
 
 @agents.send("pause", PauseAgent, fetch=send_to_agent, name=NAME)

@@ -211,7 +211,13 @@ def _build_spec(request: RegisterEntity | RegisterAgent, kind: EntityKind) -> En
 
 def _build_changes(request: ChangeEntity | ChangeAgent) -> EntityChanges:
     """Return the fields that a request names; null removes a value."""
-    fields = {"display": request.display_name, "team": request.team, "role": request.role, "owner": request.owner}
+    fields = {
+        "display": request.display_name,
+        "team": request.team,
+        "role": request.role,
+        "owner": request.owner,
+        "aliases": request.aliases,
+    }
     return cast("EntityChanges", {name: value for name, value in fields.items() if value is not UNSET})
 
 
