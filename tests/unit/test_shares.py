@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -24,7 +24,6 @@ from gatepost.core.limits import Limits
 from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import GatepostError, LimitReached, Refused
 from gatepost.gateway.dispatch import Dispatcher
-from gatepost.gateway.http import HttpExchange
 from gatepost.gateway.state import CallerLocks
 from gatepost.handlers.executor import load_operations
 from gatepost.ports import Row, Store, Transaction
@@ -245,13 +244,11 @@ class TestWriters:
     async def test_each_caller_has_one_large_batch_under_way(self) -> None:
         store = WaitingStore()
         ctx: Any = SimpleNamespace(store=store, caller_locks=CallerLocks())
-        dispatcher, exchange = Dispatcher(ctx), cast("HttpExchange", SimpleNamespace(headers={}))
+        dispatcher = Dispatcher(ctx)
         load_operations()
         batches = [("ann", "team:red"), ("ann", "team:red"), ("bob", "team:red"), ("ann", "bob")]
         tasks = [
-            asyncio.create_task(
-                dispatcher._run_batched(exchange, build_request(to, f"{name} to {to} {number}"), build_caller(name))
-            )
+            asyncio.create_task(dispatcher.run(build_request(to, f"{name} to {to} {number}"), build_caller(name)))
             for number, (name, to) in enumerate(batches)
         ]
         await yield_to_loop()

@@ -1,6 +1,6 @@
 """Decisions: questions to people or agents. Only the asker, the respondents and the administrator see a decision."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -8,6 +8,7 @@ from gatepost.api.access import ActAs, Anybody
 from gatepost.api.fields import Actor, After, Limit, Priority, RecordView, RefSpec, RefView, Source, Time, describe
 from gatepost.api.gates import Deadline, Within
 from gatepost.api.operation import Page, Request, RequestPart, read, write
+from gatepost.api.tool import Tool
 from gatepost.core.decision import Answer, Decision, DecisionOutcome, DecisionStatus, Option
 from gatepost.errors import Conflict, NotFound, TooLarge
 
@@ -63,6 +64,21 @@ class DecisionPage(Page[DecisionView]):
     pass
 
 
+#: what a model gets of a decision
+_ANSWER: Final = (
+    "id",
+    "asker",
+    "question",
+    "options",
+    "free_text",
+    "deadline",
+    "guidance",
+    "created_at",
+    "status",
+    "answer",
+)
+
+
 class OptionSpec(RequestPart):
     id: Annotated[str, describe("id, a short word")]
     label: str
@@ -99,6 +115,16 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
         "default": "wait",
         "within": "2h",
     },
+    tool=Tool(
+        name="ask_decision",
+        title="Ask for a decision",
+        answer=_ANSWER,
+        description="Ask people or agents to decide. The answer comes to your inbox; until then a gate keeps you from"
+        " stopping.",
+        own=("asker",),
+        hidden=("session", "deadline"),
+        notes={"of": "names or teams; default: your owner"},
+    ),
 )
 class AskDecision(QuestionRequest):
     """Ask for a decision. A gate keeps its asker from stopping until it is answered."""
@@ -107,7 +133,20 @@ class AskDecision(QuestionRequest):
     session: Annotated[str | None, describe("guest session that asks")] = None
 
 
-@read("GET /api/decisions", access=Anybody(own=("asker", "asked")), errors=(NotFound,))
+@read(
+    "GET /api/decisions",
+    access=Anybody(own=("asker", "asked")),
+    errors=(NotFound,),
+    tool=Tool(
+        name="list_decisions",
+        title="List decisions",
+        answer=_ANSWER,
+        description="List the decisions that you asked or were asked. To wait for an answer, give pending false, since"
+        " the time when you asked, and wait.",
+        hidden=("asker", "asked", "session"),
+        waits=True,
+    ),
+)
 class ListDecisions(Request[DecisionPage]):
     """List the decisions that the caller asked or was asked, in that order; for the administrator all."""
 
@@ -134,6 +173,14 @@ class ShowDecision(Request[DecisionView]):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"option": "ship"},
+    tool=Tool(
+        name="answer_decision",
+        title="Answer a decision",
+        answer=_ANSWER,
+        description="Answer a decision that you were asked. The first answer counts.",
+        own=("by",),
+        renames={"id": "decision"},
+    ),
 )
 class AnswerDecision(Request[DecisionView]):
     """Answer a decision. The first answer counts, by whichever door it comes; a later one gets 409 with the first."""

@@ -1,12 +1,14 @@
 """Encode a request as HTTP, the opposite of `decoding.py`, and decode its answer."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from gatepost.api.operation import Request
+from gatepost.api.validation import NO_LABELS
 from gatepost.errors import Invalid
 
 R = TypeVar("R")
@@ -77,14 +79,17 @@ def refuse_nan(value: Any) -> None:
             pass
 
 
-def check_path(request: Request[Any]) -> None:
-    """Refuse a name or an id that cannot be in the path of a URL: `a/b` would be another path."""
+def check_path(request: Request[Any], labels: Mapping[str, str] = NO_LABELS) -> None:
+    """
+    Refuse a name or an id that cannot be in the path of a URL: `a/b` would be another path. An error names a field by
+    its label.
+    """
     for field in msgspec.structs.fields(request):
         value = getattr(request, field.name)
         if field.name not in request.operation.path_fields:
             continue
         if not isinstance(value, str) or not value or "/" in value or "\x00" in value:
-            raise Invalid(f"{field.encode_name}: {value!r:.60} is not a name or an id")
+            raise Invalid(f"{labels.get(field.name, field.encode_name)}: {value!r:.60} is not a name or an id")
         try:
             value.encode()
         except UnicodeEncodeError as error:

@@ -1,7 +1,7 @@
 """Events, and their state for each recipient."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from msgspec import UNSET, UnsetType
 
@@ -132,6 +132,22 @@ class ItemView(EventView):
 
 class ItemPage(Page[ItemView]):
     pass
+
+
+#: what a model gets of an event, and of an item
+EVENT_ANSWER: Final = (
+    "event_id",
+    "type",
+    "sender",
+    "subject",
+    "content",
+    "priority",
+    "created_at",
+    "ref",
+    "trust",
+    "data",
+)
+ITEM_ANSWER: Final = (*EVENT_ANSWER, "state")
 
 
 class ItemsView(View):

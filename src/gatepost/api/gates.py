@@ -1,13 +1,14 @@
 """Gates: what keeps an agent from stopping. A gate does not exist for those whom it does not concern."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Anybody
 from gatepost.api.fields import Actor, After, Limit, Name, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read, write
+from gatepost.api.tool import Tool
 from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.errors import Conflict, NotFound, TooLarge
 
@@ -59,6 +60,10 @@ class GatePage(Page[GateView]):
     pass
 
 
+#: what a model gets of a gate
+_ANSWER: Final = ("id", "name", "kind", "owner", "awaits", "instruction", "deadline", "resolution", "status", "holds")
+
+
 @write(
     "POST /api/gates",
     access=ActAs("made_by", default="admin"),
@@ -72,6 +77,15 @@ class GatePage(Page[GateView]):
         "instruction": "Wait for Husam's sign-off",
         "within": "2h",
     },
+    tool=Tool(
+        name="set_gate",
+        title="Set a gate",
+        answer=_ANSWER,
+        description="Make a gate, which keeps its owner from stopping until it is resolved.",
+        own=("made_by",),
+        hidden=("deadline",),
+        notes={"owner": "agent that may not stop; default: you"},
+    ),
 )
 class AddGate(Request[GateView]):
     """Make a gate, which keeps its owner from stopping. Only the administrator can make a gate that runs a command."""
@@ -98,7 +112,18 @@ class AddGate(Request[GateView]):
     fail: Annotated[FailMode, describe("with closed it holds also if it cannot be checked")] = FailMode.OPEN
 
 
-@read("GET /api/gates", access=Anybody(own=("owner", "waiter")), errors=(NotFound,))
+@read(
+    "GET /api/gates",
+    access=Anybody(own=("owner", "waiter")),
+    errors=(NotFound,),
+    tool=Tool(
+        name="list_gates",
+        title="List gates",
+        answer=_ANSWER,
+        description="List the gates that concern you: what you wait for, and what others wait for from you.",
+        hidden=("waiter",),
+    ),
+)
 class ListGates(Request[GatePage]):
     """List the gates that concern the caller, in the order in which they were made; for the administrator all."""
 
@@ -124,6 +149,7 @@ class ShowGate(Request[GateView]):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"reason": "CI is green"},
+    tool=Tool(name="resolve_gate", title="Resolve a gate", answer=_ANSWER, own=("by",), renames={"id": "gate"}),
 )
 class ResolveGate(Request[GateView]):
     """Resolve a gate or, with `withdraw`, declare it unnecessary. The first end counts."""

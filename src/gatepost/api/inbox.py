@@ -5,9 +5,10 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from gatepost.api.access import Administrator, Anybody, Owner
-from gatepost.api.events import ItemPage, ItemView
+from gatepost.api.events import EVENT_ANSWER, ITEM_ANSWER, ItemPage, ItemView
 from gatepost.api.fields import CLAIM_ID, EVENT_ID, After, Count, Cursor, Limit, RecordView, Seq, Source, Time, describe
 from gatepost.api.operation import Repetition, Request, Stream, StreamedView, View, read, stream, write
+from gatepost.api.tool import Tool
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.event import MAX_REF_LENGTH, Account, EventType, ItemState
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -90,7 +91,20 @@ class ListItems(ItemsRequest):
     limit: Limit = 100
 
 
-@read("GET /api/inbox/{name}", access=Owner("name"), errors=(NotFound, TooLarge))
+@read(
+    "GET /api/inbox/{name}",
+    access=Owner("name"),
+    errors=(NotFound, TooLarge),
+    tool=Tool(
+        name="read_inbox",
+        title="Read an inbox",
+        answer=ITEM_ANSWER,
+        description="List the items of your inbox in order of arrival, also delivered ones. Nothing changes.",
+        own_by_default=("name",),
+        hidden=("since", "until"),
+        renames={"sender": "from"},
+    ),
+)
 class ListInbox(ItemsRequest):
     """List the items of an inbox in order of arrival, in every state."""
 
@@ -122,6 +136,16 @@ class PeekInbox(Request[ItemPage]):
     lane="{name}",
     errors=(NotFound, Conflict),
     example={"limit": 20, "session": "session-1"},
+    tool=Tool(
+        name="drain_inbox",
+        title="Drain an inbox",
+        answer=EVENT_ANSWER,
+        description="Take the pending items out of your inbox, most urgent first. They count as delivered once you"
+        " have this answer.",
+        own_by_default=("name",),
+        hidden=("budget", "session"),
+        waits=True,
+    ),
 )
 class DrainInbox(Request[BatchView]):
     """

@@ -26,13 +26,16 @@ from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, dataclass_transform, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, dataclass_transform, get_args
 
 import msgspec
 
 from gatepost import api
 from gatepost.api.access import Access, Caller
 from gatepost.errors import GatepostError, Invalid
+
+if TYPE_CHECKING:
+    from gatepost.api.tool import Tool
 
 R_co = TypeVar("R_co", covariant=True)
 V_co = TypeVar("V_co", covariant=True)
@@ -196,6 +199,8 @@ class Operation:
     event: str | None = None
     #: of an answer that is not JSON, or not always
     responses: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    #: how language models call it; None if they do not
+    tool: "Tool | None" = None
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
     batch: BatchHandler | None = None
     _handler: Handler | None = None

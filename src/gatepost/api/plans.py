@@ -1,12 +1,13 @@
 """Plans: instructions that come to their owner's inbox later."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Anybody
 from gatepost.api.fields import After, Count, Limit, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read, write
+from gatepost.api.tool import Tool
 from gatepost.core.plan import CatchUp, Plan, PlanStatus
 from gatepost.errors import Conflict, NotFound, TooLarge
 
@@ -35,6 +36,10 @@ class PlanPage(Page[PlanView]):
     pass
 
 
+#: what a model gets of a plan
+_ANSWER: Final = ("id", "name", "instruction", "cron", "on_gate", "next_run_at", "status")
+
+
 class PlanFields(Request[PlanView], kw_only=True):
     """What a request says of a plan; a field that is null is not said."""
 
@@ -59,6 +64,14 @@ class PlanFields(Request[PlanView], kw_only=True):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"owner": "analyst", "name": "Daily Report", "instruction": "Post the summary", "cron": "0 9 * * *"},
+    tool=Tool(
+        name="set_plan",
+        title="Set a plan",
+        answer=_ANSWER,
+        description="Have an instruction come to your inbox later. Give exactly one of run_after, scheduled_at, cron"
+        " and on_gate.",
+        own=("owner", "by"),
+    ),
 )
 class CreatePlan(PlanFields):
     """Create a plan, due by exactly one of `runAfter`, `scheduledAt`, `cron` and `onGate`."""
@@ -66,7 +79,12 @@ class CreatePlan(PlanFields):
     owner: Annotated[str | None, describe("entity whose inbox it fires into; default: the caller")] = None
 
 
-@read("GET /api/plans", access=ActAs("owner"), errors=(NotFound,))
+@read(
+    "GET /api/plans",
+    access=ActAs("owner"),
+    errors=(NotFound,),
+    tool=Tool(name="list_plans", title="List plans", answer=_ANSWER, description="List your plans.", hidden=("owner",)),
+)
 class ListPlans(Request[PlanPage]):
     """List the plans of the caller; for the administrator all, or those of an owner."""
 

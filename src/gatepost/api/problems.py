@@ -21,6 +21,7 @@ TITLES: Final = {
     409: "Conflict",
     413: "Content Too Large",
     415: "Unsupported Media Type",
+    421: "Misdirected Request",
     422: "Unprocessable Content",
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",
@@ -76,6 +77,13 @@ class NotJson(Invalid):
 
     status = 415
     type = "not-json"
+
+
+class Misdirected(GatepostError):
+    """A request names a host that is not one of this gateway."""
+
+    status = 421
+    type = "misdirected"
 
 
 class Unexpected(GatepostError):

@@ -1,12 +1,13 @@
 """Spaces: where people and agents talk."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Administrator, Anybody, Owner
 from gatepost.api.fields import Actor, After, Count, Json, Limit, Name, RecordView, Seq, Source, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, Stream, read, stream, write
+from gatepost.api.tool import Tool
 from gatepost.core.entity import EntityKind
 from gatepost.core.space import Member, Message, Space
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -55,6 +56,10 @@ class MessageView(RecordView[Message]):
     content: str
     data: Json
     created_at: Time
+
+
+#: what a model gets of a message
+_MESSAGE_ANSWER: Final = ("seq", "sender", "content", "data", "created_at")
 
 
 class MessagePage(Page[MessageView]):
@@ -150,7 +155,19 @@ class RemoveMember(Request[None]):
     name: str
 
 
-@read("GET /api/spaces/{id}/messages", access=ActAs("member"), errors=(NotFound,))
+@read(
+    "GET /api/spaces/{id}/messages",
+    access=ActAs("member"),
+    errors=(NotFound,),
+    tool=Tool(
+        name="read_space",
+        title="Read a space",
+        answer=_MESSAGE_ANSWER,
+        description="Read messages of a space that you are in, oldest first: after a number, before one, or the last.",
+        hidden=("member",),
+        renames={"id": "space"},
+    ),
+)
 class ReadMessages(Request[MessagePage]):
     """Read messages, oldest first: after a number, before one, or the last ones. The administrator may be a member."""
 
@@ -168,6 +185,14 @@ class ReadMessages(Request[MessagePage]):
     status=201,
     errors=(NotFound, Conflict, TooLarge),
     example={"content": "Pull the Q4 revenue numbers", "sender": "husam"},
+    tool=Tool(
+        name="post_to_space",
+        title="Post to a space",
+        answer=_MESSAGE_ANSWER,
+        own=("sender",),
+        hidden=("data",),
+        renames={"id": "space"},
+    ),
 )
 class PostMessage(Request[MessageView]):
     """Post a message. Every other agent in the space has it in its inbox when this is answered."""

@@ -77,7 +77,7 @@ def _find_faults(kind: inspect.Type, value: Any, path: Path) -> Iterator[_Fault]
         case inspect.EnumType() | inspect.LiteralType():
             words = _list_words(kind)
             if value not in words or isinstance(value, bool):
-                yield _Fault(path, value, f"is not one of {', '.join(map(str, words))}", _suggest(value, words))
+                yield _Fault(path, value, f"is not one of {', '.join(map(str, words))}", suggest(value, words))
         case _:
             yield from _find_faults_of_scalar(kind, value, path)
 
@@ -100,7 +100,7 @@ def _find_faults_of_fields(kind: inspect.StructType, value: Mapping[str, Any], p
     if kind.forbid_unknown_fields:
         for name in value:
             if name not in names:
-                yield _Fault((*path, name), _NO_VALUE, "is not a field of it", _suggest(name, names))
+                yield _Fault((*path, name), _NO_VALUE, "is not a field of it", suggest(name, names))
     for field in kind.fields:
         if field.encode_name in value:
             yield from _find_faults(field.type, value[field.encode_name], (*path, field.encode_name))
@@ -166,7 +166,8 @@ def _join(path: Path, labels: Mapping[str, str]) -> str:
     return ".".join((labels.get(path[0], path[0]), *path[1:]))[:_MAX_PATH_LENGTH]
 
 
-def _suggest(word: Any, names: Sequence[str]) -> str | None:
+def suggest(word: Any, names: Sequence[str]) -> str | None:
+    """Return a hint with the name that is spelt most alike, if there is one."""
     close = get_close_matches(word, names, 1) if isinstance(word, str) and len(word) <= _MAX_QUOTED_LENGTH else []
     return f"did you mean {close[0]!r}?" if close else None
 

@@ -90,7 +90,7 @@ class VerbCommand(HelpFirst):
     """A command. Its help is a docstring: examples, and whatever else is indented there, stay as they are."""
 
     def __init__(self, name: str, docstring: str | None, **options: Any) -> None:
-        text = re.sub(r"\n\n(?=\S.*\n )", "\n\n\b\n", cleandoc(docstring or ""))
+        text = _format_help(docstring)
         super().__init__(name, help=text, **options)
         texts = [text, *(getattr(parameter, "help", None) or "" for parameter in self.params)]
         if any("current agent" in help_text for help_text in texts):
@@ -114,6 +114,10 @@ class VerbCommand(HelpFirst):
         ]
         if len(readers) > 1:
             raise Invalid("stdin can be read only once", hint="read one of the values from a file: @FILE")
+
+
+def _format_help(docstring: str | None) -> str:
+    return re.sub(r"\n\n(?=\S.*\n )", "\n\n\b\n", cleandoc(docstring or ""))
 
 
 def build_verb(name: str, function: Callable[..., None], short_help: str | None = None) -> VerbCommand:
@@ -145,6 +149,18 @@ class Noun(HelpFirst, click.Group):
             return function
 
         return register
+
+    def without_verb(self, function: F) -> F:
+        """Declare what the noun does without a verb: its parameters and its help are those of the function."""
+
+        def run(**values: Any) -> None:
+            if click.get_current_context().invoked_subcommand is None:
+                function(**values)
+
+        self.callback, self.short_help, self.help = run, self.help, _format_help(function.__doc__)
+        self.params.extend(list_function_parameters(function))
+        self.no_args_is_help, self.invoke_without_command = False, True
+        return function
 
     def request(self, name: str, request: type[Request[Any]], /, **fields: Any) -> Callable[[F], F]:
         """Declare a verb whose function gets a request, the settings, and parameters of its own."""

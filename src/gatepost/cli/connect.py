@@ -84,7 +84,7 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
         from gatepost import app
         from gatepost.client.local import LocalClient
 
-        sink = _build_signal_sink(configuration)
+        sink = build_signal_sink(configuration)
         with app.prepare_store(configuration, signal_sink=sink, report=output.talk) as store:
             yield Connection(configuration, LocalClient(store), store)
         return
@@ -119,7 +119,7 @@ def check_gateway(configuration: Configuration, url: str) -> None:
         raise Unavailable(f"the gateway at {url} has stopped", hint="run the command again")
 
 
-def _build_signal_sink(configuration: Configuration) -> SignalSink:
+def build_signal_sink(configuration: Configuration) -> SignalSink:
     """
     Return the sink of a command's signals. Local sockets need no connection, so a short command can signal through
     them; who is signalled in other ways polls the store. Guests on this machine find their events in their spools,
@@ -221,7 +221,7 @@ def poll(connection: Connection, request: Request[R], is_over: Callable[[R], boo
     pause, last_scan = _FIRST_PAUSE, None
     while True:
         if connection.store is not None:
-            last_scan = _end_due(connection.store, last_scan)
+            last_scan = end_due(connection.store, last_scan)
         answer = connection.send(request)
         remaining = end - time.monotonic() if end is not None else pause
         if is_over(answer) or remaining <= 0:
@@ -230,7 +230,7 @@ def poll(connection: Connection, request: Request[R], is_over: Callable[[R], boo
         pause = min(_LONGEST_PAUSE, pause * 1.5)
 
 
-def _end_due(store: Store, last_scan: "EventScan | None") -> "EventScan | None":
+def end_due(store: Store, last_scan: "EventScan | None") -> "EventScan | None":
     """
     End what is due, as a gateway would, and return how far events were scanned. What cannot be ended does not keep this
     command from waiting for something else.

@@ -1,4 +1,4 @@
-"""`gatepost mcp`: our MCP server in the settings files of other programs."""
+"""`gatepost mcp`: our MCP server on stdio, and in the settings files of other programs."""
 
 import os
 from importlib.util import find_spec
@@ -40,6 +40,27 @@ _NOTES: Final = {
         " trust",
     ),
 }
+
+
+@mcp.without_verb
+def serve(
+    name: Annotated[
+        str | None, option("--as", "NAME", "whom the server acts for; by default the current agent")
+    ] = None,
+) -> None:
+    """
+    Serve Gatepost over MCP, on stdin and stdout.
+
+    The program in which an agent lives (Claude Code, Codex, Gemini CLI, ...) starts this command and ends it; `gatepost
+    mcp install` tells it to. Requests go to the gateway of this home, or to its store if no gateway runs.
+
+    Example:
+      gatepost mcp --as analyst
+    """
+    require_package()
+    from gatepost.cli.mcp_connector import serve_agent  # other verbs must start fast
+
+    serve_agent(settings.load(), name)
 
 
 @mcp.command("install")

@@ -42,7 +42,7 @@ _LOCAL_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
 class Client:
     """
     Sends requests to a gateway: with a secret key as the administrator or one agent, with a public key and a token as
-    one entity.
+    one entity. The administrator is another entity if `act_as` names one.
 
         async with Client("http://127.0.0.1:4283", key="sk_...") as client:
             await client.send(PushEvent(to="analyst", content="The build is red"))
@@ -58,6 +58,7 @@ class Client:
         key: str | None = None,
         public_key: str | None = None,
         token: str | None = None,
+        act_as: str | None = None,
         retry_time: float = 30.0,
         timeout: float = 30.0,
         check: Callable[[], Awaitable[None]] | None = None,
@@ -72,6 +73,8 @@ class Client:
         headers = {"x-secret-key": key} if key else {}
         if public_key and token:
             headers |= {"x-public-key": public_key, "authorization": f"Bearer {token}"}
+        if act_as:
+            headers["x-act-as"] = act_as
         try:
             base = httpx2.URL(url)
             self._http = httpx2.AsyncClient(

@@ -56,6 +56,7 @@ class SyncClient:
         key: str | None = None,
         public_key: str | None = None,
         token: str | None = None,
+        act_as: str | None = None,
         retry_time: float = 30.0,
         timeout: float = 30.0,
         check: Callable[[], None] | None = None,
@@ -67,6 +68,8 @@ class SyncClient:
         self._headers = {"x-secret-key": key} if key else {}
         if public_key and token:
             self._headers |= {"x-public-key": public_key, "authorization": f"Bearer {token}"}
+        if act_as:
+            self._headers["x-act-as"] = act_as
         self._retry_time = retry_time
         self._timeout = timeout
         self._check = check

@@ -19,6 +19,7 @@ from gatepost.errors import NotFound
 from gatepost.gateway import health, watch, webhooks  # noqa: F401 (they register handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.http import JSON, HttpExchange, encode
+from gatepost.gateway.mcp_route import McpRoute
 from gatepost.gateway.state import GatewayState
 from gatepost.handlers.executor import load_operations
 from gatepost.runtime import replay
@@ -31,6 +32,7 @@ log = structlog.get_logger("gatepost.http")
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _OPENAPI: Final = "/api/openapi.json"
 _DOCS: Final = "/api/docs"
+_MCP: Final = "/mcp"
 
 
 class GatewayApp:
@@ -44,6 +46,8 @@ class GatewayApp:
             self._router.add(operation.method, operation.path, operation)
         for path in (_OPENAPI, _DOCS):
             self._router.add("GET", path, path)
+        self._mcp_route = McpRoute(state, self._dispatcher)
+        self._router.add("POST", _MCP, _MCP)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -60,7 +64,10 @@ class GatewayApp:
 
     async def _find_and_answer(self, exchange: HttpExchange) -> None:
         target, path = self._router.find(exchange.method, exchange.path)
-        if isinstance(target, str):
+        if target == _MCP:
+            exchange.template = _MCP
+            await self._mcp_route.answer(exchange)
+        elif isinstance(target, str):
             exchange.template = target
             await exchange.answer(200, *self._pages[target])
         else:
@@ -90,7 +97,7 @@ class GatewayApp:
         """While entered, streams and credentials follow what is signalled."""
         bus, frames = self.state.signal_bus, GateFrames(self.state.store, self.state.live_streams)
         with bus.subscribe(self.state.live_streams.on_signal), bus.subscribe(self.state.authenticator.on_signal):
-            async with frames.run():
+            async with frames.run(), self._mcp_route.run():
                 with bus.subscribe(frames.on_signal):
                     yield
         await self.state.live_streams.close()

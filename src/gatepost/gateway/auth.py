@@ -1,9 +1,10 @@
 """
 Find out who is calling.
 
-Every request brings a credential: `x-secret-key` (the administrator's, or one that is scoped to an agent or to a
-trigger), or `x-public-key` with a bearer JWT, which is one entity's. `Authenticator` returns the caller; what a caller
-may do is the access rule of each operation (`api/access.py`).
+Every request brings a credential: a secret key (the administrator's, or one that is scoped to an agent or to a trigger)
+in `x-secret-key` or as a bearer token, or `x-public-key` with a bearer JWT, which is one entity's. The administrator is
+another entity if `x-act-as` names one: then it sees and does what that entity does. `Authenticator` returns the caller;
+what a caller may do is the access rule of each operation (`api/access.py`).
 
 Keys are found by their hash and cached for a few seconds, so that a busy caller costs no query; a signal about a
 revoked key clears the cache at once.
@@ -34,6 +35,8 @@ log = structlog.get_logger("gatepost.auth")
 #: seconds for which a caller is known after its key was found
 CACHE_TIME: Final = 5.0
 _CACHE_LIMIT: Final = 10_000
+#: how a bearer token begins that is a secret key
+_SECRET_PREFIX: Final = "sk_"  # noqa: S105 (the form of all keys)
 #: seconds since 1970; a token that ends later ends then
 _MAX_EXPIRY: Final = 2**40
 #: seconds until the cached keys of an issuer are fetched again
@@ -74,13 +77,25 @@ class Authenticator:
 
     async def authenticate(self, headers: Headers) -> Caller:
         """Return the caller; raise Unauthorized, which says what is missing and never what would be right."""
+        caller = await self._identify(headers)
+        name = headers.get("x-act-as")
+        if name is None or name == caller.name:
+            return caller
+        if not caller.is_administrator:
+            raise caller.build_refusal(name)
+        entity = await self._store.read(directory.find_live, name)
+        return Caller(CallerKind.ENTITY, entity.name)
+
+    async def _identify(self, headers: Headers) -> Caller:
         secret = headers.get("x-secret-key")
+        public_key, token = headers.get("x-public-key"), _get_bearer(headers)
+        if secret is None and public_key is None and token is not None and token.startswith(_SECRET_PREFIX):
+            secret = token
         if secret is not None:
             caller = await self._find_caller(secret)
             if caller is None:
                 raise Unauthorized("this secret key is not known, or was revoked")
             return caller
-        public_key, token = headers.get("x-public-key"), _get_bearer(headers)
         if public_key is None and token is None:
             raise Unauthorized("no credential", hint="send x-secret-key, or x-public-key and a bearer token")
         if public_key is None or token is None:

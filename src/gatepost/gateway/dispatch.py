@@ -58,7 +58,7 @@ class Dispatcher:
         if operation.kind is Kind.STREAM:
             await self._stream(exchange, request, caller)
             return
-        answer = await self._run(exchange, request, caller)
+        answer = await self.run(request, caller, _find_key(exchange, operation))
         if operation.follow_up is not None:
             await self._answer_and_follow_up(exchange, request, answer, caller)
         else:
@@ -88,25 +88,26 @@ class Dispatcher:
                 raise NotJson(f"{media_type!r} is not JSON", hint="send Content-Type: application/json")
         return body
 
-    async def _run(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> Any:
+    async def run(self, request: Request[Any], caller: Caller, key: str | None = None) -> Any:
+        """Return the answer to a request whose names the caller may act for; `key` is its idempotency key."""
         operation, store = request.operation, self._state.store
         if operation.batch is not None:
-            return await self._run_batched(exchange, request, caller)
+            return await self._run_batched(request, caller, key)
         if operation.needs_gateway:
             return await operation.handler(self._state, await self._authorize_names(request, caller), caller)
         if operation.kind is Kind.READ:
             return await store.read(execute, request, caller)
-        key, lane = _find_key(exchange, operation), operation.build_lane(request)
+        lane = operation.build_lane(request)
         if key is None:
             return await store.run(execute, request, caller, lane=lane)
         return await store.run(execute_once, request, caller, key, lane=lane)
 
-    async def _run_batched(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> Any:
+    async def _run_batched(self, request: Request[Any], caller: Caller, key: str | None) -> Any:
         operation, store = request.operation, self._state.store
         batch = operation.batch
         assert batch is not None
         request = await self._authorize_names(request, caller)
-        elements = batch.prepare(request, caller, _find_key(exchange, operation))
+        elements = batch.prepare(request, caller, key)
         valid_elements = list_valid(elements)
         lane = operation.build_lane(request)
         if not valid_elements:

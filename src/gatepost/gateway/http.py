@@ -72,7 +72,7 @@ class HttpExchange:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            self.status = int(message["status"])
             self.is_answered = True
         await self._send(message)
 

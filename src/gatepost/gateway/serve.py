@@ -110,6 +110,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             meters=Meters(),
             version=version("gatepost"),
             open_model=deps.get_model,
+            hosts=frozenset(settings.gateway.hosts),
         )
         yield Gateway(state=state, worker=worker)
 

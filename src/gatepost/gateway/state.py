@@ -68,5 +68,7 @@ class GatewayState:
     version: str
     #: opens the model of a choice
     open_model: Callable[[ModelChoice], Awaitable[Model]]
+    #: names by which this gateway is reached, beside addresses and the names of this machine
+    hosts: frozenset[str] = frozenset()
     caller_locks: CallerLocks = field(default_factory=CallerLocks)
     unverified_bodies: UnverifiedBodies = field(default_factory=UnverifiedBodies)

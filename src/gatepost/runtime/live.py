@@ -206,6 +206,8 @@ class LiveStreams:
         self._tails: dict[str, _Tail] = {}
         self._access_change = asyncio.Event()
         self._stream_end: StreamEnd | None = None
+        #: called when the gateway stops
+        self.end_handlers: list[Callable[[], None]] = []
 
     @property
     def readers(self) -> int:
@@ -296,6 +298,8 @@ class LiveStreams:
         self._stream_end = _STOPPING
         for tail in self._tails.values():
             tail.end(_STOPPING)
+        for handle in self.end_handlers:
+            handle()
 
     async def close(self) -> None:
         tails = list(self._tails.values())

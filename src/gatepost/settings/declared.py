@@ -13,7 +13,7 @@ The field `remember` of the section `inbox` is
 # ruff: noqa: RUF009 (`setting` and `section` are `field` with more to say)
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -29,6 +29,7 @@ _LIMITS: Final = Limits()
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
 _MAX_SIZE: Final = 64 * _MIB
+_HOSTS_HINT: Final = 'name each without its port: ["gatepost.example.com"]'
 _LIST_HINT: Final = 'name each as OWNER/NAME: ["acme/shop", "acme/site"]'
 #: bytes of a key for HS256 (RFC 7518, section 3.2)
 _MIN_SIGNING_SECRET: Final = 32
@@ -143,15 +144,31 @@ def _parse_bool(value: Any) -> bool:
 
 
 def _parse_repositories(value: Any) -> tuple[str, ...]:
-    """Parse a list of TOML, or of the environment, where it may be written in the same way or with commas alone."""
-    names = re.split(r"\s*,\s*", value.strip().strip("[]")) if isinstance(value, str) else value
-    if not isinstance(names, list):
-        raise Invalid(f"{value!r} is not a list of repositories", hint=_LIST_HINT)
-    names = [name.strip(" \"'") if isinstance(value, str) else name for name in names if name != ""]
+    names = _parse_list(value, "repositories", _LIST_HINT)
     for name in names:
         if not isinstance(name, str) or not gate.is_repository(name):
             raise Invalid(f"{name!r} is not a repository on GitHub", hint=_LIST_HINT)
     return tuple(names)
+
+
+def _parse_hosts(value: Any) -> tuple[str, ...]:
+    names = _parse_list(value, "host names", _HOSTS_HINT)
+    for name in names:
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", name, re.IGNORECASE):
+            raise Invalid(f"{name!r} is not a host name", hint=_HOSTS_HINT)
+    return tuple(name.lower() for name in names)
+
+
+def _parse_list(value: Any, noun: str, hint: str) -> list[Any]:
+    """Parse a list of TOML, or of the environment, where it may be written in the same way or with commas alone."""
+    names = re.split(r"\s*,\s*", value.strip().strip("[]")) if isinstance(value, str) else value
+    if not isinstance(names, list):
+        raise Invalid(f"{value!r} is not a list of {noun}", hint=hint)
+    return [name.strip(" \"'") if isinstance(value, str) else name for name in names if name != ""]
+
+
+def _format_list(names: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
 
 
 def integer(low: int, high: int) -> Converter:
@@ -200,12 +217,8 @@ TRANSPORT: Final = Converter(
     "a URL: `memory:`, `socket:`, `postgres:`, `redis://...` or `nats://...`", _parse_transport, mask_passwords
 )
 SPOOL: Final = Converter("a path that ends in `<session>.jsonl`", _parse_spool, resolve=_resolve_spool)
-REPOSITORIES: Final = Converter(
-    "a list of `OWNER/NAME`",
-    _parse_repositories,
-    lambda names: "[" + ", ".join(f'"{name}"' for name in names) + "]",
-    is_quoted=False,
-)
+REPOSITORIES: Final = Converter("a list of `OWNER/NAME`", _parse_repositories, _format_list, is_quoted=False)
+HOSTS: Final = Converter("a list of host names", _parse_hosts, _format_list, is_quoted=False)
 ENTITY: Final = Converter("a name or an alias", _parse_entity)
 BOOL: Final = Converter("`true` or `false`", _parse_bool, lambda value: str(value).lower(), is_quoted=False)
 DURATION: Final = Converter(
@@ -300,6 +313,9 @@ class GatewaySettings(Section):
         integer_or_auto(1, 1_000_000),
         "auto",
         "maximum number of open connections; `auto` is the file limit (`ulimit -n`) less 200",
+    )
+    hosts: tuple[str, ...] = setting(
+        HOSTS, (), "names by which MCP clients reach the gateway, beside `localhost` and addresses: those of a proxy"
     )
     log: str = setting(one_of("console", "json"), "console", "the format of the log that the gateway writes to stderr")
 

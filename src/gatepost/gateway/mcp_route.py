@@ -1,0 +1,161 @@
+"""
+`POST /mcp`: the MCP server of a gateway, with the credentials of all other routes.
+
+    Host and Origin (421, 403)  ->  credential (401, 403)  ->  body (413)  ->  the server (`gatepost.mcp`)
+
+The caller is read from every request. The SDK takes half a second to import, and is an extra: it is imported with the
+first request, in a thread, while the gateway answers others.
+"""
+
+import asyncio
+import ipaddress
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from starlette.types import Message
+
+from gatepost.actions.directory import ADMINISTRATOR
+from gatepost.api.access import Caller
+from gatepost.api.operation import MAX_BODY, Request
+from gatepost.api.problems import Misdirected
+from gatepost.core.signals import Frame, TransportMessage
+from gatepost.errors import NotFound, Refused, Unauthorized
+from gatepost.gateway.auth import CACHE_TIME
+from gatepost.gateway.dispatch import Dispatcher
+from gatepost.gateway.http import HttpExchange
+from gatepost.gateway.state import GatewayState
+
+if TYPE_CHECKING:
+    from gatepost.mcp.host import Peer
+    from gatepost.mcp.http import McpApp
+
+_INSTALL_HINT: Final = "pip install 'gatepost[mcp]', and start the gateway again"
+_ANYTHING: Final = "*"
+
+
+class McpRoute:
+    def __init__(self, state: GatewayState, dispatcher: Dispatcher) -> None:
+        self._state = state
+        self._dispatcher = dispatcher
+        self._tasks: asyncio.TaskGroup | None = None
+        self._app: McpApp | None = None
+        self._lock = asyncio.Lock()
+        self._listeners: list[Callable[[str], None]] = []
+        self._end = asyncio.Event()
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """While entered, requests are answered, and listeners follow what is signalled."""
+        with self._state.signal_bus.subscribe(self._on_signal):
+            self._state.live_streams.end_handlers.append(self._stop)
+            async with asyncio.TaskGroup() as self._tasks:
+                try:
+                    yield
+                finally:
+                    self._stop()
+                    self._end.set()
+
+    async def answer(self, exchange: HttpExchange) -> None:
+        self._check_host(exchange)
+        caller = await self._state.authenticator.authenticate(exchange.headers)
+        app = await self._open()
+        began = time.monotonic()
+        body = await exchange.read_body(MAX_BODY)
+        if time.monotonic() - began > CACHE_TIME:
+            caller = await self._state.authenticator.authenticate(exchange.headers)
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> Message:
+            return messages.pop() if messages else await exchange.receive()
+
+        await app.answer(exchange.scope, receive, exchange.send, self._build_peer(exchange, caller))
+
+    def _check_host(self, exchange: HttpExchange) -> None:
+        """
+        Refuse a request whose Host, or whose page, is on a name that is not one of this gateway: a page elsewhere may
+        have had its name resolved to this machine.
+        """
+        host, origin = exchange.headers.get("host", ""), exchange.headers.get("origin")
+        if not self._is_own_host(urlsplit(f"//{host}").hostname):
+            hint = "add the name to gateway.hosts"
+            raise Misdirected(f"{host!r:.100} is not a name of this gateway", hint=hint)
+        if origin and not self._is_own_host(urlsplit(origin).hostname):
+            raise Refused(f"pages of {origin!r:.100} may not call this gateway", hint="add its name to gateway.hosts")
+
+    def _is_own_host(self, name: str | None) -> bool:
+        if name is None:
+            return False
+        if name == "localhost" or name.endswith(".localhost") or name in self._state.hosts:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    async def _open(self) -> "McpApp":
+        if find_spec("mcp") is None:
+            raise NotFound("the MCP server is not installed here", hint=_INSTALL_HINT)
+        async with self._lock:
+            self._app = self._app or await self._start()
+        return self._app
+
+    async def _start(self) -> "McpApp":
+        app: McpApp = await asyncio.to_thread(_import_app, self.subscribe, self._state.version)
+        is_ready = asyncio.Event()
+
+        async def serve() -> None:
+            async with app.run():
+                is_ready.set()
+                await self._end.wait()
+
+        assert self._tasks is not None
+        self._tasks.create_task(serve(), name="mcp")
+        await is_ready.wait()
+        return app
+
+    def _stop(self) -> None:
+        """Let every request that waits or listens come to its end."""
+        if self._app is not None:
+            self._app.stop()
+        for listener in tuple(self._listeners):
+            listener(_ANYTHING)
+
+    def _build_peer(self, exchange: HttpExchange, caller: Caller) -> "Peer":
+        from gatepost.mcp.host import Peer
+
+        async def send(request: Request[Any]) -> Any:
+            return await self._dispatcher.run(request.operation.access.bind(request, caller), caller)
+
+        async def verify() -> None:
+            if await self._state.authenticator.authenticate(exchange.headers) != caller:
+                raise Unauthorized("the credential is no longer good")
+
+        return Peer(name=caller.name or ADMINISTRATOR, caller=caller, send=send, verify=verify)
+
+    @contextmanager
+    def subscribe(self, listener: Callable[[str], None]) -> Iterator[None]:
+        """While entered, call the listener with the topic of each signal."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+    def _on_signal(self, signal: TransportMessage) -> None:
+        if isinstance(signal, Frame) or not self._listeners:
+            return
+        recipient = signal.recipient
+        topic = recipient if ":" in recipient or recipient == _ANYTHING else f"inbox:{recipient}"
+        for listener in tuple(self._listeners):
+            listener(topic)
+
+
+def _import_app(subscribe: Any, version: str) -> "McpApp":
+    from gatepost.mcp.http import McpApp
+
+    return McpApp(subscribe, version)

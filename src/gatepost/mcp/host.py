@@ -1,0 +1,90 @@
+"""
+What an MCP server stands on: who is calling, how its requests are sent, and what has changed.
+
+A gateway and the command `gatepost mcp` each bring a `Host`. The server asks it anew with every request who is calling:
+no session is trusted to remember that.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+import anyio
+import structlog
+from mcp.server.context import ServerRequestContext
+
+from gatepost.api.access import Caller
+from gatepost.api.inbox import AckClaim, BatchView, ReleaseClaim
+from gatepost.api.operation import Request
+from gatepost.errors import GatepostError
+
+R = TypeVar("R")
+
+log = structlog.get_logger("gatepost.mcp")
+
+#: what a listener gets if anything at all may have changed
+ANYTHING: Final = "*"
+
+Context = ServerRequestContext[Any, Any]
+
+
+class Sender(Protocol):
+    async def __call__(self, request: Request[R], /) -> R: ...
+
+
+async def _accept() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A caller of tools."""
+
+    #: the entity that it is; the person `admin` for the administrator's key
+    name: str
+    caller: Caller
+    #: sends a request with the rights of the caller
+    send: Sender
+    #: the session of the host in which it runs, if that is known
+    session: str | None = None
+    #: raises an error if the caller has lost its credential since
+    verify: Callable[[], Awaitable[None]] = _accept
+
+
+class Delivery:
+    """A batch that was claimed for an answer. It is acked once the answer was handed over; else it is released."""
+
+    def __init__(self, peer: Peer, batch: BatchView) -> None:
+        self._peer = peer
+        self._claim = batch.claim
+
+    async def end(self, *, is_sent: bool) -> None:
+        """Ack or release the batch; only the first call counts. If that fails, the claim lapses."""
+        claim, self._claim = self._claim, None
+        if claim is None:
+            return
+        end = AckClaim if is_sent else ReleaseClaim
+        request = end(name=claim.recipient, claim_id=claim.claim_id, owner=claim.owner, fence=claim.fence)
+        try:
+            with anyio.CancelScope(shield=True):
+                await self._peer.send(request)
+        except GatepostError as error:
+            log.warning("a claim was left to lapse", claim=claim.claim_id, sent=is_sent, reason=error.message)
+
+
+class Host(Protocol):
+    #: set when the server stops: nobody should wait any longer
+    stopping: anyio.Event
+
+    async def identify(self, context: Context) -> Peer:
+        """Return who sent a request; raise an error that says how to be somebody."""
+        ...
+
+    def hand_over(self, context: Context, delivery: Delivery) -> None:
+        """End the delivery as soon as the answer to this request was written, or cannot be written any more."""
+        ...
+
+    def subscribe(self, listener: Callable[[str], None]) -> AbstractContextManager[None]:
+        """While entered, call the listener with what may have changed: `inbox:NAME`, `space:ID`, ... or ANYTHING."""
+        ...

@@ -1,0 +1,151 @@
+"""
+MCP on stdin and stdout, one message a line.
+
+    claim  ->  write, flush  ->  ack
+
+A batch that was drained for an answer is acked once the line of the answer was written and flushed. A batch whose
+request was cancelled, or whose line could not be written, is released. If the process is killed in between, the claim
+lapses, and the items go to the next reader.
+
+While the server runs, file descriptor 1 is stderr and 0 is empty, so that nothing else can write or read a message.
+"""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from typing import Any, BinaryIO, Final, Protocol
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.models import InitializationOptions
+from mcp.shared.message import SessionMessage
+from mcp.types import CancelledNotificationParams, JSONRPCResponse, RequestId, jsonrpc_message_adapter
+
+from gatepost.mcp.host import Context, Delivery, Peer
+from gatepost.mcp.server import McpServer
+
+#: bytes of a line
+_MAX_LINE_LENGTH: Final = 16 * 1024 * 1024
+
+
+class Connector(Protocol):
+    """Reaches Gatepost, whichever way that is possible at the moment."""
+
+    async def connect(self) -> Peer:
+        """Return who the caller is now."""
+        ...
+
+    def subscribe(self, listener: Callable[[str], None]) -> AbstractContextManager[None]: ...
+
+
+class StdioHost:
+    """The host of a server on stdin and stdout."""
+
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
+        self.subscribe = connector.subscribe
+        self.stopping = anyio.Event()
+        self._deliveries: dict[RequestId, Delivery] = {}
+
+    async def identify(self, _context: Context) -> Peer:
+        return await self._connector.connect()
+
+    def hand_over(self, context: Context, delivery: Delivery) -> None:
+        assert context.request_id is not None
+        self._deliveries[context.request_id] = delivery
+
+    async def end_delivery(self, id: RequestId | None, *, is_sent: bool) -> None:
+        """Ack or release the batch of an answer, if it carries one."""
+        delivery = self._deliveries.pop(id, None) if id is not None else None
+        if delivery is not None:
+            await delivery.end(is_sent=is_sent)
+
+    async def release_all(self) -> None:
+        for id in tuple(self._deliveries):
+            await self.end_delivery(id, is_sent=False)
+
+    async def on_cancelled(self, _context: Context, params: CancelledNotificationParams) -> None:
+        """Release the batch of a request that was cancelled after it was answered and before that was written."""
+        await self.end_delivery(params.request_id, is_sent=False)
+
+
+async def serve_stdio(
+    connector: Connector, version: str, *, experimental: dict[str, dict[str, Any]] | None = None
+) -> None:
+    """Serve until stdin ends."""
+    host = StdioHost(connector)
+    mcp_server = McpServer(host, version, lasts=True)
+    server = mcp_server.server
+    server.add_notification_handler("notifications/cancelled", CancelledNotificationParams, host.on_cancelled)
+    options: InitializationOptions = server.create_initialization_options(experimental_capabilities=experimental)
+    async with anyio.create_task_group() as tasks, _open_streams(host) as (reader, writer):
+        mcp_server.subscriptions.tasks = tasks
+        await server.run(reader, writer, options)
+        tasks.cancel_scope.cancel()
+
+
+Reader = MemoryObjectReceiveStream[SessionMessage | Exception]
+Writer = MemoryObjectSendStream[SessionMessage]
+
+
+@asynccontextmanager
+async def _open_streams(host: StdioHost) -> AsyncIterator[tuple[Reader, Writer]]:
+    """Yield the messages that come in, and where to send those that go out."""
+    incoming, reader = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    writer, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    stdin, stdout = _take_descriptors()
+
+    async def read() -> None:
+        async with incoming:
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                while line := await anyio.to_thread.run_sync(stdin.readline, _MAX_LINE_LENGTH, abandon_on_cancel=True):
+                    await incoming.send(_parse(line))
+
+    async def write() -> None:
+        async with outgoing:
+            async for message in outgoing:
+                line = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+                id = message.message.id if isinstance(message.message, JSONRPCResponse) else None
+                try:
+                    with anyio.CancelScope(shield=True):
+                        await anyio.to_thread.run_sync(_write, stdout, line)
+                except OSError:  # the host is gone
+                    await host.release_all()
+                    return
+                await host.end_delivery(id, is_sent=True)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        tasks.start_soon(write)
+        try:
+            yield reader, writer
+        finally:
+            host.stopping.set()
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await host.release_all()
+
+
+def _parse(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
+def _write(stdout: BinaryIO, line: bytes) -> None:
+    stdout.write(line)
+    stdout.flush()
+
+
+def _take_descriptors() -> tuple[BinaryIO, BinaryIO]:
+    """Return stdin and stdout for the server alone: what else is written to stdout goes to stderr."""
+    stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    with open(os.devnull, "rb") as null:  # noqa: PTH123 (a device)
+        os.dup2(null.fileno(), 0)
+    return stdin, stdout

@@ -1,0 +1,98 @@
+"""An office with a store, and clients of the MCP SDK that reach it: on stdio or over HTTP, in either revision."""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult, TextContent
+
+from gatepost.ports import Store
+from tests.gateways import WAIT_TIMEOUT, GatewayThread
+
+TRANSPORTS: Final = ("stdio", "http")
+#: how a client connects, by the revision that it speaks then
+MODES: Final = {"2026-07-28": "auto", "2025-11-25": "legacy"}
+COMMAND: Final = [sys.executable, "-m", "gatepost.cli.main", "mcp"]
+
+
+@dataclass(frozen=True)
+class Office:
+    home: Path
+    gateway_thread: GatewayThread
+
+    @property
+    def store(self) -> Store:
+        return self.gateway_thread.gateway.store
+
+    def open_client(
+        self, transport: str, revision: str = "2026-07-28", name: str = "analyst", **options: Any
+    ) -> AbstractAsyncContextManager[Client]:
+        """A client that is an agent."""
+        if transport == "stdio":
+            return self.open_stdio("--as", name, revision=revision, **options)
+        key = self.gateway_thread.gateway.create_key("agent", name)
+        return self.open_http({"authorization": f"Bearer {key}"}, revision=revision, **options)
+
+    def open_stdio(
+        self, *arguments: str, revision: str = "2026-07-28", environ: dict[str, str] | None = None, **options: Any
+    ) -> Client:
+        """A client of `gatepost mcp`, which works on the store: no gateway runs in this home."""
+        names = ("GATEPOST_", "CLAUDE", "CODEX_", "GEMINI_")
+        env = {name: value for name, value in os.environ.items() if not name.startswith(names)}
+        env |= {"GATEPOST_HOME": str(self.home)} | (environ or {})
+        parameters = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], *arguments], env=env)
+        return Client(parameters, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options)
+
+    @asynccontextmanager
+    async def open_http(
+        self, headers: dict[str, str], *, revision: str = "2026-07-28", **options: Any
+    ) -> AsyncIterator[Client]:
+        url = f"{self.gateway_thread.base_url}/mcp"
+        async with httpx2.AsyncClient(headers=headers, timeout=WAIT_TIMEOUT) as http_client:
+            transport = streamable_http_client(url, http_client=http_client)
+            async with Client(transport, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options) as client:
+                assert client.protocol_version == revision
+                yield client
+
+
+class ToolCaller:
+    """Calls tools, checks every answer against its schema, and remembers which tools were called."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.called: set[str] = set()
+        self._schemas: dict[str, Any] = {}
+
+    async def call(self, name: str, /, **arguments: Any) -> Any:
+        """Return the structured answer of a tool that succeeds."""
+        result = await self._client.call_tool(name, arguments)
+        assert not result.is_error, get_text(result)
+        self._schemas = self._schemas or {
+            tool.name: tool.output_schema for tool in (await self._client.list_tools()).tools
+        }
+        Draft202012Validator(self._schemas[name]).validate(result.structured_content)
+        assert get_text(result)
+        self.called.add(name)
+        return result.structured_content
+
+    async def refuse(self, name: str, /, **arguments: Any) -> str:
+        """Return the sentence of a tool that refuses."""
+        result = await self._client.call_tool(name, arguments)
+        assert result.is_error, result
+        assert result.structured_content is None
+        return get_text(result)
+
+
+def get_text(result: CallToolResult) -> str:
+    """The one block of text of an answer."""
+    [block] = result.content
+    assert isinstance(block, TextContent)
+    return block.text

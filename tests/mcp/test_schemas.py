@@ -1,0 +1,109 @@
+"""What a model reads before everything else: short, complete, and true."""
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from gatepost.api.decisions import AskDecision, OptionSpec
+from gatepost.api.gates import AddGate
+from gatepost.api.inbox import DrainInbox, ListInbox
+from gatepost.api.tool import ToolSpec, load_tools, parse_wait
+from gatepost.core.gate import AtDeadline, GateKind
+from gatepost.errors import Invalid
+from tests.mcp.office import Office
+
+#: tokens that the list of tools may cost, at four bytes each; a model reads it with every request
+MAX_TOKENS = 4_700
+
+
+async def test_the_list_of_tools_is_short(office: Office) -> None:
+    async with office.open_client("http", "2025-11-25") as client:
+        document = (await client.list_tools()).model_dump_json(by_alias=True, exclude_none=True)
+    assert len(document) / 4 < MAX_TOKENS
+
+
+@pytest.mark.parametrize("tool", load_tools().values(), ids=lambda tool: tool.name)
+def test_every_tool_is_described(tool: ToolSpec) -> None:
+    for schema in (tool.input_schema, tool.output_schema):
+        Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
+        assert "$ref" not in json.dumps(schema)
+    assert tool.description.endswith(".")
+    assert "`" not in tool.description.replace("`withdraw`", "")
+    assert tool.annotations["openWorldHint"] in (True, False)
+    fields = set(tool.operation.request.__struct_fields__)
+    named = {*tool.tool.own, *tool.tool.own_by_default, *tool.tool.hidden, *tool.tool.renames, *tool.tool.scales}
+    assert named <= fields
+    assert set(tool.tool.notes) <= set(tool.arguments)
+
+
+def get_tool(name: str) -> ToolSpec:
+    return load_tools()[name]
+
+
+class TestArguments:
+    def test_arguments_are_fields_in_snake_case(self) -> None:
+        assert list(get_tool("set_gate").arguments) == [
+            "name", "kind", "owner", "awaits", "instruction", "waiters", "within", "at_deadline", "fail",
+        ]  # fmt: skip
+        assert get_tool("set_gate").decode({"name": "CI", "at_deadline": "escalate"}, "ann") == AddGate(
+            name="CI", at_deadline=AtDeadline.ESCALATE, made_by="ann"
+        )
+
+    @pytest.mark.parametrize("limit", [5, "5", 5.0])
+    def test_a_number_may_be_text(self, limit: Any) -> None:
+        assert get_tool("drain_inbox").decode({"limit": limit}, "ann") == DrainInbox(name="ann", limit=5)
+
+    def test_null_says_nothing(self) -> None:
+        assert get_tool("drain_inbox").decode({"limit": None, "name": None}, "ann") == DrainInbox(name="ann")
+
+    def test_lists_may_be_json_text_or_one_value(self) -> None:
+        options = '[{"id": "a", "label": "A"}]'
+        request = get_tool("ask_decision").decode({"question": "?", "options": options, "of": "bob"}, "ann")
+        assert request == AskDecision(question="?", options=(OptionSpec(id="a", label="A"),), of=("bob",), asker="ann")
+
+    def test_renamed_arguments_have_their_names_in_errors(self) -> None:
+        tool = get_tool("read_inbox")
+        assert tool.decode({"from": "bob"}, "ann") == ListInbox(name="ann", sender="bob")
+        with pytest.raises(Invalid, match=r"^from: 'b+\.\.\. is longer than 300 characters"):
+            tool.decode({"from": "b" * 400}, "ann")
+        with pytest.raises(Invalid, match="'sender' is not a field of it"):
+            tool.decode({"sender": "bob"}, "ann")
+
+    def test_no_model_says_who_it_is(self) -> None:
+        for name, field in (("set_gate", "made_by"), ("ask_decision", "asker"), ("post_to_space", "sender")):
+            assert field not in get_tool(name).input_schema["properties"]
+            with pytest.raises(Invalid, match=f"'{field}' is not a field of it"):
+                get_tool(name).decode({field: "bob"}, "ann")
+
+    def test_kinds_are_words(self) -> None:
+        assert get_tool("set_gate").input_schema["properties"]["kind"]["enum"] == sorted(GateKind)
+
+    @pytest.mark.parametrize(("value", "seconds"), [(None, 0), (0, 0), (2.5, 2.5), ("30", 30), (50, 50)])
+    def test_seconds_to_wait(self, value: Any, seconds: float) -> None:
+        assert parse_wait(value) == seconds
+
+    @pytest.mark.parametrize("value", [-1, 51, "soon", True, [], "nan"])
+    def test_no_seconds_to_wait(self, value: Any) -> None:
+        with pytest.raises(Invalid, match=r"^wait: "):
+            parse_wait(value)
+
+
+async def test_what_is_announced_works(office: Office) -> None:
+    for transport, revision, can_subscribe in (
+        ("http", "2026-07-28", True),
+        ("http", "2025-11-25", False),
+        ("stdio", "2026-07-28", True),
+        ("stdio", "2025-11-25", True),
+    ):
+        async with office.open_client(transport, revision) as client:
+            capabilities = client.server_capabilities
+            assert capabilities.resources is not None
+            assert bool(capabilities.resources.subscribe) == can_subscribe
+            assert not capabilities.resources.list_changed
+            assert capabilities.tools is not None
+            assert not capabilities.tools.list_changed
+            assert capabilities.experimental is None
+            assert client.instructions

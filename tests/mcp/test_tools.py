@@ -1,0 +1,149 @@
+"""Every tool, on both transports and in both revisions, as a model uses it."""
+
+import pytest
+
+from gatepost.actions import directory, push
+from gatepost.api.tool import load_tools
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Push
+from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller, get_text
+
+
+@pytest.mark.parametrize("revision", MODES)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_every_tool_answers_as_its_schema_says(office: Office, transport: str, revision: str) -> None:
+    office.store.run_sync(
+        push.push_event, Push(to="analyst", source="test", content="Pull the Q4 numbers", subject="Q4")
+    )
+    async with (
+        office.open_client(transport, revision) as client,
+        office.open_client("http", revision, "designer") as designer_client,
+    ):
+        analyst, designer = ToolCaller(client), ToolCaller(designer_client)
+
+        agents = await analyst.call("list_agents")
+        assert [agent["name"] for agent in agents["items"]] == ["analyst", "designer", "developer"]
+
+        [item] = (await analyst.call("read_inbox", state="pending"))["items"]
+        assert (item["content"], item["subject"], item["state"]) == ("Pull the Q4 numbers", "Q4", "pending")
+        assert (await analyst.call("read_inbox", state="delivered"))["items"] == []
+        [drained] = (await analyst.call("drain_inbox", limit="5"))["items"]
+        assert drained["eventId"] == item["eventId"]
+        assert (await analyst.call("drain_inbox"))["items"] == []
+
+        decision = await analyst.call(
+            "ask_decision",
+            question="Ship it?",
+            options='[{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait"}]',
+            of="designer",
+            within="2h",
+        )
+        assert decision["status"] == "pending"
+        [asked] = (await designer.call("list_decisions", pending="true"))["items"]
+        assert asked["id"] == decision["id"]
+        answered = await designer.call("answer_decision", decision=asked["id"], option="ship")
+        assert (answered["status"], answered["answer"]["by"]) == ("answered", "designer")
+        found = await analyst.call("list_decisions", pending=False, since=decision["createdAt"], wait=30)
+        assert [item["answer"]["option"] for item in found["items"]] == ["ship"]
+
+        gate = await analyst.call("set_gate", name="Sign-off", awaits="designer", instruction="Wait for the design")
+        assert gate["holds"]
+        assert [item["id"] for item in (await analyst.call("list_gates", pending=True))["items"]] == [gate["id"]]
+        resolved = await designer.call("resolve_gate", gate=gate["id"], reason="looks good")
+        assert resolved["status"] == "resolved"
+
+        plan = await analyst.call("set_plan", name="Daily", instruction="Post the summary", cron="0 9 * * *")
+        assert [item["id"] for item in (await analyst.call("list_plans"))["items"]] == [plan["id"]]
+
+        message = await analyst.call("post_to_space", space="q4-report", content="Q4 closed at 4.2M")
+        assert message["sender"] == "analyst"
+        [read] = (await analyst.call("read_space", space="q4-report"))["items"]
+        assert read["content"] == "Q4 closed at 4.2M"
+
+        assert analyst.called | designer.called == set(load_tools())
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_drained_batch_is_delivered_when_the_answer_is_there(office: Office, transport: str) -> None:
+    outcome = office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="first"))
+    async with office.open_client(transport) as client:
+        result = await client.call_tool("drain_inbox")
+        lines = get_text(result).splitlines()
+        assert lines[0].startswith("INBOX (1 event, ")
+        assert lines[1:] == ['[Event: test] "first"', f"events: {outcome.event}"]
+        tools = ToolCaller(client)
+        [item] = (await tools.call("read_inbox"))["items"]
+        assert item["state"] == "delivered"
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("transport", TRANSPORTS)
+    async def test_mistakes_are_sentences_for_the_model(self, office: Office, transport: str) -> None:
+        async with office.open_client(transport) as client:
+            tools = ToolCaller(client)
+            refused = "this credential is 'analyst' and cannot act as 'designer'"
+            assert await tools.refuse("read_inbox", name="designer") == refused
+            assert await tools.refuse("drain_inbox", name="designer") == refused
+            assert await tools.refuse("drain_inbox", name="nobody") == refused.replace("designer", "nobody")
+            assert await tools.refuse("drain_inbox", limit=0) == "limit: 0 is less than 1"
+            assert await tools.refuse("drain_inbox", limit="many") == "limit: 'many' is not a whole number"
+            assert (
+                await tools.refuse("drain_inbox", limits=1)
+                == "'limits' is not a field of it (hint: did you mean 'limit'?)"
+            )
+            assert (await tools.refuse("drain_inbox", wait=51)).startswith("wait: 51 is not between 0 and 50")
+            assert await tools.refuse("post_to_space", content="x") == "'space' is missing"
+            assert await tools.refuse("read_space", space="a/b") == "space: 'a/b' is not a name or an id"
+            assert (await tools.refuse("resolve_gate", gate="gate_1")).startswith("'gate_1' is not the id of a gate")
+            unknown = f"gate_{'0' * 32}"
+            assert (await tools.refuse("resolve_gate", gate=unknown)).startswith(f"there is no gate {unknown!r}")
+            assert await tools.refuse("set_gate", name="x", kind="humann") == (
+                "kind: 'humann' is not one of human, decision, timer, event, mail, command, ci"
+                " (hint: did you mean 'human'?)"
+            )
+
+    async def test_a_key_of_a_trigger_is_refused_by_every_tool(self, office: Office) -> None:
+        key = office.gateway_thread.gateway.create_key("trigger", "analyst")
+        async with office.open_http({"x-secret-key": key}) as client:
+            for name in load_tools():
+                assert await ToolCaller(client).refuse(name) == "this key can only trigger 'analyst'"
+
+
+class TestCallers:
+    async def test_the_administrator_is_the_person_admin(self, office: Office) -> None:
+        async with office.open_http({"x-secret-key": office.gateway_thread.gateway.admin_key}) as client:
+            gate = await ToolCaller(client).call("set_gate", name="Sign-off", owner="analyst", awaits="designer")
+            assert gate["owner"] == "analyst"
+            assert (await ToolCaller(client).call("read_inbox"))["items"] == []
+            assert (await ToolCaller(client).refuse("drain_inbox")).startswith("'admin' is a person")
+
+    async def test_the_administrator_acts_as_the_entity_that_it_names(self, office: Office) -> None:
+        office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="for the analyst"))
+        headers = {"x-secret-key": office.gateway_thread.gateway.admin_key, "x-act-as": "analyst"}
+        async with office.open_http(headers) as client:
+            tools = ToolCaller(client)
+            assert [item["content"] for item in (await tools.call("read_inbox"))["items"]] == ["for the analyst"]
+            assert "cannot act as 'designer'" in await tools.refuse("read_inbox", name="designer")
+
+    async def test_a_server_without_an_agent_says_how_to_set_one(self, office: Office) -> None:
+        async with office.open_stdio() as client:
+            sentence = await ToolCaller(client).refuse("drain_inbox")
+            assert sentence.startswith("no agent is set for this server (hint: start the server as `gatepost mcp --as")
+            assert (await client.list_resources()).resources == []
+        async with office.open_stdio(environ={"GATEPOST_AGENT": "analyst"}) as client:
+            assert (await ToolCaller(client).call("drain_inbox"))["items"] == []
+        (office.home / "gatepost.toml").write_text('agent = "designer"\n')
+        async with office.open_stdio() as client:
+            assert "cannot act as 'analyst'" in await ToolCaller(client).refuse("drain_inbox", name="analyst")
+
+    async def test_an_agent_that_does_not_exist_is_named(self, office: Office) -> None:
+        async with office.open_stdio("--as", "analist") as client:
+            sentence = await ToolCaller(client).refuse("drain_inbox")
+            assert sentence == "there is no entity 'analist' (hint: did you mean 'analyst'?)"
+
+    async def test_an_alias_is_the_entity(self, office: Office) -> None:
+        spec = directory.EntitySpec(name="quinn", kind=EntityKind.AGENT, aliases=["bead-42"])
+        office.store.run_sync(directory.register, spec)
+        async with office.open_stdio("--as", "bead-42") as client:
+            gate = await ToolCaller(client).call("set_gate", name="Sign-off", awaits="designer")
+            assert gate["owner"] == "quinn"
