@@ -290,6 +290,28 @@ class TestTheKey:
         assert (result.code, result.out) == (3, "")
         assert result.error == f"the administrator's key cannot be read: '{file}': it is not a regular file"
 
+    def test_that_others_can_read_is_warned_of(self, cli: CommandLine) -> None:
+        cli.run_ok("init")
+        file = cli.home / gateway_files.ADMIN_KEY
+        file.chmod(0o644)
+        process = subprocess.Popen(
+            [*GATEPOST_COMMAND, "up", "--port", "0"],
+            env=os.environ | cli.environ | {"GATEPOST_GATEWAY__LOG": "json"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("http://")
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.communicate()
+        [warning] = [json.loads(line) for line in err.splitlines() if "other users can read it" in line]
+        assert (warning["level"], warning["path"], warning["fix"]) == ("warning", str(file), f"chmod 600 {file}")
+
     def test_that_is_not_known(self, cli: CommandLine) -> None:
         with start_local_gateway(cli) as gateway:
             (cli.home / gateway_files.ADMIN_KEY).write_text("sk_" + "x" * 43)
