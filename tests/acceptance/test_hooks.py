@@ -5,11 +5,8 @@ import os
 import re
 import shlex
 import stat
-import subprocess
 import sys
-import tarfile
 import tomllib
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,6 @@ from gatepost.hooks.wire import HOSTS
 from gatepost.hosts import hook_entries
 from tests.acceptance.command_line import CommandLine
 
-ROOT = Path(__file__).parents[2]
 GATEPOST_PATH = str(Path(sys.executable).parent / "gatepost")
 BACKUP_MESSAGE = re.compile(r"the backup is (\S+\.gatepost-[0-9a-f]{16}\.bak)\n")
 
@@ -405,32 +401,3 @@ def test_the_disk_is_full_half_way(empty_cli: CommandLine, monkeypatch: pytest.M
     result = empty_cli("hooks", "install", "--file", "settings.json")
     assert (result.code, "No space left" in result.error) == (3, True)
     assert (file.read_text(), list_backups(file)) == ("{}", [])
-
-
-def test_the_plugin_says_what_would_be_installed() -> None:
-    plugin = ROOT / "plugins" / "claude-code"
-    hooks = json.loads((plugin / "hooks" / "hooks.json").read_text())
-    assert hooks["hooks"] == {
-        event: [group] for event, group in hook_entries.build_entries("claude", "gatepost").items()
-    }
-    manifest = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert {name: manifest[name] for name in ("name", "version", "description", "license")} == {
-        name: project["project"][name] for name in ("name", "version", "description", "license")
-    }
-    [marketplace_entry] = json.loads((ROOT / "plugins" / ".claude-plugin" / "marketplace.json").read_text())["plugins"]
-    assert (ROOT / "plugins" / marketplace_entry["source"]).samefile(plugin)
-    assert marketplace_entry["description"] == manifest["description"]
-
-
-def test_the_plugin_is_shipped(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    [wheel], [sdist] = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
-    with zipfile.ZipFile(wheel) as archive, tarfile.open(sdist) as source:
-        wheel_names, sdist_names = archive.namelist(), source.getnames()
-    files = [path for path in (ROOT / "plugins").rglob("*") if path.is_file()]
-    assert len(files) == 4
-    for file in map(str, (path.relative_to(ROOT) for path in files)):
-        assert any(path.endswith(f".data/data/share/gatepost/{file}") for path in wheel_names)
-        assert any(path.endswith(f"/{file}") for path in sdist_names)

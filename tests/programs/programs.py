@@ -63,6 +63,26 @@ class Program(ABC):
     def build_command(self, prompt: str, *, resume: bool) -> Sequence[str]:
         """Return the command line for a prompt."""
 
+    @abstractmethod
+    def build_program(self) -> Sequence[str]:
+        """Return the words with which every command line begins."""
+
+    def run_command(self, *arguments: str) -> str:
+        """Run a command of the program that has to succeed, and return what it prints."""
+        result = subprocess.run(
+            [*self.build_program(), *arguments],
+            cwd=self.project,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PROGRAM_TIMEOUT,
+            check=False,
+        )
+        assert result.returncode == 0, result
+        return result.stdout
+
     def read_settings(self) -> bytes | None:
         """Return what the settings file holds, or None if there is none."""
         return self.settings.read_bytes() if self.settings.exists() else None
@@ -91,6 +111,8 @@ class Program(ABC):
 
 class ClaudeCode(Program):
     host = "claude"
+    #: the folder of a plugin to load
+    plugin: Path | None = None
 
     @property
     def settings(self) -> Path:
@@ -142,7 +164,11 @@ class ClaudeCode(Program):
             process.wait(PROGRAM_TIMEOUT)
 
     def _build_base_command(self) -> list[str]:
-        return [_find_program("@anthropic-ai/claude-code-*/claude"), "-p", "--dangerously-skip-permissions"]
+        return [*self.build_program(), "-p", "--dangerously-skip-permissions"]
+
+    def build_program(self) -> list[str]:
+        program = _find_program("@anthropic-ai/claude-code-*/claude")
+        return [program, *([] if self.plugin is None else ["--plugin-dir", str(self.plugin)])]
 
 
 class Codex(Program):
@@ -174,13 +200,15 @@ enabled = false
         self.environ |= {"SCRIPTED_KEY": "test-key", "CODEX_HOME": str(self.home / ".codex")}
 
     def build_command(self, prompt: str, *, resume: bool) -> Sequence[str]:
-        program = _find_program("@openai/codex-*/vendor/*/bin/codex")
         options = [
             "--skip-git-repo-check",
             "--dangerously-bypass-approvals-and-sandbox",
             "--dangerously-bypass-hook-trust",
         ]
-        return [program, "exec", *(["resume", "--last"] if resume else []), *options, prompt]
+        return [*self.build_program(), "exec", *(["resume", "--last"] if resume else []), *options, prompt]
+
+    def build_program(self) -> Sequence[str]:
+        return [_find_program("@openai/codex-*/vendor/*/bin/codex")]
 
 
 class GeminiCli(Program):
@@ -207,9 +235,11 @@ class GeminiCli(Program):
         }
 
     def build_command(self, prompt: str, *, resume: bool) -> Sequence[str]:
-        program = _find_program("@google/gemini-cli/bundle/gemini.js")
         options = ["--approval-mode", "yolo", *(["--resume", "latest"] if resume else [])]
-        return ["node", program, *options, "-p", prompt]
+        return [*self.build_program(), *options, "-p", prompt]
+
+    def build_program(self) -> Sequence[str]:
+        return ["node", _find_program("@google/gemini-cli/bundle/gemini.js")]
 
 
 PROGRAMS: Final[Sequence[type[Program]]] = (ClaudeCode, Codex, GeminiCli)
