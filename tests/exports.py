@@ -18,6 +18,7 @@ from gatepost.actions import (
     inbox_items,
     jobs,
     keys,
+    mail,
     maintenance,
     plans,
     push,
@@ -26,6 +27,7 @@ from gatepost.actions import (
     spaces,
     store_import,
     webhooks,
+    work,
 )
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.export import Summary
@@ -37,10 +39,12 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Priority, Push, Ref, Route, Trust
 from gatepost.core.gate import GateKind, GateSpec
 from gatepost.core.limits import Limits
+from gatepost.core.mail import AckRequest, MailSpec
 from gatepost.core.mind import MindSummaries
 from gatepost.core.run import RunLimit
 from gatepost.core.times import DAY
 from gatepost.core.webhook import Scheme
+from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.ports import Store, Transaction
 from gatepost.tables import entities, runs
 from gatepost.testing import Kit
@@ -114,6 +118,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     store.run_sync(keys.create, kind="public", secret=f"pk_{'public':-<43}")
     lost = store.run_sync(keys.create, kind="agent", secret=f"sk_{'lost':-<43}", entity="ben")
     store.run_sync(keys.revoke, lost.id)
+    _send_mail_and_notes(kit)
     store.run_sync(jobs.add, "nudge", {"to": "ana"})
     store.run_sync(run_once, "POST /api/spaces", "key-1", "digest", lambda _: {"id": "q4"})
     resident_runs.create_resident(store)
@@ -122,6 +127,19 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     _stop_builder(store)
     resident_runs.finish_run(store, resident_runs.begin_run(store))
     return resident_runs.begin_run(store, content="Where is order 8?")
+
+
+def _send_mail_and_notes(kit: Kit) -> None:
+    """A thread of mail, and a work item with a parent, a note and an event."""
+    store = kit.store
+    spec = MailSpec(to="ben", subject="Schema", payload={"text": "Which \u2028?"}, ack=AckRequest.REQUIRED)
+    sent = store.run_sync(mail.send, spec, sender="ana")
+    store.run_sync(mail.send, MailSpec(reply_to=sent.event, payload={"choice": 2}, context=[1]), sender="ben")
+    store.run_sync(work.add, WorkItemSpec(type=WorkType.PHASE, id="design", topic="0.0.9"), by="admin")
+    spec_of_task = WorkItemSpec(type=WorkType.TASK, id="0.0.1", title="Write it", parent=Ref("phase", "design"))
+    store.run_sync(work.add, spec_of_task, by="ana")
+    store.run_sync(work.post_note, Ref("task", "0.0.1"), "**Done**", by="ana", notify=["ben"])
+    store.run_sync(work.post_event, Ref("task", "0.0.1"), "blocked", reason="no schema", by="ana")
 
 
 def _add_checked_gates(kit: Kit) -> None:

@@ -1,9 +1,10 @@
 """Everything answers as it was recorded, but for what is listed. `record.py` says what the oracle is."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from gatepost.handlers.executor import load_operations
 from tests.gateways import list_operations
 from tests.oracle import record
 from tests.oracle.commands import build_commands
@@ -19,9 +20,14 @@ REFUSED_ANSWERS = {
 }
 ENTRY = '[[difference]]\nreason = "rights come first"\ncases = ["GET /a"]\n'
 
+#: what came after the record: it has no earlier answers
+NEW_TAGS: Final = frozenset(("mail", "work"))
+NEW_COMMANDS: Final[frozenset[str]] = frozenset()
+
 
 def test_every_operation_has_a_case() -> None:
-    assert {case.route for case in build_corpus()} - {None} == set(list_operations())
+    new_routes = {operation.route for operation in load_operations() if operation.tag in NEW_TAGS}
+    assert {case.route for case in build_corpus()} - {None} == set(list_operations()) - new_routes
 
 
 def test_every_command_has_a_case() -> None:
@@ -31,7 +37,8 @@ def test_every_command_has_a_case() -> None:
         if not hasattr(command, "list_commands")
     ]
     command_words = [f"{command.words} " for command in build_commands()]
-    assert [path for path in paths if not any(words.startswith(f"{path} ") for words in command_words)] == []
+    recorded_paths = [path for path in paths if path not in NEW_COMMANDS]
+    assert [path for path in recorded_paths if not any(words.startswith(f"{path} ") for words in command_words)] == []
 
 
 def test_requests_are_answered_as_recorded() -> None:

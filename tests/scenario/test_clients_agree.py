@@ -22,8 +22,8 @@ from gatepost.client import LocalClient, SyncClient
 from gatepost.errors import GatepostError, Late
 from gatepost.handlers.executor import load_operations
 from gatepost.testing import FakeClock
+from tests.access_cases import CALL_CASES, create_owned_objects
 from tests.gateways import Gateway, serve_gateway
-from tests.scenario.test_access import CALL_CASES, create_owned_objects
 
 OPERATIONS: Final = [operation for operation in load_operations() if not operation.needs_gateway]
 #: secrets, which are random

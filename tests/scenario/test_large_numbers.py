@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
+from tests.access_cases import CALL_CASES, World, create_owned_objects, read_database
 from tests.gateways import build_openapi, list_operations, open_gateway
-from tests.scenario.test_access import CALL_CASES, World, create_owned_objects, read_database
 from tests.scenario.test_requests import assert_problem
 
 #: as they are written in JSON and in a query

@@ -13,8 +13,7 @@ import pytest
 from gatepost.actions import directory, spaces
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
-from tests.gateways import Gateway, list_operations, open_gateway
-from tests.scenario.test_access import (
+from tests.access_cases import (
     CALL_CASES,
     ENTITY_CREDENTIALS,
     EXPECT_OPEN,
@@ -22,6 +21,7 @@ from tests.scenario.test_access import (
     create_credentials,
     create_owned_objects,
 )
+from tests.gateways import Gateway, list_operations, open_gateway
 
 #: there is somebody of every kind whom the designer is not: an agent, a person, one who is retired, and one by an alias
 PEOPLE: Final = ("analyst", "husam", "developer", "bead-42", "nobody-here")

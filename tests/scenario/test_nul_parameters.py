@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.access_cases import CALL_CASES, World, create_owned_objects
 from tests.gateways import list_operations, open_gateway
-from tests.scenario.test_access import CALL_CASES, World, create_owned_objects
 
 
 def is_text(schema: dict[str, Any]) -> bool:

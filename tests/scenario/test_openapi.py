@@ -27,8 +27,8 @@ from gatepost.gateway.app import GatewayApp
 from gatepost.handlers.keys import generate_secret
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
+from tests.access_cases import create_owned_objects
 from tests.gateways import TOKEN_RULES, build_app_state, build_openapi, list_operations
-from tests.scenario.test_access import create_owned_objects
 
 NIGHTLY: Final = bool(os.environ.get("GATEPOST_NIGHTLY"))
 #: requests for each operation, caller and kind of data

@@ -13,8 +13,8 @@ import structlog
 from gatepost.actions import push, spaces
 from gatepost.api import problems
 from gatepost.core.event import Push
+from tests.access_cases import CALL_CASES, World, create_owned_objects, read_database
 from tests.gateways import Gateway, create_token, list_operations, open_gateway
-from tests.scenario.test_access import CALL_CASES, World, create_owned_objects, read_database
 
 
 def _is_single(parameter: Mapping[str, Any]) -> bool:

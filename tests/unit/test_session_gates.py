@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatepost.actions import directory, gates, push
+from gatepost.actions import directory, gates, push, work
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Push, Ref
 from gatepost.core.gate import FailMode, GateSpec
 from gatepost.core.times import SECOND
+from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.errors import Conflict, Invalid, NotFound, Unavailable
 from gatepost.hooks import gates as session_gates
 from gatepost.hooks.gates import SessionGate, find_unsaved_work
@@ -140,24 +141,29 @@ class TestLooking:
         assert session_gates.list_blocking_gates(ctx, "ann") == []
         assert read_files(guest.home) == before
 
-    def test_work_is_noted_by_a_note_or_an_event_about_a_work_item(self, guest: HookGuest) -> None:
+    @pytest.mark.parametrize("is_note", [True, False])
+    def test_work_is_noted_by_a_note_or_an_event_of_a_work_item(self, guest: HookGuest, is_note: bool) -> None:
         assert guest.store is not None
-        guest.options = guest.options._replace(has_work_items=True)
-        guest.clock.advance("1 minute")
+        store, clock = guest.store, guest.clock
+        store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="7"), by="admin")
+        clock.advance("1 minute")
 
         def read_reason() -> str | None:
             return session_gates.check_gate(guest.create_context(), session_gates.BUILT_IN[2], "").shut_reason
 
+        task = Ref("task", "7")
         for new_push in (
-            Push(to="admin", source="x", content="by nobody", type=EventType.NOTE),
-            Push(to="ann", source="x", content="by another", type=EventType.NOTE, sender="admin"),
-            Push(to="admin", source="x", content="no note", sender="ann"),
-            Push(to="admin", source="x", content="no work item", sender="ann", ref=Ref("space", "q4")),
+            Push(to="admin", source="x", content="only said", type=EventType.NOTE, sender="ann"),
+            Push(to="admin", source="x", content="only said", sender="ann", ref=task),
         ):
-            guest.store.run_sync(push.push_event, new_push)
+            store.run_sync(push.push_event, new_push)
             assert read_reason() is not None
-        new_push = Push(to="admin", source="x", content="done", sender="ann", ref=Ref("task", "7"))
-        guest.store.run_sync(push.push_event, new_push)
+        store.run_sync(work.post_note, task, "by another", by="admin", notify=["ann"])
+        assert read_reason() is not None
+        if is_note:
+            store.run_sync(work.post_note, task, "done", by="ann")
+        else:
+            store.run_sync(work.post_event, task, "complete", by="ann")
         assert read_reason() is None
         assert not guest.session.is_marked("work-update")
         later_guest = HookGuest(guest.home, guest.store, guest.clock, guest.options, session_id="later")

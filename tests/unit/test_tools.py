@@ -7,62 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from gatepost.actions import inbox, memories, plans, spaces
-from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
+from gatepost.actions.tools import BUILT_IN_TOOLS
 from gatepost.actions.tools.context import MAX_RESULT_SIZE, measure_json
 from gatepost.core import agent_config, memory
 from gatepost.core.event import MAX_HOPS, EventType, Priority
 from gatepost.core.memory import GoalSpec
 from gatepost.core.plan import AfterDelay, PlanSpec
-from gatepost.core.run import Run, RunStatus
-from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.ports import Transaction
-from gatepost.runtime import tool_schema
+from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
-
-
-class ToolCaller:
-    """An agent at work in a run, who uses tools as a model would: by name, with JSON."""
-
-    def __init__(self, ctx: StoreContext, name: str = "ann") -> None:
-        self.ctx = ctx
-        self.name = name
-        self.active: str | None = None
-        self.taken_contents: list[str] = []
-        self._calls = 0
-        run = ctx.kit.store.run_sync(lambda tx: tx.new_id("run"))
-        ctx.push_event("wake", to=name)
-        claim = ctx.claim(name, owner=run, kind="run", limit=1).claim
-        assert claim is not None
-        self.run = Run(
-            number=1,
-            id=run,
-            agent=name,
-            status=RunStatus.RUNNING,
-            cycle=1,
-            cause="event",
-            claim=claim.id,
-            claim_fence=claim.fence,
-            events=1,
-            hops=3,
-            started_at=ctx.clock.now(),
-        )
-
-    def use(self, tool: str, /, call: str | None = None, **arguments: Any) -> Any:
-        parsed = tool_schema.parse_arguments(BUILT_IN_TOOLS[tool].function, json.dumps(arguments))
-        self._calls += 1
-        return self.ctx.store.run_sync(self._use, tool, parsed, call or f"{self.run.id}/{self._calls}")
-
-    def _use(self, tx: Transaction, tool: str, arguments: dict[str, Any], call: str) -> Any:
-        from gatepost.actions import directory
-
-        entity = directory.find_live(tx, self.name)
-        tool_ctx = ToolContext(tx=tx, agent=entity, run=self.run, call=call, active_space=self.active)
-        result = call_tool(tool_ctx, tool, arguments)
-        json.dumps(result)
-        self.active = tool_ctx.active_space
-        self.taken_contents += [item.event.content for item in tool_ctx.taken_items]
-        return result
+from tests.unit.tool_caller import ToolCaller
 
 
 @pytest.fixture
@@ -388,72 +342,6 @@ class TestPlans:
         for count in (1, 51):
             with pytest.raises(Invalid):
                 ann.use("set_plans", plans=[{"name": "x", "runAfter": "1 day"}] * count)
-
-
-class TestWriting:
-    def test_mail_goes_to_agents_teams_and_people(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        ctx.register("eve", team="red")
-        result = ann.use("send_mail", to="husam", text="Blocked", subject="Schema", priority="high", ref="task:0.0.1")
-        assert [(recipient["name"], recipient["duplicate"]) for recipient in result["recipients"]] == [("husam", False)]
-        [mail] = [item.event for item in ctx.store.read_sync(inbox.peek, "husam")]
-        assert (mail.type, mail.content, mail.subject, mail.priority) == (
-            EventType.MAIL,
-            "Blocked",
-            "Schema",
-            1,
-        )
-        assert (str(mail.ref), mail.hops, mail.sender and mail.sender.name) == ("task:0.0.1", 4, "ann")
-        result = ann.use("send_mail", to="team:red", text="All of you")
-        assert sorted(recipient["name"] for recipient in result["recipients"]) == ["bob", "eve"]
-        assert ctx.list_waiting("ann") == []
-
-    def test_the_same_call_sends_once_and_another_again(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        for call in ("run_1/2.0", "run_1/2.0", "run_1/2.1"):
-            ann.use("send_mail", call=call, to="bob", text="tea?")
-        assert ctx.list_waiting("bob") == ["tea?"] * 2
-
-    def test_nobody_writes_to_themselves_or_to_nobody(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        ctx.register("carl", aliases=["c-1"])
-        carl = ToolCaller(ctx, "carl")
-        for to in ("carl", "c-1"):
-            with pytest.raises(Refused):
-                carl.use("send_mail", to=to, text="to me")
-        for to in ("nobody", "team:blue", "", "a b"):
-            with pytest.raises((UnknownAddress, Invalid)):
-                ann.use("send_mail", to=to, text="x")
-        for arguments in (
-            {"text": ""},
-            {"text": "x", "priority": "9"},
-            {"text": "x", "ref": "task"},
-            {"text": "x" * 262_000, "sender": "bob"},
-        ):
-            with pytest.raises(Invalid):
-                ann.use("send_mail", to="bob", **arguments)
-        assert ctx.list_waiting("bob") == []
-
-    def test_a_note_reaches_everybody_it_names_once(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        result = ann.use("post_note", ref="task:0.0.1", note="done", notify=["bob", "team:red", "husam", "ann"])
-        assert sorted(recipient["name"] for recipient in result["recipients"]) == ["bob", "husam"]
-        [item] = ctx.store.read_sync(inbox.peek, "bob")
-        assert (item.event.type, item.event.content, str(item.event.ref)) == (EventType.NOTE, "done", "task:0.0.1")
-        assert item.event.hops == ann.run.hops + 1
-        arguments: dict[str, Any]
-        for arguments in (
-            {"notify": []},
-            {"notify": ["bob", "nobody"]},
-            {"notify": ["*"]},
-            {"notify": ["bob"], "ref": "x"},
-        ):
-            with pytest.raises(Invalid):
-                ann.use("post_note", **{"ref": "task:1", "note": "x"} | arguments)
-        assert ctx.list_waiting("bob") == ["done"]
-        assert ctx.list_waiting("ann") == []
-
-    def test_a_chain_that_is_too_long_does_not_wake(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        ann.run = replace(ann.run, hops=16)
-        ann.use("send_mail", to="bob", text="and again")
-        [item] = ctx.store.read_sync(inbox.peek, "bob")
-        assert not item.event.wakes
 
 
 def test_arguments_that_are_too_large_are_refused(ann: ToolCaller) -> None:

@@ -257,7 +257,22 @@ def ack(tx: Transaction, id: str, *, owner: str, fence: int, recipient: str | No
     another inbox.
     """
     number, _ = _end_claim(tx, id, owner, fence, "acked", recipient)
-    return items.deliver(tx, number)
+    return deliver(tx, number)
+
+
+def deliver(tx: Transaction, claim: int) -> int:
+    """Deliver the items of a claim that was acked, and return how many."""
+    count = items.deliver(tx, claim)
+    confirm_reads(tx, claim)
+    return count
+
+
+def confirm_reads(tx: Transaction, claim: int) -> None:
+    """Tell those senders of mail in a claim who wait to hear that it was read."""
+    if mail_ids := items.list_awaited_mail(tx, claim):
+        from gatepost.actions import mail  # it imports this module, and most claims need none of it
+
+        mail.confirm_reads(tx, mail_ids)
 
 
 def release(

@@ -147,7 +147,10 @@ def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Ite
     """
     receipt = inbox.begin_claim(tx, person, fence, ClaimTerms(owner=owner, kind="person"))
     inboxes.end_claim(tx, receipt.id, owner, fence, "acked")
-    return items.change_state(tx, person.number, item, ItemState.DELIVERED, claim=receipt.number, ended_at=tx.now)
+    if not items.change_state(tx, person.number, item, ItemState.DELIVERED, claim=receipt.number, ended_at=tx.now):
+        return False
+    inbox.confirm_reads(tx, receipt.number)
+    return True
 
 
 def _check_discard(tx: Transaction, items_to_discard: Sequence[Item]) -> None:

@@ -27,7 +27,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import CLOCK_TOLERANCE, DAY, MINUTE, Duration
 from gatepost.errors import Invalid
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import agents, events, gates, inboxes, items, jobs, plans
+from gatepost.tables import agents, events, gates, inboxes, items, jobs, outgoing, plans
 
 BATCH_SIZE: Final = 500
 #: the row with the time of the janitor's last note
@@ -53,11 +53,13 @@ def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     """Remove what ended longer ago than `limits.remember`; add removed items to the tally of the state they had."""
     before = tx.now - tx.limits.remember
     old_items = items.reap(tx, before, limit)
-    for recipient, _, state in old_items:
+    for recipient, _, state, _ in old_items:
         tx.add_to_account(recipient, state, 1)
+    if old_items:
+        outgoing.keep_states(tx, old_items)
     # Broadcasts of the last day stay, because they are counted (`limits.broadcasts`).
     broadcast_arrivals = inboxes.reap_broadcasts(tx, min(before, tx.now - DAY), limit)
-    event_arrivals = {arrival for _, arrival, _ in old_items}.union(broadcast_arrivals)
+    event_arrivals = {arrival for _, arrival, _, _ in old_items}.union(broadcast_arrivals)
     if event_arrivals:
         events.reap(tx, sorted(event_arrivals))
     counts = [

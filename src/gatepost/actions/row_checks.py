@@ -15,14 +15,14 @@ import msgspec
 
 from gatepost.actions import keys
 from gatepost.actions.directory import ADMINISTRATOR
-from gatepost.core import address, agent_config, cron, gate, memory, strict, webhook
+from gatepost.core import address, agent_config, cron, gate, memory, strict, webhook, work
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import MAX_HOPS, EventType, Priority, Trust
 from gatepost.core.run import RunLimit
 from gatepost.core.times import MAX_INSTANT
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError, Invalid
-from gatepost.tables import runs
+from gatepost.tables import outgoing, runs
 
 Check = Callable[[Any], object]
 #: of any number; so many numbers are left to count on after an import
@@ -105,6 +105,8 @@ def _check_row(table: str, row: Mapping[str, Any]) -> None:
             gate.parse_ci_target(awaits)
         case "gates", {"kind": "ci" | "command" as kind} if row.get("awaits") is None:
             raise Invalid(f"a gate of the kind {kind!r} must say what it awaits")
+        case "outgoing", {"kind": kind, "data": data}:
+            outgoing.check_data(kind, data)
         case "steps", {"kind": kind, "body": body}:
             runs.decode_turn(kind, body)
         case _:
@@ -132,6 +134,10 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("gates", "event_type"): EventType,
     ("decisions", "options"): msgspec.json.Decoder(list[tuple[str, str, str]]).decode,
     ("decisions", "urgency"): Priority,
+    ("outgoing", "data"): _check_data,
+    ("outgoing", "targets"): msgspec.json.Decoder(list[str]).decode,
+    ("work_items", "id"): work.check_id,
+    ("work_items", "title"): work.check_title,
     ("triggers", "name"): webhook.check_trigger_name,
     ("triggers", "provider"): webhook.Provider,
     ("triggers", "scheme"): Scheme,

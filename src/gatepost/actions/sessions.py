@@ -56,8 +56,11 @@ def has_blocking_gates(tx: Reader, agent: str) -> bool:
 
 
 def has_reported_work(tx: Reader, agent: str, since: Instant) -> bool:
-    """Return True if a guest has reported its work since a time: by a note, or by an event about a work item."""
-    return sessions.has_worked_since(tx, agent, f"evt_{since // 1_000:012x}")
+    """
+    Return True if a guest has reported its work since a time, by a note on a work item or an event of one; also if
+    there are no work items.
+    """
+    return not sessions.has_work_items(tx) or sessions.has_worked_since(tx, agent, since)
 
 
 def alert_owner(tx: Transaction, id: str, agent: str, reason: str) -> None:

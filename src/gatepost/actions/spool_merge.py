@@ -85,7 +85,7 @@ def _mark_items_delivered(
         receipt = inbox.begin_claim(tx, recipient, fence, terms)
         items.take(tx, recipient.number, pending_arrivals, receipt.number)
         inboxes.end_claim(tx, receipt.id, terms.owner, fence, "acked")
-        items.deliver(tx, receipt.number)
+        inbox.deliver(tx, receipt.number)
 
 
 def _find_stored_items(

@@ -40,7 +40,8 @@ BUILT_IN_TOOLS: Final = frozenset(
     {
         *("enter_space", "send_message", "read_messages", "peek_inbox", "skip"),
         *("set_memories", "get_memories", "delete_memories", "set_goals", "delete_goals"),
-        *("set_plans", "get_plans", "delete_plans", "send_mail", "post_note"),
+        *("set_plans", "get_plans", "delete_plans", "send_mail", "reply"),
+        *("post_note", "read_notes", "post_work_event"),
         *("ask_decision", "answer_decision", "set_gate", "resolve_gate"),
     }
 )

@@ -23,6 +23,9 @@ PREFIXES: Final = {
     "err": "job",
     "call": "call",
     "goal": "goal",
+    "mail": "mail",
+    "note": "note",
+    "work": "work event",
 }
 _HEX: Final = frozenset("0123456789abcdef")
 

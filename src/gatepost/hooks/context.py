@@ -37,8 +37,6 @@ class HookOptions(NamedTuple):
     format: str = "plain"
     #: how long the keys of shown items are remembered
     remember_for: Duration = DAY
-    #: whether there are work items that an agent can write notes on; without a ledger there are none
-    has_work_items: bool = False
     #: how long a printed batch is held for its session while nothing proves or disproves that it was read
     proof_timeout: Duration = 30 * MINUTE
 

@@ -192,7 +192,7 @@ def _check_decision(ctx: HookContext) -> str | None:
 
 
 def _check_work_update(ctx: HookContext) -> str | None:
-    if ctx.agent is None or not ctx.options.has_work_items:
+    if ctx.agent is None:
         return None
     from gatepost.actions import sessions
 

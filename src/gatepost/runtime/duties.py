@@ -21,7 +21,7 @@ from typing import Final
 
 import structlog
 
-from gatepost.actions import deadlines, maintenance, plans, runs
+from gatepost.actions import deadlines, mail, maintenance, plans, runs
 from gatepost.actions.deadlines import EventScan
 from gatepost.core.event import EventType
 from gatepost.core.signals import JANITOR, Signal, TransportMessage
@@ -135,7 +135,13 @@ def _read_state(tx: Reader, last_scan: EventScan | None) -> tuple[float, frozens
 async def run_janitor_round(store: Store, bus: SignalBus) -> None:
     """Run one round of maintenance, and send lost signals again to all processes."""
     await follow_clock(store)
-    for verb in (maintenance.lapse_claims, maintenance.expire_items, maintenance.reap, runs.expire_calls):
+    for verb in (
+        maintenance.lapse_claims,
+        maintenance.expire_items,
+        maintenance.reap,
+        runs.expire_calls,
+        mail.report_overdue,
+    ):
         for _ in range(_MAX_STEPS):
             if await store.run(verb, lane="janitor") < maintenance.BATCH_SIZE:
                 break

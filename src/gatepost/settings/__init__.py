@@ -1,12 +1,14 @@
 """
 Settings: where the home is, what can be set, and where each value came from.
 
-    declared   what can be set, and how it is written: add a field there, and nothing else
-    loading    the home, the settings file, the environment
+    declared     what can be set: add a field there, and nothing else
+    converters   how each kind of value is written
+    loading      the home, the settings file, the environment
 """
 
 from gatepost.paths import HOME_FOLDER as HOME
-from gatepost.settings.declared import Converter, Settings, list_settings, mask_passwords, variable_name
+from gatepost.settings.converters import Converter, mask_passwords
+from gatepost.settings.declared import Settings, list_settings, variable_name
 from gatepost.settings.loading import FILE, Configuration, Value, find_file, find_home, load, resolve_variables
 
 __all__ = [

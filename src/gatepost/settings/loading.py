@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from gatepost import paths
 from gatepost.errors import Invalid, Unavailable
-from gatepost.settings.declared import PREFIX, Converter, Settings, list_settings, mask_passwords, variable_name
+from gatepost.settings.converters import Converter, mask_passwords
+from gatepost.settings.declared import PREFIX, Settings, list_settings, variable_name
 
 FILE: Final = "gatepost.toml"
 

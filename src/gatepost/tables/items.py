@@ -236,6 +236,11 @@ def deliver(tx: Transaction, claim: int) -> int:
     return tx.execute("items/deliver", claim=claim, now=tx.now)
 
 
+def list_awaited_mail(tx: Reader, claim: int) -> list[str]:
+    """Return the ids of mails in a claim whose senders wait to hear that they were read."""
+    return [row.id for row in tx.fetch_all("outgoing/list_awaited", claim=claim)]
+
+
 def release(tx: Transaction, claim: int) -> int:
     return tx.execute("items/release", claim=claim)
 
@@ -249,9 +254,10 @@ def expire(tx: Transaction, limit: int) -> int:
     return tx.execute("items/expire", now=tx.now, limit=limit)
 
 
-def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, str]]:
-    """Delete items that ended before then; return the recipient, arrival and state of each."""
-    return [(row.recipient, row.arrival, row.state) for row in tx.fetch_all("items/reap", before=before, limit=limit)]
+def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, str, Instant]]:
+    """Delete items that ended before then; return the recipient, the arrival, the state and the end of each."""
+    rows = tx.fetch_all("items/reap", before=before, limit=limit)
+    return [(row.recipient, row.arrival, row.state, row.ended_at) for row in rows]
 
 
 def _build_candidates(rows: Sequence[Row]) -> list[Candidate]:

@@ -28,9 +28,13 @@ def has_pending_gates(tx: Reader, agent: str) -> bool:
     return tx.fetch_one("sessions/has_pending_gates", agent=agent) is not None
 
 
-def has_worked_since(tx: Reader, agent: str, since: str) -> bool:
-    """Return True if an agent has pushed a note, or an event about a work item, with this id or a later one."""
-    return tx.fetch_one("sessions/has_worked_since", agent=agent, since=since) is not None
+def has_work_items(tx: Reader) -> bool:
+    return tx.fetch_one("work_items/has_any") is not None
+
+
+def has_worked_since(tx: Reader, agent: str, since: Instant) -> bool:
+    """Return True if an agent has posted a note, or an event of a work item, since a time."""
+    return tx.fetch_one("outgoing/has_worked_since", agent=agent, since=since) is not None
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> None:

@@ -1,7 +1,8 @@
 """
 The built-in tools of every resident, as plain functions over a `ToolContext`.
 
-    messaging   enter_space send_message read_messages, peek_inbox skip, send_mail post_note
+    messaging   enter_space send_message read_messages, peek_inbox skip
+    mail        send_mail reply, post_note read_notes post_work_event
     planning    set_memories get_memories delete_memories, set_goals delete_goals, set_plans get_plans delete_plans
     decisions   ask_decision answer_decision, set_gate resolve_gate
 
@@ -14,7 +15,7 @@ The docstring of a tool, and the text beside its parameters, are what the model 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gatepost.actions.tools import decisions, messaging, planning
+from gatepost.actions.tools import decisions, mail, messaging, planning
 from gatepost.actions.tools.context import ToolContext, ToolFunction
 from gatepost.core.event import Json
 from gatepost.errors import NotFound
@@ -35,8 +36,11 @@ BUILT_IN_TOOLS: Final[Mapping[str, ToolFunction]] = {
     "set_plans": ToolFunction(planning.set_plans, has_effect=True),
     "get_plans": ToolFunction(planning.get_plans, has_effect=False),
     "delete_plans": ToolFunction(planning.delete_plans, has_effect=True),
-    "send_mail": ToolFunction(messaging.send_mail, has_effect=True),
-    "post_note": ToolFunction(messaging.post_note, has_effect=True),
+    "send_mail": ToolFunction(mail.send_mail, has_effect=True),
+    "reply": ToolFunction(mail.reply, has_effect=True),
+    "post_note": ToolFunction(mail.post_note, has_effect=True),
+    "read_notes": ToolFunction(mail.read_notes, has_effect=False),
+    "post_work_event": ToolFunction(mail.post_work_event, has_effect=True),
     "ask_decision": ToolFunction(decisions.ask_decision, has_effect=True),
     "answer_decision": ToolFunction(decisions.answer_decision, has_effect=True),
     "set_gate": ToolFunction(decisions.set_gate, has_effect=True),

@@ -373,7 +373,7 @@ WHERE (recipient, arrival) IN (
     ORDER BY ended_at
     LIMIT :limit
 )
-RETURNING recipient, arrival, state
+RETURNING recipient, arrival, state, ended_at
 
 -- name: reap (postgres)
 WITH old AS MATERIALIZED (
@@ -385,4 +385,4 @@ WITH old AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 )
 DELETE FROM items USING old WHERE items.recipient = old.recipient AND items.arrival = old.arrival
-RETURNING items.recipient, items.arrival, items.state
+RETURNING items.recipient, items.arrival, items.state, items.ended_at

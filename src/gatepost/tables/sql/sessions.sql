@@ -21,14 +21,5 @@ JOIN gates g ON g.owner = n.entity
 WHERE n.name = :agent AND g.ended_at IS NULL
 LIMIT 1
 
--- name: has_worked_since
--- Ids begin with the time, so newer ids are a range of the index.
-SELECT TRUE AS has_worked
-FROM events e
-JOIN names n ON n.entity = e.sender
-WHERE e.id >= :since AND n.name = :agent
-    AND (e.type = 'note' OR e.type = 'event' AND e.ref_type IN ('task', 'phase', 'stage', 'project'))
-LIMIT 1
-
 -- name: reap
 DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE seen_at < :before ORDER BY seen_at LIMIT :limit)

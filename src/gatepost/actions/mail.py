@@ -1,0 +1,227 @@
+"""
+Send mail, list what was sent, and tell senders who has read it.
+
+Sending is one transaction: the event, an item for each recipient, and one record in `outgoing`, which holds what a
+ledger posts. The record stays when the items are removed after their time; how each item ended is saved with it.
+
+A sender that asks for an acknowledgement gets an event when all recipients have read its mail, and another after the
+deadline if somebody has not. An agent has read mail when the batch with it is acked; a person, when it is marked as
+done. A broadcast cannot be acknowledged, because it has no list of recipients.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from gatepost.actions import directory, inbox_items, push
+from gatepost.core import address
+from gatepost.core import mail as rules
+from gatepost.core.address import AllAgentsAddress, EntityAddress
+from gatepost.core.entity import Entity
+from gatepost.core.event import Event, EventType, Json, Push, PushResult, Ref, Trust
+from gatepost.core.ids import check as check_id
+from gatepost.core.mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec
+from gatepost.core.times import format_duration
+from gatepost.errors import Invalid, NotFound, Refused
+from gatepost.ports import Reader, Transaction
+from gatepost.tables import outgoing
+
+#: mails that one call reports as overdue; the next call reports the rest
+_OVERDUE_LIMIT: Final = 500
+#: readers that an acknowledgement names
+_MAX_NAMES: Final = 10
+
+
+def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0, key: str | None = None) -> Mail:
+    """
+    Send mail, and return it with the state for each recipient. A sender that sends again with the same `key` sends
+    nothing, and gets the first mail.
+    """
+    author = directory.find_live(tx, sender)
+    thread = None
+    if spec.reply_to is not None:
+        spec, thread = _continue_thread(tx, spec, author)
+    if spec.to is None:
+        raise Invalid("the mail has no recipient", hint="name one in `to`, or the event that it replies to")
+    target = address.parse(spec.to)
+    if isinstance(target, EntityAddress) and directory.find(tx, target.name).number == author.number:
+        raise Refused("you cannot send mail to yourself", hint="name somebody else")
+    if isinstance(target, AllAgentsAddress) and spec.ack is AckRequest.REQUIRED:
+        raise Invalid("mail to every agent cannot be acknowledged", hint="name those who have to read it, or a team")
+    mail = _build_mail(tx, spec, author, thread)
+    result = push.push_event(tx, _build_push(mail, key or mail.id, hops))
+    if result.broadcast is None and not result.deliveries:
+        raise Refused(f"nobody else is in {spec.to!r}")
+    if key is not None and (first_mail := outgoing.find_mail_by_event(tx, result.event)) is not None:
+        return first_mail
+    mail = replace(mail, event=result.event)
+    outgoing.insert_mail(tx, mail, author.number, _list_names(result))
+    return show(tx, mail.id)
+
+
+def show(tx: Reader, id: str, *, viewer: str | None = None) -> Mail:
+    """Return mail to its sender, or to the administrator (None)."""
+    mail = outgoing.read_mail(tx, check_id("mail", id))
+    if mail is None or (viewer is not None and mail.sender != viewer):
+        raise NotFound(f"there is no mail {id!r}")
+    return mail
+
+
+def page_sent(
+    tx: Reader, sender: str, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
+) -> list[Mail]:
+    """Return the mail that an entity has sent, the newest first; `before` is the number of the last one seen."""
+    number = directory.find(tx, sender).number
+    return outgoing.list_mail(tx, sender=number, viewer=None, thread=thread, ref=ref, before=before, limit=limit)
+
+
+def page_thread(
+    tx: Reader, viewer: str | None, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
+) -> list[Mail]:
+    """
+    Return the mail of a thread, or about a reference, that an entity has sent or received, the newest first; for the
+    administrator (None) all of it. Only its sender sees how far the others are with it.
+    """
+    if thread is None and ref is None:
+        raise Invalid("the thread is missing", hint="give the id of a thread, or a reference")
+    number = directory.find_number(tx, viewer)
+    mails = outgoing.list_mail(tx, sender=None, viewer=number, thread=thread, ref=ref, before=before, limit=limit)
+    return [mail if viewer in (None, mail.sender) else replace(mail, recipients=(), states={}) for mail in mails]
+
+
+def confirm_reads(tx: Transaction, ids: Sequence[str]) -> None:
+    """Tell the senders of those mails that all recipients have read now."""
+    for id in ids:
+        mail = outgoing.lock_mail(tx, id)
+        assert mail is not None
+        if mail.ack is not AckState.READ and not outgoing.list_unread(tx, mail.number):
+            outgoing.set_ack(tx, mail.number, AckState.READ)
+            _push_notice(tx, mail, AckState.READ, f"read by {_join_names([entry.name for entry in mail.recipients])}")
+
+
+def report_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
+    """Tell the senders whose mail was not read in time who has not read it; return how many mails there were."""
+    overdue_ids = outgoing.take_overdue(tx, limit)
+    for id in overdue_ids:
+        mail = outgoing.read_mail(tx, id)
+        assert mail is not None
+        assert mail.ack_deadline is not None
+        outgoing.set_ack(tx, mail.number, AckState.OVERDUE)
+        names = _join_names(outgoing.list_unread(tx, mail.number))
+        waited = format_duration(mail.ack_deadline - mail.created_at)
+        _push_notice(tx, mail, AckState.OVERDUE, f"not read by {names} within {waited}")
+    return len(overdue_ids)
+
+
+def _continue_thread(tx: Reader, spec: MailSpec, author: Entity) -> tuple[MailSpec, str | None]:
+    """
+    Return a reply with the subject, the reference and the recipient of what it replies to, unless it names its own; and
+    the thread that it belongs to.
+    """
+    assert spec.reply_to is not None
+    parent = outgoing.find_mail_by_event(tx, check_id("evt", spec.reply_to))
+    event = find_readable_event(tx, spec.reply_to, author)
+    to = spec.to
+    if to is None and event.sender is not None:
+        is_own = parent is not None and parent.sender == author.name
+        to = parent.to if is_own and parent is not None else event.sender.name
+    if to is None:
+        raise Refused(f"{spec.reply_to!r} has no sender to reply to", hint="name the recipient in `to`")
+    reply = replace(spec, to=to, subject=spec.subject or event.subject, ref=spec.ref or event.ref)
+    return reply, parent.thread if parent is not None else _read_thread(event)
+
+
+def _read_thread(event: Event) -> str | None:
+    """Return the thread that an event of another source names."""
+    thread = event.data.get("threadId") if isinstance(event.data, dict) else None
+    return thread if isinstance(thread, str) and 0 < len(thread) <= 256 else None
+
+
+def find_readable_event(tx: Reader, id: str, reader: Entity) -> Event:
+    """Return an event that an entity has received or sent; for all others it does not exist."""
+    for item in inbox_items.show(tx, id):
+        if item.recipient == reader.name or (item.event.sender is not None and item.event.sender.name == reader.name):
+            return item.event
+    raise inbox_items.build_missing_error(id)
+
+
+def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | None) -> Mail:
+    payload = rules.build_payload(None, spec.payload)
+    if not rules.show_payload(payload).strip() and not (spec.subject or "").strip():
+        raise Invalid("the mail is empty", hint="give it a text")
+    id = tx.new_id("mail")
+    is_awaited = spec.ack is AckRequest.REQUIRED
+    return Mail(
+        number=0,
+        id=id,
+        event=None,
+        sender=author.name,
+        to=spec.to or "",
+        message_type=rules.check_type(spec.message_type or DEFAULT_TYPE),
+        subject=spec.subject or None,
+        payload=payload,
+        context=spec.context,
+        ref=spec.ref,
+        priority=spec.priority,
+        thread=thread or id,
+        reply_to=spec.reply_to,
+        ack=AckState.PENDING if is_awaited else None,
+        ack_deadline=tx.now + spec.ack_within if is_awaited else None,
+        created_at=tx.now,
+        posted_at=None,
+    )
+
+
+def _build_push(mail: Mail, key: str, hops: int) -> Push:
+    has_fields = set(mail.payload) - {"text"} or not isinstance(mail.payload.get("text"), str)
+    data: dict[str, Json] = {
+        "mailId": mail.id,
+        "threadId": mail.thread,
+        "messageType": mail.message_type,
+        "replyTo": mail.reply_to,
+        "payload": mail.payload if has_fields and mail.payload else None,
+        "context": mail.context,
+        "ack": AckRequest.REQUIRED.value if mail.ack else None,
+    }
+    return Push(
+        to=mail.to,
+        type=EventType.MAIL,
+        source="mail",
+        sender=mail.sender,
+        subject=mail.subject,
+        content=mail.text,
+        data={name: value for name, value in data.items() if value is not None},
+        priority=mail.priority,
+        dedup_key=f"mail:{mail.sender}:{key}",
+        ref=mail.ref,
+        hops=hops,
+    )
+
+
+def _list_names(result: PushResult) -> list[str]:
+    return [delivery.name for delivery in result.deliveries]
+
+
+def _push_notice(tx: Transaction, mail: Mail, ack: AckState, text: str) -> None:
+    """Tell the sender of mail how far its acknowledgement is; a retired sender is told nothing."""
+    if not directory.find(tx, mail.sender).is_live:
+        return
+    title = f" {mail.subject!r:.120}" if mail.subject else ""
+    push.push_event(
+        tx,
+        Push(
+            to=mail.sender,
+            type=EventType.SYSTEM,
+            source="mail",
+            content=f"your mail{title} to {mail.to} was {text}",
+            dedup_key=f"ack:{mail.id}:{ack}",
+            ref=Ref("mail", mail.id),
+            trust=Trust.OWNER,
+        ),
+    )
+
+
+def _join_names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MAX_NAMES])
+    return shown if len(names) <= _MAX_NAMES else f"{shown} and {len(names) - _MAX_NAMES} others"

@@ -1,0 +1,53 @@
+"""
+Reply to an event, on the way it came.
+
+    mail             mail to its sender, in the same thread
+    space message    a message in the space
+    note             a note on the work item, which notifies the author
+
+Other events have no way back, and the error says what to do instead.
+"""
+
+from msgspec import Struct
+
+from gatepost.actions import directory, mail, spaces, work
+from gatepost.core.entity import Entity
+from gatepost.core.event import Event, EventType, Posted, parse_body
+from gatepost.core.mail import MailSpec
+from gatepost.errors import Refused
+from gatepost.ports import Transaction
+
+
+class Reply(Struct, frozen=True):
+    """What a reply became: `mail`, `message` or `note`, and its id."""
+
+    kind: str
+    id: str
+
+
+def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int = 0) -> Reply:
+    """Reply to an event that the author has received."""
+    author = directory.find_live(tx, by)
+    origin = mail.find_readable_event(tx, event, author)
+    match origin.type:
+        case EventType.MAIL:
+            spec = MailSpec(payload={"text": text}, reply_to=event)
+            return Reply("mail", mail.send(tx, spec, sender=author, hops=hops).id)
+        case EventType.SPACE_MESSAGE:
+            body = parse_body(origin)
+            assert isinstance(body, Posted)
+            return Reply("message", spaces.post(tx, body.space, sender=author, content=text, hops=hops).id)
+        case EventType.NOTE if origin.ref is not None and origin.sender is not None:
+            notify = () if origin.sender.name == author.name else (origin.sender.name,)
+            note = work.post_note(tx, origin.ref, text, by=author, notify=notify, priority=origin.priority, hops=hops)
+            return Reply("note", note.id)
+        case _:
+            raise _build_refusal(origin)
+
+
+def _build_refusal(event: Event) -> Refused:
+    hint = {
+        EventType.DECISION: "answer the decision instead",
+        EventType.GATE: "resolve the gate instead",
+    }.get(event.type, "send mail to whom it concerns instead")
+    return Refused(f"{event.id!r} cannot be replied to: it is of the type {event.type.value!r}", hint=hint)

@@ -1,0 +1,60 @@
+"""Mail, and replies to events."""
+
+from typing import Any
+
+from gatepost.actions import mail, replies
+from gatepost.api.access import Caller
+from gatepost.api.mail import ListMail, MailBox, MailPage, MailView, ReplyToEvent, ReplyView, SendMail, ShowMail
+from gatepost.core.event import Priority, Ref
+from gatepost.core.mail import DEFAULT_ACK_WITHIN, Mail, MailSpec, build_payload
+from gatepost.core.times import parse_duration
+from gatepost.handlers.pages import read_page
+from gatepost.ports import Reader, Transaction
+
+
+@SendMail.handler
+def send_mail(tx: Transaction, request: SendMail, caller: Caller) -> MailView:
+    spec = MailSpec(
+        to=request.to,
+        subject=request.subject,
+        payload=build_payload(request.text, request.payload),
+        message_type=request.message_type,
+        context=request.context,
+        ref=Ref(request.ref.type, request.ref.id) if request.ref else None,
+        priority=Priority.parse(request.priority),
+        reply_to=request.reply_to,
+        ack=request.ack,
+        ack_within=DEFAULT_ACK_WITHIN if request.ack_within is None else parse_duration(request.ack_within),
+    )
+    assert request.sender is not None
+    return view_mail(mail.send(tx, spec, sender=request.sender))
+
+
+@ListMail.handler
+def list_mail(tx: Reader, request: ListMail, caller: Caller) -> MailPage:
+    assert request.sender is not None
+    filters: dict[str, Any] = {
+        "thread": request.thread,
+        "ref": Ref.parse(request.ref) if request.ref is not None else None,
+        "before": request.after or None,
+        "limit": request.limit,
+    }
+    if request.box is MailBox.SENT:
+        return read_page(tx, MailPage, mail.page_sent, request.sender, view=view_mail, **filters)
+    return read_page(tx, MailPage, mail.page_thread, caller.entity, view=view_mail, **filters)
+
+
+@ShowMail.handler
+def show_mail(tx: Reader, request: ShowMail, caller: Caller) -> MailView:
+    return view_mail(mail.show(tx, request.id, viewer=caller.entity))
+
+
+@ReplyToEvent.handler
+def reply_to_event(tx: Transaction, request: ReplyToEvent, caller: Caller) -> ReplyView:
+    assert request.sender is not None
+    reply = replies.reply(tx, request.id, request.text, by=request.sender)
+    return ReplyView(kind=reply.kind, id=reply.id)
+
+
+def view_mail(sent: Mail) -> MailView:
+    return MailView.of(sent, states={state.value: count for state, count in sent.states.items()})

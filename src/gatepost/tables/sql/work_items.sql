@@ -1,0 +1,30 @@
+-- name: insert
+INSERT INTO work_items (type, id, title, parent, topic, made_by, created_at, updated_at)
+VALUES (:type, :id, :title, :parent, :topic, :made_by, :now, :now)
+ON CONFLICT DO NOTHING
+RETURNING number
+
+-- name: find
+-- By its id or its topic; an id comes first.
+SELECT w.* FROM work_item_details w
+WHERE w.type = :type AND (w.id = :id OR w.topic = :id)
+ORDER BY w.id <> :id
+LIMIT 1
+
+-- name: list_page
+SELECT w.* FROM work_item_details w
+WHERE w.number > :after
+    AND (CAST(:type AS text) IS NULL OR w.type = CAST(:type AS text))
+    AND (CAST(:status AS text) IS NULL OR w.status = CAST(:status AS text))
+    AND (CAST(:parent AS bigint) IS NULL OR w.parent_number = CAST(:parent AS bigint))
+ORDER BY w.number
+LIMIT :limit
+
+-- name: list_recent_ids
+SELECT w.id FROM work_items w WHERE w.type = :type ORDER BY w.number DESC LIMIT 200
+
+-- name: set_status
+UPDATE work_items SET status = :status, updated_at = :now WHERE number = :number
+
+-- name: has_any
+SELECT TRUE AS has_any FROM work_items LIMIT 1

@@ -1,0 +1,296 @@
+"""The table of the access tests: how every operation is called on what is somebody else's."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import psycopg
+
+from gatepost.actions import (
+    decisions,
+    gates,
+    inbox,
+    inbox_items,
+    keys,
+    mail,
+    plans,
+    push,
+    sessions,
+    spaces,
+    webhooks,
+    work,
+)
+from gatepost.actions.webhooks import TriggerSpec
+from gatepost.app import parse_sqlite_path
+from gatepost.core.decision import Option, Question
+from gatepost.core.event import Push
+from gatepost.core.gate import GateSpec
+from gatepost.core.mail import MailSpec
+from gatepost.core.webhook import Scheme
+from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.handlers.keys import generate_secret
+from gatepost.ports import Store
+from tests import resident_runs
+from tests.gateways import Gateway, create_entities, create_token, list_operations
+from tests.plan_specs import parse_spec
+
+#: what one who is not concerned gets: nothing, or what everybody may see, or a list of what is its own
+EXPECT_REFUSED: Final = "refused"
+EXPECT_OPEN: Final = "open"
+EXPECT_OWN: Final = "own"
+#: each of many is refused by itself
+EXPECT_EACH: Final = "each"
+
+HOOK_SECRET: Final = "sixteen-chars-at-least"
+
+
+@dataclass(frozen=True)
+class CallCase:
+    """How an operation is called on somebody else's things, and what one who is not concerned gets."""
+
+    expected: str = EXPECT_REFUSED
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    #: other ways to ask for what is not one's own, each of which is refused
+    other_queries: Sequence[Mapping[str, str]] = ()
+    #: changes to the example of the OpenAPI, by its own words in `World`
+    body: Mapping[str, str] = field(default_factory=dict)
+    #: what the administrator gets, who is concerned by everything
+    admin_status: int = 200
+
+
+ANALYST_PATH: Final = {"name": "analyst"}
+SPACE_PATH: Final = {"id": "space"}
+EVENT_PATH: Final = {"id": "event"}
+PLAN_PATH: Final = {"id": "plan"}
+GATE_PATH: Final = {"id": "gate"}
+DECISION_PATH: Final = {"id": "decision"}
+TRIGGER_PATH: Final = {"name": "trigger"}
+THINKER_PATH: Final = {"name": "thinker"}
+RUN_PATH: Final = {"id": "run"}
+WORK_PATH: Final = {"type": "task", "id": "0.0.7"}
+CLAIM_BODY: Final = {"claimId": "claim", "fence": "fence"}
+
+CALL_CASES: Final = {
+    "POST /api/entities": CallCase(body={"name": "newcomer"}, admin_status=201),
+    "GET /api/entities": CallCase(EXPECT_OPEN),
+    "GET /api/entities/{name}": CallCase(EXPECT_OPEN, ANALYST_PATH),
+    "PATCH /api/entities/{name}": CallCase(path=ANALYST_PATH),
+    "DELETE /api/entities/{name}": CallCase(path=ANALYST_PATH),
+    "POST /api/agents": CallCase(body={"name": "newcomer"}, admin_status=201),
+    "GET /api/agents": CallCase(EXPECT_OPEN),
+    "GET /api/agents/{name}": CallCase(EXPECT_OPEN, ANALYST_PATH),
+    "PATCH /api/agents/{name}": CallCase(path=ANALYST_PATH),
+    "DELETE /api/agents/{name}": CallCase(path=ANALYST_PATH),
+    "POST /api/agents/{name}/wake": CallCase(path=ANALYST_PATH, admin_status=202),
+    "POST /api/agents/{name}/trigger": CallCase(path=ANALYST_PATH, admin_status=202),
+    "GET /api/agents/{name}/stream": CallCase(path=ANALYST_PATH),
+    "POST /api/agents/{name}/pause": CallCase(path=THINKER_PATH),
+    "POST /api/agents/{name}/resume": CallCase(path=THINKER_PATH),
+    "GET /api/agents/{name}/runs": CallCase(path=THINKER_PATH),
+    "GET /api/agents/{name}/mind": CallCase(path=THINKER_PATH),
+    "GET /api/agents/{name}/memories": CallCase(path=THINKER_PATH),
+    "GET /api/agents/{name}/goals": CallCase(path=THINKER_PATH),
+    "GET /api/runs": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),
+    "GET /api/runs/{id}": CallCase(path=RUN_PATH),
+    "GET /api/runs/{id}/steps": CallCase(path=RUN_PATH),
+    "GET /api/runs/{id}/stream": CallCase(path=RUN_PATH),
+    "POST /api/runs/{id}/tool-results": CallCase(path=RUN_PATH, body={"callId": "call"}),
+    "POST /api/runs/{id}/replay": CallCase(path={"id": "past"}),
+    "POST /api/runs/{id}/cancel": CallCase(path=RUN_PATH),
+    "POST /api/inbox": CallCase(body={"sender": "husam"}, admin_status=201),
+    "POST /api/inbox/batch": CallCase(EXPECT_EACH, body={"pushes": "forged"}),
+    "GET /api/inbox": CallCase(),
+    "GET /api/inbox/{name}": CallCase(path=ANALYST_PATH),
+    "GET /api/inbox/{name}/account": CallCase(path=ANALYST_PATH),
+    "GET /api/inbox/{name}/peek": CallCase(path=ANALYST_PATH),
+    "POST /api/inbox/{name}/drain": CallCase(path=ANALYST_PATH),
+    "POST /api/inbox/{name}/claim": CallCase(path=ANALYST_PATH),
+    "POST /api/inbox/{name}/ack": CallCase(path=ANALYST_PATH, body=CLAIM_BODY),
+    "POST /api/inbox/{name}/release": CallCase(path=ANALYST_PATH, body=CLAIM_BODY | {"failed": "events"}),
+    "POST /api/inbox/{name}/seen": CallCase(path=ANALYST_PATH, body={"events": "events"}),
+    "GET /api/inbox/{name}/stream": CallCase(path=ANALYST_PATH),
+    "GET /api/events/{id}": CallCase(path=EVENT_PATH),
+    "POST /api/events/{id}/replay": CallCase(path={"id": "discarded"}),
+    "POST /api/events/{id}/discard": CallCase(path=EVENT_PATH),
+    "POST /api/events/{id}/done": CallCase(path={"id": "personal"}, body={"name": "husam"}),
+    "POST /api/spaces": CallCase(body={"name": "another"}, admin_status=201),
+    "GET /api/spaces": CallCase(EXPECT_OWN, other_queries=[{"member": "analyst"}]),
+    "GET /api/spaces/{id}": CallCase(path=SPACE_PATH),
+    "PATCH /api/spaces/{id}": CallCase(path=SPACE_PATH),
+    "DELETE /api/spaces/{id}": CallCase(path=SPACE_PATH),
+    "GET /api/spaces/{id}/members": CallCase(path=SPACE_PATH),
+    "POST /api/spaces/{id}/members": CallCase(path=SPACE_PATH, admin_status=201),
+    "DELETE /api/spaces/{id}/members/{name}": CallCase(path=SPACE_PATH | ANALYST_PATH, admin_status=204),
+    "GET /api/spaces/{id}/messages": CallCase(path=SPACE_PATH),
+    "POST /api/spaces/{id}/messages": CallCase(path=SPACE_PATH, admin_status=201),
+    "PATCH /api/spaces/{id}/read": CallCase(path=SPACE_PATH),
+    "GET /api/spaces/{id}/stream": CallCase(path=SPACE_PATH),
+    "GET /api/stream": CallCase(
+        query={"inbox": "analyst", "space": "space"},
+        other_queries=[{"inbox": "analyst"}, {"space": "space"}, {"inbox": "admin"}],
+    ),
+    "POST /api/plans": CallCase(admin_status=201),
+    "GET /api/plans": CallCase(EXPECT_OWN, other_queries=[{"owner": "analyst"}]),
+    "GET /api/plans/{id}": CallCase(path=PLAN_PATH),
+    "PATCH /api/plans/{id}": CallCase(path=PLAN_PATH),
+    "DELETE /api/plans/{id}": CallCase(path=PLAN_PATH, admin_status=204),
+    "POST /api/gates": CallCase(admin_status=201),
+    "GET /api/gates": CallCase(EXPECT_OWN, other_queries=[{"owner": "analyst"}, {"waiter": "husam"}]),
+    "GET /api/gates/{id}": CallCase(path=GATE_PATH),
+    "PUT /api/gates/{id}/resolution": CallCase(path=GATE_PATH),
+    "POST /api/gates/{id}/waiters": CallCase(path=GATE_PATH),
+    "POST /api/decisions": CallCase(admin_status=201),
+    "GET /api/decisions": CallCase(EXPECT_OWN, other_queries=[{"asker": "analyst"}, {"asked": "husam"}]),
+    "GET /api/decisions/{id}": CallCase(path=DECISION_PATH),
+    "PUT /api/decisions/{id}/answer": CallCase(path=DECISION_PATH),
+    "PUT /api/decisions/{id}/question": CallCase(path=DECISION_PATH),
+    "DELETE /api/decisions/{id}": CallCase(path=DECISION_PATH),
+    "POST /api/triggers": CallCase(body={"name": "newcomer"}, admin_status=201),
+    "GET /api/triggers": CallCase(),
+    "GET /api/triggers/{name}": CallCase(path=TRIGGER_PATH),
+    "PATCH /api/triggers/{name}": CallCase(path=TRIGGER_PATH),
+    "DELETE /api/triggers/{name}": CallCase(path=TRIGGER_PATH, admin_status=204),
+    "POST /api/keys": CallCase(admin_status=201),
+    "GET /api/keys": CallCase(),
+    "DELETE /api/keys/{id}": CallCase(path={"id": "key"}),
+    "POST /api/mail": CallCase(body={"sender": "husam"}, admin_status=201),
+    "GET /api/mail": CallCase(EXPECT_OWN, other_queries=[{"sender": "analyst"}, {"box": "thread", "sender": "husam"}]),
+    "GET /api/mail/{id}": CallCase(path={"id": "mail"}),
+    "POST /api/events/{id}/reply": CallCase(path={"id": "mailed"}, admin_status=201),
+    "POST /api/work": CallCase(body={"by": "husam"}, admin_status=201),
+    "GET /api/work": CallCase(EXPECT_OPEN),
+    "GET /api/work/{type}/{id}": CallCase(EXPECT_OPEN, WORK_PATH),
+    "POST /api/work/{type}/{id}/events": CallCase(path=WORK_PATH, body={"by": "husam"}, admin_status=201),
+    "GET /api/work/{type}/{id}/events": CallCase(EXPECT_OPEN, WORK_PATH),
+    "POST /api/work/{type}/{id}/notes": CallCase(path=WORK_PATH, body={"author": "husam"}, admin_status=201),
+    "GET /api/work/{type}/{id}/notes": CallCase(EXPECT_OPEN, WORK_PATH),
+    "GET /api/sessions/{id}": CallCase(path={"id": "guest"}),
+    "GET /health": CallCase(EXPECT_OPEN),
+    "GET /metrics": CallCase(),
+    "POST /hooks/{trigger}": CallCase(path={"trigger": "trigger"}, admin_status=401),
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """The things of others, by the words of the table."""
+
+    gateway: Gateway
+    values: Mapping[str, Any]
+
+    async def call(
+        self, operation: str, headers: Mapping[str, str], query_words: Mapping[str, str] | None = None
+    ) -> tuple[int, Any]:
+        """Call an operation as the table says, or with another query; return the status and the answer."""
+        case = CALL_CASES[operation]
+        method, _, template = operation.partition(" ")
+        path = template.format(**{name: self.values.get(word, word) for name, word in case.path.items()})
+        query = "&".join(f"{name}={self.values.get(word, word)}" for name, word in (query_words or case.query).items())
+        if path.endswith("/stream"):
+            async with await self.gateway.open_stream(f"{path}?{query}", x_nobody="yes", **headers) as stream:
+                return stream.status, None
+        body = None
+        if "requestBody" in list_operations()[operation]:
+            [content] = list_operations()[operation]["requestBody"]["content"].values()
+            body = content["example"] | {name: self.values.get(word, word) for name, word in case.body.items()}
+        async with self.gateway.open_client(x_nobody="yes") as client:
+            answer = await client.request(method, f"{path}?{query}", json=body, headers=dict(headers))
+        return answer.status_code, answer.json() if answer.content.startswith(b"{") else None
+
+
+def create_owned_objects(store: Store) -> dict[str, Any]:
+    """Give others something of every kind."""
+    create_entities(store)
+    spec = parse_spec({"name": "Daily", "instruction": "Report", "cron": "0 9 * * *"})
+    events = [
+        store.run_sync(push.push_event, Push(to=recipient, source="test", content="something")).event
+        for recipient in ("analyst", "analyst", "analyst", "husam")
+    ]
+    store.run_sync(inbox_items.discard, events[1])
+    claim = store.run_sync(inbox.claim, "analyst", owner="session-1", limit=1, budget=9_000).claim
+    assert claim is not None
+    plan = store.run_sync(plans.set_plan, "analyst", spec)
+    gate = store.run_sync(gates.add, GateSpec(name="Sign-off", owner="analyst", waiters=("husam",)), by="analyst")
+    question = Question(question="Ship it?", options=(Option(id="ship", label="Ship it"),), respondents=("husam",))
+    decision = store.run_sync(decisions.ask, question, by="analyst")
+    store.run_sync(spaces.post, "q4-report", sender="husam", content="hello")
+    sent = store.run_sync(mail.send, MailSpec(to="admin", payload={"text": "hello"}), sender="analyst")
+    store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="0.0.7"), by="analyst")
+    resident_runs.create_resident(store)
+    finished_run = resident_runs.begin_run(store)
+    resident_runs.finish_run(store, finished_run)
+    waiting_run = resident_runs.begin_run(store)
+    store.run_sync(
+        webhooks.add_trigger,
+        TriggerSpec(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst"),
+    )
+    return {
+        "space": "q4-report",
+        "event": events[2],
+        "events": [events[0]],
+        "discarded": events[1],
+        "personal": events[3],
+        "plan": plan.id,
+        "gate": gate.id,
+        "decision": decision.id,
+        "guest": store.run_sync(sessions.begin, "4f1c", agent="analyst", host="claude").session,
+        "past": finished_run.run_id,
+        "run": waiting_run.run_id,
+        "call": waiting_run.call_id,
+        "mail": sent.id,
+        "mailed": sent.event,
+        "trigger": "github-main",
+        "claim": claim.id,
+        "fence": claim.fence,
+        "key": store.run_sync(keys.create, kind="agent", secret=generate_secret(), entity="analyst").id,
+        "forged": [{"to": "analyst", "content": "hello", "sender": "husam"}, {"to": "developer", "sender": "analyst"}],
+    }
+
+
+def read_database(url: str) -> dict[str, list[str]]:
+    """Everything that is in the database, but for the numbers that are not given yet."""
+    tables = _read_tables(url)
+    del tables["counters"]
+    return tables
+
+
+def _read_tables(url: str) -> dict[str, list[str]]:
+    if url.startswith("sqlite:"):
+        with sqlite3.connect(parse_sqlite_path(url)) as sqlite_connection:
+            tables = [
+                name for (name,) in sqlite_connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            ]
+            return {name: sorted(map(repr, sqlite_connection.execute(f'SELECT * FROM "{name}"'))) for name in tables}
+    with psycopg.connect(url) as connection:
+        table_rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        return {
+            name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"'.encode()).fetchall()))
+            for (name,) in table_rows
+        }
+
+
+def create_credentials(world: World) -> dict[str, dict[str, str]]:
+    gateway = world.gateway
+    revoked = gateway.create_key("admin")
+    gateway.store.run_sync(keys.revoke, revoked[:11])
+    return {
+        "nobody": {},
+        "unknown key": {"x-secret-key": "sk_" + "x" * 43},
+        "empty key": {"x-secret-key": ""},
+        "revoked key": {"x-secret-key": revoked},
+        "public key as a secret": {"x-secret-key": gateway.create_key("public")},
+        "public key alone": {"x-public-key": gateway.create_key("public")},
+        "token alone": {"authorization": f"Bearer {create_token('analyst')}"},
+        "secret key as a public one": {
+            "x-public-key": gateway.admin_key,
+            "authorization": f"Bearer {create_token('analyst')}",
+        },
+        "agent's key": {"x-secret-key": gateway.create_key("agent", "designer")},
+        "token": {"x-public-key": gateway.create_key("public"), "authorization": f"Bearer {create_token('designer')}"},
+        "trigger's key": {"x-secret-key": gateway.create_key("trigger", "designer")},
+    }
+
+
+ENTITY_CREDENTIALS: Final = ("agent's key", "token")
