@@ -1,43 +1,63 @@
-"""Our MCP server in the real programs: they find it in their settings, and start it where it finds its home."""
+"""Our MCP server in the real programs: they start it where it finds its home, and their models use it."""
 
 import json
 import os
 import re
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.programs.guest import GATEPOST, Guest
+from tests.programs.model import DONE, Reply
 from tests.programs.programs import ClaudeCode
+from tests.programs.protocols import Call, Message, Request
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
-#: stands for `gatepost`, and notes the folder and the variables with which it is started
+#: stands for `gatepost`: notes how it is started, and what the server answers
 RECORDER = """\
 #!/bin/sh
-printf '%s\\n' "$*" "$(pwd -P)" "$GATEPOST_HOME" "$GATEPOST_AGENT" > {record}
-exec {gatepost} "$@"
+printf '%s\\n' "$*" "$(pwd -P)" "$GATEPOST_HOME" "$GATEPOST_AGENT" > {start}
+{gatepost} "$@" | tee {answers}
 """
+#: what each program calls our tool
+TOOLS = {"claude": "mcp__gatepost__read_inbox", "codex": "read_inbox", "gemini": "mcp_gatepost_read_inbox"}
 
 
-def test_the_program_starts_the_server_in_the_project_with_the_home_of_the_session(
-    guest: Guest, tmp_path: Path
-) -> None:
-    program, record, recorder = guest.program, tmp_path / "record", tmp_path / "bin" / "gatepost"
+def test_the_program_starts_the_server_and_the_model_uses_it(guest: Guest, tmp_path: Path) -> None:
+    program, tool = guest.program, TOOLS[guest.program.host]
+    start, answers, recorder = tmp_path / "start", tmp_path / "answers", tmp_path / "bin" / "gatepost"
     recorder.parent.mkdir()
-    recorder.write_text(RECORDER.format(record=record, gatepost=GATEPOST))
+    recorder.write_text(RECORDER.format(start=start, answers=answers, gatepost=GATEPOST))
     recorder.chmod(0o755)
+    guest.run_gatepost("hooks", "uninstall", "--host", program.host)  # they would show the item too
     file = Path(guest.run_gatepost("mcp", "install", "--host", program.host, "--as", "ann"))
     entry, recorded_entry = f'"{GATEPOST}"', f'"{recorder}"'
     file.write_text(file.read_text().replace(entry, recorded_entry))
+    guest.push("through the server")
+    numbers = count()
+
+    def script(request: Request) -> Reply:
+        if "through the server" in request.new_text:
+            return DONE
+        if tool in json.dumps(request.body):
+            return Message(calls=[Call(tool, {})])
+        # a program asks its model before the server has named its tools
+        return Message(commands=[f"until grep -q inputSchema {answers}; do sleep 0.1; done; echo {next(numbers)}"])
+
+    guest.model.script = script
     guest.prompt()
-    arguments, folder, home, agent = record.read_text().splitlines()
+    assert guest.model.count_shown("through the server") == 1
+    arguments, folder, home, agent = start.read_text().splitlines()
     assert (arguments, folder) == ("mcp --as ann", str(program.project.resolve()))
     assert (home, agent) == (program.environ["GATEPOST_HOME"], program.environ["GATEPOST_AGENT"])
-    file.write_text(file.read_text().replace(recorded_entry, entry))
 
-    assert "gatepost" in program.run_command("mcp", "list")
+    file.write_text(file.read_text().replace(recorded_entry, entry))
     states = json.loads(guest.run_gatepost("mcp", "status", "--host", program.host, "--json"))
     assert "installed" in [state["state"] for state in states]
+    assert re.search(
+        rf"gatepost.* {re.escape(str(GATEPOST))} .*(Connected|enabled)", program.run_command("mcp", "list")
+    )
     guest.run_gatepost("mcp", "uninstall", "--host", program.host)
     assert str(GATEPOST) not in program.run_command("mcp", "list")
 
@@ -57,7 +77,7 @@ def test_the_plugin_brings_the_hooks_the_server_and_the_commands(guest: Guest) -
     guest.run_gatepost("hooks", "uninstall")
     program.plugin = PLUGINS / "claude-code"
     program.environ["PATH"] = os.pathsep.join([str(GATEPOST.parent), program.environ["PATH"]])
-    assert "plugin:gatepost:gatepost: gatepost mcp - " in program.run_command("mcp", "list")
+    assert re.search("plugin:gatepost:gatepost: gatepost mcp - .*Connected", program.run_command("mcp", "list"))
     guest.push("through the hooks")
     guest.prompt()
     assert guest.model.count_shown("through the hooks") == 1
