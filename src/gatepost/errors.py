@@ -17,9 +17,11 @@ The tree of errors. The second level decides the HTTP status and the exit code.
     `- Unavailable        503, exit 3   the store cannot be reached or cannot write now; try again
        `- Damaged         503, exit 3   part of the store cannot be read, now or later
 
-A message is one sentence without a capital or a full stop. It quotes the value; a message that is too long because of
-that loses its middle. `hint` names the fix when it is known. Foreign errors (of drivers, of the operating system) are
-translated into these at one point each, in the adapters.
+A message is one sentence without a capital or a full stop. It quotes the value (`quote_value`); a message that is too
+long all the same loses its middle. `hint` names the fix when it is known. Fields of the request are named as in JSON,
+at the beginning (`ttl: '10' is not a duration`) or in backticks; the command line puts the names of its options there
+(`api/validation.py`). Foreign errors (of drivers, of the operating system) are translated into these at one point each,
+in the adapters.
 """
 
 from collections.abc import Mapping
@@ -54,6 +56,24 @@ def _shorten(text: str) -> str:
     gap = f" ... ({len(text)} characters in all) ... "
     remaining = MAX_LENGTH - len(gap)
     return text[: remaining - remaining // 2] + gap + text[-(remaining // 2) :]
+
+
+def quote_value(value: object, limit: int = 60, *, show_items: bool = True) -> str:
+    """
+    Return a value as a message quotes it. A long one is cut, with a mark inside its quotes. Without `show_items`, what
+    has items is only named: they may be secrets.
+    """
+    match value:
+        case str():
+            return repr(value if len(value) <= limit else f"{value[: limit - 1]}…")
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case dict() | list() | tuple() if not show_items:
+            return "an object" if isinstance(value, dict) else "a list"
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 class NotFound(GatepostError):

@@ -77,7 +77,7 @@ def test_sent_back_and_revised(cli: CommandLine) -> None:
     decision = ask_decision(cli, "--text", "--session", "s-1")
     answer_result = cli.run_ok("decision", "answer", decision, "--text", "When?", "--again", "--as", "husam")
     assert answer_result.err == 'sent back by husam: "When?"; analyst gets the answer\n'
-    assert cli("decision", "wait", decision) == CommandResult(1, "", 'sent back by husam: "When?"\n')
+    assert cli("decision", "wait", decision) == CommandResult(1, "", 'not answered: sent back by husam: "When?"\n')
     words = ("Ship it on Monday?", "--option", "yes", "--option", "no")
     assert cli("decision", "check", "--as", "analyst").code == 0, "it is for who asked to go on with"
     revision = cli.run_ok("decision", "revise", decision, *words, "--as", "analyst", "--json").json
@@ -131,7 +131,7 @@ def test_wait_for_what_ended_otherwise(cli: CommandLine, words: tuple[str, ...],
     decision = ask_decision(cli)
     verb, *rest = words
     cli.run_ok("decision", verb, decision, *rest)
-    assert cli("decision", "wait", decision) == CommandResult(1, "", message)
+    assert cli("decision", "wait", decision) == CommandResult(1, "", f"not answered: {message}")
     result = cli("decision", "wait", decision, "--json")
     assert (result.code, result.json["answer"]["outcome"]) == (1, message.split(maxsplit=1)[0])
 
@@ -172,8 +172,8 @@ def test_a_deadline_without_a_gateway(cli: CommandLine) -> None:
     """Whoever waits has what is due end, though nobody else would."""
     expired_result = cli("decision", "ask", *SHIP_ARGS, "--within", "1ms", "--wait")
     assert (expired_result.code, expired_result.out) == (1, "")
-    assert expired_result.err.splitlines()[-1] == "expired"
+    assert expired_result.err.splitlines()[-1] == "not answered: expired"
     default_result = cli.run_ok("decision", "ask", *SHIP_ARGS, "--within", "1ms", "--default", "wait", "--wait")
     assert default_result.out == "wait\n"
     timer = cli.run_ok("gate", "add", "Soon", "--kind", "timer", "--owner", "analyst", "--within", "1ms").out.strip()
-    assert cli.run_ok("gate", "wait", timer).err == 'resolved: "the time has come"\n'
+    assert cli.run_ok("gate", "wait", timer).err == 'the gate was resolved: "the time has come"\n'

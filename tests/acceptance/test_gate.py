@@ -38,7 +38,10 @@ def test_add_list_show_resolve(cli: CommandLine) -> None:
     assert cli.run_ok("gate", "waiter", gate, "bead-42").err == "quinn gets an event when it ends\n"
     assert len(cli.run_ok("gate", "list", "--durable", "--waiter", "quinn", "--json").json) == 1
     resolve_result = cli.run_ok("gate", "resolve", gate, "--reason", "it is\nsigned", "--as", "husam")
-    assert (resolve_result.out, resolve_result.err) == (f"{gate}\n", 'resolved by husam: "it is\\nsigned"\n')
+    assert (resolve_result.out, resolve_result.err) == (
+        f"{gate}\n",
+        'the gate was resolved by husam: "it is\\nsigned"\n',
+    )
     text = cli.run_ok("gate", "show", gate).out
     assert "state        resolved\n" in text
     assert "waiters      quinn\n" in text
@@ -86,7 +89,7 @@ def test_withdraw_and_who_may(cli: CommandLine) -> None:
     refusal = cli("gate", "resolve", gate, "--as", "analyst")
     assert (refusal.code, refusal.error) == (1, f"'analyst' cannot resolve the gate {gate!r}")
     assert "there is no gate" in cli("gate", "withdraw", gate, "--as", "quinn").error
-    assert cli.run_ok("gate", "withdraw", gate, GATEPOST_AGENT="analyst").err == "withdrawn by analyst\n"
+    assert cli.run_ok("gate", "withdraw", gate, GATEPOST_AGENT="analyst").err == "the gate was withdrawn by analyst\n"
 
 
 def test_of_the_current_agent(cli: CommandLine) -> None:
@@ -121,19 +124,22 @@ def test_wait_for_what_has_ended(cli: CommandLine) -> None:
     resolved_gate, withdrawn_gate, pending_gate = (add_gate(cli, *SIGN_OFF_ARGS) for _ in range(3))
     cli.run_ok("gate", "resolve", resolved_gate, "--reason", "signed")
     cli.run_ok("gate", "withdraw", withdrawn_gate)
-    assert cli.run_ok("gate", "wait", resolved_gate).err == 'resolved by admin: "signed"\n'
-    assert cli("gate", "wait", withdrawn_gate) == CommandResult(1, f"{withdrawn_gate}\n", "withdrawn by admin\n")
-    assert cli("gate", "wait", pending_gate, "--for", "1ms") == CommandResult(1, f"{pending_gate}\n", "pending\n")
+    assert cli.run_ok("gate", "wait", resolved_gate).err == 'the gate was resolved by admin: "signed"\n'
+    assert cli("gate", "wait", withdrawn_gate) == CommandResult(
+        1, f"{withdrawn_gate}\n", "the gate was withdrawn by admin\n"
+    )
+    result = cli("gate", "wait", pending_gate, "--for", "1ms")
+    assert result == CommandResult(1, f"{pending_gate}\n", "the gate is still pending\n")
     result = cli("gate", "wait", withdrawn_gate, "--json")
     assert (result.code, result.json["status"]) == (1, "withdrawn")
 
 
 def test_wait_for_what_ends_meanwhile(cli: CommandLine) -> None:
-    """A process waits while the gate is resolved here."""
+    """A process waits while the gate was resolved here."""
     gate = add_gate(cli, *SIGN_OFF_ARGS)
     results: list[CommandResult] = []
     thread = threading.Thread(target=lambda: results.append(cli.run_process("gate", "wait", gate)))
     thread.start()
     cli.run_ok("gate", "resolve", gate, "--as", "husam")
     thread.join(60)
-    assert results == [CommandResult(0, f"{gate}\n", "resolved by husam\n")]
+    assert results == [CommandResult(0, f"{gate}\n", "the gate was resolved by husam\n")]

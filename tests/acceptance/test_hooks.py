@@ -330,7 +330,7 @@ def test_what_cannot_be_read_is_left_alone(
     file.write_bytes(raw)
     refusal = empty_cli("hooks", "install", "--host", host, "--file", name)
     assert refusal.code == 2
-    assert refusal.error.startswith(f"'{file}' is left as it is: ")
+    assert refusal.error.startswith(f"'{file}' was not changed: ")
     assert message in refusal.error
     assert file.read_bytes() == raw
     assert list_backups(file) == []
@@ -365,11 +365,15 @@ def test_what_is_not_as_it_should_be_is_said(empty_cli: CommandLine) -> None:
     ("words", "error", "hint"),
     [
         (
-            ("install", "--host", "emacs"),
-            "'emacs' is not a host known here",
-            "use one of claude, codex, gemini, cursor",
+            ("install", "--host", "Cluade"),
+            "--host: 'Cluade' is not one of claude, codex, gemini, cursor",
+            "did you mean 'claude'?",
         ),
-        (("install", "--scope", "moon"), "'moon' is not a scope", "use one of user, project, local"),
+        (
+            ("install", "--scope", "users"),
+            "--scope: 'users' is not one of user, project, local",
+            "did you mean 'user'?",
+        ),
         (("install", "--host", "codex", "--scope", "local"), "codex has no local settings", "use --scope user"),
         (("install", "--file", "x.toml"), "'x.toml' is TOML, and claude reads JSON", "give --host codex"),
     ],
@@ -384,10 +388,10 @@ def test_wrong_words(empty_cli: CommandLine, words: tuple[str, ...], error: str,
 def test_what_cannot_be_written_is_said_and_left_alone(empty_cli: CommandLine) -> None:
     (empty_cli.cwd / "settings.json").mkdir()
     result = empty_cli("hooks", "install", "--file", "settings.json")
-    assert (result.code, result.error) == (3, f"'{empty_cli.cwd}/settings.json': Is a directory")
+    assert (result.code, result.error) == (3, f"'{empty_cli.cwd}/settings.json' was not changed: Is a directory")
     (empty_cli.cwd / "file").touch()
     result = empty_cli("hooks", "install", "--file", "file/settings.json")
-    assert (result.code, result.error) == (3, f"'{empty_cli.cwd}/file/settings.json': Not a directory")
+    assert (result.code, result.error) == (3, f"'{empty_cli.cwd}/file/settings.json' was not changed: Not a directory")
 
 
 def test_the_disk_is_full_half_way(empty_cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

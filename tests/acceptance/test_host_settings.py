@@ -31,7 +31,7 @@ def test_a_file_that_the_host_would_ignore_is_refused(empty_cli: CommandLine, ho
     file = empty_cli.cwd / "settings.json"
     file.write_bytes(text.encode())
     refusal = empty_cli("hooks", "install", "--host", host, "--file", "settings.json")
-    assert (refusal.code, refusal.error) == (2, f"'{file}' is left as it is: {IGNORED_FILES[host, text]}")
+    assert (refusal.code, refusal.error) == (2, f"'{file}' was not changed: {IGNORED_FILES[host, text]}")
     assert "hint: make it plain JSON, or name another file with --scope or --file" in refusal.err
     assert file.read_bytes() == text.encode()
     assert [path.name for path in empty_cli.cwd.iterdir()] == ["settings.json"]
@@ -185,7 +185,7 @@ def test_entries_with_and_without_a_name_are_found(cli: CommandLine) -> None:
     ("name", "code", "error"),
     [
         ("", 2, "--agent is empty"),
-        ("ann b; rm", 2, "'ann b; rm' is not an address"),
+        ("ann b; rm", 2, "'ann b; rm' is not a name"),
         ("analist", 2, "there is no entity 'analist'"),
         ("husam", 1, "'husam' is a person, and has no sessions"),
     ],

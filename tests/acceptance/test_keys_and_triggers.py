@@ -44,7 +44,10 @@ class TestKey:
     def test_is_revoked_by_its_id_or_prefix(self, cli: CommandLine) -> None:
         key = cli.run_ok("key", "create", "--agent", "analyst", "--json").json
         revoke_result = cli.run_ok("key", "revoke", key["prefix"])
-        assert (revoke_result.out, revoke_result.err) == (key["prefix"] + "\n", "revoked\n")
+        assert (revoke_result.out, revoke_result.err) == (
+            f"{key['prefix']}\n",
+            f"revoked the key {key['prefix']!r}: it opens nothing any more\n",
+        )
         second_result = cli("key", "revoke", key["id"])
         assert (second_result.code, second_result.error) == (1, f"the key {key['prefix']!r} is revoked already")
         assert "revoked 2" in cli.run_ok("key", "list").out.splitlines()[-1]
@@ -62,7 +65,8 @@ class TestKey:
         path = cli.home / "admin.key"
         result = cli.run_ok("key", "revoke", path.read_text()[:11])
         assert result.err == (
-            f"revoked\nthis was the key in {str(path)!r}: remove the file and start the gateway again:"
+            f"revoked the key {path.read_text()[:11]!r}: it opens nothing any more\n"
+            f"this was the key in {str(path)!r}: remove the file and start the gateway again:"
             " `gatepost up` makes a new one\n"
         )
 
@@ -80,7 +84,9 @@ class TestTrigger:
         assert "path     /hooks/jira\n" in show_result.out
         assert "proof    callers send the secret in the header X-Secret-Key\n" in show_result.out
         assert secret not in show_result.out
-        assert cli.run_ok("trigger", "disable", "jira").err == "closed\n"
+        assert (
+            cli.run_ok("trigger", "disable", "jira").err == "/hooks/jira is closed: it answers as if it did not exist\n"
+        )
         assert not cli.run_ok("trigger", "show", "jira", "--json").json["active"]
         assert cli.run_ok("trigger", "enable", "jira", "--json").json["active"]
         assert "there is a trigger 'jira' already" in cli("trigger", "add", "jira", "--to", "analyst").error

@@ -362,7 +362,7 @@ def test_what_cannot_be_done_is_said_and_the_file_left_alone(
     file.write_bytes(raw)
     refusal = empty_cli("mcp", "install", "--host", host, "--file", name)
     assert refusal.code == 2
-    assert refusal.error.startswith(f"'{file}' is left as it is: ")
+    assert refusal.error.startswith(f"'{file}' was not changed: ")
     assert message in refusal.error
     assert "hint: " in refusal.err
     assert (file.read_bytes(), list_backups(file)) == (raw, [])
@@ -396,12 +396,8 @@ def test_what_is_not_as_it_should_be_is_said(empty_cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "error", "hint"),
     [
-        (("--host", "emacs"), "'emacs' is not a host known here", f"use one of {', '.join(HOSTS)}"),
-        (
-            ("--scope", "local"),
-            "claude has no file for MCP servers of the scope 'local'",
-            "use --scope user or --scope project",
-        ),
+        (("--host", "Cluade"), f"--host: 'Cluade' is not one of {', '.join(HOSTS)}", "did you mean 'claude'?"),
+        (("--scope", "users"), "--scope: 'users' is not one of user, project", "did you mean 'user'?"),
         (
             ("--host", "claude-desktop", "--scope", "project"),
             "claude-desktop has no file for MCP servers of the scope 'project'",

@@ -46,7 +46,7 @@ def test_a_drain_onto_a_full_disk_delivers_nothing(cli: CommandLine) -> None:
     cli.push("--to", "analyst", "precious")
     with Path("/dev/full").open("wb") as full_device:
         code, err = wait_for_exit(start_command(cli, "inbox", "drain", "--to", "analyst", stdout=full_device))
-    assert (code, err) == (3, "error: cannot read or write: No space left on device\n")
+    assert (code, err) == (3, "error: the output cannot be written: No space left on device\n")
     assert list_pending(cli) == ["precious"]
 
 
@@ -172,7 +172,7 @@ main.main()
 
 def test_without_stdin(cli: CommandLine) -> None:
     process = start_command(cli, "inbox", "push", "--to", "analyst", "-", preexec_fn=lambda: os.close(0))
-    assert wait_for_exit(process) == (3, "error: there is no stdin to read\n")
+    assert wait_for_exit(process) == (3, "error: there is no stdin to read\nhint: give the text itself instead of -\n")
 
 
 @WITHOUT_GATEWAY

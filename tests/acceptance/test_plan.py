@@ -14,7 +14,7 @@ def test_set_list_change_delete(cli: CommandLine) -> None:
     plan = set_result.out.strip()
     assert re.fullmatch(r"plan_[0-9a-f]{32}", plan)
     assert re.sub(r"\d{4}-\S+Z", "TIME", set_result.err) == (
-        "analyst gets it TIME, and again by '0 9 * * 1-5' in Europe/Berlin\n"
+        "analyst gets it at TIME, and again by '0 9 * * 1-5' in Europe/Berlin\n"
     )
     [plan_document] = cli.run_ok("plan", "list", "--json").json
     assert (
@@ -77,6 +77,6 @@ def test_once_at_a_time(cli: CommandLine) -> None:
     ).json
     assert (plan["scheduledAt"], plan["instruction"]) == ("2099-12-31T23:00:00Z", "Look")
     set_result = cli.run_ok("plan", "set", "--owner", "analyst", "--name", "Soon", "--after", "5h", "x")
-    assert re.fullmatch(r"analyst gets it \S+Z\n", set_result.err)
+    assert re.fullmatch(r"analyst gets it at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", set_result.err)
     list_result = cli.run_ok("plan", "list", "-n", "1")
     assert (len(list_result.out.splitlines()), list_result.err) == (2, "there are more than 1: raise --limit\n")

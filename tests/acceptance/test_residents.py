@@ -108,12 +108,12 @@ def _find_number(reader: object) -> int:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["--model", "gpt-5"], "model: 'gpt-5' is not a model"),
+        (["--model", "gpt-5"], "--model: 'gpt-5' is not a model"),
         (["--model", ""], "--model is empty"),
         (["--config", "bad.json"], "--config: 'bad.json' is not JSON"),
         (["--config", "list.json"], "--config: 'list.json' is not a JSON object"),
         (["--config", "bad.toml"], "--config: 'bad.toml' is not TOML"),
-        (["--config", "typo.json"], "tools[0]: 'tmeout' is not a field of it"),
+        (["--config", "typo.json"], "--config: 'tmeout' is not a field of tools[0]"),
         (["--config", "missing.json"], "--config: 'missing.json' cannot be read"),
         (["--config", "-", "--instructions", "-"], "stdin can be read only once"),
     ],

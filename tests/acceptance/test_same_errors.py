@@ -25,7 +25,7 @@ REFUSED_COMMANDS = [
         "",
     ),
     (["trigger", "add", "", "--to", "analyst"], "'' is not a name of a trigger", NAME_HINT),
-    (["trigger", "add", "a" * 200, "--to", "analyst"], f"'{'a' * 60}' is not a name of a trigger", NAME_HINT),
+    (["trigger", "add", "a" * 200, "--to", "analyst"], f"'{'a' * 59}…' is not a name of a trigger", NAME_HINT),
     (["trigger", "show", "a/b"], "'a/b' is not a name of a trigger", NAME_HINT),
     (["trigger", "show", ".."], "'..' is not a name of a trigger", NAME_HINT),
     (["trigger", "enable", "A"], "'A' is not a name of a trigger", NAME_HINT),
@@ -40,12 +40,12 @@ REFUSED_COMMANDS = [
         "the reference has 700 characters, over the limit of 256",
         "",
     ),
-    (["inbox", "push", "--to", "a" * 300, "x"], f"'{'a' * 60}' is not an address", "use a name, an alias"),
-    (["gate", "waiter", MISSING_GATE, ""], "'' is not an address", "use a name, an alias"),
+    (["inbox", "push", "--to", "a" * 300, "x"], f"'{'a' * 59}…' is not an address", "use the name or an alias"),
+    (["gate", "waiter", MISSING_GATE, ""], "'' is not a name", "give the name or an alias of an agent or person"),
     (["gate", "waiter", "gate_1", ""], "'gate_1' is not the id of a gate", "such an id is gate_"),
     (["plan", "set", "--id", f"plan_{'0' * 32}"], "nothing to change", "such as --after 5h"),
-    (["agent", "replay", MISSING_RUN, "--model", "bad"], "model: 'bad' is not a model", "such as"),
-    (["agent", "replay", MISSING_RUN, "--model", "m" * 301], "model", ""),
+    (["agent", "replay", MISSING_RUN, "--model", "bad"], "--model: 'bad' is not a model", "such as"),
+    (["agent", "replay", MISSING_RUN, "--model", "m" * 301], "--model: 301 bytes are too many", ""),
 ]
 
 

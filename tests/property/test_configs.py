@@ -65,8 +65,8 @@ def test_whatever_is_wrong_is_said_in_one_way(resident_config: AgentConfig, data
 @pytest.mark.parametrize(
     ("document", "message", "hint"),
     [
-        ({"instrutions": ""}, "the document: 'instrutions' is not a field of it", "did you mean 'instructions'?"),
-        ({"tools": [TOOL, {"name": "x", "tmeout": 1}]}, "tools[1]: 'tmeout' is not a field", "'timeout'"),
+        ({"instrutions": ""}, "'instrutions' is not a field of the configuration", "did you mean 'instructions'?"),
+        ({"tools": [TOOL, {"name": "x", "tmeout": 1}]}, "'tmeout' is not a field of tools[1]", "'timeout'"),
         ({"tools": [TOOL, {"name": "x", "timeout": "-3s"}]}, "tools[1].timeout: '-3s' is not a duration", "30s"),
         ({"tools": [{"name": "x", "timeout": 3_600_001}]}, "tools[0].timeout: 3600001 is not", "at most 1h"),
         ({"tools": [{"name": "send_message"}]}, "tools[0].name: 'send_message' is a built-in tool", "another name"),
@@ -86,7 +86,7 @@ def test_whatever_is_wrong_is_said_in_one_way(resident_config: AgentConfig, data
         ({"model": {"name": "demo", "temperature": 3}}, "model.temperature: 3", "0 to 2"),
         ({"model": {"provider": "openai"}}, "model.model: the model has no name", "demo"),
         ({"loop": {"maxSteps": 0}}, "loop.maxSteps: 0", "1 to 200"),
-        ({"loop": {"maxSteps": True}}, "loop.maxSteps: True", "1 to 200"),
+        ({"loop": {"maxSteps": True}}, "loop.maxSteps: true", "1 to 200"),
         ({"budget": {"per": "day"}}, "budget: a budget has", "tokens"),
         ({"budget": {"tokens": 0}}, "budget.tokens: 0", "1 to"),
         ({"budget": {"cycles": 1.5}}, "budget.cycles: 1.5", "1 to"),

@@ -143,7 +143,7 @@ async def test_what_cannot_be_used_is_kept_with_the_reason(
         (valid_entry | {"timestamp": "yesterday"}, "'yesterday' is not a time"),
         (valid_entry | {"content": ["x"]}, "the content must be a string"),
         (valid_entry | {"priority": 9}, "9 is not a priority"),
-        (valid_entry | {"priority": True}, "True is not a priority"),
+        (valid_entry | {"priority": True}, "true is not a priority"),
         (valid_entry | {"content": "x" * 300_000}, "over the limit of 262144"),
         (valid_entry | {"data": "x" * 1_100_000}, "over the limit of 1048576"),
         (b'"' + b"x" * 5_000_000 + b'"', "the entry is 5000002 bytes"),

@@ -319,7 +319,7 @@ async def test_a_person_is_no_agent_at_any_door_for_agents(gateway: Gateway) -> 
         ):
             answer = await admin.request(method, path, json=body)
             assert_problem(answer, 404)
-            assert answer.json()["detail"] == "'admin' is not an agent, but a human"
+            assert answer.json()["detail"] == "'admin' is a person, not an agent"
 
 
 async def test_paths_and_methods_that_are_not_there_are_problems(gateway: Gateway) -> None:

@@ -234,7 +234,7 @@ class TestHead:
 
     def test_must_say_it(self, administered: Kit, lines: Sequence[bytes]) -> None:
         head = lines[0].replace(b',"secrets":true', b"")
-        refuse(administered, replace_line(lines, 0, head), "'secrets' must be true or false, not None", line=1)
+        refuse(administered, replace_line(lines, 0, head), "'secrets' must be true or false, not null", line=1)
 
     @pytest.mark.parametrize(("old", "new"), [(b'"format":2', b'"format":2.0'), (b'"format":2', b'"format":"2"')])
     def test_has_numbers(self, administered: Kit, lines: Sequence[bytes], old: bytes, new: bytes) -> None:

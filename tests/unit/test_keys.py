@@ -97,7 +97,7 @@ def test_a_key_is_for_one_thing(store: Store) -> None:
     for request in (CreateKey(agent="analyst", public=True), CreateKey(agent="analyst", trigger="analyst")):
         with pytest.raises(Invalid) as error:
             executor.send(request)
-        assert error.value.message == "give only one of agent, trigger and public"
+        assert error.value.message == "give only one of `agent`, `trigger` and `public`"
     assert executor.send(CreateKey(trigger="analyst")).kind == "trigger"
     assert executor.send(CreateKey(public=True)).key.startswith("pk_")
     assert executor.send(CreateKey()).kind == "admin"

@@ -46,7 +46,7 @@ def decode(request_type: type[Request[Any]], body: str) -> Request[Any]:
         (
             TriggerAgent,
             f'{{"serviceName": "{"s" * 201}"}}',
-            f"serviceName: '{'s' * 56}... is longer than 200 characters",
+            f"serviceName: '{'s' * 59}…' is longer than 200 characters",
         ),
     ],
 )

@@ -127,8 +127,8 @@ class TestHooks:
     def test_an_agent_that_cannot_be_is_said_and_the_rest_goes_on(self, ctx: StoreContext, tmp_path: Path) -> None:
         guest = HookGuest(tmp_path, ctx.store, ctx.clock)
         guest.options = guest.options._replace(agent="husam")
-        assert "'husam' is a human, not an agent" in guest.run_hook("SessionStart", source="startup").warnings[0]
-        assert "'husam' is a human, not an agent" in guest.notes[0]
+        assert "'husam' is a person, not an agent" in guest.run_hook("SessionStart", source="startup").warnings[0]
+        assert "'husam' is a person, not an agent" in guest.notes[0]
 
     def test_a_misspelt_name_is_told_the_person_once_a_session(self, ctx: StoreContext, tmp_path: Path) -> None:
         guest = HookGuest(tmp_path, ctx.store, ctx.clock)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.core.text import check_storable, count_bytes, find_unstorable, quote_value
+from gatepost.core.text import check_storable, count_bytes, find_unstorable
 from gatepost.errors import Invalid
 
 
@@ -34,11 +34,3 @@ def test_what_cannot_be_stored_is_refused(text: str, reason: str, message: str, 
 
 def test_bytes_are_counted_whatever_the_text_is() -> None:
     assert [count_bytes(text) for text in ("", "ab", "é", "\U0001f600", "\ud800")] == [0, 2, 2, 4, 3]
-
-
-def test_a_long_value_is_quoted_in_part() -> None:
-    assert quote_value("x" * 58) == f"'{'x' * 58}'"
-    assert quote_value("x" * 59) == f"'{'x' * 59}..."
-    assert quote_value([1, None]) == "[1, None]"
-    assert quote_value([1, None], show_items=False) == "a list"
-    assert quote_value({"token": "secret"}, show_items=False) == "an object"

@@ -129,7 +129,7 @@ class TestArguments:
             ('{"query": "a", "most": "many"}', "the argument 'most' is 'many'"),
             ('{"query": "a", "kind": "gossip"}', "the argument 'kind' is 'gossip'"),
             ('{"query": "a", "schema": ["a", {}]}', "the argument 'schema[1]' is {}"),
-            ('{"query": null}', "the argument 'query' is None"),
+            ('{"query": null}', "the argument 'query' is null"),
             ('["query"]', "not an object"),
             ('"query"', "not an object"),
             ('{"query": "a"', "not JSON"),

@@ -115,7 +115,7 @@ def page(
 def require_agent(entity: Entity) -> Entity:
     """Return the entity if it is an agent; raise `UnknownAddress` for any other kind."""
     if entity.kind is not EntityKind.AGENT:
-        raise UnknownAddress(f"{entity.name!r} is not an agent, but a {entity.kind}")
+        raise UnknownAddress(f"{entity.name!r} is {entity.kind.phrase}, not an agent")
     return entity
 
 

@@ -32,7 +32,7 @@ from gatepost.core.gate import GateKind, GateSpec
 from gatepost.core.signals import Signal
 from gatepost.core.text import has_visible_text
 from gatepost.core.times import Instant, format_rfc3339
-from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress
+from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress, quote_value
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import decisions, entities
 from gatepost.tables import gates as gate_rows
@@ -55,7 +55,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
     """Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends."""
     question = rules.check_question(question)
     if by is None:
-        raise Invalid("a decision needs somebody who asks", hint="say who with --as")
+        raise Invalid("a decision needs somebody who asks", hint="give `asker`")
     asker = directory.find_live(tx, by)
     respondents = _find_respondents(tx, question.respondents or (directory.find_responsible(tx, asker),), asker)
     gates.lock_live(tx, [asker, *respondents])
@@ -362,11 +362,11 @@ def _build_late_error(decision: Decision) -> Late:
     assert last is not None
     by = f" by {last.by!r}" if last.by else ""
     if last.outcome is DecisionOutcome.AGAIN:
-        description = f"was sent back{by}: {last.text!r:.200}"
+        description = f"was sent back{by}: {quote_value(last.text, 200)}"
         hint = f"{decision.asker!r} has to revise it"
         return Late(f"the decision {decision.id!r} {description}", hint=hint, winner=rules.describe_answer(decision))
     answer_text = rules.render_answer(decision, last)
-    description = f"was {last.outcome} already{by}" + (f": {answer_text!r:.200}" if answer_text else "")
+    description = f"was {last.outcome} already{by}" + (f": {quote_value(answer_text, 200)}" if answer_text else "")
     return Late(f"the decision {decision.id!r} {description}", winner=rules.describe_answer(decision))
 
 

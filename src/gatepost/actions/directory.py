@@ -17,7 +17,7 @@ from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, Team
 from gatepost.core.entity import MAX_ALIASES, Entity, EntityKind
 from gatepost.core.signals import Signal
 from gatepost.core.text import count_bytes
-from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress
+from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress, quote_value
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, inboxes, items
 
@@ -158,7 +158,7 @@ def retire(tx: Transaction, name: str) -> Entity:
 
     entity = find(tx, name)
     if entity.name == ADMINISTRATOR:
-        raise Refused(f"{ADMINISTRATOR!r} cannot be retired: alerts that nobody owns go there")
+        raise Refused(f"{ADMINISTRATOR!r} cannot be retired: it gets the alerts that have no other recipient")
     if not entities.retire(tx, entity.number):
         raise Conflict(f"{entity.name!r} is retired already")
     deadlines.end_orphans(tx, entity)
@@ -211,7 +211,7 @@ def _check_owner(name: str, aliases: Sequence[str], owner: str | None) -> None:
 
 def _validate_team_and_role(team: str | None, role: str | None) -> tuple[str | None, str | None]:
     if role and not team:
-        raise Invalid(f"a role ({role!r}) needs a team", hint="add --team")
+        raise Invalid(f"a role ({role!r}) needs a team", hint="give `team`")
     return (
         address.check_name(team, "team") if team is not None else None,
         address.check_name(role, "role") if role is not None else None,
@@ -226,14 +226,19 @@ def _validate_aliases(texts: Sequence[str]) -> list[str]:
 
 def _build_name_taken_error(tx: Transaction, name: str) -> Conflict:
     holder = entities.find_by_names(tx, [name]).get(name)
-    if holder is None or holder.name == name:
-        return Conflict(f"the name {name!r} is taken")
-    return Conflict(f"the name {name!r} is taken: it is an alias of {holder.name!r}")
+    if holder is not None and holder.name != name:
+        return Conflict(f"the name {name!r} is taken: it is an alias of {holder.name!r}", hint="choose another name")
+    if holder is not None and not holder.is_live:
+        return Conflict(
+            f"the name {name!r} belongs to {holder.kind.phrase} that is retired",
+            hint="choose another name: this one stays with its history",
+        )
+    return Conflict(f"the name {name!r} is taken", hint="choose another name")
 
 
 def _validate_display(text: str) -> str:
     if len(text) > _MAX_DISPLAY_LENGTH or not text.strip() or not text.isprintable():
         raise Invalid(
-            f"{text[:60]!r} is not a display name", hint=f"use up to {_MAX_DISPLAY_LENGTH} printable characters"
+            f"{quote_value(text)} is not a display name", hint=f"use up to {_MAX_DISPLAY_LENGTH} printable characters"
         )
     return text

@@ -44,7 +44,7 @@ from gatepost.core.gate import (
 from gatepost.core.signals import Signal
 from gatepost.core.text import check_text
 from gatepost.core.times import Duration, Instant, format_rfc3339
-from gatepost.errors import Conflict, Invalid, Late, LimitReached, NotFound, Refused
+from gatepost.errors import Conflict, Invalid, Late, LimitReached, NotFound, Refused, quote_value
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, events, gates
 
@@ -59,7 +59,7 @@ def add(tx: Transaction, spec: GateSpec, *, by: str | None, hops: int = 0) -> Ga
     creator = directory.find_live(tx, by) if by is not None else None
     owner = directory.find(tx, spec.owner) if spec.owner is not None else creator
     if owner is None:
-        raise Invalid("a gate needs an owner", hint="name whom it keeps from stopping")
+        raise Invalid("a gate needs an owner", hint="give `owner`: whom it keeps from stopping")
     if not is_allowed(creator, owner.name, owner.owner):
         raise Refused(f"{by!r} cannot keep {owner.name!r} from stopping", hint="only that one, and its owner, can")
     if spec.kind is GateKind.COMMAND:
@@ -319,7 +319,7 @@ def build_late_error(gate: Gate) -> Late:
     resolution = gate.resolution
     assert resolution is not None
     by = f" by {resolution.by!r}" if resolution.by else ""
-    reason = f": {resolution.reason!r:.200}" if resolution.reason else ""
+    reason = f": {quote_value(resolution.reason, 200)}" if resolution.reason else ""
     winner = {
         "gateId": gate.id,
         "outcome": resolution.ending.value,
@@ -373,7 +373,7 @@ def _find_awaited(tx: Transaction, spec: GateSpec, owner: Entity) -> Entity | No
     awaited_entity = directory.find_live(tx, spec.awaits or directory.find_responsible(tx, owner))
     can_await_itself = spec.kind is GateKind.HUMAN and spec.awaits is not None and owner.kind is EntityKind.AGENT
     if awaited_entity.number == owner.number and not can_await_itself:
-        raise Invalid(f"{owner.name!r} would wait for itself", hint="name somebody else in awaits")
+        raise Invalid(f"{owner.name!r} would wait for itself", hint="name somebody else: `awaits`")
     return awaited_entity
 
 

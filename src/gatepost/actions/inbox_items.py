@@ -41,8 +41,9 @@ def show(tx: Reader, event: str) -> list[Item]:
     return [replace(item, state=_compute_state(item, tx.now)) for item in event_items]
 
 
-def build_missing_error(event: str) -> NotFound:
-    return NotFound(f"there is no event {event!r}", hint="it may have been delivered and forgotten since")
+def build_missing_error(event: str, recipient: str | None = None) -> NotFound:
+    suffix = f" for {recipient!r}" if recipient is not None else ""
+    return NotFound(f"there is no event {event!r}{suffix}", hint="it may have been delivered and forgotten since")
 
 
 def mark_done(tx: Transaction, name: str, event: str) -> Item:
@@ -186,11 +187,9 @@ def _check_discard(tx: Transaction, items_to_discard: Sequence[Item]) -> None:
 def _find_items(tx: Transaction, event: str, entity: Entity | None) -> list[tuple[int, Item]]:
     event_items = items.list_by_event(tx, ids.check("evt", event), entity.number if entity else None)
     if not event_items and entity is None and items.list_by_broadcast(tx, event, 1):
-        raise Conflict(
-            f"{event!r} is a broadcast that agents have still to take", hint="name the one whom it is about with --to"
-        )
+        raise Conflict(f"{event!r} is a broadcast that agents have still to take", hint="say for whom: `name`")
     if not event_items:
-        raise NotFound(f"there is no event {event!r}" + (f" for {entity.name!r}" if entity else ""))
+        raise build_missing_error(event, entity.name if entity is not None else None)
     return event_items
 
 

@@ -86,7 +86,7 @@ def check_scope(kind: KeyKind, entity: str | None, trigger: str | None) -> None:
                 raise Invalid(f"a key of the kind {kind!r} is not for one entity or trigger")
         case "agent":
             if entity is None or trigger is not None:
-                raise Invalid("an agent's key needs the agent, and no trigger", hint="name it with --agent")
+                raise Invalid("an agent's key needs the agent, and no trigger", hint="give `agent`")
         case "trigger":
             if entity is None and trigger is None:
-                raise Invalid("a trigger's key needs the trigger", hint="name it with --trigger")
+                raise Invalid("a trigger's key needs the trigger", hint="give `trigger`")

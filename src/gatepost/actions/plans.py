@@ -126,7 +126,7 @@ def handle_gate_end(tx: Transaction, gate: Gate, ending: Ending, actor: Entity |
 
 def _create(tx: Transaction, owner: str | None, spec: PlanSpec, hops: int) -> Plan:
     if owner is None:
-        raise Invalid("a plan needs an owner", hint="name whose inbox it fires into")
+        raise Invalid("a plan needs an owner", hint="give `owner`: whose inbox it fires into")
     name, schedule = rules.require_schedule(spec)
     owner_entity = directory.find_live(tx, owner)
     _check_limit(tx, owner_entity)
@@ -200,7 +200,7 @@ def _lock_gate(tx: Transaction, owner: str, schedule: Schedule | None) -> Gate |
 
 def _require_owned(tx: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:
     if plan is None or (owner is not None and plan.owner != directory.find(tx, owner).name):
-        raise NotFound(f"there is no plan {id!r}")
+        raise NotFound(f"there is no plan {id!r}", hint="`gatepost plan list` lists them")
     return plan
 
 
@@ -235,7 +235,7 @@ def _apply_catch_up(plan: Plan, spec: PlanSpec) -> Plan:
     if spec.catch_up is None:
         return plan
     if plan.cron is None:
-        raise Invalid("catch-up goes with cron", hint="what is due once fires once, however late")
+        raise Invalid("`catchUp` goes with `cron`", hint="a plan that is due once fires once, however late")
     return replace(plan, catch_up=spec.catch_up)
 
 

@@ -21,7 +21,7 @@ from gatepost.core.event import MAX_HOPS, EventType, Priority, Trust
 from gatepost.core.run import RunLimit
 from gatepost.core.times import MAX_INSTANT
 from gatepost.core.webhook import Scheme
-from gatepost.errors import GatepostError, Invalid
+from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.tables import outgoing, runs
 
 Check = Callable[[Any], object]
@@ -46,7 +46,7 @@ def check_values(table: str, row: Mapping[str, Any]) -> None:
             elif type(value) is int:
                 _check_number(column, value)
         except _ERRORS:
-            raise Invalid(f"{column!r} of {table!r} is not valid: {value!r:.60}") from None
+            raise Invalid(f"{column!r} of {table!r} is not valid: {quote_value(value)}") from None
     try:
         _check_row(table, row)
     except _ERRORS as error:

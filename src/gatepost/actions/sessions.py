@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gatepost.core.session import IDLE, GuestSession
 from gatepost.core.times import DAY, HOUR, Instant
-from gatepost.errors import Invalid, NotFound, Refused
+from gatepost.errors import Invalid, NotFound, Refused, quote_value
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import sessions
 
@@ -35,7 +35,7 @@ def find(tx: Reader, id: str, *, agent: str | None = None) -> GuestSession:
     """Return a session of this agent, or of any agent (None); raise `NotFound` for any other."""
     session = sessions.read(tx, _validate_id(id))
     if session is None or agent not in (None, session.agent):
-        raise NotFound(f"there is no session {id!r:.80}", hint="the hooks of its program make it known")
+        raise NotFound(f"there is no session {quote_value(id)}", hint="the hooks of its program make it known")
     return session
 
 
@@ -70,7 +70,7 @@ def alert_owner(tx: Transaction, id: str, agent: str, reason: str) -> None:
     from gatepost.core.session import encode_filename
 
     owner = directory.find(tx, agent).owner or directory.ADMINISTRATOR
-    text = f"the agent {agent!r} was let go in its session {id!r:.120}: {reason}"
+    text = f"the agent {agent!r} was let go in its session {quote_value(id, 120)}: {reason}"
     topic = f"hooks:{encode_filename(id)}:{tx.now // HOUR}"
     push.push_alerts(tx, [push.build_alert(owner, text, topic, source="hooks", ref=Ref("agent", agent))])
 
@@ -81,11 +81,13 @@ def _require_agent(tx: Transaction, name: str) -> "Entity":
 
     entity = directory.find_live(tx, name)
     if entity.kind is not EntityKind.AGENT:
-        raise Refused(f"{entity.name!r} is a {entity.kind}, not an agent", hint="set GATEPOST_AGENT to an agent's name")
+        raise Refused(
+            f"{entity.name!r} is {entity.kind.phrase}, not an agent", hint="set GATEPOST_AGENT to an agent's name"
+        )
     return entity
 
 
 def _validate_id(id: str) -> str:
     if not id or len(id) > _MAX_ID_LENGTH or "\x00" in id:
-        raise Invalid(f"{id[:60]!r} is not the id of a session")
+        raise Invalid(f"{quote_value(id)} is not the id of a session")
     return id

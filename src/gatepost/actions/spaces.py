@@ -41,7 +41,7 @@ def create(tx: Transaction, *, name: str, id: str | None = None, members: Iterab
     member_numbers = _find_live_numbers(tx, members)
     space = spaces.insert(tx, space_id, title)
     if space is None:
-        raise Conflict(f"there is a space {space_id!r} already", hint="give it another id")
+        raise Conflict(f"there is a space {space_id!r} already", hint="choose another id: `id`")
     if member_numbers:
         spaces.insert_members(tx, space, sorted(member_numbers))
     tx.after_commit(_build_signal(space, "create"))
@@ -125,7 +125,8 @@ def leave(tx: Transaction, id: str, entity: str, *, by: str | None = None) -> No
     leaver = directory.find(tx, entity)
     space = _lock_space(tx, id, allow_archived=True, viewer=leaver if by is not None else None)
     if not spaces.delete_member(tx, space.number, leaver.number):
-        raise _build_refusal(id, leaver) if by is not None else NotFound(str(_build_refusal(id, leaver)))
+        refusal = _build_refusal(id, leaver)
+        raise refusal if by is not None else NotFound(refusal.message)
     tx.after_commit(_build_signal(space, "leave"))
 
 
@@ -145,7 +146,7 @@ def post(
     _require_member(tx, space, sender_entity)  # first: only members may learn that a space is archived
     _check_not_archived(space)
     if not content and data is None:
-        raise Invalid("a message needs content")
+        raise Invalid("the message is empty", hint="give `content`")
     message = Message(
         id=tx.new_id("msg"),
         space=space.id,
@@ -287,7 +288,9 @@ def _build_signal(space: Space, cause: str) -> Signal:
 
 
 def _build_refusal(id: str, entity: Entity) -> Refused:
-    return Refused(f"{entity.name!r} is not a member of the space {id!r}")
+    return Refused(
+        f"{entity.name!r} is not a member of the space {id!r}", hint=f"`gatepost space join {id} {entity.name}` adds it"
+    )
 
 
 def _build_unknown_error(id: str) -> NotFound:

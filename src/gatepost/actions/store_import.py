@@ -22,7 +22,7 @@ from gatepost.actions import row_checks
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.actions.export import COUNTERS, FORMAT, PAGE_CHARACTERS, PAGE_ROWS, TABLES, Summary
 from gatepost.core import agent_config, strict, text
-from gatepost.errors import Conflict, Invalid, TooLarge
+from gatepost.errors import Conflict, Invalid, TooLarge, quote_value
 from gatepost.ports import Transaction
 from gatepost.tables import catalog, statements
 from gatepost.tables.catalog import Column, Key, Table
@@ -70,7 +70,9 @@ def import_store(tx: Transaction, lines: Iterable[bytes], *, repair: bool = Fals
     for name in (COUNTERS, *TABLES):
         count, expected = importer.lines[name], end.get(name, 0)
         if type(expected) is not int or count != expected:
-            raise Invalid(f"line {number}: there should be {expected!r:.20} rows of {name!r} before it, not {count}")
+            raise Invalid(
+                f"line {number}: there should be {quote_value(expected)} rows of {name!r} before it, not {count}"
+            )
     return importer.finish()
 
 
@@ -97,17 +99,25 @@ def _prepare_store(tx: Transaction, tables: Mapping[str, Table]) -> None:
 def _check_head(tx: Transaction, head: Mapping[str, Any]) -> bool:
     """Refuse a file that is not an export of this version; return True if it has secrets."""
     if head.get("gatepost") != "export":
-        raise Invalid("this is not an export of Gatepost", hint="`gatepost export FILE` makes one")
+        raise _build_foreign_error(1, "")
     schema, _ = statements.read_schema_version(tx)
-    if repr((head.get("format"), head.get("schema"))) != repr((FORMAT, schema)):
+    versions = (head.get("format"), head.get("schema"))
+    if repr(versions) != repr((FORMAT, schema)):
         raise Invalid(
-            f"line 1: the export has format {head.get('format')!r:.20} and schema {head.get('schema')!r:.20},"
+            f"line 1: the export has format {quote_value(versions[0])} and schema {quote_value(versions[1])},"
             f" and this Gatepost has {FORMAT} and {schema}",
             hint="export again, with this version of Gatepost",
         )
     if not isinstance(has_secrets := head.get("secrets"), bool):
-        raise Invalid(f"line 1: 'secrets' must be true or false, not {has_secrets!r:.20}")
+        raise Invalid(f"line 1: 'secrets' must be true or false, not {quote_value(has_secrets)}")
     return has_secrets
+
+
+def _build_foreign_error(number: int, problem: str) -> Invalid:
+    """Return the error for a line that is not of an export: if it is the first, no line is."""
+    if number == 1:
+        return Invalid("this is not an export of Gatepost", hint="`gatepost export FILE` makes one")
+    return Invalid(f"line {number}: {problem}")
 
 
 def _decode(number: int, line: bytes) -> dict[str, Any]:
@@ -116,11 +126,11 @@ def _decode(number: int, line: bytes) -> dict[str, Any]:
     try:
         document = _DECODER.decode(line.decode())
     except UnicodeDecodeError:
-        raise Invalid(f"line {number}: it is not valid UTF-8") from None
+        raise _build_foreign_error(number, "it is not valid UTF-8") from None
     except (ValueError, RecursionError):
-        raise Invalid(f"line {number}: it is not JSON") from None
+        raise _build_foreign_error(number, "it is not JSON") from None
     if not isinstance(document, dict):
-        raise Invalid(f"line {number}: it is not a JSON object")
+        raise _build_foreign_error(number, "it is not a JSON object")
     if strict.is_deeper_than(document, strict.MAX_DEPTH, line.count(b"[") + line.count(b"{")):
         raise Invalid(f"line {number}: it is nested over {strict.MAX_DEPTH} deep")
     return document
@@ -160,7 +170,7 @@ class _Importer:
         elif isinstance(name, str) and name in self._tables:
             self._add_row(number, self._tables[name], row)
         else:
-            raise Invalid(f"line {number}: there is no table {name!r:.60}")
+            raise Invalid(f"line {number}: there is no table {quote_value(name)}")
         self.lines[name] += 1
 
     def _add_row(self, number: int, table: Table, row: Any) -> None:
@@ -190,9 +200,9 @@ class _Importer:
             case "entities", {"name": name, "number": number} if name == ADMINISTRATOR:
                 self._administrator = number
             case "keys", {"kind": "admin", "prefix": prefix}:
-                secret = right = f"a key of the administrator: {prefix!r:.60}"
+                secret = right = f"a key of the administrator: {quote_value(prefix)}"
             case "keys", {"kind": "agent", "prefix": prefix, "entity": entity} if entity == self._administrator:
-                right = f"a key that acts as the administrator: {prefix!r:.60}"
+                right = f"a key that acts as the administrator: {quote_value(prefix)}"
             case "keys", {"kind": kind} if row.get("revoked_at") is None:
                 self._key_counts[kind] += 1
             case "triggers", {"name": name, "active": active} if active or row.get("secret") is not None:
@@ -201,10 +211,10 @@ class _Importer:
                 config = agent_config.decode(encoded)
                 if agent_config.replace_secrets(config, lambda _: {}) != config:
                     secret = f"headers or environment variables of the tools of entity {entity}"
-                if programs := [f"{server.command[0]!r:.60}" for server in config.servers if server.command]:
+                if programs := [quote_value(server.command[0]) for server in config.servers if server.command]:
                     right = f"commands of the tools of entity {entity}: {', '.join(programs)}"
             case "gates", {"kind": "command", "name": name} if row.get("ended_at") is None:
-                right = f"the command of a gate: {name!r:.60}"
+                right = f"the command of a gate: {quote_value(name)}"
             case _:
                 pass
         if secret is not None and not self._has_secrets:
@@ -296,9 +306,9 @@ class _Importer:
 def _check_row(number: int, table: Table, row: Any) -> int:
     """Refuse a row with wrong columns or types; return the number of characters in it."""
     if not isinstance(row, dict):
-        raise Invalid(f"line {number}: a row is an object, not {row!r:.60}")
+        raise Invalid(f"line {number}: a row is an object, not {quote_value(row)}")
     if unknown := row.keys() - table.columns.keys():
-        raise Invalid(f"line {number}: {table.name!r} has no column {min(unknown)!r:.60}")
+        raise Invalid(f"line {number}: {table.name!r} has no column {quote_value(min(unknown))}")
     size = 0
     for name, column in table.columns.items():
         value = row.get(name)
@@ -308,7 +318,8 @@ def _check_row(number: int, table: Table, row: Any) -> int:
                 raise Invalid(f"line {number}: {name!r} of {table.name!r} is missing")
         elif kind is not column.kind:
             raise Invalid(
-                f"line {number}: {name!r} of {table.name!r} must be {_TYPE_NAMES[column.kind]}, not {value!r:.60}"
+                f"line {number}: {name!r} of {table.name!r} must be {_TYPE_NAMES[column.kind]}, "
+                f"not {quote_value(value)}"
             )
         elif column.kind is str:
             size += len(value)

@@ -70,7 +70,7 @@ def add_trigger(tx: Transaction, spec: TriggerSpec) -> Trigger:
 def show_trigger(tx: Reader, name: str) -> Trigger:
     stored_trigger = keys.find_trigger(tx, webhook.check_trigger_name(name))
     if stored_trigger is None:
-        raise NotFound(f"there is no trigger {name!r}")
+        raise NotFound(f"there is no trigger {name!r}", hint="`gatepost trigger list` lists them")
     return stored_trigger
 
 

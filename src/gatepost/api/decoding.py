@@ -18,7 +18,7 @@ from msgspec import inspect
 
 from gatepost.api.operation import Operation, Request
 from gatepost.api.validation import NO_LABELS, explain
-from gatepost.errors import Invalid, Malformed
+from gatepost.errors import Invalid, Malformed, quote_value
 
 _WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,1000}", re.ASCII)
 #: bytes of a body that is parsed only to explain what is wrong with it
@@ -117,7 +117,7 @@ class RequestDecoder:
             kinds = self._parameters.get(name)
             if kinds is None:
                 hint = f"use {', '.join(self._parameters)}" if self._parameters else "leave it out"
-                raise Invalid(f"{name!r:.60} is not a parameter of it", hint=hint)
+                raise Invalid(f"{quote_value(name)} is not a parameter of it", hint=hint)
             value = _parse_text(text, kinds)
             if name not in values:
                 values[name] = value
@@ -232,4 +232,4 @@ def _parse_text(text: str, kinds: Collection[inspect.Type]) -> Any:
 
 def _refuse_nul(name: str, text: str) -> None:
     if "\x00" in name or "\x00" in text:
-        raise Invalid(f"{name!r:.60} has a NUL character in it", hint="remove it")
+        raise Invalid(f"{quote_value(name)} has a NUL character in it", hint="remove it")

@@ -9,7 +9,7 @@ import msgspec
 
 from gatepost.api.operation import Request
 from gatepost.api.validation import NO_LABELS
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 R = TypeVar("R")
 
@@ -58,7 +58,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def _build_unicode_error(error: UnicodeEncodeError) -> Invalid:
-    return Invalid(f"{error.object!r:.60} is not valid Unicode", hint="send text that is valid UTF-8")
+    return Invalid(f"{quote_value(error.object)} is not valid Unicode", hint="send text that is valid UTF-8")
 
 
 def refuse_nan(value: Any) -> None:
@@ -89,7 +89,7 @@ def check_path(request: Request[Any], labels: Mapping[str, str] = NO_LABELS) -> 
         if field.name not in request.operation.path_fields:
             continue
         if not isinstance(value, str) or not value or "/" in value or "\x00" in value:
-            raise Invalid(f"{labels.get(field.name, field.encode_name)}: {value!r:.60} is not a name or an id")
+            raise Invalid(f"{labels.get(field.name, field.encode_name)}: {quote_value(value)} is not a name or an id")
         try:
             value.encode()
         except UnicodeEncodeError as error:

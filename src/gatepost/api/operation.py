@@ -32,7 +32,7 @@ import msgspec
 
 from gatepost import api
 from gatepost.api.access import Access, Caller
-from gatepost.errors import GatepostError, Invalid
+from gatepost.errors import GatepostError, Invalid, quote_value
 
 if TYPE_CHECKING:
     from gatepost.api.tool import Tool
@@ -260,7 +260,8 @@ class Operation:
             raise Invalid(f"{self.name} takes no idempotency key")
         if not key or len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or key != key.strip():
             raise Invalid(
-                f"{key[:60]!r} is not an idempotency key", hint=f"use 1 to {MAX_KEY_LENGTH} printable ASCII characters"
+                f"{quote_value(key)} is not an idempotency key",
+                hint=f"use 1 to {MAX_KEY_LENGTH} printable ASCII characters",
             )
         return key
 

@@ -25,8 +25,8 @@ from msgspec import inspect
 from gatepost.api.decoding import get_decoder, list_kinds
 from gatepost.api.encoding import check_path, refuse_nan
 from gatepost.api.operation import Kind, Operation, Repetition, Request, list_operations
-from gatepost.api.validation import suggest
-from gatepost.errors import Invalid
+from gatepost.api.validation import relabel, suggest
+from gatepost.errors import GatepostError, Invalid, quote_value
 
 #: the argument of tools that wait, and how long they wait at most, in seconds
 WAIT: Final = "wait"
@@ -199,7 +199,7 @@ class ToolSpec:
             if argument not in self.arguments:
                 names = [*self.arguments, *([WAIT] if self.tool.waits else [])]
                 hint = suggest(argument, names) or (f"use {', '.join(names)}" if names else "leave it out")
-                raise Invalid(f"{argument!r:.60} is not a field of it", hint=hint)
+                raise Invalid(f"{quote_value(argument)} is not a field of it", hint=hint)
             name = self.arguments[argument]
             if value is None and not self._is_required(name):
                 continue
@@ -215,6 +215,11 @@ class ToolSpec:
         check_path(request, labels)
         return request
 
+    def relabel(self, error: GatepostError) -> None:
+        """Name the arguments in an error that names the fields of the request."""
+        labels = {self._fields[name].encode_name: argument for argument, name in self.arguments.items()}
+        relabel(error, labels, labels)
+
     def _check_parts(self, values: Mapping[str, Any]) -> None:
         """Refuse half of an object whose parts are arguments."""
         for name, parts in self.tool.parts.items():
@@ -223,7 +228,7 @@ class ToolSpec:
                 if given and part not in given:
                     raise Invalid(f"{argument!r} is missing", hint=f"it goes with {parts[min(given)]!r}")
                 if given and not isinstance(given[part], str):
-                    raise Invalid(f"{argument}: {given[part]!r:.60} is not text")
+                    raise Invalid(f"{argument}: {quote_value(given[part])} is not text")
 
     def _loosen(self, argument: str, name: str, value: Any) -> Any:
         """Return a value that a model wrote as a value of the type of its field, if it can be read as one."""
@@ -252,13 +257,15 @@ def parse_wait(value: Any) -> float:
         try:
             value = float(value)
         except ValueError:
-            raise Invalid(f"{WAIT}: {value!r:.60} is not a number", hint="give seconds, such as 30") from None
+            raise Invalid(f"{WAIT}: {quote_value(value)} is not a number", hint="give seconds, such as 30") from None
     if value is None:
         return 0.0
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Invalid(f"{WAIT}: {value!r:.60} is not a number", hint="give seconds, such as 30")
+        raise Invalid(f"{WAIT}: {quote_value(value)} is not a number", hint="give seconds, such as 30")
     if not 0 <= value <= MAX_WAIT:
-        raise Invalid(f"{WAIT}: {value!r:.60} is not between 0 and {MAX_WAIT}", hint="call it again to wait longer")
+        raise Invalid(
+            f"{WAIT}: {quote_value(value)} is not between 0 and {MAX_WAIT}", hint="call it again to wait longer"
+        )
     return float(value)
 
 
@@ -282,11 +289,11 @@ def _rescale(argument: str, value: Any, scale: Scale) -> int:
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise Invalid(f"{argument}: {value!r:.60} is not a whole number")
+        raise Invalid(f"{argument}: {quote_value(value)} is not a whole number")
     if value < scale.minimum:
-        raise Invalid(f"{argument}: {value!r:.60} is less than {scale.minimum}")
+        raise Invalid(f"{argument}: {quote_value(value)} is less than {scale.minimum}")
     if value > scale.maximum:
-        raise Invalid(f"{argument}: {value!r:.60} is more than {scale.maximum}")
+        raise Invalid(f"{argument}: {quote_value(value)} is more than {scale.maximum}")
     return value - scale.offset
 
 

@@ -3,9 +3,11 @@ Say what is wrong with a value, in one sentence: which field, what was sent, wha
 
 msgspec decides whether a value fits its type. Only when it refuses does this module walk through the value to find the
 first thing that is wrong, and words it the same way for every door. A value is quoted unless it may be a secret. A
-caller may give labels for the fields, so that the command line says `--limit` where HTTP says `limit`.
+caller may give labels for the fields, so that the command line says `--limit` where HTTP says `limit`; `relabel` puts
+them into an error that a verb has raised, here or in a gateway.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -13,11 +15,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import inspect
 
-from gatepost.errors import Invalid
+from gatepost.errors import GatepostError, Invalid, quote_value
 
 _SECRET_WORDS: Final = ("secret", "key", "token", "password", "headers", "env")
 _HIDDEN: Final = "what was sent"
-_MAX_QUOTED_LENGTH: Final = 60
 _MAX_PATH_LENGTH: Final = 100
 _MAX_INTEGER: Final = 2**64
 _TYPE_NAMES: Final[Mapping[type, str]] = {
@@ -30,6 +31,8 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
     inspect.VarTupleType: "a list",
 }
 
+#: the field that a message begins with, or one in backticks
+_FIELD: Final = re.compile(r"\A([a-z][A-Za-z]*)(?=[.:\[])|`([a-z][A-Za-z]*)`")
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_VALUE: Final = object()
 
@@ -57,6 +60,13 @@ def explain(kind: Any, value: Any, path: Path = (), *, labels: Mapping[str, str]
         return fault.build_error(labels)
     # A number that is too large for JSON is the one thing that is wrong in a value of any kind.
     return Invalid(f"{_join(path, labels)}: a number in it is out of range", hint="send it as text")
+
+
+def relabel(error: GatepostError, labels: Mapping[str, str], hint_labels: Mapping[str, str]) -> None:
+    """Replace the names of fields in an error by their labels: at its beginning, and wherever they are in backticks."""
+    error.message = _FIELD.sub(lambda match: labels.get(match[1] or match[2], match[0]), error.message)
+    if error.hint is not None:
+        error.hint = _FIELD.sub(lambda match: hint_labels.get(match[2], match[0]), error.hint)
 
 
 def _find_faults(kind: inspect.Type, value: Any, path: Path) -> Iterator[_Fault]:
@@ -168,22 +178,11 @@ def _join(path: Path, labels: Mapping[str, str]) -> str:
 
 def suggest(word: Any, names: Sequence[str]) -> str | None:
     """Return a hint with the name that is spelt most alike, if there is one."""
-    close = get_close_matches(word, names, 1) if isinstance(word, str) and len(word) <= _MAX_QUOTED_LENGTH else []
+    close = get_close_matches(word, names, 1) if isinstance(word, str) and len(word) <= _MAX_PATH_LENGTH else []
     return f"did you mean {close[0]!r}?" if close else None
 
 
 def _quote(value: Any, path: Path) -> str:
     if any(word in part.lower() for part in path for word in _SECRET_WORDS):
         return _HIDDEN
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return str(value).lower()
-        case dict():
-            return "an object"
-        case list():
-            return "a list"
-        case _:
-            text = repr(value)
-            return text if len(text) <= _MAX_QUOTED_LENGTH else f"{text[: _MAX_QUOTED_LENGTH - 3]}..."
+    return quote_value(value, show_items=False)

@@ -30,6 +30,7 @@ from gatepost.cli.person import ALIASES, COLUMNS, ENTITY_FIELDS, NAME, NEW_NAME,
 from gatepost.core import agent_config, ids
 from gatepost.core.agent import DEMO, Budget, ModelChoice
 from gatepost.core.entity import EntityKind
+from gatepost.core.text import parse_field
 from gatepost.core.times import parse_instant
 from gatepost.errors import Invalid, NotFound
 from gatepost.settings import Configuration
@@ -257,9 +258,10 @@ def _merge_config(request: RegisterAgent | ChangeAgent, file: dict[str, Any] | N
     document = file or {}
     if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
         document = document["config"]
+    parse_field("--config", document, partial(agent_config.parse, is_masked=True))  # a request has no unknown fields
     options = {field: getattr(request, field) for field in ("model", "description", "instructions")}
     config = document | {field: value for field, value in options.items() if value is not msgspec.UNSET}
-    agent_config.parse(config, is_masked=True)  # a request has no place for unknown fields
+    agent_config.parse(config, is_masked=True)
     return config
 
 

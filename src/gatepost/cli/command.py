@@ -39,7 +39,7 @@ from gatepost import settings
 from gatepost.api.operation import Page, Request
 from gatepost.cli import output
 from gatepost.cli.parameters import JsonFlag, RequestParameters, SpecType, list_function_parameters, number
-from gatepost.errors import Invalid
+from gatepost.errors import GatepostError, Invalid
 from gatepost.settings import Configuration
 
 if TYPE_CHECKING:
@@ -98,6 +98,10 @@ class VerbCommand(HelpFirst):
 
     def parse_words(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:  # a line that is being completed may be unfinished
+            if not "".join(args).isascii():
+                from gatepost.cli.misuse import check_dashes  # most command lines have none
+
+                check_dashes(args, [name for parameter in self.get_params(ctx) for name in parameter.opts])
             self._check_values(*self.make_parser(ctx).parse_args(list(args)))
         return super().parse_words(ctx, args)
 
@@ -173,7 +177,12 @@ class Noun(HelpFirst, click.Group):
                 def run(**values: Any) -> None:
                     own_values = {parameter.name: values.pop(parameter.name) for parameter in own_parameters}
                     configuration = settings.load()
-                    function(_build_request(parameters, values, configuration), configuration, **own_values)
+                    request = _build_request(parameters, values, configuration)
+                    try:
+                        function(request, configuration, **own_values)
+                    except GatepostError as error:
+                        parameters.relabel(error)
+                        raise
 
                 return VerbCommand(
                     name, function.__doc__, callback=run, params=[*parameters.list_parameters(), *own_parameters]

@@ -34,7 +34,7 @@ decisions = Noun("decision", "Ask and answer decisions. An agent that asks may n
 commands = [decisions]
 
 DECISION: Final = argument("DECISION", "the id of a decision", parse=partial(ids.check, "dec"))
-SESSION: Final = option("--session", "ID", "the guest session that asks")
+SESSION: Final = option("--session", "ID", "the guest session that asks", parse=inputs.check_session)
 Wait = Annotated[bool, flag("--wait", "wait for the answer, and print it")]
 _COLUMNS: Final = ("DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION")
 
@@ -242,7 +242,7 @@ def describe_withdrawn(decision: DecisionView) -> Outcome:
     Example:
       gatepost decision withdraw "$DECISION" --reason "Found it out"
     """
-    return Outcome(decision.id, "withdrawn")
+    return Outcome(decision.id, "withdrawn: no answer is needed any more")
 
 
 @decisions.command("wait")
@@ -301,7 +301,8 @@ def wait_for_answer(connection: Connection, id: str, timeout: Duration | None, *
         if last_answer.text is not None:
             output.line_out("\n".join(render.escape_unsafe(line) for line in last_answer.text.splitlines()))
     if decision.status is not DecisionStatus.ANSWERED:
-        output.talk(describe_outcome(decision) if last_answer else f"not answered: it is {_describe_state(decision)}")
+        reason = describe_outcome(decision) if last_answer else f"it is {_describe_state(decision)}"
+        output.talk(f"not answered: {reason}")
         raise Exit(1)
 
 

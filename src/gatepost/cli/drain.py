@@ -66,7 +66,7 @@ def drain(
     ] = None,
     reconcile: Annotated[bool, flag("--reconcile", "with --session: read its spool, and the inbox too")] = False,
     limit: Annotated[int, number("--limit", "how many at most", maximum=1_000, short="-n")] = 20,
-    form: Annotated[str, option("--format", "text|json", "the output format")] = "text",
+    form: Annotated[str, option("--format", "text|json", "the output format", choices=("text", "json"))] = "text",
     json: JsonFlag = False,
 ) -> None:
     """
@@ -82,8 +82,6 @@ def drain(
       GATEPOST_AGENT=analyst gatepost inbox drain --limit 5 --format json
       gatepost inbox drain --session 5f0c2b1e --reconcile
     """
-    if form not in ("text", "json"):
-        raise Invalid(f"{form!r} is not a format", hint="use text or json")
     as_json = json or form == "json"
     if reconcile and session is None:
         raise Invalid("--reconcile is about the spool of a session", hint="name the session with --session")

@@ -115,7 +115,7 @@ def list_all(
       gatepost gate list --owner analyst
       gatepost gate list --all --kind ci --json
     """
-    durable_kind = GateKind.parse(kind) if kind not in (None, _SESSION) else None
+    durable_kind = GateKind(kind) if kind not in (None, _SESSION) else None
     own_gates = () if durable or request.owner or request.waiter or durable_kind else list_gates(configuration.home)
     asks = configuration.settings.stop_decision.enabled
     durable_gates: list[GateView] = []
@@ -244,7 +244,8 @@ def _describe_end(gate: GateView) -> Outcome:
     resolution = gate.resolution
     by = f" by {resolution.by}" if resolution and resolution.by else ""
     reason = f": {render.quote(resolution.reason)}" if resolution and resolution.reason else ""
-    return Outcome(gate.id, f"{_describe_state(gate)}{by}{reason}")
+    verb = "was" if resolution else "is still"
+    return Outcome(gate.id, f"the gate {verb} {_describe_state(gate)}{by}{reason}")
 
 
 def _describe_state(gate: GateView) -> str:

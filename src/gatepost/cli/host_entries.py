@@ -87,7 +87,9 @@ def print_uninstall(host: str, change: FileChange, *, json: bool) -> None:
     elif change.is_restored:
         output.talk("restored the backup")
     else:
-        output.talk("removed the entries of Gatepost" if change.is_changed else "the file has no entries of Gatepost")
+        has_file = change.is_changed or change.file.exists()
+        unchanged = "the file has no entries of Gatepost" if has_file else "there is no such file: nothing to remove"
+        output.talk("removed the entries of Gatepost" if change.is_changed else unchanged)
 
 
 def print_files(files: Iterable[HostFile]) -> None:

@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 from gatepost.core import strict, times
 from gatepost.core.text import check_storable
 from gatepost.core.times import Instant
-from gatepost.errors import Invalid, Malformed, TooLarge, Unavailable
+from gatepost.errors import Invalid, TooLarge, Unavailable, quote_value
 
 #: bytes that are read from stdin or a file; the limits of the store are smaller, and are checked where it is
 _MAX_SIZE: Final = 4 * 1024 * 1024
@@ -30,11 +30,21 @@ def parse_past(text: str, option: str, now: Instant) -> Instant:
         ) from None
 
 
+def check_session(id: str) -> str:
+    """Return the id of a session if it can be in the path of a request."""
+    if "/" in id or "\x00" in id:
+        raise Invalid(f"{quote_value(id)} is not the id of a session", hint="programs that run hooks show the id")
+    return id
+
+
 def read_text(text: str) -> str:
     """Return the text itself or, for `-`, what stdin has, without the line end that `echo` adds."""
     if text != "-":
         return _decode(text.encode(errors="surrogatepass"), "the text")
-    return _decode(_read(_open_stdin(), "stdin"), "stdin").removesuffix("\n").removesuffix("\r")
+    content = _decode(_read(_open_stdin(), "stdin"), "stdin")
+    if not content.strip():
+        raise Invalid("stdin is empty", hint="the command that writes to it may have failed")
+    return content.removesuffix("\n").removesuffix("\r")
 
 
 def read_text_or_file(text: str) -> str:
@@ -55,15 +65,13 @@ def read_secret(text: str) -> str:
 def read_json(text: str) -> Any:
     """Return a JSON value: of the text itself, of a file for `@FILE`, or of stdin for `-`."""
     if text == "-":
-        raw, name = _read(_open_stdin(), "stdin"), "stdin"
+        raw, name, hint = _read(_open_stdin(), "stdin"), "stdin", "write one JSON value"
     elif text.startswith("@"):
-        raw, name = _read_file(text[1:]), repr(text[1:])
+        raw, name, hint = _read_file(text[1:]), repr(text[1:]), "write one JSON value"
     else:
-        raw, name = text.encode(errors="surrogatepass"), repr(text[:40])
-    try:
-        value = strict.parse_json(raw, name)
-    except Malformed as error:
-        raise Invalid(error.message, hint="""write it as '{"name": "value"}', in single quotes""") from None
+        raw, name = text.encode(errors="surrogatepass"), quote_value(text)
+        hint = """write it as '{"name": "value"}', in single quotes"""
+    value = strict.parse_json(raw, name, hint=hint)
     check_storable("value", json.dumps(value, ensure_ascii=False))  # an escape can be half of a character
     return value
 
@@ -79,14 +87,10 @@ def read_object(name: str) -> dict[str, Any]:
             return tomllib.loads(_decode(raw, label))
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise Invalid(f"{label} is not TOML: {str(error).lower()}") from None
-    try:
-        document = strict.parse_json(raw, label)
-    except Malformed as error:
-        raise Invalid(error.message, hint="write one JSON object, or use a file whose name ends in .toml") from None
+    hint = "write one JSON object, or use a file whose name ends in .toml"
+    document = strict.parse_json(raw, label, hint=hint)
     if not isinstance(document, dict):
-        raise Invalid(
-            f"{label} is not a JSON object", hint="write one JSON object, or use a file whose name ends in .toml"
-        )
+        raise Invalid(f"{label} is not a JSON object", hint=hint)
     return document
 
 
@@ -116,7 +120,7 @@ def _read(stream: IO[bytes], name: str) -> bytes:
     """Return all that a stream has, but never much more than may be stored; a line end comes on top."""
     raw = stream.read(_MAX_SIZE + len(_LINE_END) + 1)
     if len(raw) > _MAX_SIZE + len(_LINE_END):
-        raise TooLarge(f"{name} has more than {_MAX_SIZE} bytes, which is the limit", hint="send a reference to it")
+        raise TooLarge(f"{name} has more than {_MAX_SIZE} bytes, which is the limit", hint="shorten it")
     return raw
 
 
@@ -131,5 +135,5 @@ def _decode(raw: bytes, name: str) -> str:
 
 def _open_stdin() -> IO[bytes]:
     if sys.stdin is None:
-        raise Unavailable("there is no stdin to read")
+        raise Unavailable("there is no stdin to read", hint="give the text itself instead of -")
     return sys.stdin.buffer

@@ -68,7 +68,9 @@ def revoke(request: RevokeKey, configuration: Configuration, json: JsonFlag = Fa
     """
     with connect(configuration) as connection:
         key = connection.send(request)
-    output.done(msgspec.to_builtins(key), key.prefix, "revoked", json=json)
+    output.done(
+        msgspec.to_builtins(key), key.prefix, f"revoked the key {key.prefix!r}: it opens nothing any more", json=json
+    )
     path = configuration.home / gateway_files.ADMIN_KEY
     with suppress(Unavailable):
         if gateway_files.read_admin_key(configuration.home).startswith(key.prefix):

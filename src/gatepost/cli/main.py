@@ -59,7 +59,7 @@ def run(arguments: "Sequence[str]") -> int:
         return 141
     except OSError as error:
         _abandon_stdout()
-        print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
+        print(f"error: the output cannot be written: {error.strerror or error}", file=sys.stderr)
         return 3
     return code
 
@@ -84,14 +84,15 @@ def _run_command(arguments: "Sequence[str]") -> int:
         output.fail(error.message, error.hint)
         return error.exit
     except click.ClickException as error:
-        return _report_misuse(error)
+        return _report_misuse(error, arguments)
     except click.exceptions.Exit as end:
         return end.exit_code
     except BrokenPipeError:
         raise
     except OSError as error:
-        path = f"{error.filename!r}: " if error.filename else ""
-        output.fail(f"{path}{error.strerror}" if path else f"cannot read or write: {error.strerror or error}")
+        if error.filename is None:  # of the output
+            raise
+        output.fail(f"{error.filename!r}: {error.strerror}")
         return 3
     except Exception as error:  # noqa: BLE001 (no error of ours may end in a traceback)
         output.fail(f"internal error: {type(error).__name__}: {error}", "GATEPOST_DEBUG=1 prints where it happened")
@@ -100,32 +101,14 @@ def _run_command(arguments: "Sequence[str]") -> int:
     return 0
 
 
-def _report_misuse(error: "click.ClickException") -> int:
+def _report_misuse(error: "click.ClickException", arguments: "Sequence[str]") -> int:
     """Print what is wrong with the words of a command, in the form of our errors."""
-    import re
+    from gatepost.cli import misuse, output
 
-    from gatepost.cli import output
-
-    text = error.format_message()
-    context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        output.talk(text)
-        return 2
-    message, _, rest = re.sub(r"\.? (?=\(?(?:Did you mean|Possible options))", "\n", text).partition("\n")
-    message = message[:1].lower() + message[1:].rstrip(".")
-    hint = rest.strip("()").lower() if rest else ""
-    if extra := re.search(r"extra arguments? \((.*)\)", message, re.DOTALL):
-        message = f"this command does not take the argument {extra[1]!r}"
-        hint = "options begin with --, and text with spaces needs quotes"
-    elif type(error).__name__ == "NoSuchOption" and context is not None and context.parent is None:
-        hint = "write options after the command, as in `gatepost agent list --json`"
-    elif option := re.search(r"option '(.*)' requires an argument", message):
-        message = f"{option[1]} needs a value"
-    elif argument := re.search(r"missing argument '(.*)'", message):
-        message = f"{argument[1].partition('|')[0]} is missing"
-    if not hint and context is not None:
-        hint = f"`{context.command_path} --help` explains it"
-    output.fail(message, hint)
+        output.talk(error.format_message())
+    else:
+        output.fail(*misuse.explain(error, arguments))
     return 2
 
 

@@ -17,6 +17,7 @@ sentences.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from inspect import Parameter as PythonParameter
 from inspect import signature
 from typing import Annotated, Any, Final, get_args, get_origin
@@ -28,9 +29,10 @@ from msgspec import inspect
 from gatepost.api.access import ActAs
 from gatepost.api.decoding import find_description, get_decoder, list_kinds
 from gatepost.api.operation import Request
+from gatepost.api.validation import relabel
 from gatepost.cli import inputs
 from gatepost.core.times import Duration, parse_duration
-from gatepost.errors import GatepostError, Invalid
+from gatepost.errors import GatepostError, Invalid, quote_value
 
 Parse = Callable[[str], Any]
 
@@ -67,7 +69,12 @@ class ParameterSpec:
     @property
     def label(self) -> str:
         """How errors name it."""
-        return self.flag or self.metavar
+        return self.flag or self.metavar.partition("|")[0]
+
+    @property
+    def usage(self) -> str:
+        """How hints name it: with a value."""
+        return f"{self.flag} {self.metavar}" if self.flag and self.metavar else self.label
 
     def build(
         self, name: str, *, required: bool = False, multiple: bool = False, default: Any = None
@@ -130,7 +137,7 @@ def number(flag: str, help: str, *, minimum: int = 1, maximum: int = 10_000, sho
 
     def parse(text: str) -> int:
         if not text.isascii() or not text.isdigit() or len(text) > 9 or not minimum <= int(text) <= maximum:
-            raise Invalid(f"{text!r} is not a number from {minimum} to {maximum}")
+            raise Invalid(f"{quote_value(text)} is not a number from {minimum} to {maximum}")
         return int(text)
 
     return option(flag, "N", help, short=short, parse=parse)
@@ -160,7 +167,7 @@ class SpecType(click.ParamType[Any]):
             # An unset variable of a script must not pass for an option that is left out.
             raise Invalid(f"{spec.flag} is empty", hint="leave it out, or give it a value")
         if spec.parse is None:
-            return value
+            return check_choice(value, spec) if spec.flag is not None and spec.choices else value
         try:
             return spec.parse(value)
         except GatepostError as error:
@@ -172,6 +179,17 @@ class SpecType(click.ParamType[Any]):
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(choice) for choice in self.spec.choices if choice.startswith(incomplete)]
+
+
+def check_choice(value: str, spec: ParameterSpec) -> str:
+    """Return the value if it is one of those that an option may have."""
+    if value in spec.choices:
+        return value
+    close = get_close_matches(value.lower(), spec.choices, 1)
+    raise Invalid(
+        f"{spec.flag}: {quote_value(value)} is not one of {', '.join(spec.choices)}",
+        hint=f"did you mean {str(close[0])!r}?" if close else None,
+    )
 
 
 def list_function_parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
@@ -234,6 +252,12 @@ class RequestParameters:
                 fields[name] = field_value
         labels = {name: spec.label for name, spec in self.specs.items()}
         return get_decoder(self._request.operation).decode_text(fields, labels)
+
+    def relabel(self, error: GatepostError) -> None:
+        """Name the parameters in an error that names the fields of the request."""
+        names = {field.name: field.encode_name for field in self._fields.values()}
+        labels = {names[name]: spec.label for name, spec in self.specs.items()}
+        relabel(error, labels, {names[name]: spec.usage for name, spec in self.specs.items()})
 
 
 def _complete_spec(spec: ParameterSpec | None, field: Any) -> ParameterSpec:

@@ -29,8 +29,6 @@ ENTITY_FIELDS: Final[dict[str, Any]] = {
 }
 COLUMNS: Final = ("NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES")
 
-_KIND_NAMES: Final = {EntityKind.AGENT: "an agent", EntityKind.HUMAN: "a person", EntityKind.SERVICE: "a service"}
-
 
 @people.send("add", RegisterEntity, name=NEW_NAME, kind=EntityKind.HUMAN, aliases=ALIASES, **ENTITY_FIELDS)
 def describe_registered(person: EntityView) -> Outcome:
@@ -82,7 +80,7 @@ def find_entity(connection: Connection, name: str, kind: EntityKind) -> EntityVi
     """Return the entity with a name or an alias; raise Refused if it is of another kind."""
     entity = connection.send(ShowEntity(name=name))
     if entity.kind is not kind:
-        raise Refused(f"{entity.name!r} is {_KIND_NAMES[entity.kind]}, not {_KIND_NAMES[kind]}")
+        raise Refused(f"{entity.name!r} is {entity.kind.phrase}, not {kind.phrase}")
     return entity
 
 

@@ -1,7 +1,7 @@
 """`gatepost plan`."""
 
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 
@@ -11,7 +11,7 @@ from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import choose_agent, connect, find_session_agent
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, render
-from gatepost.core.plan import GRACE, CatchUp, PlanStatus
+from gatepost.core.plan import GRACE, CatchUp, PlanSpec, PlanStatus, parse_schedule, require_schedule
 from gatepost.core.text import has_visible_text
 from gatepost.core.times import Instant, parse_instant
 from gatepost.errors import Invalid
@@ -20,7 +20,6 @@ from gatepost.settings import Configuration
 plans = Noun("plan", "Set, list and delete plans. An agent gets the instruction of a plan later, once or repeatedly.")
 commands = [plans]
 
-_SCHEDULE_HINT: Final = "give --after 5h, --at 2026-02-20T10:00:00Z, --cron '0 9 * * 1-5' or --on-gate GATE"
 _check_id = partial(ids.check, "plan")
 
 
@@ -52,19 +51,17 @@ def set_plan(
       gatepost plan set --name "Daily report" --cron "0 9 * * 1-5" "Post it"
       gatepost plan set --id plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --cron @weekly
     """
-    schedules = (request.run_after, request.scheduled_at, request.cron, request.on_gate)
-    schedule_count = sum(schedule is not None for schedule in schedules)
-    if schedule_count > 1:
-        raise Invalid("give only one of --after, --at, --cron and --on-gate")
-    if request.time_zone is not None and request.cron is None:
-        raise Invalid("--zone goes with --cron", hint="a time has its own offset: 2026-02-20T10:00:00+01:00")
+    schedule = parse_schedule(  # here too, so that a mistake is reported before anything is opened
+        run_after=request.run_after,
+        scheduled_at=request.scheduled_at,
+        cron=request.cron,
+        time_zone=request.time_zone,
+        on_gate=request.on_gate,
+    )
     fields = msgspec.structs.asdict(request) | {"by": find_session_agent(configuration)}
     owner = fields.pop("owner")
     if id is None:
-        if request.name is None:
-            raise Invalid("a plan needs a name", hint="give --name NAME")
-        if not schedule_count:
-            raise Invalid("a plan must say when it is due", hint=_SCHEDULE_HINT)
+        require_schedule(PlanSpec(name=request.name, schedule=schedule))
         owner = choose_agent(owner, "--owner", configuration, otherwise="the plan has no owner")
     elif owner is not None:
         raise Invalid("the owner of a plan cannot change", hint="leave out --owner, or create a plan without --id")
@@ -116,10 +113,10 @@ def describe_deleted(request: DeletePlan) -> Outcome:
     Example:
       gatepost plan delete plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    return Outcome(request.id, "deleted", {"id": request.id, "deleted": True})
+    return Outcome(request.id, "deleted: the plan fires no more", {"id": request.id, "deleted": True})
 
 
 def _describe_schedule(plan: PlanView) -> str:
     without_slot = f"when {plan.on_gate} is resolved" if plan.status is PlanStatus.PENDING else "never"
-    next_slot = plan.next_run_at or without_slot
+    next_slot = f"at {output.format_seconds(plan.next_run_at)}" if plan.next_run_at is not None else without_slot
     return next_slot if plan.cron is None else f"{next_slot}, and again by {plan.cron!r} in {plan.time_zone}"

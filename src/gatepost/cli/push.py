@@ -43,7 +43,9 @@ def push(
     bead: Annotated[
         str | None, option("--bead", "ID", "to the entity with this alias, such as the id of its work item")
     ] = None,
-    session: Annotated[str | None, option("--session", "ID", "to the guest of this session")] = None,
+    session: Annotated[
+        str | None, option("--session", "ID", "to the guest of this session", parse=inputs.check_session)
+    ] = None,
     data: Annotated[
         Any, option("--data", "JSON", "a payload; @FILE reads a file, - reads stdin", parse=inputs.read_json)
     ] = None,
@@ -64,7 +66,7 @@ def push(
     if sum((request.to != "", bead is not None, session is not None, broadcast)) > 1:
         raise Invalid("give only one of --to, --bead, --session and --broadcast")
     if data is None and not (text or "").strip():
-        raise Invalid("the text is empty", hint="if it was read from stdin, the command that wrote it may have failed")
+        raise Invalid("the text is empty", hint="give TEXT, or - to read it from stdin, or --data JSON")
     request = msgspec.structs.replace(
         request,
         to="*" if broadcast or session else bead or choose_recipient(request.to, configuration),

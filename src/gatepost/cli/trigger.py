@@ -123,7 +123,7 @@ def describe_enabled(trigger: TriggerView) -> Outcome:
     Example:
       gatepost trigger enable github-main
     """
-    return Outcome(trigger.name, _get_state(trigger))
+    return Outcome(trigger.name, f"{_build_path(trigger)} is open again")
 
 
 @triggers.send("disable", ChangeTrigger, name=NAME, active=False)
@@ -134,7 +134,7 @@ def describe_disabled(trigger: TriggerView) -> Outcome:
     Example:
       gatepost trigger disable github-main
     """
-    return Outcome(trigger.name, _get_state(trigger))
+    return Outcome(trigger.name, f"{_build_path(trigger)} is closed: it answers as if it did not exist")
 
 
 @triggers.send("delete", DeleteTrigger, name=NAME)
@@ -145,7 +145,7 @@ def describe_deleted(request: DeleteTrigger) -> Outcome:
     Example:
       gatepost trigger delete github-main
     """
-    return Outcome(request.name, "deleted", {"name": request.name, "deleted": True})
+    return Outcome(request.name, f"deleted the trigger {request.name!r}", {"name": request.name, "deleted": True})
 
 
 def _get_state(trigger: TriggerView) -> str:

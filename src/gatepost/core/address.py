@@ -10,13 +10,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 MAX_NAME_LENGTH: Final = 63
 MAX_ALIAS_LENGTH: Final = 128
 #: of any address; the longest is a role in a team
 MAX_LENGTH: Final = len("team:/") + 2 * MAX_NAME_LENGTH
 
+_EVERY_AGENT: Final = ("*", "ALL")
 _NAME: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{MAX_NAME_LENGTH - 1}}}")
 _ALIAS: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@-]{{0,{MAX_ALIAS_LENGTH - 1}}}")
 
@@ -54,7 +55,7 @@ def check_name(text: str, label: str = "name") -> str:
     """Return the text if it can be the name of an entity, a team or a role."""
     if not _NAME.fullmatch(text):
         raise Invalid(
-            f"{text[:60]!r} is not a {label}",
+            f"{quote_value(text)} is not a {label}",
             hint=f"use up to {MAX_NAME_LENGTH} lower-case letters, digits, dots, dashes and underscores, "
             "a letter or digit first",
         )
@@ -66,19 +67,24 @@ def check_name(text: str, label: str = "name") -> str:
 def check_alias(text: str) -> str:
     """Return the text if it can be an alias (a bead id, an account id)."""
     if not _ALIAS.fullmatch(text) or text.lower() == "all" or text.startswith("team:"):
-        raise Invalid(f"{text[:60]!r} is not an alias", hint="use letters, digits and . _ : @ - and not team: or ALL")
+        raise Invalid(
+            f"{quote_value(text)} is not an alias", hint="use letters, digits and . _ : @ - and not team: or ALL"
+        )
     return text
 
 
 def parse(text: str) -> Address:
     """Return the address that the text says; raise Invalid if it is none."""
-    if text in ("*", "ALL"):
+    if text in _EVERY_AGENT:
         return AllAgentsAddress()
     if text.startswith("team:"):
         team, slash, role = text.removeprefix("team:").partition("/")
         return TeamAddress(check_name(team, "team"), check_name(role, "role") if slash else None)
     if not _ALIAS.fullmatch(text):
-        raise Invalid(f"{text[:60]!r} is not an address", hint="use a name, an alias, team:NAME, team:NAME/ROLE or *")
+        raise Invalid(
+            f"{quote_value(text)} is not an address",
+            hint="use the name or an alias of an agent or person, team:NAME, team:NAME/ROLE, or * for every agent",
+        )
     return EntityAddress(text)
 
 
@@ -89,8 +95,8 @@ def is_team(text: str) -> bool:
 
 def check_entity_address(text: str) -> str:
     """Return the text if it can be the name or an alias of one entity."""
-    match parse(text):
-        case EntityAddress(name):
-            return name
-        case TeamAddress() | AllAgentsAddress():
-            raise Invalid(f"{text!r} is not one entity", hint="give the name of one agent or person")
+    if is_team(text) or text in _EVERY_AGENT:
+        raise Invalid(f"{quote_value(text)} is not one entity", hint="give the name of one agent or person")
+    if not _ALIAS.fullmatch(text):
+        raise Invalid(f"{quote_value(text)} is not a name", hint="give the name or an alias of an agent or person")
+    return text

@@ -34,6 +34,7 @@ from gatepost.core.agent import (
 from gatepost.core.event import Json
 from gatepost.core.json_node import JsonNode
 from gatepost.core.times import HOUR, format_duration
+from gatepost.errors import quote_value
 
 #: the tools that every resident has; no configured tool may have one of these names
 BUILT_IN_TOOLS: Final = frozenset(
@@ -148,9 +149,11 @@ def _parse_model(node: JsonNode) -> ModelChoice:
     """Return the model of a document, which is an object or only a name."""
     if node.is_absent or isinstance(node.value, str):
         return ModelChoice(name=_parse_model_name(node, None)) if not node.is_absent else ModelChoice()
+    if not isinstance(node.value, dict):
+        node.reject_value("is neither text nor an object", hint=_MODEL_HINT)
     fields = node.fields("provider", "name", "model", "temperature", "maxTokens", "baseUrl", "keyEnv", "fallback")
     if not fields["name"].is_absent and not fields["model"].is_absent:
-        fields["model"].reject_value("is a second name", hint="give `name` or `model`, not both")
+        fields["model"].reject_value("is a second name", hint="give name or model, not both")
     name_node = fields["name"] if not fields["name"].is_absent else fields["model"]
     provider = fields["provider"].text(100) or None
     base_url = None if fields["baseUrl"].is_absent else _parse_url(fields["baseUrl"])
@@ -367,7 +370,7 @@ class _StoredSecrets:
         secrets: dict[str, str] = {}
         for name, secret in node.members(_MAX_SECRETS):
             if not name_pattern.fullmatch(name):
-                node.reject(f"{name[:60]!r} is not a name for it")
+                node.reject(f"{quote_value(name)} is not a name for it")
             if not isinstance(secret.value, str) or not (secret.value.isprintable() and secret.value.isascii()):
                 secret.reject("its value is not printable ASCII text")
             secrets[name] = text = secret.text(8 * _KIB)

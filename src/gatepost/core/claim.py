@@ -12,7 +12,7 @@ from msgspec import Struct
 from gatepost.core import render
 from gatepost.core.event import Item
 from gatepost.core.times import Instant
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 _MAX_OWNER_LENGTH: Final = 200
 
@@ -56,7 +56,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 def check_owner(text: str) -> str:
     """Return the text if it can be the owner of a claim: a session, a run."""
     if not text or len(text) > _MAX_OWNER_LENGTH or not text.isprintable():
-        raise Invalid(f"{text[:60]!r} is not an owner of a claim", hint="name the session or the run")
+        raise Invalid(f"{quote_value(text)} is not an owner of a claim", hint="name the session or the run")
     return text
 
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from gatepost.core import strict
 from gatepost.core.event import Json
-from gatepost.errors import Malformed, TooLarge
+from gatepost.errors import Malformed, TooLarge, quote_value
 
 #: events in a batch
 MAX_BATCH_SIZE: Final = 1_000
@@ -138,7 +138,7 @@ def _check_attributes(attributes: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the attributes; raise Malformed if a required one is missing or a name is wrong."""
     if attributes.get("specversion") != "1.0":
         raise Malformed(
-            f"CloudEvents of version {str(attributes.get('specversion'))[:20]!r} are not read here, only 1.0"
+            f"CloudEvents of version {quote_value(str(attributes.get('specversion')))} are not read here, only 1.0"
         )
     for name in _REQUIRED_ATTRIBUTES:
         if not isinstance(attributes.get(name), str) or not attributes[name]:
@@ -147,7 +147,7 @@ def _check_attributes(attributes: Mapping[str, Json]) -> Mapping[str, Json]:
         raise Malformed("the source of the CloudEvent has a space in it", hint="a source is a URI or a path")
     for name in attributes:
         if not _ATTRIBUTE_NAME.fullmatch(name):
-            raise Malformed(f"{name[:60]!r} is not the name of a CloudEvent's attribute")
+            raise Malformed(f"{quote_value(name)} is not the name of a CloudEvent's attribute")
     return attributes
 
 

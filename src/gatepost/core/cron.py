@@ -26,7 +26,7 @@ from typing import Final
 from msgspec import Struct
 
 from gatepost.core.times import HOUR, Instant
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 _ALIASES: Final = {
     "@yearly": "0 0 1 1 *",
@@ -38,6 +38,14 @@ _ALIASES: Final = {
     "@hourly": "0 * * * *",
 }
 _MAX_LENGTH: Final = 200
+#: what a field may be, by the name that cronsim has for it
+_FIELD_RANGES: Final = {
+    "minute": "0 to 59",
+    "hour": "0 to 23",
+    "day-of-month": "1 to 31 (February has at most 29; April, June, September and November 30), or L for the last",
+    "month": "1 to 12, or JAN to DEC",
+    "day-of-week": "0 to 7 (0 and 7 are Sunday), or SUN to SAT",
+}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _MINUTE: Final = timedelta(minutes=1)
@@ -77,14 +85,14 @@ class Cron(Struct, frozen=True):
 
 def parse(text: str, zone: str = "UTC") -> Cron:
     """Return the cron of an expression; raise Invalid if it is none, or if no day ever matches."""
-    cron = Cron(" ".join(text.split()), _check_zone(zone))
+    cron = Cron(" ".join(text.split()), check_zone(zone))
     if len(_split_fields(cron.expression)) != 5 or len(cron.expression) > _MAX_LENGTH:
         raise Invalid(
-            f"{text!r:.60} is not a schedule",
+            f"{quote_value(text)} is not a schedule",
             hint=f"use five fields: minute, hour, day of month, month, day of week; or one of {', '.join(_ALIASES)}",
         )
     if cron.find_next(0) is None:
-        raise Invalid(f"{text!r:.60} is not a schedule: there is no such day")
+        raise Invalid(f"{quote_value(text)} is not a schedule: there is no such day")
     return cron
 
 
@@ -100,7 +108,12 @@ def _iter_candidates(fields: list[str], zone: tzinfo, after: Instant) -> Iterato
     try:
         wall_times = CronSim(" ".join(fields), _to_wall_time(after, zone))
     except CronSimError as error:
-        raise Invalid(f"{' '.join(fields)!r:.60} is not a schedule: {str(error).lower()}") from None
+        name = str(error).removeprefix("Bad ")
+        field, allowed = name.replace("-", " "), _FIELD_RANGES.get(name, "a number")
+        raise Invalid(
+            f"{quote_value(' '.join(fields))} is not a schedule: its {field} is wrong",
+            hint=f"the {field} is {allowed}; also *, a list (1,15), a range (1-5) or a step (*/10)",
+        ) from None
     jump_target = wall_times.dt  # where the clock has jumped to: skipped times are due then
     second_instants: deque[Instant] = deque()  # of times that the clock shows twice; not yielded yet
     for wall_time in wall_times:
@@ -142,7 +155,8 @@ def _get_offset(local: datetime, fold: int) -> timedelta:
     return offset
 
 
-def _check_zone(zone: str) -> str:
+def check_zone(zone: str) -> str:
+    """Return the name of a time zone as it is; raise Invalid, with similar names, if there is no such zone."""
     names = _load_zone_names()
     if names.get(zone.lower()) == zone:
         return zone
@@ -154,7 +168,7 @@ def _check_zone(zone: str) -> str:
         if close_names
         else "use a name such as Europe/Riga, or UTC"
     )
-    raise Invalid(f"{zone!r:.60} is not a time zone", hint=hint)
+    raise Invalid(f"{quote_value(zone)} is not a time zone", hint=hint)
 
 
 @cache
@@ -171,4 +185,4 @@ def _load_zone_names() -> dict[str, str]:
 def _load_zone(name: str) -> tzinfo:
     from zoneinfo import ZoneInfo
 
-    return UTC if name == "UTC" else ZoneInfo(_check_zone(name))
+    return UTC if name == "UTC" else ZoneInfo(check_zone(name))

@@ -26,7 +26,7 @@ from gatepost.core import text
 from gatepost.core.event import Json, Priority, Ref
 from gatepost.core.gate import Ending
 from gatepost.core.times import Duration, Instant, format_rfc3339
-from gatepost.errors import Conflict, Invalid
+from gatepost.errors import Conflict, Invalid, quote_value
 
 #: rounds of one decision
 MAX_ROUNDS: Final = 3
@@ -191,7 +191,7 @@ class AnswerSpec(Struct, frozen=True, kw_only=True):
 def check_question(question: Question, *, current_deadline: Instant | None = None) -> Question:
     """Return the question if it can be answered. `current_deadline` stays if the question names none."""
     if not text.has_visible_text(question.question):
-        raise Invalid("the question is empty")
+        raise Invalid("the question is empty", hint="give `question`")
     text.check_text("question", question.question, _MAX_QUESTION_LENGTH)
     if question.context is not None:
         text.check_text("context", question.context, _MAX_CONTEXT_LENGTH)
@@ -200,7 +200,9 @@ def check_question(question: Question, *, current_deadline: Instant | None = Non
     for part in (question.ref.type, question.ref.id) if question.ref is not None else ():
         text.check_text("reference", part, _MAX_LABEL_LENGTH)
     if not question.options and not question.free_text:
-        raise Invalid("a question needs options or free text", hint="give options, or let it be answered with text")
+        raise Invalid(
+            "there is no way to answer the question", hint="give `options`, or let it be answered in words: `freeText`"
+        )
     if len(question.options) > MAX_OPTIONS:
         raise Invalid(f"{len(question.options)} options are too many", hint=f"use at most {MAX_OPTIONS}")
     ids = [_check_option(option).id for option in question.options]
@@ -216,15 +218,20 @@ def check_question(question: Question, *, current_deadline: Instant | None = Non
             hint="give each one of its own",
         )
     if question.default is not None and question.default not in ids:
-        raise Invalid(f"the default {question.default!r:.60} is not among the options", hint=_render_choice_hint(ids))
+        raise Invalid(
+            f"the default {quote_value(question.default)} is not among the options",
+            hint=f"use one of {', '.join(ids)}" if ids else "give `options`",
+        )
     if question.default is not None and question.deadline is question.within is current_deadline is None:
-        raise Invalid("a default counts at the deadline, and there is none", hint="say within (2h) or deadline")
+        raise Invalid("a default counts at the deadline, and there is none", hint="give `within` or `deadline`")
     return question
 
 
 def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
     """Return the outcome of an answer to the present question; raise Invalid or Conflict if it does not count."""
     ids = [option.id for option in decision.options]
+    ways = ([f"`option` ({', '.join(ids)})"] if ids else []) + (["`text`"] if decision.free_text else [])
+    ways_hint = f"give {' or '.join(ways)}"
     has_text = text.has_visible_text(spec.text or "")
     if spec.text is not None:
         text.check_text("text", spec.text, _MAX_TEXT_LENGTH)
@@ -233,17 +240,19 @@ def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
             f"the decision {decision.id!r} has changed since that was read", hint="read it again, and answer that"
         )
     if spec.option is not None and spec.option not in ids:
-        raise Invalid(f"{spec.option!r:.60} is not an option of this decision", hint=_render_choice_hint(ids))
+        raise Invalid(f"{quote_value(spec.option)} is not an option of this decision", hint=ways_hint)
     if spec.again + spec.reject + (spec.option is not None) > 1:
-        raise Invalid("give only one of an option, again and reject", hint="choose one")
+        raise Invalid("give only one of `option`, `again` and `reject`")
     if spec.reject:
         return DecisionOutcome.REJECTED
-    if spec.option is None and not has_text:
-        raise Invalid("the answer is empty", hint=_render_choice_hint(ids) if ids else "answer in words")
     if spec.again and not decision.free_text:
-        raise Invalid("this decision cannot be sent back: it takes no free text", hint=_render_choice_hint(ids))
+        raise Invalid("this decision cannot be sent back: it takes no free text", hint=ways_hint)
+    if spec.again and not has_text:
+        raise Invalid("a question is sent back with words", hint="give `text`")
+    if spec.option is None and not has_text:
+        raise Invalid("the answer is empty", hint=ways_hint)
     if spec.option is None and not decision.free_text:
-        raise Invalid("this decision cannot be answered with text alone", hint=_render_choice_hint(ids))
+        raise Invalid("this decision cannot be answered with text alone", hint=ways_hint)
     if spec.again and decision.iteration >= MAX_ROUNDS:
         raise Conflict(f"this decision was asked {MAX_ROUNDS} times already", hint="answer it, or reject it")
     return DecisionOutcome.AGAIN if spec.again else DecisionOutcome.ANSWERED
@@ -310,15 +319,11 @@ def describe_answer(decision: Decision) -> dict[str, Json]:
 def _check_option(option: Option) -> Option:
     if not _OPTION_ID.fullmatch(option.id):
         raise Invalid(
-            f"{option.id!r:.60} is not the id of an option",
+            f"{quote_value(option.id)} is not the id of an option",
             hint="use up to 63 letters, digits, dots, dashes and underscores, a letter or digit first",
         )
     if not text.has_visible_text(option.label):
-        raise Invalid(f"the option {option.id!r} has no label")
+        raise Invalid(f"the option {option.id!r} has no label", hint="write the text that respondents choose")
     text.check_text("label", option.label, _MAX_LABEL_LENGTH)
     text.check_text("description", option.description, _MAX_QUESTION_LENGTH)
     return option
-
-
-def _render_choice_hint(ids: Sequence[str]) -> str:
-    return f"use one of {', '.join(ids)}" if ids else "it has no options: answer in words"

@@ -28,7 +28,7 @@ import json
 from typing import Final
 
 from gatepost.core.event import Push
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 #: characters of a key, without a prefix
 MAX_LENGTH: Final = 512
@@ -59,7 +59,7 @@ def check(key: str) -> None:
     for prefix in PREFIXES:
         if key.startswith(prefix):
             raise Invalid(
-                f"the dedup key {key!r:.60} begins with {prefix!r}, as keys do that are stored for others",
+                f"the dedup key {quote_value(key)} begins with {prefix!r}, as keys do that are stored for others",
                 hint="give the key without a prefix, or begin it otherwise",
             )
 

@@ -16,6 +16,11 @@ class EntityKind(StrEnum):
     HUMAN = "human"
     SERVICE = "service"
 
+    @property
+    def phrase(self) -> str:
+        """How sentences name it: `a person`."""
+        return {EntityKind.AGENT: "an agent", EntityKind.HUMAN: "a person", EntityKind.SERVICE: "a service"}[self]
+
 
 class Entity(Struct, frozen=True, kw_only=True):
     #: the number that other rows refer to; never shown

@@ -15,7 +15,7 @@ from msgspec import Struct
 from gatepost.core.entity import EntityKind
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 Json = Any
 
@@ -41,7 +41,7 @@ class Priority(IntEnum):
         for priority in Priority:
             if word in (str(priority.value), priority.name.lower()):
                 return priority
-        raise Invalid(f"{text!r} is not a priority", hint="use 0 to 4, or critical, high, normal, low, fyi")
+        raise Invalid(f"{quote_value(text)} is not a priority", hint="use 0 to 4, or critical, high, normal, low, fyi")
 
 
 class EventType(ParsedEnum, description="a type of event"):
@@ -99,7 +99,7 @@ class Ref(Struct, frozen=True):
     def parse(text: str) -> "Ref":
         kind, colon, ref_id = text.partition(":")
         if not (kind and colon and ref_id):
-            raise Invalid(f"{text!r} is not a reference", hint="write it as TYPE:ID, such as task:0.0.123")
+            raise Invalid(f"{quote_value(text)} is not a reference", hint="write it as TYPE:ID, such as task:0.0.123")
         return Ref(kind, ref_id)
 
 
@@ -334,7 +334,7 @@ class _Data(Struct, frozen=True):
         if value is None:
             return default
         if not isinstance(value, str):
-            raise Invalid(f"data.{name} of a {self.type} must be a string, not {value!r:.60}")
+            raise Invalid(f"data.{name} of a {self.type} must be a string, not {quote_value(value)}")
         return value
 
     def number(self, name: str) -> int | None:
@@ -342,13 +342,15 @@ class _Data(Struct, frozen=True):
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool):
-            raise Invalid(f"data.{name} of a {self.type} must be a whole number, not {value!r:.60}")
+            raise Invalid(f"data.{name} of a {self.type} must be a whole number, not {quote_value(value)}")
         return value
 
     def instant(self, name: str) -> Instant | None:
         value = self.number(name)
         if value is not None and not 0 <= value <= MAX_INSTANT:
-            raise Invalid(f"data.{name} of a {self.type} must be a time in microseconds since 1970, not {value!r:.60}")
+            raise Invalid(
+                f"data.{name} of a {self.type} must be a time in microseconds since 1970, not {quote_value(value)}"
+            )
         return value
 
 

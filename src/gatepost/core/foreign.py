@@ -17,7 +17,7 @@ from typing import Any, Final
 from gatepost.core import dedup, strict
 from gatepost.core.event import Event, EventType, Priority, Push, Trust
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT, SECOND, Duration, Instant, parse_instant
-from gatepost.errors import Invalid, Malformed, TooLarge
+from gatepost.errors import Invalid, Malformed, TooLarge, quote_value
 
 #: transports; keys of events from JetStream begin so, and these events are not sent there again
 NATS: Final = "nats"
@@ -93,7 +93,7 @@ def _parse_milliseconds(value: Any) -> Instant | None:
     if isinstance(value, str):
         return parse_instant(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value * _MILLISECOND <= MAX_INSTANT:
-        raise Invalid(f"the timestamp must be in milliseconds since 1970, not {value!r:.60}")
+        raise Invalid(f"the timestamp must be in milliseconds since 1970, not {quote_value(value)}")
     return int(value * _MILLISECOND)
 
 
@@ -101,7 +101,7 @@ def _parse_ttl(value: Any) -> Duration | None:
     if value is None or value == 0:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value * SECOND <= MAX_DURATION:
-        raise Invalid(f"the ttl_seconds must be over zero and at most a hundred years, not {value!r:.60}")
+        raise Invalid(f"the ttl_seconds must be over zero and at most a hundred years, not {quote_value(value)}")
     return int(value * SECOND)
 
 
@@ -112,7 +112,7 @@ def _read_text(document: dict[str, Any], name: str, default: str | None = None) 
     if value is None:
         raise Invalid(f"the entry has no {name}")
     if not isinstance(value, str):
-        raise Invalid(f"the {name} must be a string, not {value!r:.60}")
+        raise Invalid(f"the {name} must be a string, not {quote_value(value)}")
     return value
 
 
@@ -120,5 +120,5 @@ def _parse_priority(value: Any) -> Priority:
     if value is None:
         return Priority.NORMAL
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise Invalid(f"{value!r:.60} is not a priority")
+        raise Invalid(f"{quote_value(value)} is not a priority")
     return Priority.parse(value)

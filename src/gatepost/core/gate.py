@@ -32,7 +32,7 @@ from gatepost.core import render, text
 from gatepost.core.event import EventType
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT, Duration, Instant, format_rfc3339
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 #: the beginning of the text for an agent that wants to stop and may not
 BLOCKED_HEADING: Final = "You cannot stop yet:"
@@ -196,20 +196,21 @@ def check_spec(spec: GateSpec) -> GateSpec:
     if spec.kind is GateKind.DECISION:
         raise Invalid("a gate of the kind 'decision' is made by asking", hint="use `gatepost decision ask`")
     if spec.kind is GateKind.TIMER and spec.deadline is None and spec.within is None:
-        raise Invalid("a timer needs a deadline", hint="say within (10m) or deadline (2026-02-20T10:00:00Z)")
+        raise Invalid("a timer needs a deadline", hint="give `within` or `deadline`")
     match spec.kind, spec.awaits:
         case GateKind.TIMER, str() as awaits:
-            raise Invalid(f"a timer awaits its deadline, not {awaits!r:.60}")
+            raise Invalid(f"a timer awaits its deadline, not {quote_value(awaits)}", hint="leave out `awaits`")
         case GateKind.EVENT, str() as awaits:
             parse_awaited_event(awaits)
         case GateKind.CI, str() as awaits:
             parse_ci_target(awaits)
         case GateKind.COMMAND, str() as awaits:
             if not check_text("command", awaits).strip():
-                raise Invalid("the command is empty")
+                raise Invalid("the command is empty", hint="give `awaits`: a command line")
         case ((GateKind.EVENT | GateKind.MAIL | GateKind.COMMAND | GateKind.CI), None):
             raise Invalid(
-                f"a gate of the kind {spec.kind.value!r} must say what it awaits", hint=_AWAITS_HINTS[spec.kind]
+                f"a gate of the kind {spec.kind.value!r} must say what it awaits",
+                hint=f"give `awaits`: {_AWAITS_HINTS[spec.kind]}",
             )
         case _:
             pass
@@ -237,7 +238,7 @@ def check_text(field: str, value: str) -> str:
 def resolve_deadline(now: Instant, deadline: Instant | None, within: Duration | None) -> Instant | None:
     """Return the deadline, which callers give as an instant or as a duration from now."""
     if deadline is not None and within is not None:
-        raise Invalid("give the deadline in one way, not in two", hint="give deadline or within")
+        raise Invalid("give only one of `within` and `deadline`")
     if within is not None:
         if not 0 < within <= MAX_DURATION:
             raise Invalid(
@@ -253,14 +254,16 @@ def parse_awaited_event(awaits: str) -> tuple[EventType, str | None]:
     """Return the type of the awaited event, and its source if only one source counts."""
     type_name, colon, source = awaits.partition(":")
     if colon and not source:
-        raise Invalid(f"{awaits!r:.60} names no source", hint=_AWAITS_HINTS[GateKind.EVENT])
+        raise Invalid(f"{quote_value(awaits)} names no source", hint=_AWAITS_HINTS[GateKind.EVENT])
     return EventType.parse(type_name), check_text("source", source) if colon else None
 
 
 def parse_ci_target(awaits: str) -> CiTarget:
     match = _CI_TARGET.fullmatch(awaits)
     if match is None:
-        raise Invalid(f"{awaits!r:.60} is not a run or a pull request on GitHub", hint=_AWAITS_HINTS[GateKind.CI])
+        raise Invalid(
+            f"{quote_value(awaits)} is not a run or a pull request on GitHub", hint=_AWAITS_HINTS[GateKind.CI]
+        )
     return CiTarget(kind=match[1], id=match[2], repository=match[3])
 
 

@@ -7,7 +7,7 @@ Only the listed prefixes exist, so that an id in the wrong place is recognised.
 from typing import Final
 
 from gatepost.core.times import Instant
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 PREFIXES: Final = {
     "evt": "event",
@@ -46,9 +46,9 @@ def check(prefix: str, text: str) -> str:
         return text
     kind = PREFIXES.get(head)
     if kind and head != prefix:
-        raise Invalid(f"{text!r} is the id of {_add_article(kind)}, not of {_add_article(PREFIXES[prefix])}")
+        raise Invalid(f"{quote_value(text)} is the id of {_add_article(kind)}, not of {_add_article(PREFIXES[prefix])}")
     raise Invalid(
-        f"{text!r} is not the id of {_add_article(PREFIXES[prefix])}",
+        f"{quote_value(text)} is not the id of {_add_article(PREFIXES[prefix])}",
         hint=f"such an id is {prefix}_ and 32 digits or letters from a to f",
     )
 

@@ -1,5 +1,5 @@
 """
-Read a JSON document from outside field by field. Every error is one sentence that says where the problem is:
+Read a configuration from outside field by field. Every error is one sentence that says where the problem is:
 
     tools[2].timeout: '-3s' is not a duration
 
@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from gatepost.core import strict, times
 from gatepost.core.event import Json
-from gatepost.core.text import count_bytes, find_unstorable, quote_value
+from gatepost.core.text import count_bytes, find_unstorable
 from gatepost.core.times import Duration
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 
 class JsonNode(Struct, frozen=True):
@@ -29,12 +29,12 @@ class JsonNode(Struct, frozen=True):
     def reject_value(self, problem: str, *, hint: str | None = None) -> NoReturn:
         """Raise Invalid that quotes the value; `problem` follows it, such as `is not a duration`."""
         raise Invalid(
-            f"{self.path or 'the document'}: {quote_value(self.value, show_items=False)} {problem}", hint=hint
+            f"{self.path or 'the configuration'}: {quote_value(self.value, show_items=False)} {problem}", hint=hint
         )
 
     def reject(self, problem: str, *, hint: str | None = None) -> NoReturn:
         """Raise Invalid without quoting the value: it may be secret, or missing."""
-        raise Invalid(f"{self.path or 'the document'}: {problem}", hint=hint)
+        raise Invalid(f"{self.path or 'the configuration'}: {problem}", hint=hint)
 
     @property
     def is_absent(self) -> bool:
@@ -49,7 +49,7 @@ class JsonNode(Struct, frozen=True):
             if name not in field_names:
                 close_names = get_close_matches(str(name)[:100], field_names, n=1, cutoff=0.5)
                 hint = f"did you mean {close_names[0]!r}?" if close_names else f"it may have {', '.join(field_names)}"
-                raise Invalid(f"{self.path or 'the document'}: {quote_value(name)} is not a field of it", hint=hint)
+                raise Invalid(f"{quote_value(name)} is not a field of {self.path or 'the configuration'}", hint=hint)
         return JsonFields(self, value)
 
     def members(self, limit: int) -> Iterator[tuple[str, "JsonNode"]]:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from gatepost.core.times import Instant
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 KeyKind = Literal["admin", "agent", "trigger", "public"]
 
@@ -60,7 +60,7 @@ def check_name(text: str) -> str:
     """Return the text if it can be the name of a key."""
     if len(text) > _MAX_NAME_LENGTH or not (text == "" or text.isprintable()):
         raise Invalid(
-            f"{text[:60]!r} is not a name of a key", hint=f"use up to {_MAX_NAME_LENGTH} printable characters"
+            f"{quote_value(text)} is not a name of a key", hint=f"use up to {_MAX_NAME_LENGTH} printable characters"
         )
     return text
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from gatepost.core import text
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
-from gatepost.errors import Invalid, TooLarge
+from gatepost.errors import Invalid, TooLarge, quote_value
 
 #: memories that one agent may have
 MAX_MEMORIES: Final = 1_000
@@ -32,7 +32,7 @@ def check_key(key: str) -> str:
     """Return the text if it can be the key of a memory."""
     if not key.strip() or len(key) > MAX_KEY_LENGTH or not key.isprintable():
         raise Invalid(
-            f"{key!r:.60} is not the key of a memory", hint=f"use up to {MAX_KEY_LENGTH} printable characters"
+            f"{quote_value(key)} is not the key of a memory", hint=f"use up to {MAX_KEY_LENGTH} printable characters"
         )
     return key
 

@@ -14,6 +14,7 @@ passed while no process was running is a pure function, so the rule can be read 
 A `scheduledAt` in the past is a slot like any other: it fires at once, late, and once.
 """
 
+from functools import partial
 from typing import Final, assert_never
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from msgspec import Struct
 from gatepost.core import cron as crons
 from gatepost.core import ids
 from gatepost.core.cron import Cron
-from gatepost.core.text import ParsedEnum, check_label
+from gatepost.core.text import ParsedEnum, check_label, parse_field
 from gatepost.core.times import MINUTE, Duration, Instant, parse_duration, parse_instant
 from gatepost.errors import Invalid
 
@@ -31,9 +32,7 @@ GRACE: Final = MINUTE
 MAX_SLOTS: Final = 100
 
 _MAX_NAME_LENGTH: Final = 200
-_SCHEDULE_HINT: Final = (
-    "give exactly one of runAfter (5 hours), scheduledAt (2026-02-20T10:00:00Z), cron (0 9 * * 1) and onGate (gate_...)"
-)
+_SCHEDULES: Final = "`runAfter`, `scheduledAt`, `cron`"
 
 
 class CatchUp(ParsedEnum, description="a way to catch up"):
@@ -132,24 +131,27 @@ def parse_schedule(
     """Return the schedule; None if there is none. Raise Invalid if there is more than one."""
     choices = [text for text in (run_after, scheduled_at, cron, on_gate) if text is not None]
     if len(choices) > 1:
-        raise Invalid(f"give one schedule, not {len(choices)}", hint=_SCHEDULE_HINT)
+        raise Invalid(f"give only one of {_SCHEDULES} and `onGate`")
     if time_zone is not None and cron is None:
-        raise Invalid(f"the time zone {time_zone!r:.60} goes with cron", hint="scheduledAt says its offset itself")
+        raise Invalid("`timeZone` goes with `cron`", hint="a time has its own offset: 2026-02-20T10:00:00+01:00")
     if cron is not None:
-        return crons.parse(cron, time_zone if time_zone is not None else "UTC")
+        zone = parse_field("timeZone", time_zone, crons.check_zone)
+        return parse_field("cron", cron, partial(crons.parse, zone=zone or "UTC"))
     if run_after is not None:
-        return AfterDelay(parse_duration(run_after))
+        parse = partial(parse_duration, time_field="scheduledAt")
+        return parse_field("runAfter", run_after, lambda text: AfterDelay(parse(text)))
     if on_gate is not None:
-        return OnGate(ids.check("gate", on_gate))
-    return AtTime(parse_instant(scheduled_at)) if scheduled_at is not None else None
+        return parse_field("onGate", on_gate, lambda text: OnGate(ids.check("gate", text)))
+    parse = partial(parse_instant, duration_field="runAfter")
+    return parse_field("scheduledAt", scheduled_at, lambda text: AtTime(parse(text)))
 
 
 def require_schedule(spec: PlanSpec) -> tuple[str, Schedule]:
     """Return the name and the schedule, which a new plan needs."""
     if spec.name is None:
-        raise Invalid("a plan needs a name")
+        raise Invalid("a plan needs a name", hint="give `name`")
     if spec.schedule is None:
-        raise Invalid("a plan must say when it is due", hint=_SCHEDULE_HINT)
+        raise Invalid("a plan must say when it is due", hint=f"give {_SCHEDULES} or `onGate`")
     return spec.name, spec.schedule
 
 

@@ -15,7 +15,7 @@ These are named tuples, because a hook with nothing to do imports this module, a
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 if TYPE_CHECKING:
     from gatepost.core.event import Event, Json
@@ -68,5 +68,7 @@ class Position(NamedTuple):
     def parse(text: str) -> "Position":
         match = re.fullmatch(_POSITION_PATTERN, text, re.ASCII)
         if match is None or int(match[1]) >= _MAX_NUMBER or int(match[2]) >= _MAX_NUMBER:
-            raise Invalid(f"{text[:60]!r} is not a place to resume from", hint="send the last `id:` back as it was")
+            raise Invalid(
+                f"{quote_value(text)} is not a place to resume from", hint="send the last `id:` back as it was"
+            )
         return Position(int(match[1]), int(match[2]))

@@ -10,7 +10,7 @@ from gatepost.core import address
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Json
 from gatepost.core.times import Instant
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 _MAX_TITLE_LENGTH: Final = 200
 _MAX_ID_LENGTH: Final = 63
@@ -58,7 +58,7 @@ def check_title(text: str) -> str:
     """Return the text if it can be the title of a space."""
     if len(text) > _MAX_TITLE_LENGTH or not text.strip() or not text.isprintable():
         raise Invalid(
-            f"{text[:60]!r} is not a title of a space", hint=f"use up to {_MAX_TITLE_LENGTH} printable characters"
+            f"{quote_value(text)} is not a title of a space", hint=f"use up to {_MAX_TITLE_LENGTH} printable characters"
         )
     return text
 

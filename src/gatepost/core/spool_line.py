@@ -28,7 +28,7 @@ from msgspec.structs import astuple, replace
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import MAX_HOPS, Event, EventType, Json, Priority, Ref, Route, Sender, Trust, parse_body
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT, SECOND, Instant, parse_instant
-from gatepost.errors import GatepostError
+from gatepost.errors import GatepostError, quote_value
 
 _MILLISECOND: Final = 1_000
 #: places in a broken line at which an entry is looked for
@@ -251,17 +251,17 @@ def _add_event_fields(base_event: Event, event_fields: Mapping[str, Json]) -> Ev
 
 def _check_time(value: Json) -> Instant | None:
     if value is not None and not 0 <= value <= MAX_INSTANT:
-        raise ValueError(f"{value!r:.60} is not a time")
+        raise ValueError(f"{quote_value(value)} is not a time")
     return int(value) if value is not None else None
 
 
 def _check_hops(value: Json) -> int:
     if not 0 <= value <= MAX_HOPS:
-        raise ValueError(f"{value!r:.60} links are not a chain")
+        raise ValueError(f"{quote_value(value)} links are not a chain")
     return int(value)
 
 
 def _check_str(value: Json) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.60} is not a string")
+        raise TypeError(f"{quote_value(value)} is not a string")
     return value

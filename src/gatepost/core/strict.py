@@ -12,16 +12,20 @@ from gatepost.errors import Malformed
 MAX_DEPTH: Final = 100
 
 
-def parse_json(raw: bytes, label: str = "the body", *, max_depth: int = MAX_DEPTH) -> Any:
-    """Return the JSON value; raise Malformed if there is none."""
+def parse_json(
+    raw: bytes,
+    label: str = "the body",
+    *,
+    max_depth: int = MAX_DEPTH,
+    hint: str = "send one JSON value, with Content-Type: application/json",
+) -> Any:
+    """Return the JSON value; raise Malformed if there is none. `hint` says how to write one."""
     try:
         value = _decode(raw.decode())
     except UnicodeDecodeError:
-        raise Malformed(f"{label} is not UTF-8", hint="send JSON in UTF-8") from None
+        raise Malformed(f"{label} is not UTF-8", hint="write it in UTF-8") from None
     except ValueError:
-        raise Malformed(
-            f"{label} is not JSON", hint="send one JSON value, with Content-Type: application/json"
-        ) from None
+        raise Malformed(f"{label} is not JSON", hint=hint) from None
     except RecursionError:
         raise _build_depth_error(label, max_depth) from None
     except OverflowError as error:

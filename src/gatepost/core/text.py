@@ -2,10 +2,14 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, TypeVar, overload
 
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 #: controls, formats, surrogates, separators, and marks that go on top of something
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})
@@ -58,7 +62,7 @@ def check_text(field: str, text: str, limit: int) -> str:
 def check_label(noun: str, text: str, limit: int) -> str:
     """Return the text if it can be a label: one line of at most `limit` printable characters."""
     if len(text) > limit or not text.strip() or not text.isprintable():
-        raise Invalid(f"{text!r:.60} is not {noun}", hint=f"use up to {limit} printable characters on one line")
+        raise Invalid(f"{quote_value(text)} is not {noun}", hint=f"use up to {limit} printable characters on one line")
     return text
 
 
@@ -72,13 +76,6 @@ def abbreviate(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
-def quote_value(value: object, *, show_items: bool = True) -> str:
-    """Write a value as an error quotes it. Without `show_items`, what has items is only named: they may be secrets."""
-    if not show_items and isinstance(value, dict | list | tuple):
-        return "an object" if isinstance(value, dict) else "a list"
-    return abbreviate(repr(value), 60)
-
-
 def count_bytes(text: str) -> int:
     """Return the length as UTF-8. It is never less than the number of characters, or of UTF-16 units."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
@@ -88,6 +85,19 @@ def truncate(text: str, limit: int, note: str) -> str:
     """Return the beginning of a text and the note, in at most `limit` bytes; no character and no escape is split."""
     beginning = text.encode(errors="replace")[: max(0, limit - count_bytes(note))].decode(errors="ignore")
     return _HALF_ESCAPE.sub(r"\1", beginning) + note
+
+
+@overload
+def parse_field(name: str, value: None, parse: Callable[[Any], Any]) -> None: ...
+@overload
+def parse_field(name: str, value: T, parse: Callable[[T], R]) -> R: ...
+def parse_field(name: str, value: Any, parse: Callable[[Any], Any]) -> Any:
+    """Return the value of a field of a request, parsed; None for None. An error begins with the name of the field."""
+    try:
+        return parse(value) if value is not None else None
+    except Invalid as error:
+        error.message = f"{name}: {error.message}"
+        raise
 
 
 class ParsedEnum(StrEnum):
@@ -104,4 +114,6 @@ class ParsedEnum(StrEnum):
         try:
             return cls(text)
         except ValueError:
-            raise Invalid(f"{text!r:.60} is not {cls._description}", hint=f"use one of {', '.join(cls)}") from None
+            raise Invalid(
+                f"{quote_value(text)} is not {cls._description}", hint=f"use one of {', '.join(cls)}"
+            ) from None

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Final
 
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 #: annotated, so that code that writes records by the types of their fields recognises times
 Instant = Annotated[int, "microseconds since 1970"]
@@ -34,22 +34,33 @@ _UNITS: Final = {
     **dict.fromkeys(("d", "day", "days"), DAY),
     **dict.fromkeys(("w", "week", "weeks"), WEEK),
 }
-_DURATION: Final = re.compile(r"([0-9]{1,9}) ?([a-z]+)")
+_DURATION: Final = re.compile(r"([0-9]+) ?([a-z]+)")
+#: milliseconds in a hundred years have fewer
+_MAX_DIGITS: Final = 15
 #: the longest duration
 MAX_DURATION: Final = 100 * 365 * DAY
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EXAMPLE: Final = "2026-02-18T15:07:00Z"
 
 
-def parse_duration(text: str) -> Duration:
-    """Return a duration such as `10m` or `5 hours`; raise Invalid for zero and for more than a hundred years."""
+def parse_duration(text: str, *, time_field: str | None = None) -> Duration:
+    """
+    Return a duration such as `10m` or `5 hours`; raise Invalid for zero and for more than a hundred years. The error
+    for a time names the field that takes one, `time_field`.
+    """
     match = _DURATION.fullmatch(text.strip())
     unit = _UNITS.get(match[2]) if match else None
     if match is None or unit is None:
-        raise Invalid(f"{text!r} is not a duration", hint="write a number and a unit, such as 90s, 10m, 5 hours, 1 day")
-    length = int(match[1]) * unit
-    if not 0 < length <= MAX_DURATION:
-        raise Invalid(f"{text!r} is not a usable duration", hint="it must be over zero and at most a hundred years")
-    return length
+        hint = "write a number and a unit, such as 90s, 10m, 5 hours, 1 day"
+        if time_field is not None and _parse_date(text) is not None:
+            hint = f"give a time as `{time_field}`, and here a duration such as 10m"
+        raise Invalid(f"{quote_value(text)} is not a duration", hint=hint)
+    digits = match[1].lstrip("0")
+    if not digits:
+        raise Invalid(f"{quote_value(text)} is no time at all", hint="use a duration over zero, such as 10m")
+    if len(digits) > _MAX_DIGITS or int(digits) * unit > MAX_DURATION:
+        raise Invalid(f"{quote_value(text)} is too long", hint="use at most a hundred years, which is 36500d")
+    return int(digits) * unit
 
 
 def format_duration(length: Duration) -> str:
@@ -67,18 +78,30 @@ def format_rfc3339(instant: Instant) -> str:
     return moment.isoformat(timespec="auto").replace("+00:00", "Z")
 
 
-def parse_instant(text: str) -> Instant:
-    """Return the instant of an RFC 3339 time; raise Invalid if it has no offset."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
+def parse_instant(text: str, *, duration_field: str | None = None) -> Instant:
+    """
+    Return the instant of an RFC 3339 time; raise Invalid if it has no offset. The error for a duration names the field
+    that takes one, `duration_field`.
+    """
+    moment = _parse_date(text)
     if moment is None:
-        raise Invalid(f"{text!r} is not a time", hint="write it as 2026-02-18T15:07:00Z")
+        hint = f"write it as {_EXAMPLE}"
+        if duration_field is not None and (match := _DURATION.fullmatch(text.strip())) and match[2] in _UNITS:
+            hint = f"give a duration as `{duration_field}`, and here a time such as {_EXAMPLE}"
+        raise Invalid(f"{quote_value(text)} is not a time", hint=hint)
     if moment.tzinfo is None:
         time = moment.isoformat()
-        raise Invalid(f"{text!r} has no time zone", hint=f"write {time}Z for UTC, or an offset: {time}+01:00")
+        raise Invalid(
+            f"{quote_value(text)} has no time zone", hint=f"write {time}Z for UTC, or an offset: {time}+01:00"
+        )
     microseconds = (moment - _EPOCH) // timedelta(microseconds=1)
     if not 0 <= microseconds <= MAX_INSTANT:
-        raise Invalid(f"{text!r} is not a usable time", hint="it must be in the years 1970 to 9999")
+        raise Invalid(f"{quote_value(text)} is out of range", hint="use a time in the years 1970 to 9999")
     return microseconds
+
+
+def _parse_date(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

@@ -15,7 +15,7 @@ from gatepost.api.openapi import build_docs_page, build_openapi
 from gatepost.api.operation import Operation
 from gatepost.api.problems import MethodNotAllowed
 from gatepost.api.runs import ReplayRun, ReplayView
-from gatepost.errors import NotFound
+from gatepost.errors import NotFound, quote_value
 from gatepost.gateway import health, watch, webhooks  # noqa: F401 (they register handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.http import JSON, HttpExchange, encode
@@ -158,7 +158,7 @@ class Router(Generic[T]):
             methods += node.targets
         if methods:
             raise MethodNotAllowed(method, sorted(set(methods)))
-        raise NotFound(f"there is nothing at {path!r:.200}", hint="GET /api/docs lists what there is")
+        raise NotFound(f"there is nothing at {quote_value(path, 200)}", hint="GET /api/docs lists what there is")
 
 
 def _walk(

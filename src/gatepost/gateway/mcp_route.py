@@ -23,7 +23,7 @@ from gatepost.api.access import Caller
 from gatepost.api.operation import MAX_BODY, Request
 from gatepost.api.problems import Misdirected
 from gatepost.core.signals import Frame, TransportMessage
-from gatepost.errors import NotFound, Refused, Unauthorized
+from gatepost.errors import NotFound, Refused, Unauthorized, quote_value
 from gatepost.gateway.auth import CACHE_TIME
 from gatepost.gateway.dispatch import Dispatcher
 from gatepost.gateway.http import HttpExchange
@@ -82,9 +82,11 @@ class McpRoute:
         host, origin = exchange.headers.get("host", ""), exchange.headers.get("origin")
         if not self._is_own_host(urlsplit(f"//{host}").hostname):
             hint = "add the name to gateway.hosts"
-            raise Misdirected(f"{host!r:.100} is not a name of this gateway", hint=hint)
+            raise Misdirected(f"{quote_value(host, 100)} is not a name of this gateway", hint=hint)
         if origin and not self._is_own_host(urlsplit(origin).hostname):
-            raise Refused(f"pages of {origin!r:.100} may not call this gateway", hint="add its name to gateway.hosts")
+            raise Refused(
+                f"pages of {quote_value(origin, 100)} may not call this gateway", hint="add its name to gateway.hosts"
+            )
 
     def _is_own_host(self, name: str | None) -> bool:
         if name is None:

@@ -32,7 +32,7 @@ from gatepost.actions import inbox_feed, runs, spaces
 from gatepost.actions.inbox_feed import Position
 from gatepost.api.access import Caller
 from gatepost.core.signals import Frame
-from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable
+from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, quote_value
 from gatepost.gateway.http import HttpExchange
 from gatepost.gateway.state import GatewayState
 from gatepost.ports import Reader
@@ -238,6 +238,6 @@ def _parse_position(topic: str, text: str) -> StreamPosition:
 
 def _build_cursor_error(text: str) -> Invalid:
     return Invalid(
-        f"{text[:80]!r} is not a place to resume from",
+        f"{quote_value(text)} is not a place to resume from",
         hint="send the last `id:` back as it was, or leave it out to begin now",
     )

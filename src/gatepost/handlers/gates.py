@@ -1,5 +1,8 @@
 """Gates and decisions. A decision is a question; a gate keeps its asker from stopping until it is answered."""
 
+from functools import partial
+from typing import Any
+
 from msgspec.structs import asdict, replace
 
 from gatepost.actions import decisions, gates
@@ -19,6 +22,7 @@ from gatepost.api.gates import AddGate, AddWaiter, GatePage, GateView, ListGates
 from gatepost.core.decision import AnswerSpec, Decision, Option, Question
 from gatepost.core.event import Priority, Ref
 from gatepost.core.gate import Gate, GateKind, GateSpec
+from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
@@ -33,8 +37,7 @@ def add_gate(tx: Transaction, request: AddGate, caller: Caller) -> GateView:
         awaits=request.awaits,
         instruction=request.instruction,
         waiters=request.waiters,
-        deadline=None if request.deadline is None else parse_instant(request.deadline),
-        within=None if request.within is None else parse_duration(request.within),
+        **_parse_deadline(request),
         at_deadline=request.at_deadline,
         fail=request.fail,
     )
@@ -91,7 +94,7 @@ def ask_decision(tx: Transaction, request: AskDecision, caller: Caller) -> Decis
 
 @ListDecisions.handler
 def list_decisions(tx: Reader, request: ListDecisions, caller: Caller) -> DecisionPage:
-    since = None if request.since is None else parse_instant(request.since)
+    since = parse_field("since", request.since, parse_instant)
     return read_page(
         tx,
         DecisionPage,
@@ -133,6 +136,13 @@ def view_decision(tx: Reader, decision: Decision) -> DecisionView:
     return DecisionView.of(decision, overdue=decision.is_overdue(tx.now))
 
 
+def _parse_deadline(request: AddGate | QuestionRequest) -> dict[str, Any]:
+    return {
+        "deadline": parse_field("deadline", request.deadline, partial(parse_instant, duration_field="within")),
+        "within": parse_field("within", request.within, partial(parse_duration, time_field="deadline")),
+    }
+
+
 def _build_question(request: QuestionRequest) -> Question:
     return Question(
         question=request.question,
@@ -140,10 +150,9 @@ def _build_question(request: QuestionRequest) -> Question:
             Option(id=option.id, label=option.label, description=option.description) for option in request.options
         ),
         free_text=request.free_text,
-        urgency=Priority.parse(request.urgency),
+        urgency=parse_field("urgency", request.urgency, Priority.parse),
         default=request.default,
-        deadline=None if request.deadline is None else parse_instant(request.deadline),
-        within=None if request.within is None else parse_duration(request.within),
+        **_parse_deadline(request),
         context=request.context,
         ref=None if request.ref is None else Ref(request.ref.type, request.ref.id),
     )

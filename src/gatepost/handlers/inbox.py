@@ -29,6 +29,7 @@ from gatepost.api.inbox import (
     SeenView,
     ShowAccount,
 )
+from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.handlers.pages import parse_cursor_number, read_page
 from gatepost.ports import Reader, Transaction
@@ -107,7 +108,7 @@ def end_drain(request: DrainInbox, batch: BatchView, is_sent: bool) -> AckClaim 
 
 @ClaimBatch.handler
 def claim_batch(tx: Transaction, request: ClaimBatch, caller: Caller) -> BatchView:
-    hold = parse_duration(request.hold) if request.hold else None
+    hold = parse_field("hold", request.hold or None, parse_duration)
     return BatchView.of(
         inbox.claim(tx, request.name, owner=request.owner, limit=request.limit, budget=request.budget, hold=hold)
     )
@@ -143,8 +144,8 @@ def _build_filter(request: ItemsRequest) -> inbox.ItemFilter:
         type=request.type,
         sender=request.sender,
         ref=push.parse_ref(request.ref) if request.ref else None,
-        since=parse_instant(request.since) if request.since else None,
-        until=parse_instant(request.until) if request.until else None,
+        since=parse_field("since", request.since or None, parse_instant),
+        until=parse_field("until", request.until or None, parse_instant),
     )
 
 

@@ -21,7 +21,7 @@ def generate_secret(*, public: bool = False) -> str:
 @CreateKey.handler
 def create_key(tx: Transaction, request: CreateKey, caller: Caller) -> NewKeyView:
     if sum((request.agent is not None, request.trigger is not None, request.public)) > 1:
-        raise Invalid("give only one of agent, trigger and public", hint="name an agent, or a trigger, or say public")
+        raise Invalid("give only one of `agent`, `trigger` and `public`", hint="create a key for each")
     kind: KeyKind = "public" if request.public else "admin"
     entity = None
     if request.agent is not None:

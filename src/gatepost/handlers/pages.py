@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 import msgspec
 
 from gatepost.api.operation import Page
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 from gatepost.ports import Reader
 
 A = ParamSpec("A")
@@ -84,5 +84,5 @@ def _fit(views: list[Any]) -> list[Any]:
 def parse_cursor_number(text: str, cursor: str) -> int:
     """Return a number that a cursor contains."""
     if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise Invalid(f"{cursor!r:.60} is not the end of a page", hint="send `next` back as it was")
+        raise Invalid(f"{quote_value(cursor)} is not the end of a page", hint="send `next` back as it was")
     return int(text)

@@ -24,6 +24,7 @@ from gatepost.api.push import (
 )
 from gatepost.core import address, dedup
 from gatepost.core.event import EventType, Priority, Push, PushResult, Ref, Route, get_trust
+from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import GatepostError, Invalid, Refused
 
@@ -44,7 +45,7 @@ _RESERVED_TYPES: Final = frozenset(
 def build_push(request: PushEvent, caller: Caller, key: str | None = None) -> Push:
     """Return the push of a request that is bound to its caller; `key` is its Idempotency-Key."""
     if key is not None and request.dedup_key is not None and key != request.dedup_key:
-        raise Invalid("the Idempotency-Key and dedupKey differ", hint="send one of them")
+        raise Invalid("the Idempotency-Key and `dedupKey` differ", hint="send one of them")
     source, prefix = request.source or "http", ""
     if caller.entity is not None:
         source = _build_source(caller.entity, request.source, request.type)
@@ -57,11 +58,11 @@ def build_push(request: PushEvent, caller: Caller, key: str | None = None) -> Pu
         subject=request.subject,
         content=request.content,
         data=request.data,
-        priority=Priority.parse(request.priority),
+        priority=parse_field("priority", request.priority, Priority.parse),
         dedup_key=key if request.dedup_key is None else request.dedup_key,
         key_prefix=prefix,
-        source_time=parse_instant(request.occurred_at) if request.occurred_at is not None else None,
-        ttl=parse_duration(request.ttl) if request.ttl is not None else None,
+        source_time=parse_field("occurredAt", request.occurred_at, parse_instant),
+        ttl=parse_field("ttl", request.ttl, parse_duration),
         ref=Ref(request.ref.type, request.ref.id) if request.ref else None,
         route=Route(request.route.channel, request.route.session_id) if request.route else None,
         hops=request.hops,

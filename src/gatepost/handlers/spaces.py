@@ -1,5 +1,8 @@
 """Spaces, their members and messages."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from gatepost.actions import spaces
 from gatepost.api.access import Caller
 from gatepost.api.spaces import (
@@ -22,7 +25,7 @@ from gatepost.api.spaces import (
     SpacePage,
     SpaceView,
 )
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, Refused
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
 
@@ -74,31 +77,43 @@ def remove_member(tx: Transaction, request: RemoveMember, caller: Caller) -> Non
 @ReadMessages.handler
 def read_messages(tx: Reader, request: ReadMessages, caller: Caller) -> MessagePage:
     if request.after_seq is not None and request.before_seq is not None:
-        raise Invalid("afterSeq and beforeSeq exclude each other", hint="use one of them")
-    return read_page(
-        tx,
-        MessagePage,
-        spaces.read,
-        request.id,
-        viewer=request.member,
-        after_seq=request.after_seq,
-        before_seq=request.before_seq,
-        limit=request.limit,
-        view=MessageView.of,
-        cursor=lambda message: message.seq,
-        backwards=request.after_seq is None,
-    )
+        raise Invalid("give only one of `afterSeq` and `beforeSeq`")
+    with _name_missing_space(tx, request.id, caller):
+        return read_page(
+            tx,
+            MessagePage,
+            spaces.read,
+            request.id,
+            viewer=request.member,
+            after_seq=request.after_seq,
+            before_seq=request.before_seq,
+            limit=request.limit,
+            view=MessageView.of,
+            cursor=lambda message: message.seq,
+            backwards=request.after_seq is None,
+        )
 
 
 @PostMessage.handler
 def post_message(tx: Transaction, request: PostMessage, caller: Caller) -> MessageView:
     assert request.sender is not None
-    return MessageView.of(
-        spaces.post(tx, request.id, sender=request.sender, content=request.content, data=request.data)
-    )
+    with _name_missing_space(tx, request.id, caller):
+        message = spaces.post(tx, request.id, sender=request.sender, content=request.content, data=request.data)
+    return MessageView.of(message)
 
 
 @MarkRead.handler
 def mark_read(tx: Transaction, request: MarkRead, caller: Caller) -> MemberView:
     assert request.name is not None
     return MemberView.of(spaces.mark_read(tx, request.id, request.name, request.seq))
+
+
+@contextmanager
+def _name_missing_space(tx: Reader, id: str, caller: Caller) -> Iterator[None]:
+    """Tell an administrator who acts as an entity that a space does not exist; the entity itself does not learn it."""
+    try:
+        yield
+    except Refused:
+        if caller.is_administrator:
+            spaces.show(tx, id)
+        raise

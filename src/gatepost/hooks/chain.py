@@ -34,7 +34,7 @@ from typing import Any, Final, NamedTuple
 
 from gatepost.core.session import ENDED, IDLE, WORKING
 from gatepost.core.times import DAY, SECOND, Instant
-from gatepost.errors import GatepostError, Unavailable
+from gatepost.errors import GatepostError, Unavailable, quote_value
 from gatepost.hooks import proof, wire
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict, do_nothing
@@ -259,7 +259,7 @@ def _run_handler(
         while isinstance(verdict := handle(ctx, event, result), Wait):
             yield verdict
         if verdict is not None and not isinstance(verdict, Verdict):
-            raise TypeError(f"it said {verdict!r:.80}, which is not a verdict")
+            raise TypeError(f"it said {quote_value(verdict)}, which is not a verdict")
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it was, the host continues)
         ctx.add_note(f"the handler {entry.name!r} failed: {str(error) or type(error).__name__}")
         return Verdict()

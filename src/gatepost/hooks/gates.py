@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gatepost import paths
-from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Unavailable
+from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Unavailable, quote_value
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import Verdict
 
@@ -77,7 +77,7 @@ def check_name(name: str) -> str:
     """Return the name, which becomes a file name; raise Invalid if a gate may not have it."""
     if not _NAME_PATTERN.fullmatch(name):
         raise Invalid(
-            f"{name[:80]!r} is not a name of a session gate",
+            f"{quote_value(name)} is not a name of a session gate",
             hint="use up to 63 of a-z 0-9 . _ - and begin with a letter or digit",
         )
     return name
@@ -114,7 +114,7 @@ def read_registered_gates(home: Path) -> tuple[tuple[SessionGate, ...], list[str
         try:
             gates.append(_parse_gate(document))
         except (TypeError, Invalid):
-            problems.append(f"a session gate in {path!r} cannot be read, and is passed over: {document!r:.80}")
+            problems.append(f"a session gate in {path!r} cannot be read, and is passed over: {quote_value(document)}")
     return tuple(gates), problems
 
 
@@ -211,7 +211,9 @@ def _parse_gate(document: Any) -> SessionGate:
 def _validate_gate(gate: SessionGate) -> None:
     check_name(gate.name)
     if gate.hook not in GATE_EVENTS:
-        raise Invalid(f"{gate.hook[:80]!r} is not an event of a gate", hint=f"use one of {', '.join(GATE_EVENTS)}")
+        raise Invalid(
+            f"{quote_value(gate.hook)} is not an event of a gate", hint=f"use one of {', '.join(GATE_EVENTS)}"
+        )
     if len(gate.hint) > _MAX_HINT_CHARS or not gate.hint.isprintable():
         raise Invalid(
             "the hint is too long, or has line breaks in it", hint=f"use one line of {_MAX_HINT_CHARS} at most"

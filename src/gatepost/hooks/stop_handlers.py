@@ -19,7 +19,7 @@ from typing import Final
 
 from gatepost.core.session import encode_filename
 from gatepost.core.times import Instant
-from gatepost.errors import GatepostError
+from gatepost.errors import GatepostError, quote_value
 from gatepost.hooks.chain import LOOP_WINDOW, Wait
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import HookEvent, Verdict
@@ -43,7 +43,10 @@ def detect_loop(ctx: HookContext, event: HookEvent, _: Verdict) -> Verdict | Non
     if event.name == "SubagentStop":
         subagent = event.subagent or ""
         stops = tuple(stopped_at for id, stopped_at in ctx.state.helper_stops if id == subagent)
-        subject, reason = "helper", f"the last {MAX_BLOCKED_STOPS} stops of its helper {subagent[:80]!r} were blocked"
+        subject, reason = (
+            "helper",
+            f"the last {MAX_BLOCKED_STOPS} stops of its helper {quote_value(subagent)} were blocked",
+        )
     else:
         stops, subject, reason = ctx.state.stops, "agent", f"its last {MAX_BLOCKED_STOPS} stops were blocked"
     if sum(stopped_at > ctx.started_at - LOOP_WINDOW for stopped_at in stops) < MAX_BLOCKED_STOPS:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Never
 
-from gatepost.errors import Malformed
+from gatepost.errors import Malformed, quote_value
 
 MAX_DEPTH: Final = 100
 BOM: Final = "\ufeff"
@@ -70,7 +70,7 @@ def parse(text: str) -> Node | None:
         return None
     root = _parse_value(text, offset, 0)
     if (rest_offset := _skip_trivia(text, root.end)) < len(text):
-        refuse(text, rest_offset, "there is more after its end")
+        refuse(text, rest_offset, "there is text after its last bracket")
     return root
 
 
@@ -210,7 +210,7 @@ def _parse_value(text: str, offset: int, depth: int) -> Node:
     try:
         return Node(start=offset, end=match.end(), value=json.loads(match[0]))
     except ValueError:
-        refuse(text, offset, f"{match[0][:20]!r} is not a value")
+        refuse(text, offset, f"{quote_value(match[0])} is not a value")
 
 
 def _parse_container(text: str, start: int, depth: int) -> Node:
@@ -223,7 +223,7 @@ def _parse_container(text: str, start: int, depth: int) -> Node:
         begin, key = offset, None
         if is_object:
             if not _STRING.match(text, offset):
-                refuse(text, offset, f"the name of a member or {closing!r} is missing")
+                refuse(text, offset, f"a name in double quotes or {closing!r} is missing")
             name = _parse_value(text, offset, depth)
             key, offset = name.value, _skip_trivia(text, name.end)
             if not text.startswith(":", offset):

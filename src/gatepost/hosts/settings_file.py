@@ -170,11 +170,11 @@ def uninstall(file: Path, form: EntryFormat) -> FileChange:
 def inspect_file(file: Path, form: EntryFormat, build_entries: BuildEntries) -> InstallState:
     """Return the state of a file; never raise."""
     try:
-        with _name_file_in_errors(file):
-            text = _read_text(file)
-            document = {} if text is None else _parse_file(file, text)
-    except GatepostError as error:
-        return InstallState(file=file, state="unreadable", why=error.message)
+        text = _read_text(file)
+        document = {} if text is None else _parse_file(file, text)
+    except (OSError, Invalid) as error:
+        why = error.message if isinstance(error, Invalid) else error.strerror
+        return InstallState(file=file, state="unreadable", why=why)
     our_entries = form.list_entries(document)
     if text is None or not our_entries:
         return InstallState(file=file, state="missing" if text is None else "none")
@@ -334,8 +334,9 @@ def _name_file_in_errors(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Unavailable(f"{str(file)!r}: {error.strerror}") from None
+        raise Unavailable(f"{str(file)!r} was not changed: {error.strerror}") from None
     except Invalid as error:
         raise Invalid(
-            f"{str(file)!r} is left as it is: {error.message}", hint=error.hint or "mend it, and try again"
+            f"{str(file)!r} was not changed: {error.message}",
+            hint=error.hint or "correct the file, and run the command again",
         ) from None

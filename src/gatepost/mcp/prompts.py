@@ -13,6 +13,7 @@ from mcp.types import (
     TextContent,
 )
 
+from gatepost.errors import quote_value
 from gatepost.mcp.host import Context
 
 _CHECK_INBOX: Final = """\
@@ -51,7 +52,9 @@ async def list_prompts(_context: Context, _params: Any) -> ListPromptsResult:
 
 async def get_prompt(_context: Context, params: GetPromptRequestParams) -> GetPromptResult:
     if params.name not in PROMPTS:
-        raise MCPError(INVALID_PARAMS, f"there is no prompt {params.name!r:.60} (hint: use {', '.join(PROMPTS)})")
+        raise MCPError(
+            INVALID_PARAMS, f"there is no prompt {quote_value(params.name)} (hint: use {', '.join(PROMPTS)})"
+        )
     prompt = PROMPTS[params.name]
     message = PromptMessage(role="user", content=TextContent(text=" ".join(prompt.text.split())))
     return GetPromptResult(description=prompt.description, messages=[message])

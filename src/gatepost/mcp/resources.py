@@ -31,7 +31,7 @@ from gatepost.api.decisions import ListDecisions, ShowDecision
 from gatepost.api.inbox import PeekInbox, ShowAccount
 from gatepost.api.operation import Request
 from gatepost.api.spaces import ListSpaces, ReadMessages, ShowSpace
-from gatepost.errors import GatepostError, Invalid
+from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.mcp.host import Context, Host, Peer
 
 _MIME_TYPE: Final = "application/json"
@@ -165,4 +165,6 @@ def _find_kind(uri: str) -> tuple[ResourceKind, list[str]]:
     for kind in KINDS:
         if (parameters := kind.match(uri)) is not None:
             return kind, parameters
-    raise Invalid(f"there is no resource {uri!r:.100}", hint=f"use {', '.join(kind.template for kind in KINDS)}")
+    raise Invalid(
+        f"there is no resource {quote_value(uri, 100)}", hint=f"use {', '.join(kind.template for kind in KINDS)}"
+    )

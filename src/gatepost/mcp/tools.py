@@ -30,7 +30,7 @@ from gatepost.api.decisions import AskDecision
 from gatepost.api.inbox import BatchView, ClaimBatch, DrainInbox
 from gatepost.api.tool import WAIT, ToolSpec, load_tools, parse_wait
 from gatepost.api.validation import suggest
-from gatepost.errors import GatepostError
+from gatepost.errors import GatepostError, quote_value
 from gatepost.mcp.host import ANYTHING, Context, Delivery, Host, Peer
 from gatepost.mcp.text import render_answer
 
@@ -57,10 +57,13 @@ class Tools:
         spec = self._specs.get(params.name)
         if spec is None:
             hint = suggest(params.name, list(self._specs))
-            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r:.60}" + (f" ({hint})" if hint else ""))
+            raise MCPError(
+                INVALID_PARAMS, f"there is no tool {quote_value(params.name)}" + (f" ({hint})" if hint else "")
+            )
         try:
             answer = await self._answer(context, spec, params.arguments or {})
         except GatepostError as error:
+            spec.relabel(error)
             return _build_error(error.message_with_hint)
         except Exception as error:
             log.exception("a tool failed", tool=spec.name, error=repr(error))

@@ -28,7 +28,7 @@ from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core.event import Body, Event, Mailed, Posted, parse_body
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall
 from gatepost.core.model import ModelFailed, Trouble
-from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable
+from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable, quote_value
 from gatepost.ports import Reader, Store
 from gatepost.runtime.cycle import CycleDeps, CycleFinished, CycleOutcome, handle_model_failure, write_journal
 from gatepost.runtime.toolkit import build_failure
@@ -62,7 +62,7 @@ class EventBatch:
         for event, body in zip(self._events, self._bodies, strict=True):
             if body is event_or_body:
                 return event
-        raise Invalid(f"{event_or_body!r:.60} is not of this batch")
+        raise Invalid(f"{quote_value(event_or_body)} is not of this batch")
 
 
 @dataclass(slots=True, eq=False)

@@ -25,7 +25,7 @@ from gatepost.core.address import EntityAddress
 from gatepost.core.event import Push
 from gatepost.core.signals import WAKEUP, Signal, TransportMessage
 from gatepost.core.transport import QueuedEntry
-from gatepost.errors import GatepostError, Invalid, Unavailable
+from gatepost.errors import GatepostError, Invalid, Unavailable, quote_value
 from gatepost.ports import IntakeQueue, Store
 from gatepost.runtime.periodic import Duty
 
@@ -102,7 +102,7 @@ class QueueReader:
         except Exception as error:
             if len(push_requests) == 1:
                 log.exception("an entry cannot be stored")
-                return [Invalid(f"it cannot be stored: {error!r:.200}")]
+                return [Invalid(f"it cannot be stored: {quote_value(error, 200)}")]
         return [outcome for push_request in push_requests for outcome in await self._push_all([push_request])]
 
 

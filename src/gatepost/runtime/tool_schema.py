@@ -26,8 +26,8 @@ from gatepost.actions.tools import ToolContext
 from gatepost.core import strict
 from gatepost.core.event import Json
 from gatepost.core.model import ToolCaller, ToolSpec
-from gatepost.core.text import find_unstorable, quote_value
-from gatepost.errors import Invalid, Malformed, TooLarge
+from gatepost.core.text import find_unstorable
+from gatepost.errors import Invalid, Malformed, TooLarge, quote_value
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -204,7 +204,7 @@ def _build_error(errors: Sequence[Any], names: Iterable[str]) -> Invalid:
         case "missing" | "missing_argument":
             return Invalid(f"the argument {path!r} is missing", hint=names_hint)
         case "extra_forbidden" | "unexpected_keyword_argument":
-            return Invalid(f"there is no argument {path!r:.100}", hint=names_hint)
+            return Invalid(f"there is no argument {quote_value(path, 100)}", hint=names_hint)
         case "int_parsing_size":
             return _build_size_error(path, error["input"])
         case "json_invalid":
@@ -212,7 +212,7 @@ def _build_error(errors: Sequence[Any], names: Iterable[str]) -> Invalid:
         case _:
             message = str(error["msg"]).removeprefix("Value error, ")
             return Invalid(
-                f"the argument {path!r:.100} is {quote_value(error['input'])}: {message[:1].lower()}{message[1:300]}"
+                f"{_describe_argument(path)} is {quote_value(error['input'])}: {message[:1].lower()}{message[1:300]}"
             )
 
 
@@ -232,7 +232,7 @@ def _check_integers(value: Any, path: tuple[str | int, ...]) -> None:
 
 
 def _build_size_error(path: str, value: Any) -> Invalid:
-    return Invalid(f"the argument {path!r:.100} is {quote_value(value)}: it has more than 64 bits")
+    return Invalid(f"the argument {quote_value(path, 100)} is {quote_value(value)}: it has more than 64 bits")
 
 
 def _format_path(parts: Iterable[str | int]) -> str:
@@ -262,15 +262,15 @@ def _check_type(schema: Mapping[str, Json], value: Json, path: str) -> None:
         kind for kind in (schema_type if isinstance(schema_type, list) else [schema_type]) if isinstance(kind, str)
     ]
     if kinds and not any(_TYPES.get(kind, lambda _: True)(value) for kind in kinds):
-        raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, not of the type {' or '.join(kinds)}")
+        raise Invalid(f"{_describe_argument(path)} is {quote_value(value)}, not of the type {' or '.join(kinds)}")
 
 
 def _check_choices(schema: Mapping[str, Json], value: Json, path: str) -> None:
     choices = schema.get("enum")
     if isinstance(choices, list) and not any(_is_equal(value, choice) for choice in choices):
-        raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, not one of {choices!r:.200}")
+        raise Invalid(f"{_describe_argument(path)} is {quote_value(value)}, not one of {quote_value(choices, 200)}")
     if "const" in schema and not _is_equal(value, schema["const"]):
-        raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, not {schema['const']!r:.60}")
+        raise Invalid(f"{_describe_argument(path)} is {quote_value(value)}, not {quote_value(schema['const'])}")
     for keyword in ("anyOf", "oneOf"):
         alternatives = schema.get(keyword)
         if (
@@ -278,7 +278,9 @@ def _check_choices(schema: Mapping[str, Json], value: Json, path: str) -> None:
             and alternatives
             and not any(_is_valid(choice, value) for choice in alternatives)
         ):
-            raise Invalid(f"{_describe_argument(path)} is {value!r:.60}, which fits none of the ways it may be written")
+            raise Invalid(
+                f"{_describe_argument(path)} is {quote_value(value)}, which fits none of the ways it may be written"
+            )
 
 
 def _check_members(schema: Mapping[str, Json], value: Mapping[str, Json], path: str) -> None:
@@ -295,7 +297,7 @@ def _check_members(schema: Mapping[str, Json], value: Mapping[str, Json], path: 
         elif schema.get("additionalProperties") is False:
             property_names = ", ".join(properties)
             raise Invalid(
-                f"there is no argument {member_path!r:.100}",
+                f"there is no argument {quote_value(member_path, 100)}",
                 hint=f"there are {property_names}" if property_names else None,
             )
         else:
@@ -326,4 +328,4 @@ def _join_path(path: str, name: str) -> str:
 
 
 def _describe_argument(path: str) -> str:
-    return f"the argument {path!r:.100}" if path else "what the tool was given"
+    return f"the argument {quote_value(path, 100)}" if path else "what the tool was given"

@@ -31,7 +31,7 @@ from gatepost.core.event import Json
 from gatepost.core.mind import CallResult, ToolCall
 from gatepost.core.model import ToolCaller, ToolResult, ToolSpec
 from gatepost.core.times import SECOND, Duration, format_duration
-from gatepost.errors import Conflict, GatepostError, NotFound, Refused, Unavailable
+from gatepost.errors import Conflict, GatepostError, NotFound, Refused, Unavailable, quote_value
 from gatepost.ports import HttpToolCaller, ToolServers, ToolServerSession
 from gatepost.runtime import tool_schema
 
@@ -118,7 +118,9 @@ class Toolkit:
         tool = self.tools.get(name)
         if tool is None:
             matches = get_close_matches(name[:100], self.tools, n=1, cutoff=0.6)
-            raise NotFound(f"there is no tool {name!r:.100}", hint=f"did you mean {matches[0]!r}?" if matches else None)
+            raise NotFound(
+                f"there is no tool {quote_value(name, 100)}", hint=f"did you mean {matches[0]!r}?" if matches else None
+            )
         allowed = self._list_allowed(step) if step is not None else None
         if allowed is not None and name not in allowed:
             names = ", ".join(sorted(allowed)) or "none"

@@ -21,7 +21,7 @@ import msgspec
 
 from gatepost.core.event import Event, Item
 from gatepost.core.signals import Frame, Signal, TransportMessage
-from gatepost.errors import GatepostError
+from gatepost.errors import GatepostError, quote_value
 
 #: with the longest names an entry of so many signals is still under 8,000 bytes, the limit of PostgreSQL
 _MAX_SIGNALS_PER_ENTRY: Final = 64
@@ -151,5 +151,5 @@ def _decode_entry(entry: dict[str, Any]) -> list[TransportMessage]:
 
 def _require_str(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.60} is not a string")
+        raise TypeError(f"{quote_value(value)} is not a string")
     return value

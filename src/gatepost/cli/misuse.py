@@ -1,0 +1,123 @@
+"""
+What is wrong with the words of a command, in one sentence, and what was probably meant.
+
+A word that is no command may be misspelt, may be a verb without its noun (`gatepost push`), or may be the word that
+another program has for it (`ls`, `delete`). An option may have one hyphen, or a long dash that an editor has made of
+two.
+"""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+import click
+
+from gatepost.errors import Invalid, quote_value
+
+#: words that mean the same; of a set, the first one that a noun has is suggested
+_SYNONYMS: Final = (
+    ("list", "status", "ls", "all"),
+    ("show", "get", "view", "info", "describe", "cat"),
+    ("add", "create", "set", "ask", "register", "new", "make"),
+    ("set", "revise", "update", "change", "edit", "modify"),
+    ("delete", "retire", "revoke", "withdraw", "discard", "uninstall", "remove", "rm", "del"),
+    ("post", "push", "send", "write", "say"),
+    ("read", "drain", "peek", "receive", "messages"),
+    ("join", "add-member", "invite"),
+    ("person", "people", "persons", "user", "users", "human", "humans"),
+    ("inbox", "message", "messages", "event", "events", "mail"),
+    ("up", "start", "serve", "server", "run", "gateway"),
+    ("doctor", "health", "status", "check"),
+    ("trigger", "webhook", "webhooks"),
+    ("config", "settings", "configure"),
+)
+_MAX_SUGGESTIONS: Final = 3
+_DASHES: Final = ("\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "\N{HORIZONTAL BAR}")
+
+
+def explain(error: click.ClickException, words: Sequence[str]) -> tuple[str, str]:
+    """Return the sentence and the hint for an error of click; `words` are those of the whole command."""
+    context = getattr(error, "ctx", None)
+    help_hint = f"`{context.command_path} --help` explains it" if context is not None else ""
+    match error:
+        case click.exceptions.NoSuchCommand() if context is not None:
+            return f"no such command {quote_value(error.command_name)}", _suggest_command(
+                error.command_name, context, words
+            )
+        case click.NoSuchOption() if context is not None:
+            name = _restore_option(error.option_name, words)
+            return f"no such option {quote_value(name)}", _suggest_option(name, context) or help_hint
+        case click.MissingParameter(param=click.Argument() as argument):
+            return f"{(argument.metavar or argument.human_readable_name).partition('|')[0]} is missing", help_hint
+        case click.BadOptionUsage() if "requires an argument" in error.message:
+            return f"{error.option_name} needs a value", help_hint
+    message = error.format_message()
+    _, is_extra, extra = message.rstrip(").").partition("extra argument")
+    if is_extra:
+        noun, _, value = extra.partition(" (")
+        hint = "options begin with --, and text with spaces needs quotes"
+        return f"this command does not take the argument{noun} {quote_value(value)}", hint
+    return message[:1].lower() + message[1:].rstrip("."), help_hint
+
+
+def check_dashes(words: Iterable[str], options: Iterable[str]) -> None:
+    """Refuse an option that begins with a long dash; it would pass for an argument."""
+    known_options = set(options)
+    for word in words:
+        name = f"--{word.lstrip('-').lstrip(''.join(_DASHES)).partition('=')[0]}"
+        if word.lstrip("-").startswith(_DASHES) and name in known_options:
+            raise Invalid(f"{quote_value(word)} begins with a long dash", hint=f"write {name}, with two hyphens")
+
+
+def _suggest_command(name: str, context: click.Context, words: Sequence[str]) -> str:
+    group = context.command
+    assert isinstance(group, click.Group)
+    commands = group.list_commands(context)
+    path = context.command_path
+    if context.parent is None and name in ("help", "version"):
+        nouns = [word for word in words[words.index(name) + 1 :] if word in commands]
+        return f"write `{' '.join([path, *nouns[:1], f'--{name}'])}`"
+    if match := _find_match(name, commands):
+        return f"did you mean `{path} {match}`?"
+    if context.parent is None and (verbs := _find_verbs(name, group, context)):
+        if len(verbs) > _MAX_SUGGESTIONS:
+            return f"say first what it is about, as in `{verbs[0]}`"
+        return f"did you mean {' or '.join(f'`{verb}`' for verb in verbs)}?"
+    return f"`{path} --help` lists the commands" if context.parent is None else f"there are {', '.join(commands)}"
+
+
+def _find_match(word: str, names: Sequence[str]) -> str | None:
+    """Return the name that was probably meant: a synonym, or else one that is written alike."""
+    close = get_close_matches(word.lower(), names, 1)
+    synonyms = [name for group in _SYNONYMS if word.lower() in group for name in group if name in names]
+    return next(iter(synonyms + close), None)
+
+
+def _find_verbs(word: str, root: click.Group, context: click.Context) -> list[str]:
+    """Return the commands with this verb, such as `gatepost inbox push`."""
+    groups = [(noun, root.get_command(context, noun)) for noun in root.list_commands(context)]
+    return [
+        f"{context.command_path} {noun} {word}"
+        for noun, group in groups
+        if isinstance(group, click.Group) and word in group.list_commands(context)
+    ]
+
+
+def _restore_option(name: str, words: Sequence[str]) -> str:
+    """Return the option as it was typed: click takes `-to` for `-t -o`."""
+    typed = (word.partition("=")[0] for word in words if word.startswith(name) and not word.startswith("--"))
+    return name if name.startswith("--") else next(typed, name)
+
+
+def _suggest_option(name: str, context: click.Context) -> str | None:
+    if context.parent is None and name in ("-v", "-V"):
+        return "did you mean --version?"
+    if context.parent is None and name == "--home":
+        return "name the home in GATEPOST_HOME"
+    options = [
+        option for parameter in context.command.get_params(context) for option in parameter.opts if option[:1] == "-"
+    ]
+    close = get_close_matches(f"--{name.lstrip('-')}".lower(), options, 1, cutoff=0.75)
+    if close and len(name) > 2:
+        return f"did you mean {close[0]}?"
+    return "write options after the command, as in `gatepost agent list --json`" if context.parent is None else None
