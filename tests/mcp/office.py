@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import httpx2
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, ListToolsResult, TextContent
 
 from gatepost.ports import Store
 from tests.gateways import WAIT_TIMEOUT, GatewayThread
@@ -63,10 +63,18 @@ class Office:
                 yield client
 
 
+class ToolClient(Protocol):
+    """What calls tools: the client of an SDK."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, /) -> CallToolResult: ...
+
+    async def list_tools(self) -> ListToolsResult: ...
+
+
 class ToolCaller:
     """Calls tools, checks every answer against its schema, and remembers which tools were called."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ToolClient) -> None:
         self._client = client
         self.called: set[str] = set()
         self._schemas: dict[str, Any] = {}

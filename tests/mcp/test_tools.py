@@ -7,60 +7,17 @@ from gatepost.api.tool import load_tools
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller, get_text
+from tests.mcp.tour import call_every_tool
 
 
 @pytest.mark.parametrize("revision", MODES)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_every_tool_answers_as_its_schema_says(office: Office, transport: str, revision: str) -> None:
-    office.store.run_sync(
-        push.push_event, Push(to="analyst", source="test", content="Pull the Q4 numbers", subject="Q4")
-    )
     async with (
         office.open_client(transport, revision) as client,
         office.open_client("http", revision, "designer") as designer_client,
     ):
-        analyst, designer = ToolCaller(client), ToolCaller(designer_client)
-
-        agents = await analyst.call("list_agents")
-        assert [agent["name"] for agent in agents["items"]] == ["analyst", "designer", "developer"]
-
-        [item] = (await analyst.call("read_inbox", state="pending"))["items"]
-        assert (item["content"], item["subject"], item["state"]) == ("Pull the Q4 numbers", "Q4", "pending")
-        assert (await analyst.call("read_inbox", state="delivered"))["items"] == []
-        [drained] = (await analyst.call("drain_inbox", limit="5"))["items"]
-        assert drained["eventId"] == item["eventId"]
-        assert (await analyst.call("drain_inbox"))["items"] == []
-
-        decision = await analyst.call(
-            "ask_decision",
-            question="Ship it?",
-            options='[{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait"}]',
-            of="designer",
-            within="2h",
-        )
-        assert decision["status"] == "pending"
-        [asked] = (await designer.call("list_decisions", pending="true"))["items"]
-        assert asked["id"] == decision["id"]
-        answered = await designer.call("answer_decision", decision=asked["id"], option="ship")
-        assert (answered["status"], answered["answer"]["by"]) == ("answered", "designer")
-        found = await analyst.call("list_decisions", pending=False, since=decision["createdAt"], wait=30)
-        assert [item["answer"]["option"] for item in found["items"]] == ["ship"]
-
-        gate = await analyst.call("set_gate", name="Sign-off", awaits="designer", instruction="Wait for the design")
-        assert gate["holds"]
-        assert [item["id"] for item in (await analyst.call("list_gates", pending=True))["items"]] == [gate["id"]]
-        resolved = await designer.call("resolve_gate", gate=gate["id"], reason="looks good")
-        assert resolved["status"] == "resolved"
-
-        plan = await analyst.call("set_plan", name="Daily", instruction="Post the summary", cron="0 9 * * *")
-        assert [item["id"] for item in (await analyst.call("list_plans"))["items"]] == [plan["id"]]
-
-        message = await analyst.call("post_to_space", space="q4-report", content="Q4 closed at 4.2M")
-        assert message["sender"] == "analyst"
-        [read] = (await analyst.call("read_space", space="q4-report"))["items"]
-        assert read["content"] == "Q4 closed at 4.2M"
-
-        assert analyst.called | designer.called == set(load_tools())
+        await call_every_tool(office, ToolCaller(client), ToolCaller(designer_client))
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
