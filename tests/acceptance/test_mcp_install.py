@@ -191,19 +191,6 @@ def test_scopes_and_the_folders_that_variables_name(empty_cli: CommandLine, tmp_
     assert len(table) == 1 + len(rows)
 
 
-@pytest.mark.parametrize(
-    ("platform", "folder"),
-    [("darwin", "Library/Application Support"), ("win32", "AppData/Roaming"), ("linux", ".config")],
-)
-def test_claude_desktop_keeps_its_file_where_the_system_wants_it(
-    empty_cli: CommandLine, tmp_path: Path, platform: str, folder: str
-) -> None:
-    empty_cli.environ |= {"HOME": str(tmp_path), "APPDATA": "", "XDG_CONFIG_HOME": ""}
-    empty_cli.monkeypatch.setattr("gatepost.hosts.mcp_entries.sys.platform", platform)
-    [row] = empty_cli("mcp", "status", "--host", "claude-desktop", "--json").json
-    assert row["file"] == str(tmp_path / folder / "Claude" / "claude_desktop_config.json")
-
-
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_host_without_a_project_is_given_the_home(empty_cli: CommandLine, host: str) -> None:
     """Others start a server in the project, with the environment of the session; Codex passes on what it is told."""
@@ -378,21 +365,6 @@ def test_a_server_of_that_name_that_is_not_ours_is_not_removed(empty_cli: Comman
     assert file.read_bytes() == before
 
 
-def test_what_is_not_as_it_should_be_is_said(empty_cli: CommandLine) -> None:
-    file = empty_cli.cwd / "a.json"
-    entry = {"type": "stdio", "command": "/gone/gatepost", "args": ["mcp"]}
-    file.write_text(json.dumps({"mcpServers": {"gatepost": entry}}))
-    result = empty_cli("mcp", "status", "--file", "a.json")
-    assert (result.code, result.err) == (1, f"{file}: there is no program '/gone/gatepost'\n")
-    assert result.out.splitlines()[1].split() == ["claude", "outdated", str(file)]
-    file.write_text(json.dumps({"mcpServers": {"gatepost": entry | {"command": GATEPOST_PATH, "type": "sse"}}}))
-    result = empty_cli("mcp", "status", "--file", "a.json")
-    assert (result.code, result.err) == (1, f"{file}: they are not as `mcp install` would write them\n")
-    file.write_text("{")
-    [state] = empty_cli("mcp", "status", "--file", "a.json", "--json").json
-    assert state["state"] == "unreadable"
-
-
 @pytest.mark.parametrize(
     ("words", "error", "hint"),
     [
@@ -426,30 +398,3 @@ def test_without_the_package_nothing_is_installed(empty_cli: CommandLine) -> Non
     assert "hint: pip install 'gatepost[mcp]'\n" in refusal.err
     assert not (empty_cli.cwd / "a.json").exists()
     empty_cli.run_ok("mcp", "uninstall", "--file", "there.json")
-
-
-@pytest.mark.parametrize(
-    ("host", "scope", "note"),
-    [
-        ("claude", "project", "Claude Code starts the servers of a project only after you approve them"),
-        ("claude-desktop", "user", "Claude Desktop reads the file when it starts: quit it, and start it again"),
-        ("codex", "project", "Codex reads the settings of a project only if you trust it: start `codex` in it"),
-        ("gemini", "user", "Gemini CLI starts MCP servers only in a folder that you trust"),
-        ("gemini", "project", "Gemini CLI starts MCP servers only in a folder that you trust"),
-        ("claude", "user", None),
-        ("codex", "user", None),
-        ("cursor", "project", None),
-    ],
-)
-def test_what_is_left_to_do_is_said(
-    empty_cli: CommandLine, tmp_path: Path, host: str, scope: str, note: str | None
-) -> None:
-    empty_cli.environ |= {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": "", "CODEX_HOME": "", "XDG_CONFIG_HOME": ""}
-    assert empty_cli("mcp", "status", "--host", host).err == "", "there is nothing to do yet"
-    created, *notes = empty_cli.run_ok("mcp", "install", "--host", host, "--scope", scope).err.splitlines()
-    assert created == "created the file"
-    assert [line.startswith(str(note)) for line in notes] == ([] if note is None else [True])
-    assert empty_cli.run_ok("mcp", "status", "--host", host).err.splitlines() == notes
-    rows = empty_cli.run_ok("mcp", "status", "--host", host, "--json").json
-    [row] = [row for row in rows if row["scope"] == scope]
-    assert row["note"] == (notes[0] if notes else None)

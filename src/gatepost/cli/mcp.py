@@ -1,6 +1,8 @@
 """`gatepost mcp`: our MCP server on stdio, and in the settings files of other programs."""
 
 import os
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
@@ -14,7 +16,7 @@ from gatepost.cli.connect import find_entity, get_folder
 from gatepost.cli.host_entries import File, HostFile
 from gatepost.cli.parameters import JsonFlag, option
 from gatepost.errors import Invalid, Unavailable
-from gatepost.hosts import mcp_entries, settings_file
+from gatepost.hosts import hook_entries, mcp_entries, settings_file
 from gatepost.hosts.mcp_entries import HOSTS, SCOPES, McpFormat
 from gatepost.hosts.settings_file import BuildEntries, is_toml
 
@@ -166,9 +168,20 @@ def _inspect_files(host: str, file: str | None) -> list[HostFile]:
     for path, path_scope in paths.items():
         scope_name = None if file else path_scope
         state = settings_file.inspect_file(path, McpFormat(host), build_entries)
+        if (host, scope_name) == ("claude", "project") and state.names and (rejection := _find_rejection()):
+            why = (
+                f"Claude Code does not start the server, because {str(rejection)!r} has it in `disabledMcpjsonServers`"
+            )
+            state = replace(state, state="disabled", why=why)
         note = _NOTES.get((host, path_scope)) if state.names and not file else None
         files.append(HostFile(host, scope_name, state, note))
     return files
+
+
+def _find_rejection() -> Path | None:
+    """Return the settings file that says that the user does not want the server of this project."""
+    locate = partial(hook_entries.locate_settings, "claude", environ=os.environ, project=get_folder())
+    return next(filter(mcp_entries.is_rejected, map(locate, hook_entries.SCOPES)), None)
 
 
 def _locate_file(host: str, scope: str, file: str | None) -> Path:

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from gatepost.errors import Invalid
 from gatepost.hosts import jsonc, toml
-from gatepost.hosts.settings_file import Entries, EntryCommand, EntryFormat
+from gatepost.hosts.settings_file import Entries, EntryCommand, EntryFormat, read_document
 from gatepost.paths import HOME_VARIABLE
 
 HOSTS: Final = ("claude", "claude-desktop", "codex", "gemini", "cursor")
@@ -112,6 +112,13 @@ def read_command(entry: object) -> EntryCommand | None:
     return EntryCommand(program, agent=agent, home=home if isinstance(home, str) else None)
 
 
+def is_rejected(file: Path) -> bool:
+    """Return True if a settings file of Claude Code keeps it from starting the server that a project names."""
+    document = read_document(file)
+    names = document.get("disabledMcpjsonServers") if isinstance(document, dict) else None
+    return isinstance(names, list) and NAME in names
+
+
 @dataclass(frozen=True, slots=True)
 class McpFormat(EntryFormat):
     """Our MCP server. The name of an entry is that of the server; its value is as `build_entries` returns it."""
@@ -144,6 +151,17 @@ class McpFormat(EntryFormat):
         servers = {name: value for name, value in document[self.key].items() if name != NAME or not is_ours}
         rest = {name: value for name, value in document.items() if name != self.key}
         return {**rest, self.key: servers} if servers else rest
+
+    def explain_disabled(self, document: object) -> str | None:
+        match self.host, document:
+            case "codex", {"mcp_servers": {"gatepost": {"enabled": False}}}:
+                return "Codex does not start the server, because the entry has `enabled = false`"
+            case "gemini", {"mcp": {"excluded": [*names]}} if NAME in names:
+                return "Gemini CLI does not start the server, because `mcp.excluded` names it"
+            case "gemini", {"mcp": {"allowed": [*names]}} if NAME not in names:
+                return "Gemini CLI does not start the server, because `mcp.allowed` does not name it"
+            case _:
+                return None
 
     def keep_options(self, document: object, entries: Entries) -> Entries:
         old, new = self._find_entry(document), entries[NAME]

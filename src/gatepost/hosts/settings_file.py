@@ -79,6 +79,10 @@ class EntryFormat(ABC):
         """Return the entries to install, with what the user has added to those that they replace."""
         return entries
 
+    def explain_disabled(self, document: object) -> str | None:  # noqa: ARG002
+        """Return why the host does not use our entries, although it reads them; None if it does."""
+        return None
+
     def build_head(self) -> dict[str, Any]:
         """Return the members that a new settings file begins with."""
         return {}
@@ -193,6 +197,8 @@ def inspect_file(file: Path, form: EntryFormat, build_entries: BuildEntries) -> 
         why = f"they name several agents: {', '.join(map(repr, agents))}"
     elif not _has_same_entries(our_entries, build_entries(*(next(iter(names), None) for names in (agents, homes)))):
         why = f"they are not as `{form.install_command}` would write them"
+    elif disabled_reason := form.explain_disabled(document):
+        state, why = "disabled", disabled_reason
     else:
         state = "installed"
     names = tuple(dict.fromkeys(name for name, _ in our_entries))
