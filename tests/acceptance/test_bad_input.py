@@ -24,7 +24,7 @@ def count_events(cli: CommandLine) -> int:
 
 BAD_PUSHES = [
     (["--to", "analst", "x"], "there is no entity 'analst'", "did you mean 'analyst'?"),
-    (["--to", "nobody-like-that", "x"], "there is no entity 'nobody-like-that'", "`gatepost agent list` shows"),
+    (["--to", "nobody-like-that", "x"], "there is no entity 'nobody-like-that'", "`gatepost agent list` and"),
     (
         ["--to", "two words", "x"],
         "'two words' is not an address",
@@ -120,7 +120,7 @@ def test_stdin_without_end_is_not_read_to_its_end(cli: CommandLine) -> None:
             check=False,
         )
     assert result.returncode == 2
-    assert result.stderr.startswith(b"error: stdin has more than 4194304 bytes")
+    assert result.stderr == b"error: stdin has more than 4194304 bytes, which is the limit\nhint: shorten it\n"
 
 
 def test_data_that_is_too_large(cli: CommandLine, tmp_path: Path) -> None:

@@ -332,6 +332,7 @@ def test_what_cannot_be_read_is_left_alone(
     assert refusal.code == 2
     assert refusal.error.startswith(f"'{file}' was not changed: ")
     assert message in refusal.error
+    assert "hint: " in refusal.err
     assert file.read_bytes() == raw
     assert list_backups(file) == []
     if "written" not in message and "not an" not in message:

@@ -203,6 +203,11 @@ def test_what_is_not_there(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
+        (["trigger", "add", "jira"], "give --to ADDRESS"),
+        (["agent", "add", "My Agent"], "a letter or digit first, such as 'my-agent'"),
+        (["gate", "check", "--hook", "stop"], "did you mean 'Stop'?"),
+        (["gate", "add", "X", "--owner", "analyst", "--kind", "decision"], "use `gatepost decision ask`"),
+        (["completion"], "`gatepost completion --help` explains it"),
         (["agent", "ls"], "did you mean `gatepost agent list`?"),
         (["agent", "lst"], "did you mean `gatepost agent list`?"),
         (["agent", "create", "x"], "did you mean `gatepost agent add`?"),
@@ -247,6 +252,23 @@ def test_a_configuration_that_is_wrong(cli: CommandLine) -> None:
         result = cli("agent", "add", "x", "--config", "-", stdin=document.encode())
         assert (result.code, result.error) == (2, error)
         assert "single quotes" not in result.err
+
+
+def test_the_administrator_learns_what_does_not_concern_an_entity(cli: CommandLine) -> None:
+    decision = cli.run_ok(*ASK, "--text").out.strip()
+    gate = cli.run_ok(*GATE, "--awaits", "husam").out.strip()
+    for id, words in [
+        (decision, ("decision", "answer", decision, "--text", "Yes", "--as", "quinn")),
+        (decision, ("decision", "withdraw", decision, "--as", "quinn")),
+        (decision, ("decision", "revise", decision, "Now?", "--text", "--as", "quinn")),
+        (gate, ("gate", "resolve", gate, "--as", "quinn")),
+        (gate, ("gate", "waiter", gate, "quinn", "--as", "quinn")),
+    ]:
+        result = cli(*words)
+        assert (result.code, result.error) == (1, f"{id!r} does not concern 'quinn'")
+        assert "hint: it concerns a" in result.err
+    missing = f"gate_{'0' * 32}"
+    assert cli("gate", "resolve", missing, "--as", "quinn").error == f"there is no gate {missing!r}"
 
 
 @WITHOUT_GATEWAY

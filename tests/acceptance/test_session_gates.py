@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from gatepost.hooks.gates import GATE_EVENTS
 from tests.acceptance.command_line import CommandLine, CommandResult
 
-ONE_GATE_OR_EVENT = "give the name of one gate, or an event with --hook"
+ONE_GATE_OR_EVENT = "give either NAME or --hook EVENT"
 SESSION_ARGS = ("--session", "s-1")
 
 
@@ -79,15 +80,15 @@ def test_within_a_session_it_need_not_be_named(cli: CommandLine) -> None:
         (("mark", "tested", "--session", ""), 2, "--session is empty"),
         (("mark", "tested", *SESSION_ARGS), 1, "there is no session gate 'tested'"),
         (("mark", "../../etc", *SESSION_ARGS), 2, "'../../etc' is not a name of a session gate"),
-        (("clear", *SESSION_ARGS), 2, "give the name of one gate, or an event with --hook"),
+        (("clear", *SESSION_ARGS), 2, "give either NAME or --hook EVENT"),
         (
             ("clear", "decision", "--hook", "Stop", *SESSION_ARGS),
             2,
-            "give the name of one gate, or an event with --hook",
+            "give either NAME or --hook EVENT",
         ),
-        (("check", "--hook", "stop", *SESSION_ARGS), 2, "'stop' is not an event of a gate"),
+        (("check", "--hook", "stop", *SESSION_ARGS), 2, f"--hook: 'stop' is not one of {', '.join(GATE_EVENTS)}"),
         (("register", "decision"), 1, "the session gate 'decision' is built in"),
-        (("register", "tested", "--hook", "Whenever"), 2, "'Whenever' is not an event of a gate"),
+        (("register", "tested", "--hook", "Whenever"), 2, f"--hook: 'Whenever' is not one of {', '.join(GATE_EVENTS)}"),
         (("register", "tested", "--soft", "--closed"), 2, "a soft gate never blocks, so it cannot be closed"),
         (("register", "tested", "--hint", "a\nb"), 2, "the hint is too long, or has line breaks in it"),
         (("unregister", "tested"), 1, "there is no session gate 'tested'"),

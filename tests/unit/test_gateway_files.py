@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gatepost.errors import Unavailable
 from gatepost.runtime import gateway_files
 from gatepost.runtime.gateway_files import GatewayFile
 
@@ -73,3 +74,13 @@ def test_one_that_could_not_listen_leaves_it_to_whoever_was_first(tmp_path: Path
     with gateway_files.publish(tmp_path, OUR_URL, STORE_URL) as check:
         check()
         assert gateway_files.read_gateway_file(tmp_path) == first
+
+
+def test_a_key_that_may_not_be_read_keeps_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str, **_: str) -> bytes:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("gatepost.paths.read_trusted_file", refuse)
+    with pytest.raises(Unavailable, match=r"the administrator's key cannot be read: .* Permission denied") as error:
+        gateway_files.read_admin_key(tmp_path)
+    assert error.value.hint == f"run the command as its owner, or `chmod 600 {tmp_path / 'admin.key'}`"

@@ -128,7 +128,10 @@ def _lock_agent(tx: Transaction, name: str) -> Entity:
 def _require_resident(tx: Reader, agent: Entity) -> Resident:
     resident = agents.read(tx, agent.number)
     if resident is None:
-        raise NotFound(f"{agent.name!r} is a guest, not a resident", hint="give it a model first")
+        raise NotFound(
+            f"{agent.name!r} is a guest, not a resident",
+            hint=f"give it a model first: `gatepost agent set {agent.name} --model M`",
+        )
     return resident
 
 

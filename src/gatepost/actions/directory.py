@@ -197,7 +197,9 @@ def build_unknown_error(tx: Reader, name: str, *, suggest_team: bool = False) ->
         return UnknownAddress(
             f"there is no entity {name!r}", hint=f"did you mean {' or '.join(map(repr, suggestions))}?"
         )
-    return UnknownAddress(f"there is no entity {name!r}", hint="`gatepost agent list` shows who there is")
+    return UnknownAddress(
+        f"there is no entity {name!r}", hint="`gatepost agent list` and `gatepost person list` show who there is"
+    )
 
 
 def _find_administrator(tx: Transaction) -> Entity | None:
@@ -213,8 +215,8 @@ def _validate_team_and_role(team: str | None, role: str | None) -> tuple[str | N
     if role and not team:
         raise Invalid(f"a role ({role!r}) needs a team", hint="give `team`")
     return (
-        address.check_name(team, "team") if team is not None else None,
-        address.check_name(role, "role") if role is not None else None,
+        address.check_name(team, "name of a team") if team is not None else None,
+        address.check_name(role, "name of a role") if role is not None else None,
     )
 
 

@@ -23,7 +23,7 @@ from gatepost.core.event import Event, EventType, Json, Push, PushResult, Ref, T
 from gatepost.core.ids import check as check_id
 from gatepost.core.mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec
 from gatepost.core.times import format_duration
-from gatepost.errors import Invalid, NotFound, Refused
+from gatepost.errors import Invalid, NotFound, Refused, quote_value
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import outgoing
 
@@ -207,7 +207,7 @@ def _push_notice(tx: Transaction, mail: Mail, ack: AckState, text: str) -> None:
     """Tell the sender of mail how far its acknowledgement is; a retired sender is told nothing."""
     if not directory.find(tx, mail.sender).is_live:
         return
-    title = f" {mail.subject!r:.120}" if mail.subject else ""
+    title = f" {quote_value(mail.subject, 120)}" if mail.subject else ""
     push.push_event(
         tx,
         Push(

@@ -20,7 +20,7 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.work import Note, NotifyRule, WorkEvent, WorkItem, WorkItemSpec, WorkType
-from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress
+from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress, quote_value
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import outgoing, work_items
 
@@ -54,7 +54,7 @@ def find(tx: Reader, ref: Ref) -> WorkItem:
             if similar_ids
             else f"`gatepost work add {type}:ID` adds one"
         )
-        raise NotFound(f"there is no {type} {ref.id!r:.80}", hint=hint)
+        raise NotFound(f"there is no {type} {quote_value(ref.id)}", hint=hint)
     return item
 
 

@@ -11,7 +11,7 @@ from gatepost.api.gates import AddGate, AddWaiter, GateStatus, GateView, ListGat
 from gatepost.cli import inputs, output, session_gates
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.connect import Connection, connect, poll
-from gatepost.cli.parameters import JsonFlag, Timeout, argument, current_agent, flag, option
+from gatepost.cli.parameters import JsonFlag, Timeout, argument, check_choice, current_agent, flag, option
 from gatepost.core import ids, render
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
@@ -26,6 +26,8 @@ commands = [gates]
 #: as a kind: the gates of sessions, beside those in the store
 _SESSION: Final = "session"
 _KINDS: Final = (*GateKind, _SESSION)
+#: asking adds a gate of the kind `decision`
+_ADDED_KINDS: Final = [kind for kind in GateKind if kind is not GateKind.DECISION]
 
 GATE: Final = argument("GATE", "the id of a gate", parse=partial(ids.check, "gate"))
 REASON: Final = option("--reason", "TEXT", parse=inputs.read_text)
@@ -48,7 +50,8 @@ def _add(connection: Connection, request: AddGate) -> GateView:
         "--kind",
         "KIND",
         "one of human, timer, event, mail, command, ci",
-        choices=[kind for kind in GateKind if kind is not GateKind.DECISION],
+        choices=_ADDED_KINDS,
+        parse=lambda text: text if text == GateKind.DECISION else check_choice(_ADDED_KINDS, text),
     ),
     owner=current_agent(
         "--owner", "the agent that may not stop; by default the current agent", no_agent="the gate has no owner"

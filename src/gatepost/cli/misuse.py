@@ -49,6 +49,8 @@ def explain(error: click.ClickException, words: Sequence[str]) -> tuple[str, str
             return f"no such option {quote_value(name)}", _suggest_option(name, context) or help_hint
         case click.MissingParameter(param=click.Argument() as argument):
             return f"{(argument.metavar or argument.human_readable_name).partition('|')[0]} is missing", help_hint
+        case click.MissingParameter(param=click.Option() as option):
+            return f"{option.opts[0]} is missing", f"give {option.opts[0]} {option.metavar}"
         case click.BadOptionUsage() if "requires an argument" in error.message:
             return f"{error.option_name} needs a value", help_hint
     message = error.format_message()

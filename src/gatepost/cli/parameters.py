@@ -18,6 +18,7 @@ sentences.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from inspect import Parameter as PythonParameter
 from inspect import signature
 from typing import Annotated, Any, Final, get_args, get_origin
@@ -166,10 +167,11 @@ class SpecType(click.ParamType[Any]):
         if spec.flag is not None and not value.strip() and not spec.metavar.startswith("TEXT"):
             # An unset variable of a script must not pass for an option that is left out.
             raise Invalid(f"{spec.flag} is empty", hint="leave it out, or give it a value")
-        if spec.parse is None:
-            return check_choice(value, spec) if spec.flag is not None and spec.choices else value
+        parse = spec.parse or (partial(check_choice, spec.choices) if spec.flag is not None and spec.choices else None)
+        if parse is None:
+            return value
         try:
-            return spec.parse(value)
+            return parse(value)
         except GatepostError as error:
             if spec.flag is not None:
                 error.message = f"{spec.flag}: {error.message}"
@@ -181,14 +183,15 @@ class SpecType(click.ParamType[Any]):
         return [CompletionItem(choice) for choice in self.spec.choices if choice.startswith(incomplete)]
 
 
-def check_choice(value: str, spec: ParameterSpec) -> str:
+def check_choice(choices: Sequence[str], value: str) -> str:
     """Return the value if it is one of those that an option may have."""
-    if value in spec.choices:
+    if value in choices:
         return value
-    close = get_close_matches(value.lower(), spec.choices, 1)
+    by_word = {choice.lower(): str(choice) for choice in choices}
+    close = get_close_matches(value.lower(), by_word, 1)
     raise Invalid(
-        f"{spec.flag}: {quote_value(value)} is not one of {', '.join(spec.choices)}",
-        hint=f"did you mean {str(close[0])!r}?" if close else None,
+        f"{quote_value(value)} is not one of {', '.join(choices)}",
+        hint=f"did you mean {by_word[close[0]]!r}?" if close else None,
     )
 
 

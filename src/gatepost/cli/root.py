@@ -104,7 +104,9 @@ def answer_completion(instruction: str) -> int:
 
 
 def _print_completion(
-    shell: Annotated[str, ParameterSpec(flag=None, metavar="|".join(_SHELLS), help="your shell", choices=_SHELLS)],
+    shell: Annotated[
+        str, ParameterSpec(flag=None, metavar="SHELL", help=f"one of {', '.join(_SHELLS)}", choices=_SHELLS)
+    ],
 ) -> None:
     """
     Print the script that lets the Tab key complete commands and options in your shell.

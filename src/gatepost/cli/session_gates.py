@@ -22,7 +22,9 @@ from gatepost.settings import Configuration
 
 SessionId = Annotated[str | None, option("--session", "ID", "the session; by default the one in which this runs")]
 Name = Annotated[str, argument("NAME", "the name of a session gate")]
-Hook = Annotated[str, option("--hook", "EVENT", f"the event that it blocks: {', '.join(GATE_EVENTS)}")]
+Hook = Annotated[
+    str, option("--hook", "EVENT", f"the event that it blocks: {', '.join(GATE_EVENTS)}", choices=GATE_EVENTS)
+]
 #: events for which hooks are installed only if a gate needs them
 _UNUSUAL_EVENTS: Final = ("SubagentStop", "PreToolUse", "PreCompact")
 
@@ -46,7 +48,7 @@ def mark(name: Name, session: SessionId = None, json: JsonFlag = False) -> None:
 
 def clear(
     name: Annotated[str | None, argument("NAME", "the name of a session gate")] = None,
-    hook: Annotated[str | None, option("--hook", "EVENT", "all gates of this event")] = None,
+    hook: Annotated[str | None, option("--hook", "EVENT", "all gates of this event", choices=GATE_EVENTS)] = None,
     session: SessionId = None,
     json: JsonFlag = False,
 ) -> None:
@@ -58,7 +60,7 @@ def clear(
       gatepost gate clear --hook Stop --session 4f1c
     """
     if (name is None) == (hook is None):
-        raise Invalid("give the name of one gate, or an event with --hook")
+        raise Invalid("give either NAME or --hook EVENT")
     configuration = settings.load()
     guest_session = _find_session(configuration, session)
     chosen = [_find_gate(configuration, name)] if name is not None else _list_gates(configuration, hook or "")
@@ -190,8 +192,6 @@ def _find_gate(configuration: Configuration, name: str) -> SessionGate:
 
 
 def _list_gates(configuration: Configuration, hook: str) -> Iterable[SessionGate]:
-    if hook not in GATE_EVENTS:
-        raise Invalid(f"{hook!r} is not an event of a gate", hint=f"use one of {', '.join(GATE_EVENTS)}")
     return [gate for gate in gates.list_gates(configuration.home) if gate.hook == hook]
 
 

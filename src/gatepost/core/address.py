@@ -54,10 +54,12 @@ Address = EntityAddress | TeamAddress | AllAgentsAddress
 def check_name(text: str, label: str = "name") -> str:
     """Return the text if it can be the name of an entity, a team or a role."""
     if not _NAME.fullmatch(text):
+        similar_name = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("._-")
+        example = f", such as {similar_name!r}" if _NAME.fullmatch(similar_name) else ""
         raise Invalid(
             f"{quote_value(text)} is not a {label}",
             hint=f"use up to {MAX_NAME_LENGTH} lower-case letters, digits, dots, dashes and underscores, "
-            "a letter or digit first",
+            f"a letter or digit first{example}",
         )
     if text == "all":
         raise Invalid(f"{text!r} cannot be a {label}: it reads as the address of every agent")
@@ -79,7 +81,7 @@ def parse(text: str) -> Address:
         return AllAgentsAddress()
     if text.startswith("team:"):
         team, slash, role = text.removeprefix("team:").partition("/")
-        return TeamAddress(check_name(team, "team"), check_name(role, "role") if slash else None)
+        return TeamAddress(check_name(team, "name of a team"), check_name(role, "name of a role") if slash else None)
     if not _ALIAS.fullmatch(text):
         raise Invalid(
             f"{quote_value(text)} is not an address",

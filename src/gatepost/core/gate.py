@@ -246,7 +246,7 @@ def resolve_deadline(now: Instant, deadline: Instant | None, within: Duration | 
             )
         return now + within
     if deadline is not None and not now < deadline <= MAX_INSTANT:
-        raise Invalid(f"the deadline {_format_time(deadline)} has passed", hint="name a time to come")
+        raise Invalid(f"the deadline {_format_time(deadline)} has passed", hint="give a time that is still to come")
     return deadline
 
 
@@ -262,7 +262,8 @@ def parse_ci_target(awaits: str) -> CiTarget:
     match = _CI_TARGET.fullmatch(awaits)
     if match is None:
         raise Invalid(
-            f"{quote_value(awaits)} is not a run or a pull request on GitHub", hint=_AWAITS_HINTS[GateKind.CI]
+            f"{quote_value(awaits)} is not a run or a pull request on GitHub",
+            hint=f"write {_AWAITS_HINTS[GateKind.CI]}",
         )
     return CiTarget(kind=match[1], id=match[2], repository=match[3])
 

@@ -19,7 +19,7 @@ from gatepost.core import render
 from gatepost.core.event import ItemState, Json, Priority, Ref
 from gatepost.core.text import ParsedEnum, has_visible_text
 from gatepost.core.times import DAY, Duration, Instant
-from gatepost.errors import Invalid, TooLarge
+from gatepost.errors import Invalid, TooLarge, quote_value
 
 #: the usual types; a sender may use another
 MESSAGE_TYPES: Final = (
@@ -138,7 +138,7 @@ def build_payload(text: str | None, payload: Json) -> dict[str, Json]:
     if isinstance(payload, str):
         payload = {"text": payload}
     if payload is not None and not isinstance(payload, dict):
-        raise Invalid(f"the payload is {payload!r:.60}, not an object", hint="send an object or a text")
+        raise Invalid(f"the payload is {quote_value(payload)}, not an object", hint="send an object or a text")
     fields = dict(payload or {})
     if text is not None:
         if "text" in fields and fields["text"] != text:

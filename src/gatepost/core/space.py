@@ -65,7 +65,7 @@ def check_title(text: str) -> str:
 
 def check_id(id: str) -> str:
     """Return the text if it can be the id of a space."""
-    return address.check_name(id, "space id")
+    return address.check_name(id, "id of a space")
 
 
 def is_id(text: str) -> bool:

@@ -16,7 +16,7 @@ from gatepost.core.event import Json, Priority, Ref
 from gatepost.core.mail import PRIORITY_OFFSET
 from gatepost.core.text import ParsedEnum, check_label
 from gatepost.core.times import Instant, format_rfc3339
-from gatepost.errors import Invalid, TooLarge
+from gatepost.errors import Invalid, TooLarge, quote_value
 
 MAX_ID_LENGTH: Final = 128
 MAX_TITLE_LENGTH: Final = 200
@@ -154,7 +154,8 @@ def check_pattern(text: str) -> str:
     type, dot, event = text.partition(".")
     if not dot or type not in ("*", *WorkType) or not (event == "*" or _EVENT.fullmatch(event)):
         raise Invalid(
-            f"{text!r:.60} is not an event of a work item", hint="write it as task.blocked, phase.* or *.complete"
+            f"{quote_value(text)} is not an event of a work item",
+            hint="write it as task.blocked, phase.* or *.complete",
         )
     return text
 
@@ -183,7 +184,7 @@ def parse_event(type: WorkType, text: str) -> str:
     event = tail if dot and head == type else text
     if not _EVENT.fullmatch(event):
         raise Invalid(
-            f"{text!r:.60} is not an event of a work item",
+            f"{quote_value(text)} is not an event of a work item",
             hint="use a word such as started, blocked, complete, in lower-case letters, digits and dashes",
         )
     if event == "note":

@@ -1,5 +1,7 @@
 """Gates and decisions. A decision is a question; a gate keeps its asker from stopping until it is answered."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -24,6 +26,7 @@ from gatepost.core.event import Priority, Ref
 from gatepost.core.gate import Gate, GateKind, GateSpec
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
+from gatepost.errors import NotFound, Refused
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
 
@@ -64,12 +67,14 @@ def show_gate(tx: Reader, request: ShowGate, caller: Caller) -> GateView:
 @ResolveGate.handler
 def resolve_gate(tx: Transaction, request: ResolveGate, caller: Caller) -> GateView:
     end = gates.withdraw if request.withdraw else gates.resolve
-    return view_gate(tx, end(tx, request.id, by=request.by, reason=request.reason), caller)
+    with _name_stranger(tx, caller, request.by, gates.show, request.id):
+        return view_gate(tx, end(tx, request.id, by=request.by, reason=request.reason), caller)
 
 
 @AddWaiter.handler
 def add_waiter(tx: Transaction, request: AddWaiter, caller: Caller) -> GateView:
-    return view_gate(tx, gates.add_waiter(tx, request.id, request.name, by=request.by), caller)
+    with _name_stranger(tx, caller, request.by, gates.show, request.id):
+        return view_gate(tx, gates.add_waiter(tx, request.id, request.name, by=request.by), caller)
 
 
 def view_gate(tx: Reader, gate: Gate, caller: Caller | None = None) -> GateView:
@@ -119,21 +124,41 @@ def answer_decision(tx: Transaction, request: AnswerDecision, caller: Caller) ->
         reject=request.reject,
         context_hash=request.context_hash,
     )
-    return view_decision(tx, decisions.answer(tx, request.id, answer, by=request.by))
+    with _name_stranger(tx, caller, request.by, decisions.show, request.id):
+        return view_decision(tx, decisions.answer(tx, request.id, answer, by=request.by))
 
 
 @ReviseDecision.handler
 def revise_decision(tx: Transaction, request: ReviseDecision, caller: Caller) -> DecisionView:
-    return view_decision(tx, decisions.revise(tx, request.id, _build_question(request), by=request.asker))
+    with _name_stranger(tx, caller, request.asker, decisions.show, request.id):
+        return view_decision(tx, decisions.revise(tx, request.id, _build_question(request), by=request.asker))
 
 
 @WithdrawDecision.handler
 def withdraw_decision(tx: Transaction, request: WithdrawDecision, caller: Caller) -> DecisionView:
-    return view_decision(tx, decisions.withdraw(tx, request.id, by=request.by, reason=request.reason))
+    with _name_stranger(tx, caller, request.by, decisions.show, request.id):
+        return view_decision(tx, decisions.withdraw(tx, request.id, by=request.by, reason=request.reason))
 
 
 def view_decision(tx: Reader, decision: Decision) -> DecisionView:
     return DecisionView.of(decision, overdue=decision.is_overdue(tx.now))
+
+
+@contextmanager
+def _name_stranger(
+    tx: Reader, caller: Caller, by: str | None, show: Callable[[Reader, str], Gate | Decision], id: str
+) -> Iterator[None]:
+    """
+    Tell an administrator who acts as an entity that a gate or decision does not concern that entity. The entity itself
+    does not learn that there is one.
+    """
+    try:
+        yield
+    except NotFound:
+        if by is None or not caller.is_administrator:
+            raise
+        names = ", ".join(sorted(show(tx, id).viewers))
+        raise Refused(f"{id!r} does not concern {by!r}", hint=f"it concerns {names}") from None
 
 
 def _parse_deadline(request: AddGate | QuestionRequest) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def read_admin_key(home: Path) -> str:
     except FileNotFoundError as error:
         reason, hint = error.strerror, "start the gateway again: `gatepost up` makes one"
     except PermissionError as error:
-        reason, hint = error.strerror, f"run the command as its owner, or `chmod 600 {path}`"
+        reason, hint = error.strerror or str(error), f"run the command as its owner, or `chmod 600 {path}`"
     except OSError as error:
         reason, hint = error.strerror or str(error), RENEW_HINT
     except (UnicodeDecodeError, Invalid):

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from gatepost.core import address, gate, times, work
 from gatepost.core.event import Priority
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 from gatepost.telemetry import hide_secrets
 
 _KIB: Final = 1024
@@ -164,9 +164,9 @@ def _parse_rules(value: Any) -> tuple[tuple[str, tuple[str, ...], int], ...]:
         try:
             value = tomllib.loads(f"rules = {value}")["rules"]
         except tomllib.TOMLDecodeError:
-            raise Invalid(f"{value!r:.60} is not a table", hint=_RULE_HINT) from None
+            raise Invalid(f"{quote_value(value)} is not a table", hint=_RULE_HINT) from None
     if not isinstance(value, dict):
-        raise Invalid(f"{value!r:.60} is not a table", hint=_RULE_HINT)
+        raise Invalid(f"{quote_value(value)} is not a table", hint=_RULE_HINT)
     return tuple(_parse_rule(work.check_pattern(pattern), rule) for pattern, rule in value.items())
 
 
