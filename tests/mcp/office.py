@@ -32,6 +32,11 @@ class Office:
     def store(self) -> Store:
         return self.gateway_thread.gateway.store
 
+    def list_http_requests(self) -> list[Any]:
+        """The requests over HTTP that are being answered."""
+        app = self.gateway_thread.gateway.app._mcp_route._app
+        return list(app._host.exchanges) if app is not None else []
+
     def open_client(
         self, transport: str, revision: str = "2026-07-28", name: str = "analyst", **options: Any
     ) -> AbstractAsyncContextManager[Client]:

@@ -50,13 +50,11 @@ def serve_agent(configuration: Configuration, agent: str | None) -> None:
 
 
 async def _serve(configuration: Configuration, agent: str | None) -> None:
-    task = asyncio.current_task()
-    assert task is not None
+    stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with StdioConnector(configuration, agent) as connector:
-        with suppress(asyncio.CancelledError):  # of the signal
-            await serve_stdio(connector, version("gatepost"))
+        await serve_stdio(connector, version("gatepost"), stop)
 
 
 class StdioConnector:

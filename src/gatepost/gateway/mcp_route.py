@@ -16,8 +16,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from starlette.types import Message
-
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.api.access import Caller
 from gatepost.api.operation import MAX_BODY, Request
@@ -67,12 +65,7 @@ class McpRoute:
         body = await exchange.read_body(MAX_BODY)
         if time.monotonic() - began > CACHE_TIME:
             caller = await self._state.authenticator.authenticate(exchange.headers)
-        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def receive() -> Message:
-            return messages.pop() if messages else await exchange.receive()
-
-        await app.answer(exchange.scope, receive, exchange.send, self._build_peer(exchange, caller))
+        await app.answer(exchange.scope, body, exchange.receive, exchange.send, self._build_peer(exchange, caller))
 
     def _check_host(self, exchange: HttpExchange) -> None:
         """

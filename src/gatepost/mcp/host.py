@@ -81,6 +81,10 @@ class Host(Protocol):
         """Return who sent a request; raise an error that says how to be somebody."""
         ...
 
+    def accept_cancel(self, context: Context) -> anyio.CancelScope:
+        """Return the scope that a cancellation of this request cancels."""
+        ...
+
     def hand_over(self, context: Context, delivery: Delivery) -> None:
         """End the delivery as soon as the answer to this request was written, or cannot be written any more."""
         ...

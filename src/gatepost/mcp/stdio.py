@@ -10,6 +10,7 @@ lapses, and the items go to the next reader.
 While the server runs, file descriptor 1 is stderr and 0 is empty, so that nothing else can write or read a message.
 """
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -53,6 +54,9 @@ class StdioHost:
     async def identify(self, _context: Context) -> Peer:
         return await self._connector.connect()
 
+    def accept_cancel(self, _context: Context) -> anyio.CancelScope:
+        return anyio.CancelScope()  # the SDK cancels requests of this connection itself
+
     def hand_over(self, context: Context, delivery: Delivery) -> None:
         assert context.request_id is not None
         self._deliveries[context.request_id] = delivery
@@ -73,15 +77,19 @@ class StdioHost:
 
 
 async def serve_stdio(
-    connector: Connector, version: str, *, experimental: dict[str, dict[str, Any]] | None = None
+    connector: Connector,
+    version: str,
+    stop: asyncio.Event,
+    *,
+    experimental: dict[str, dict[str, Any]] | None = None,
 ) -> None:
-    """Serve until stdin ends."""
+    """Serve until stdin ends, or until `stop` is set."""
     host = StdioHost(connector)
     mcp_server = McpServer(host, version, lasts=True)
     server = mcp_server.server
     server.add_notification_handler("notifications/cancelled", CancelledNotificationParams, host.on_cancelled)
     options: InitializationOptions = server.create_initialization_options(experimental_capabilities=experimental)
-    async with anyio.create_task_group() as tasks, _open_streams(host) as (reader, writer):
+    async with anyio.create_task_group() as tasks, _open_streams(host, stop) as (reader, writer):
         mcp_server.subscriptions.tasks = tasks
         await server.run(reader, writer, options)
         tasks.cancel_scope.cancel()
@@ -92,15 +100,20 @@ Writer = MemoryObjectSendStream[SessionMessage]
 
 
 @asynccontextmanager
-async def _open_streams(host: StdioHost) -> AsyncIterator[tuple[Reader, Writer]]:
+async def _open_streams(host: StdioHost, stop: asyncio.Event) -> AsyncIterator[tuple[Reader, Writer]]:
     """Yield the messages that come in, and where to send those that go out."""
     incoming, reader = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writer, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     stdin, stdout = _take_descriptors()
+    reading = anyio.CancelScope()
+
+    async def wait_for_stop() -> None:
+        await stop.wait()
+        reading.cancel()  # as if stdin had ended
 
     async def read() -> None:
         async with incoming:
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            with reading, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 while line := await anyio.to_thread.run_sync(stdin.readline, _MAX_LINE_LENGTH, abandon_on_cancel=True):
                     await incoming.send(_parse(line))
 
@@ -118,6 +131,7 @@ async def _open_streams(host: StdioHost) -> AsyncIterator[tuple[Reader, Writer]]
                 await host.end_delivery(id, is_sent=True)
 
     async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait_for_stop)
         tasks.start_soon(read)
         tasks.start_soon(write)
         try:

@@ -60,8 +60,13 @@ class Tools:
             raise MCPError(
                 INVALID_PARAMS, f"there is no tool {quote_value(params.name)}" + (f" ({hint})" if hint else "")
             )
+        with self._host.accept_cancel(context):
+            return await self._call(context, spec, params.arguments or {})
+        return _build_error("the request was cancelled")
+
+    async def _call(self, context: Context, spec: ToolSpec, arguments: Mapping[str, Any]) -> CallToolResult:
         try:
-            answer = await self._answer(context, spec, params.arguments or {})
+            answer = await self._answer(context, spec, arguments)
         except GatepostError as error:
             spec.relabel(error)
             return _build_error(error.message_with_hint)

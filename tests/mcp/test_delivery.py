@@ -1,0 +1,168 @@
+"""
+What is drained arrives or comes again: a request that is cancelled, a caller that leaves, and a server that is killed
+lose nothing.
+"""
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from gatepost.actions import inbox, push
+from gatepost.core.event import ItemState, Push
+from tests.gateways import WAIT_TIMEOUT
+from tests.mcp.office import COMMAND, MODES, TRANSPORTS, Office, ToolCaller
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+#: more than a pipe, or a socket, takes at once: an answer with it waits for its reader
+LARGE = "x" * 250_000
+
+
+def push_item(office: Office, content: str = "hello") -> None:
+    office.store.run_sync(push.push_event, Push(to="analyst", source="test", content=content))
+
+
+def list_states(office: Office) -> list[ItemState]:
+    return [item.state for item in office.store.read_sync(inbox.page, "analyst", limit=100)]
+
+
+async def wait_until(check: Callable[[], bool]) -> None:
+    """Wait for something that no signal of ours announces: another process has done it."""
+    with anyio.fail_after(WAIT_TIMEOUT):
+        while not check():  # noqa: ASYNC110 (it is in another process)
+            await anyio.sleep(0.02)
+
+
+@pytest.mark.parametrize("revision", MODES)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_drain_that_waits_is_woken_by_a_push(office: Office, transport: str, revision: str) -> None:
+    async with office.open_client(transport, revision) as client, asyncio.TaskGroup() as tasks:
+        tools = ToolCaller(client)
+        assert (await tools.call("drain_inbox"))["items"] == []
+        drain = tasks.create_task(tools.call("drain_inbox", wait=50))
+        push_item(office)
+        [item] = (await drain)["items"]
+        assert item["content"] == "hello"
+    await wait_until(lambda: list_states(office) == [ItemState.DELIVERED])
+
+
+@pytest.mark.parametrize("revision", MODES)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_cancelled_drain_takes_nothing(office: Office, transport: str, revision: str) -> None:
+    async with office.open_client(transport, revision) as client:
+        tools = ToolCaller(client)
+        await tools.call("list_agents")
+        with anyio.move_on_after(0.3):
+            await tools.call("drain_inbox", wait=50)
+        await tools.call("list_agents")  # on stdio, messages are read in their order
+        await wait_until(lambda: not office.list_http_requests())
+        push_item(office)
+        [item] = (await tools.call("drain_inbox", wait=20))["items"]
+        assert item["content"] == "hello"
+
+
+async def test_a_batch_for_a_caller_that_has_left_is_pending_again(office: Office) -> None:
+    """The caller leaves while the answer is on its way: it is larger than what the kernel takes off the gateway."""
+    push_item(office, LARGE)
+    key = office.gateway_thread.gateway.create_key("agent", "analyst")
+    body = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "drain_inbox", "_meta": META},
+        }
+    ).encode()
+    head = (
+        f"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx-secret-key: {key}\r\n"
+        "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n"
+        "mcp-method: tools/call\r\nmcp-name: drain_inbox\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", office.gateway_thread.port)) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sendall(head.encode() + body)
+        assert connection.recv(64).startswith(b"HTTP/1.1 200")
+    await wait_until(lambda: set(list_states(office)) == {ItemState.PENDING})
+
+
+class StdioServer:
+    """`gatepost mcp`, spoken to by hand."""
+
+    def __init__(self, office: Office) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "--as", "analyst"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={"GATEPOST_HOME": str(office.home), "PATH": ""},
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._stdin, self.stdout = self.process.stdin, self.process.stdout
+
+    def call(self, id: int, name: str, **arguments: Any) -> None:
+        params = {"name": name, "arguments": arguments, "_meta": META}
+        self.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._stdin.write(json.dumps(message).encode() + b"\n")
+        self._stdin.flush()
+
+    def read(self) -> Any:
+        return json.loads(self.stdout.readline())
+
+    def end(self, number: signal.Signals = signal.SIGKILL) -> None:
+        self.process.send_signal(number)
+        self.process.wait(WAIT_TIMEOUT)
+        self._stdin.close()
+        self.stdout.close()
+
+
+class TestStdio:
+    async def test_a_server_that_is_killed_before_it_has_written_loses_nothing(self, office: Office) -> None:
+        push_item(office, LARGE)
+        server = StdioServer(office)
+        server.call(1, "drain_inbox")
+        await wait_until(lambda: ItemState.CLAIMED in list_states(office))
+        server.end()
+        assert ItemState.DELIVERED not in list_states(office)
+
+    async def test_a_host_that_is_gone_gets_nothing(self, office: Office) -> None:
+        push_item(office, LARGE)
+        server = StdioServer(office)
+        server.call(1, "drain_inbox")
+        await wait_until(lambda: ItemState.CLAIMED in list_states(office))
+        server.stdout.close()
+        await wait_until(lambda: set(list_states(office)) == {ItemState.PENDING})
+        server.end()
+
+    async def test_a_signal_ends_it_and_releases_what_is_not_written(self, office: Office) -> None:
+        server = StdioServer(office)
+        server.call(1, "list_agents")
+        assert server.read()["result"]["structuredContent"]["items"]
+        server.call(2, "drain_inbox", wait=50)
+        server.end(signal.SIGTERM)
+        assert server.process.returncode == 0
+
+    async def test_what_is_no_message_is_no_end(self, office: Office) -> None:
+        server = StdioServer(office)
+        for line in (b"\n", b"{}\n", b"[1]\n", b"\xff\xfe\n", b'{"jsonrpc": "2.0", "id": 7}\n'):
+            server._stdin.write(line)
+        server.call(1, "list_agents")
+        answers = [server.read()]
+        while answers[-1].get("id") != 1:
+            answers.append(server.read())
+        assert answers[-1]["result"]["structuredContent"]["items"]
+        server.end()

@@ -1,0 +1,131 @@
+"""Hosts are told that a resource has changed, if they may read it, and only while they may."""
+
+import asyncio
+from typing import Any
+
+import anyio
+import pytest
+from mcp import MCPError
+from mcp.shared.subscriptions import ResourceUpdated
+from mcp.types import ResourceUpdatedNotification
+
+from gatepost.actions import decisions, push, spaces
+from gatepost.core.decision import AnswerSpec, Option, Question
+from gatepost.core.event import Push
+from tests.gateways import WAIT_TIMEOUT
+from tests.mcp.office import MODES, TRANSPORTS, Office
+
+
+def push_item(office: Office) -> None:
+    office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="hello"))
+
+
+def ask(office: Office) -> str:
+    question = Question(question="Ship?", options=(Option(id="yes", label="Yes"),), respondents=("designer",))
+    return office.store.run_sync(decisions.ask, question, by="analyst").id
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_listener_hears_of_every_kind(office: Office, transport: str) -> None:
+    decision = ask(office)
+    uris = ["inbox://analyst", "space://q4-report", f"decision://{decision}"]
+    async with office.open_client(transport) as client:
+        with anyio.fail_after(WAIT_TIMEOUT):
+            async with client.listen(resource_subscriptions=uris) as events:
+                heard = aiter(events)
+
+                async def hear() -> str:
+                    event = await anext(heard)
+                    assert isinstance(event, ResourceUpdated)
+                    return event.uri
+
+                push_item(office)
+                assert await hear() == uris[0]
+                office.store.run_sync(spaces.post, "q4-report", sender="husam", content="hello")
+                assert {await hear(), await hear()} == {uris[0], uris[1]}
+                office.store.run_sync(decisions.answer, decision, AnswerSpec(option="yes"), by="designer")
+                assert {await hear(), await hear()} == {uris[0], uris[2]}
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_what_one_may_not_read_is_refused_first(office: Office, transport: str) -> None:
+    async with office.open_client(transport) as client:
+        for uri, sentence in (
+            ("inbox://designer", "cannot act as 'designer'"),
+            ("space://other", "not a member of the space 'other'"),
+            ("mailbox://analyst", "there is no resource 'mailbox://analyst'"),
+        ):
+            with pytest.raises(MCPError, match=sentence):
+                async with client.listen(resource_subscriptions=["inbox://analyst", uri]):
+                    pass
+            with pytest.raises(MCPError, match=sentence):
+                await client.read_resource(uri)
+
+
+async def test_a_stream_ends_when_the_rights_are_gone(office: Office) -> None:
+    async with office.open_client("http") as client:
+        with anyio.fail_after(WAIT_TIMEOUT):
+            async with client.listen(resource_subscriptions=["space://q4-report"]) as events:
+                office.store.run_sync(spaces.leave, "q4-report", "analyst")
+                office.store.run_sync(spaces.post, "q4-report", sender="husam", content="for members")
+                assert [event async for event in events] == []
+
+
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed", "ignore:resources/unsubscribe is removed")
+async def test_the_older_revision_subscribes_on_stdio(office: Office) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def on_message(message: Any) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            heard.put_nowait(message.params.uri)
+
+    async with office.open_client("stdio", "2025-11-25", message_handler=on_message) as client:
+        with anyio.fail_after(WAIT_TIMEOUT):
+            await client.subscribe_resource("inbox://analyst")
+            push_item(office)
+            assert await heard.get() == "inbox://analyst"
+            with pytest.raises(MCPError, match="cannot act as 'designer'"):
+                await client.subscribe_resource("inbox://designer")
+            await client.unsubscribe_resource("inbox://analyst")
+            await client.unsubscribe_resource("inbox://analyst")
+            await client.subscribe_resource("space://q4-report")
+            push_item(office)
+            office.store.run_sync(spaces.post, "q4-report", sender="husam", content="hello")
+            assert await heard.get() == "space://q4-report"
+
+
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+async def test_the_older_revision_does_not_subscribe_over_http(office: Office) -> None:
+    async with office.open_client("http", "2025-11-25") as client:
+        with pytest.raises(MCPError, match="Method not found"):
+            await client.subscribe_resource("inbox://analyst")
+
+
+class TestResources:
+    @pytest.mark.parametrize("revision", MODES)
+    @pytest.mark.parametrize("transport", TRANSPORTS)
+    async def test_everything_listed_can_be_read(self, office: Office, transport: str, revision: str) -> None:
+        decision = ask(office)
+        push_item(office)
+        async with office.open_client(transport, revision) as client:
+            templates = (await client.list_resource_templates()).resource_templates
+            assert [template.uri_template for template in templates][:3] == [
+                "inbox://{name}", "space://{id}", "decision://{id}",
+            ]  # fmt: skip
+            resources = (await client.list_resources()).resources
+            uris = ["inbox://analyst", "space://q4-report", f"decision://{decision}"]
+            assert [resource.uri for resource in resources] == uris
+            texts = {uri: (await client.read_resource(uri)).contents[0].model_dump()["text"] for uri in uris}
+            assert '"content":"hello"' in texts[uris[0]]
+            assert texts[uris[1]] == '{"items":[],"next":null}'
+            assert '"question":"Ship?"' in texts[uris[2]]
+
+    async def test_prompts_are_texts_for_the_model(self, office: Office) -> None:
+        async with office.open_client("http") as client:
+            names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+            assert names == ["check-inbox", "ask-before-stopping"]
+            for name in names:
+                [message] = (await client.get_prompt(name)).messages
+                assert message.role == "user"
+            with pytest.raises(MCPError, match="there is no prompt 'nothing'"):
+                await client.get_prompt("nothing")
