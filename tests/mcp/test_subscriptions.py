@@ -109,8 +109,8 @@ class TestResources:
         push_item(office)
         async with office.open_client(transport, revision) as client:
             templates = (await client.list_resource_templates()).resource_templates
-            assert [template.uri_template for template in templates][:3] == [
-                "inbox://{name}", "space://{id}", "decision://{id}",
+            assert [template.uri_template for template in templates] == [
+                "inbox://{name}", "space://{id}", "decision://{id}", "work://{type}/{id}",
             ]  # fmt: skip
             resources = (await client.list_resources()).resources
             uris = ["inbox://analyst", "space://q4-report", f"decision://{decision}"]

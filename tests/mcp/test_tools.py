@@ -54,6 +54,15 @@ class TestRefusals:
             assert (await tools.refuse("resolve_gate", gate="gate_1")).startswith("'gate_1' is not the id of a gate")
             unknown = f"gate_{'0' * 32}"
             assert (await tools.refuse("resolve_gate", gate=unknown)).startswith(f"there is no gate {unknown!r}")
+            assert await tools.refuse("send_message", to_agent="designer", payload="x", priority=6) == (
+                "priority: 6 is more than 5"
+            )
+            assert await tools.refuse("send_message", to_agent="designer", payload="x", ref_id="1") == (
+                "'ref_type' is missing (hint: it goes with 'ref_id')"
+            )
+            assert "did you mean 'designer'?" in await tools.refuse("send_message", to_agent="desiner", payload="x")
+            unknown_item = await tools.refuse("post_note", entity_type="task", entity_id="1.2.3", note="x")
+            assert "1.2.3" in unknown_item
             assert await tools.refuse("set_gate", name="x", kind="humann") == (
                 "kind: 'humann' is not one of human, decision, timer, event, mail, command, ci"
                 " (hint: did you mean 'human'?)"

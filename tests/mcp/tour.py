@@ -1,8 +1,9 @@
 """A tour through every tool, for any client: it uses each as a model does, and checks what comes back."""
 
-from gatepost.actions import push
+from gatepost.actions import push, work
 from gatepost.api.tool import load_tools
 from gatepost.core.event import Push
+from gatepost.core.work import WorkItemSpec, WorkType
 from tests.mcp.office import Office, ToolCaller
 
 
@@ -50,5 +51,33 @@ async def call_every_tool(office: Office, analyst: ToolCaller, designer: ToolCal
     assert message["sender"] == "analyst"
     [read] = (await analyst.call("read_space", space="q4-report"))["items"]
     assert read["content"] == "Q4 closed at 4.2M"
+
+    sent = await analyst.call(
+        "send_message",
+        to_agent="designer",
+        message_type="blocker",
+        subject="Blocked on schema",
+        payload={"text": "Which one?", "choices": [1, 2]},
+        context={"branch": "main"},
+        ref_type="task",
+        ref_id="0.0.123",
+        priority=1,
+    )
+    assert sent["to"] == "designer"
+    [mail] = (await designer.call("read_inbox", type="mail", **{"from": "analyst"}, ref="task:0.0.123"))["items"]
+    assert (mail["content"], mail["priority"]) == ("Which one?", 0)
+    assert (await designer.call("read_inbox", text="blocked ON"))["items"] == [mail]
+    assert (await designer.call("read_inbox", text="blocked_on"))["items"] == []
+    answer = await designer.call("send_message", reply_to=mail["eventId"], payload="The second", priority="5")
+    assert answer["subject"].endswith("Blocked on schema")
+    assert (await designer.call("reply", event=mail["eventId"], text="The second"))["kind"] == "mail"
+
+    office.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="0.0.123"), by="admin")
+    task = {"entity_type": "task", "entity_id": "0.0.123"}
+    event = await analyst.call("post_work_event", **task, event="blocked", reason="no schema")
+    assert event["type"] == "task.blocked"
+    note = await analyst.call("post_note", **task, note="The **second** is simpler", notify="designer")
+    assert note["recipients"] == ["designer"]
+    assert [item["id"] for item in (await designer.call("read_notes", **task))["items"]] == [note["id"]]
 
     assert analyst.called | designer.called == set(load_tools())

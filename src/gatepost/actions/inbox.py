@@ -67,6 +67,8 @@ class ItemFilter(TypedDict, total=False):
     since: Instant | None
     #: the event was created before this time
     until: Instant | None
+    #: the subject or the content contains it, in capitals or not
+    text: str | None
 
 
 def page(

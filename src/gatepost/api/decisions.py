@@ -179,6 +179,7 @@ class ShowDecision(Request[DecisionView]):
         answer=_ANSWER,
         description="Answer a decision that you were asked. The first answer counts.",
         own=("by",),
+        hidden=("context_hash",),
         renames={"id": "decision"},
     ),
 )

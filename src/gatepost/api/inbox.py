@@ -81,6 +81,7 @@ class ItemsRequest(Request[ItemPage], kw_only=True):
         str | None, Meta(description="only items that arrived since this time", examples=["2026-02-18T15:07:00Z"])
     ] = None
     until: Annotated[str, Meta(max_length=300, description="only items that arrived before this time")] | None = None
+    text: Annotated[str, Meta(max_length=300, description="only events whose subject or content has it")] | None = None
 
 
 @read("GET /api/inbox", access=Administrator(), errors=(NotFound, TooLarge))

@@ -21,6 +21,7 @@ from gatepost.api.fields import (
     describe,
 )
 from gatepost.api.operation import Page, Request, View, read, write
+from gatepost.api.tool import Scale, Tool
 from gatepost.core import address
 from gatepost.core import mail as rules
 from gatepost.core.event import ItemState
@@ -75,6 +76,25 @@ class MailPage(Page[MailView]):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"to": "analyst", "subject": "Blocked on schema", "text": "Which one do we take?", "priority": "high"},
+    tool=Tool(
+        name="send_message",
+        title="Send a message",
+        description="Send a message to an agent, a person, a team or every agent. It is in their inboxes at once.",
+        answer=("id", "event_id", "to", "subject", "thread_id"),
+        own=("sender",),
+        hidden=("text", "ack", "ack_within"),
+        renames={"to": "to_agent"},
+        parts={"ref": {"type": "ref_type", "id": "ref_id"}},
+        scales={"priority": Scale(minimum=1, maximum=5, offset=1, default=3)},
+        notes={
+            "to_agent": "a name, team:NAME, team:NAME/ROLE or ALL; default with reply_to: its sender",
+            "payload": "the text, or an object with more",
+            "message_type": "e.g. task.note, blocker, review.request",
+            "ref_type": "what it is about, e.g. task",
+            "priority": "1 is critical, 5 is fyi",
+            "reply_to": "id of the event to reply to",
+        },
+    ),
 )
 class SendMail(Request[MailView]):
     """Send mail to an agent, a person, a team or every agent. What is answered with 201 is in their inboxes."""
@@ -137,6 +157,16 @@ class ReplyView(View):
     status=201,
     errors=(NotFound, Conflict, Refused, TooLarge),
     example={"text": "Take the second one."},
+    tool=Tool(
+        name="reply",
+        title="Reply to an event",
+        description="Reply to an event of your inbox on the way it came.",
+        answer=("kind", "id"),
+        own=("sender",),
+        renames={"id": "event"},
+        notes={"event": "id of the event"},
+        is_open_world=True,
+    ),
 )
 class ReplyToEvent(Request[ReplyView]):
     """Reply to an event on the way it came: by mail, by a message in its space, or by a note."""

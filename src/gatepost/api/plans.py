@@ -71,6 +71,7 @@ class PlanFields(Request[PlanView], kw_only=True):
         description="Have an instruction come to your inbox later. Give exactly one of run_after, scheduled_at, cron"
         " and on_gate.",
         own=("owner", "by"),
+        hidden=("catch_up",),
     ),
 )
 class CreatePlan(PlanFields):

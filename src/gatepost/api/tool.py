@@ -47,12 +47,13 @@ _OUTER_FIELDS: Final = ("next", "held")
 _DROPPED: Final = ("title", "examples", "default", "additionalProperties", "maxLength", "minLength", "maxItems")
 
 
-class Scale(msgspec.Struct, frozen=True):
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """Whole numbers that count from elsewhere: the argument is the value of the field plus `offset`."""
 
     minimum: int
     maximum: int
     offset: int
+    default: int
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,7 +129,7 @@ class ToolSpec:
         if name in self.tool.parts:
             schema: dict[str, Any] = {"type": "string"}
         elif scale is not None:
-            schema = {"type": "integer", "minimum": scale.minimum, "maximum": scale.maximum}
+            schema = {"type": "integer", "minimum": scale.minimum, "maximum": scale.maximum, "default": scale.default}
         else:
             schema = _shorten(*_expand(field.type))
             if name in (_LIMIT, _AFTER):

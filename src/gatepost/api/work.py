@@ -1,12 +1,13 @@
 """Work items: tasks, phases, stages and projects, with their notes and events."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from gatepost.api.access import ActAs, Anybody
 from gatepost.api.fields import Actor, After, Limit, Priority, RecordView, RefSpec, RefView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read, write
+from gatepost.api.tool import Tool
 from gatepost.core import work as rules
 from gatepost.core.work import Note, WorkEvent, WorkItem, WorkType
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -43,6 +44,12 @@ class NoteView(RecordView[Note], kw_only=True):
     created_at: Time
     posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
     recipients: Annotated[tuple[str, ...], describe("who got it; only in the answer to the one who posted it")]
+
+
+#: what a model gets of a note
+_NOTE_ANSWER: Final = ("id", "author", "text", "created_at", "recipients")
+#: what models call the type and the id of a work item
+_ENTITY_ARGUMENTS: Final = {"type": "entity_type", "id": "entity_id"}
 
 
 class NotePage(Page[NoteView]):
@@ -110,6 +117,14 @@ class ShowWorkItem(Request[WorkItemView]):
     status=201,
     errors=(NotFound, TooLarge),
     example={"event": "blocked", "reason": "The schema is not decided"},
+    tool=Tool(
+        name="post_work_event",
+        title="Report on a work item",
+        description="Report what happened to a task, phase, stage or project. Those who have to know get it.",
+        answer=("id", "type", "reason", "created_at", "recipients"),
+        own=("by",),
+        renames=_ENTITY_ARGUMENTS,
+    ),
 )
 class PostWorkEvent(Request[WorkEventView]):
     """Report what happened to a work item. The setting `work.notify` says who gets it."""
@@ -138,6 +153,14 @@ class ListWorkEvents(Request[WorkEventPage]):
     status=201,
     errors=(NotFound, Conflict, TooLarge),
     example={"note": "The **second** schema is simpler.", "notify": ["analyst"]},
+    tool=Tool(
+        name="post_note",
+        title="Post a note",
+        description="Post a note on a task, phase, stage or project. Everyone in notify has it in the inbox at once.",
+        answer=_NOTE_ANSWER,
+        own=("author",),
+        renames=_ENTITY_ARGUMENTS,
+    ),
 )
 class PostNote(Request[NoteView]):
     """Post a note on a work item. Everyone in `notify` has it in the inbox when the call returns."""
@@ -152,7 +175,12 @@ class PostNote(Request[NoteView]):
     author: Actor = None
 
 
-@read("GET /api/work/{type}/{id}/notes", access=Anybody(), errors=(NotFound,))
+@read(
+    "GET /api/work/{type}/{id}/notes",
+    access=Anybody(),
+    errors=(NotFound,),
+    tool=Tool(name="read_notes", title="Read notes", answer=_NOTE_ANSWER, renames=_ENTITY_ARGUMENTS),
+)
 class ListNotes(Request[NotePage]):
     """List the notes on a work item, the oldest first."""
 

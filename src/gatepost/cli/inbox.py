@@ -48,6 +48,7 @@ inbox.request("push", PushEvent, **FIELDS)(push)
     type=option("--type", "TYPE", parse=EventType.parse),
     sender=option("--from", "NAME"),
     ref=option("--ref", "TYPE:ID", parse=lambda text: str(Ref.parse(text))),
+    text=option("--text", "TEXT"),
     **dict.fromkeys(("state", "since", "until", "after", "limit")),  # see below
 )
 def list_items(
@@ -85,6 +86,7 @@ def list_items(
             "type": request.type,
             "sender": request.sender,
             "ref": request.ref,
+            "text": request.text,
             "since": _format_past(since, "--since", now),
             "until": _format_past(older, "--older", now),
         }

@@ -146,6 +146,7 @@ def _build_filter(request: ItemsRequest) -> inbox.ItemFilter:
         ref=push.parse_ref(request.ref) if request.ref else None,
         since=parse_field("since", request.since or None, parse_instant),
         until=parse_field("until", request.until or None, parse_instant),
+        text=request.text or None,
     )
 
 

@@ -4,6 +4,7 @@ Resources: what a host shows, or attaches to a prompt. Reading one changes nothi
     inbox://{name}      the pending items of an inbox, most urgent first
     space://{id}        the last messages of a space
     decision://{id}     a decision
+    work://{type}/{id}  a task, phase, stage or project
 
 Each is read by the same operation as everywhere else, with the rights of its caller.
 """
@@ -31,6 +32,7 @@ from gatepost.api.decisions import ListDecisions, ShowDecision
 from gatepost.api.inbox import PeekInbox, ShowAccount
 from gatepost.api.operation import Request
 from gatepost.api.spaces import ListSpaces, ReadMessages, ShowSpace
+from gatepost.api.work import ShowWorkItem
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.mcp.host import Context, Host, Peer
 
@@ -83,6 +85,13 @@ KINDS: Final = [
         description="A question, its options, and its answer if it has one.",
         build=lambda id: ShowDecision(id=id),
         build_probes=lambda id: [ShowDecision(id=id)],
+    ),
+    ResourceKind(
+        template="work://{type}/{id}",
+        title="A work item",
+        description="A task, phase, stage or project, with its last event.",
+        build=lambda type, id: ShowWorkItem(type=type, id=id),
+        build_probes=lambda type, id: [ShowWorkItem(type=type, id=id)],
     ),
 ]
 

@@ -12,10 +12,12 @@ from gatepost.api.decisions import DecisionAnswerView, DecisionView
 from gatepost.api.events import ItemView
 from gatepost.api.gates import GateView
 from gatepost.api.inbox import BatchView
+from gatepost.api.mail import MailView, ReplyView
 from gatepost.api.operation import Page
 from gatepost.api.plans import PlanView
 from gatepost.api.spaces import MessageView
 from gatepost.api.tool import ToolSpec
+from gatepost.api.work import NoteView, WorkEventView
 from gatepost.core.render import quote, render_event, render_json, render_name
 
 
@@ -46,6 +48,16 @@ def _render_line(spec: ToolSpec, view: Any) -> str:
             return f"plan {view.id} {quote(view.name)}: {view.status}{due}, {quote(view.instruction)}"
         case MessageView():
             return f"message {view.seq} by {render_name(view.sender)}: {quote(view.content)}"
+        case MailView():
+            return f"sent to {render_name(view.to)} as mail {view.id}"
+        case ReplyView():
+            return f"sent as {view.kind} {view.id}"
+        case NoteView():
+            got = f", sent to {', '.join(view.recipients)}" if view.recipients else ""
+            return f"note {view.id} by {render_name(view.author)}: {quote(view.text)}{got}"
+        case WorkEventView():
+            got = f", sent to {', '.join(view.recipients)}" if view.recipients else ""
+            return f"event {view.id} of {view.item.type} {render_name(view.item.id)}: {view.type}{got}"
         case AgentView():
             team = f", team {render_name(view.team)}" if view.team else ""
             role = f", role {render_name(view.role)}" if view.role else ""

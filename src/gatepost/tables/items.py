@@ -139,13 +139,15 @@ def list_page(
     ref: Ref | None = None,
     since: Instant | None = None,
     until: Instant | None = None,
+    text: str | None = None,
     after: int,
     after_recipient: int | None,
     limit: int,
 ) -> list[Item]:
     """
     Return items by arrival and recipient, after an arrival; with `after_recipient` also those of this arrival that go
-    to recipients after that one. Pending items past their time are shown as expired.
+    to recipients after that one. Pending items past their time are shown as expired. `text` is in the subject or in the
+    content, in capitals or not.
     """
     rows = tx.fetch_page(
         "items/list_page",
@@ -157,6 +159,7 @@ def list_page(
         ref_id=ref.id if ref else None,
         since=since,
         until=until,
+        pattern=None if text is None else f"%{_escape_pattern(text)}%",
         after=after if after_recipient is None else after - 1,
         last_arrival=after,
         after_recipient=after_recipient,
@@ -164,6 +167,11 @@ def list_page(
         limit=limit,
     )
     return [_build_item(row, tx.now) for row in rows]
+
+
+def _escape_pattern(text: str) -> str:
+    """Return text that means itself in a pattern of LIKE."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def list_since(tx: Reader, recipient: int, after: Position, up_to: Position, limit: int) -> list[tuple[Item, Position]]:

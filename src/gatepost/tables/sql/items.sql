@@ -223,6 +223,10 @@ WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CA
     AND (CAST(:ref_type AS TEXT) IS NULL OR (ref_type = CAST(:ref_type AS TEXT) AND ref_id = CAST(:ref_id AS TEXT)))
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= CAST(:since AS BIGINT))
     AND (CAST(:until AS BIGINT) IS NULL OR created_at < CAST(:until AS BIGINT))
+    AND (
+        CAST(:pattern AS TEXT) IS NULL
+        OR LOWER(COALESCE(subject, '') || ' ' || content) LIKE LOWER(CAST(:pattern AS TEXT)) ESCAPE '!'
+    )
 UNION ALL
 SELECT * FROM pending_broadcasts
 WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
@@ -241,6 +245,10 @@ WHERE arrival > :after AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CA
     AND (CAST(:ref_type AS TEXT) IS NULL OR (ref_type = CAST(:ref_type AS TEXT) AND ref_id = CAST(:ref_id AS TEXT)))
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= CAST(:since AS BIGINT))
     AND (CAST(:until AS BIGINT) IS NULL OR created_at < CAST(:until AS BIGINT))
+    AND (
+        CAST(:pattern AS TEXT) IS NULL
+        OR LOWER(COALESCE(subject, '') || ' ' || content) LIKE LOWER(CAST(:pattern AS TEXT)) ESCAPE '!'
+    )
 ORDER BY arrival, recipient
 LIMIT :limit
 
