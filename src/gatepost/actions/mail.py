@@ -22,7 +22,7 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import Event, EventType, Json, Push, PushResult, Ref, Trust
 from gatepost.core.ids import check as check_id
 from gatepost.core.mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec
-from gatepost.core.times import format_duration
+from gatepost.core.times import MAX_DURATION, format_duration
 from gatepost.errors import Invalid, NotFound, Refused, quote_value
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import outgoing
@@ -73,7 +73,7 @@ def page_sent(
 ) -> list[Mail]:
     """Return the mail that an entity has sent, the newest first; `before` is the number of the last one seen."""
     number = directory.find(tx, sender).number
-    return outgoing.list_mail(tx, sender=number, viewer=None, thread=thread, ref=ref, before=before, limit=limit)
+    return outgoing.list_sent(tx, number, thread=thread, ref=ref, before=before, limit=limit)
 
 
 def page_thread(
@@ -86,7 +86,7 @@ def page_thread(
     if thread is None and ref is None:
         raise Invalid("the thread is missing", hint="give the id of a thread, or a reference")
     number = directory.find_number(tx, viewer)
-    mails = outgoing.list_mail(tx, sender=None, viewer=number, thread=thread, ref=ref, before=before, limit=limit)
+    mails = outgoing.list_thread(tx, number, thread=thread, ref=ref, before=before, limit=limit)
     return [mail if viewer in (None, mail.sender) else replace(mail, recipients=(), states={}) for mail in mails]
 
 
@@ -97,7 +97,8 @@ def confirm_reads(tx: Transaction, ids: Sequence[str]) -> None:
         assert mail is not None
         if mail.ack is not AckState.READ and not outgoing.list_unread(tx, mail.number):
             outgoing.set_ack(tx, mail.number, AckState.READ)
-            _push_notice(tx, mail, AckState.READ, f"read by {_join_names([entry.name for entry in mail.recipients])}")
+            names = [entry.name for entry in mail.recipients]
+            _push_notice(tx, mail, AckState.READ, f"read by {_join_names(names, sum(mail.states.values()))}")
 
 
 def report_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
@@ -108,7 +109,8 @@ def report_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
         assert mail is not None
         assert mail.ack_deadline is not None
         outgoing.set_ack(tx, mail.number, AckState.OVERDUE)
-        names = _join_names(outgoing.list_unread(tx, mail.number))
+        unread_names = outgoing.list_unread(tx, mail.number)
+        names = _join_names(unread_names, len(unread_names))
         waited = format_duration(mail.ack_deadline - mail.created_at)
         _push_notice(tx, mail, AckState.OVERDUE, f"not read by {names} within {waited}")
     return len(overdue_ids)
@@ -120,16 +122,27 @@ def _continue_thread(tx: Reader, spec: MailSpec, author: Entity) -> tuple[MailSp
     the thread that it belongs to.
     """
     assert spec.reply_to is not None
-    parent = outgoing.find_mail_by_event(tx, check_id("evt", spec.reply_to))
+    parent = find_known_mail(tx, spec.reply_to, author)
+    if parent is not None:
+        origin = parent.to if parent.sender == author.name else parent.sender
+        return (
+            replace(spec, to=spec.to or origin, subject=spec.subject or parent.subject, ref=spec.ref or parent.ref),
+            parent.thread,
+        )
     event = find_readable_event(tx, spec.reply_to, author)
-    to = spec.to
-    if to is None and event.sender is not None:
-        is_own = parent is not None and parent.sender == author.name
-        to = parent.to if is_own and parent is not None else event.sender.name
-    if to is None:
+    if spec.to is None and event.sender is None:
         raise Refused(f"{spec.reply_to!r} has no sender to reply to", hint="name the recipient in `to`")
-    reply = replace(spec, to=to, subject=spec.subject or event.subject, ref=spec.ref or event.ref)
-    return reply, parent.thread if parent is not None else _read_thread(event)
+    to = spec.to if event.sender is None else spec.to or event.sender.name
+    return replace(spec, to=to, subject=spec.subject or event.subject, ref=spec.ref or event.ref), _read_thread(event)
+
+
+def find_known_mail(tx: Reader, event: str, reader: Entity) -> Mail | None:
+    """Return the mail of an event if an entity has sent or received it; its items may be gone."""
+    mail = outgoing.find_mail_by_event(tx, check_id("evt", event))
+    if mail is None or mail.sender == reader.name:
+        return mail
+    known_mails = outgoing.list_thread(tx, reader.number, thread=mail.thread, ref=None, before=mail.number + 1, limit=1)
+    return mail if [known_mail.number for known_mail in known_mails] == [mail.number] else None
 
 
 def _read_thread(event: Event) -> str | None:
@@ -152,6 +165,10 @@ def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | N
         raise Invalid("the mail is empty", hint="give it a text")
     id = tx.new_id("mail")
     is_awaited = spec.ack is AckRequest.REQUIRED
+    if not 0 < spec.ack_within <= MAX_DURATION:
+        raise Invalid(
+            f"{spec.ack_within} microseconds are no time to read mail", hint="give a time such as 2h or 1 day"
+        )
     return Mail(
         number=0,
         id=id,
@@ -200,7 +217,8 @@ def _build_push(mail: Mail, key: str, hops: int) -> Push:
 
 
 def _list_names(result: PushResult) -> list[str]:
-    return [delivery.name for delivery in result.deliveries]
+    """Return the names of those who got this event, and not an earlier one with its key."""
+    return [delivery.name for delivery in result.deliveries if not delivery.duplicate]
 
 
 def _push_notice(tx: Transaction, mail: Mail, ack: AckState, text: str) -> None:
@@ -222,6 +240,9 @@ def _push_notice(tx: Transaction, mail: Mail, ack: AckState, text: str) -> None:
     )
 
 
-def _join_names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MAX_NAMES])
-    return shown if len(names) <= _MAX_NAMES else f"{shown} and {len(names) - _MAX_NAMES} others"
+def _join_names(names: Sequence[str], count: int) -> str:
+    """Return the first names, and how many others there are of `count`."""
+    shown_names = names[:_MAX_NAMES]
+    other_count = count - len(shown_names)
+    others = f" and {other_count} other{'s' if other_count > 1 else ''}" if other_count else ""
+    return f"{', '.join(shown_names)}{others}"

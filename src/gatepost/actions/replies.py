@@ -14,7 +14,7 @@ from gatepost.actions import directory, mail, spaces, work
 from gatepost.core.entity import Entity
 from gatepost.core.event import Event, EventType, Posted, parse_body
 from gatepost.core.mail import MailSpec
-from gatepost.errors import Refused
+from gatepost.errors import Invalid, Refused
 from gatepost.ports import Transaction
 
 
@@ -28,11 +28,14 @@ class Reply(Struct, frozen=True):
 def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int = 0) -> Reply:
     """Reply to an event that the author has received."""
     author = directory.find_live(tx, by)
+    if not text.strip():
+        raise Invalid("the reply is empty", hint="give it a text")
+    if mail.find_known_mail(tx, event, author) is not None:
+        return _reply_by_mail(tx, event, text, author, hops)
     origin = mail.find_readable_event(tx, event, author)
     match origin.type:
         case EventType.MAIL:
-            spec = MailSpec(payload={"text": text}, reply_to=event)
-            return Reply("mail", mail.send(tx, spec, sender=author, hops=hops).id)
+            return _reply_by_mail(tx, event, text, author, hops)
         case EventType.SPACE_MESSAGE:
             body = parse_body(origin)
             assert isinstance(body, Posted)
@@ -43,6 +46,11 @@ def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int
             return Reply("note", note.id)
         case _:
             raise _build_refusal(origin)
+
+
+def _reply_by_mail(tx: Transaction, event: str, text: str, author: Entity, hops: int) -> Reply:
+    spec = MailSpec(payload={"text": text}, reply_to=event)
+    return Reply("mail", mail.send(tx, spec, sender=author, hops=hops).id)
 
 
 def _build_refusal(event: Event) -> Refused:

@@ -35,8 +35,13 @@ def add(tx: Transaction, spec: WorkItemSpec, *, by: str) -> WorkItem:
     parent = find(tx, spec.parent) if spec.parent is not None else None
     if parent is not None and parent.ref == Ref(spec.type, spec.id):
         raise Invalid(f"{spec.type}:{spec.id} cannot be its own parent")
-    if work_items.find(tx, spec.type, spec.id) or not work_items.insert(
-        tx, replace(spec, topic=topic), parent=parent.number if parent else None, made_by=author.number
+    is_topic_taken = topic not in (None, spec.id) and work_items.find(tx, spec.type, topic or "") is not None
+    if (
+        is_topic_taken
+        or work_items.find(tx, spec.type, spec.id)
+        or not work_items.insert(
+            tx, replace(spec, topic=topic), parent=parent.number if parent else None, made_by=author.number
+        )
     ):
         taken = f"the topic {topic!r}" if work_items.find(tx, spec.type, spec.id) is None else f"{spec.type}:{spec.id}"
         raise Conflict(f"{taken} exists already", hint="use another id")
@@ -183,13 +188,14 @@ def _notify(
         recipients |= {entity.number: entity for entity in entities if entity.number != author.number}
     title = f" ({item.title})" if item.title != item.id else ""
     reason = f": {event.reason}" if event.reason else ""
+    content = f"{item.ref}{title}, by {author.name}{reason}"
     return push.fan_out(
         tx,
         Push(
             to=author.name,
             type=EventType.EVENT,
             source=event.type,
-            content=f"{item.ref}{title}, by {author.name}{reason}",
+            content=content.encode()[: tx.limits.content].decode(errors="ignore"),  # the record has it in full
             priority=rule.priority,
             dedup_key=f"work:{item.type}:{item.id}:{event.id}",
             ref=item.ref,

@@ -94,21 +94,28 @@ def find_mail_by_event(tx: Reader, event: str) -> Mail | None:
     return _build_mails(tx, [row])[0] if row and row.kind == "mail" else None
 
 
-def list_mail(
-    tx: Reader,
-    *,
-    sender: int | None,
-    viewer: int | None,
-    thread: str | None,
-    ref: Ref | None,
-    before: int | None,
-    limit: int,
+def list_sent(
+    tx: Reader, sender: int, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
 ) -> list[Mail]:
-    """Return mail, the newest first; with a viewer, only what it has sent or received."""
+    """Return the mail of a sender, the newest first."""
     rows = tx.fetch_page(
-        "outgoing/list_page",
-        kind="mail",
+        "outgoing/list_sent",
         sender=sender,
+        thread=thread,
+        ref_type=ref.type if ref else None,
+        ref_id=ref.id if ref else None,
+        before=before,
+        limit=limit,
+    )
+    return _build_mails(tx, rows)
+
+
+def list_thread(
+    tx: Reader, viewer: int | None, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
+) -> list[Mail]:
+    """Return the mail of a thread, or about a reference, the newest first; with a viewer, only what it sent or got."""
+    rows = tx.fetch_page(
+        "outgoing/list_thread",
         viewer=viewer,
         thread=thread,
         ref_type=ref.type if ref else None,
@@ -181,13 +188,13 @@ def check_data(kind: str, text: str) -> None:
 def _build_mails(tx: Reader, rows: Sequence[Row]) -> list[Mail]:
     if not rows:
         return []
-    numbers = [row.number for row in rows]
     recipients: dict[int, list[MailRecipient]] = {}
-    for row in tx.fetch_all("outgoing/list_recipients", numbers=numbers, now=tx.now, limit=MAX_RECIPIENTS):
-        recipients.setdefault(row.outgoing, []).append(_RECIPIENT.read(row))
     states: dict[int, dict[ItemState, int]] = {}
-    for row in tx.fetch_all("outgoing/count_states", numbers=numbers, now=tx.now):
+    numbers = [row.number for row in rows]
+    for row in tx.fetch_all("outgoing/list_states", numbers=numbers, now=tx.now, limit=MAX_RECIPIENTS):
         states.setdefault(row.outgoing, {})[ItemState(row.state)] = row.total
+        if row.place <= MAX_RECIPIENTS:
+            recipients.setdefault(row.outgoing, []).append(_RECIPIENT.read(row))
     return [_build_mail(row, recipients.get(row.number, ()), states.get(row.number, {})) for row in rows]
 
 

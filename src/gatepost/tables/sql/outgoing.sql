@@ -20,14 +20,33 @@ WHERE o.id = :id
 
 -- name: find_by_event
 SELECT o.* FROM outgoing_details o
-WHERE o.arrival = (SELECT arrival FROM events WHERE id = :event)
+WHERE o.event = :event
 
--- name: list_page
--- The newest first; `before` is the number of the last one seen. `viewer` is the sender or a recipient.
+-- name: list_sent
+-- The newest first; `before` is the number of the last one seen.
 SELECT o.* FROM outgoing_details o
-WHERE o.kind = :kind
-    AND (CAST(:sender AS bigint) IS NULL OR o.sender_number = CAST(:sender AS bigint))
+WHERE o.sender_number = :sender AND o.kind = 'mail'
     AND (CAST(:thread AS text) IS NULL OR o.thread = CAST(:thread AS text))
+    AND (
+        CAST(:ref_type AS text) IS NULL
+        OR o.ref_type = CAST(:ref_type AS text) AND o.ref_id = CAST(:ref_id AS text)
+    )
+    AND (CAST(:before AS bigint) IS NULL OR o.number < CAST(:before AS bigint))
+ORDER BY o.number DESC
+LIMIT :limit
+
+-- name: list_thread
+-- The mail of a thread, or without one the mail about a reference, the newest first. With a viewer, only what it has
+-- sent or received; an agent has received a broadcast that it has still to take.
+SELECT o.* FROM outgoing_details o
+WHERE o.kind = 'mail'
+    AND o.number IN (
+        SELECT t.number FROM outgoing t WHERE t.thread = CAST(:thread AS text)
+        UNION ALL
+        SELECT t.number FROM outgoing t
+        WHERE CAST(:thread AS text) IS NULL
+            AND t.ref_type = CAST(:ref_type AS text) AND t.ref_id = CAST(:ref_id AS text)
+    )
     AND (
         CAST(:ref_type AS text) IS NULL
         OR o.ref_type = CAST(:ref_type AS text) AND o.ref_id = CAST(:ref_id AS text)
@@ -41,7 +60,10 @@ WHERE o.kind = :kind
         )
         OR EXISTS (SELECT 1 FROM items i WHERE i.arrival = o.arrival AND i.recipient = CAST(:viewer AS bigint))
         OR EXISTS (
-            SELECT 1 FROM broadcasts b JOIN inboxes x ON x.cursor < b.number
+            SELECT 1
+            FROM broadcasts b
+            JOIN inboxes x ON x.cursor < b.number
+            JOIN entities e ON e.number = x.recipient AND e.kind = 'agent'
             WHERE b.arrival = o.arrival AND x.recipient = CAST(:viewer AS bigint)
         )
     )
@@ -49,38 +71,53 @@ WHERE o.kind = :kind
 ORDER BY o.number DESC
 LIMIT :limit
 
--- name: list_recipients
--- The first recipients of each record, by their names.
-SELECT s.outgoing, s.name, s.state, s.seen_at, s.ended_at
+-- name: list_states
+-- The first recipients of each record by their names, and one of each state; `total` is how many have the state. It is
+-- the state of the item, or else as it was when the item was removed. Of a broadcast only those who took it are known.
+SELECT p.outgoing, p.name, p.state, p.seen_at, p.ended_at, p.place, p.total
 FROM (
     SELECT
-        t.outgoing, e.name, t.seen_at, t.ended_at,
-        CASE WHEN t.state = 'pending' AND t.expires_at <= :now THEN 'expired' ELSE t.state END AS state,
-        row_number() OVER (PARTITION BY t.outgoing ORDER BY e.name) AS place
-    FROM outgoing_states t
-    JOIN entities e ON e.number = t.recipient
-    WHERE t.outgoing IN :numbers[]
-) s
-WHERE s.place <= :limit
-ORDER BY s.outgoing, s.name
-
--- name: count_states
-SELECT s.outgoing, s.state, count(*) AS total
-FROM (
-    SELECT
-        t.outgoing, CASE WHEN t.state = 'pending' AND t.expires_at <= :now THEN 'expired' ELSE t.state END AS state
-    FROM outgoing_states t
-    WHERE t.outgoing IN :numbers[]
-) s
-GROUP BY s.outgoing, s.state
-ORDER BY s.outgoing, s.state
+        s.outgoing, s.name, s.state, s.seen_at, s.ended_at,
+        row_number() OVER (PARTITION BY s.outgoing ORDER BY s.name) AS place,
+        row_number() OVER (PARTITION BY s.outgoing, s.state ORDER BY s.name) AS place_in_state,
+        count(*) OVER (PARTITION BY s.outgoing, s.state) AS total
+    FROM (
+        SELECT
+            o.number AS outgoing, e.name, i.seen_at, coalesce(i.ended_at, r.ended_at) AS ended_at,
+            CASE
+                WHEN i.state = 'pending' AND i.expires_at <= :now THEN 'expired'
+                ELSE coalesce(i.state, r.state, 'discarded')
+            END AS state
+        FROM outgoing o
+        JOIN outgoing_recipients r ON r.outgoing = o.number
+        JOIN entities e ON e.number = r.recipient
+        LEFT JOIN items i ON i.arrival = o.arrival AND i.recipient = r.recipient
+        WHERE o.number IN :numbers[]
+        UNION ALL
+        SELECT
+            o.number AS outgoing, e.name, i.seen_at, i.ended_at,
+            CASE WHEN i.state = 'pending' AND i.expires_at <= :now THEN 'expired' ELSE i.state END AS state
+        FROM outgoing o
+        JOIN broadcasts b ON b.arrival = o.arrival
+        JOIN items i ON i.arrival = b.arrival
+        JOIN entities e ON e.number = i.recipient
+        WHERE o.number IN :numbers[]
+            AND NOT EXISTS (
+                SELECT 1 FROM outgoing_recipients r WHERE r.outgoing = o.number AND r.recipient = i.recipient
+            )
+    ) s
+) p
+WHERE p.place <= :limit OR p.place_in_state = 1
+ORDER BY p.outgoing, p.place
 
 -- name: list_unread
--- The names of the recipients who have not read it.
+-- The names of the recipients who have not read it; a broadcast asks nobody to.
 SELECT e.name
-FROM outgoing_states t
-JOIN entities e ON e.number = t.recipient
-WHERE t.outgoing = :number AND t.state <> 'delivered'
+FROM outgoing o
+JOIN outgoing_recipients r ON r.outgoing = o.number
+JOIN entities e ON e.number = r.recipient
+LEFT JOIN items i ON i.arrival = o.arrival AND i.recipient = r.recipient
+WHERE o.number = :number AND coalesce(i.state, r.state, 'discarded') <> 'delivered'
 ORDER BY e.name
 
 -- name: list_posts
@@ -105,15 +142,16 @@ ON CONFLICT (outgoing, recipient) DO UPDATE SET state = excluded.state, ended_at
 
 -- name: list_awaited
 -- The mails whose sender waits to hear that they were read, among the items of a claim.
-SELECT o.id FROM outgoing o
-WHERE o.ack IN ('pending', 'overdue')
-    AND EXISTS (SELECT 1 FROM items i WHERE i.arrival = o.arrival AND i.claim = :claim)
+SELECT o.id
+FROM items i
+JOIN outgoing o ON o.arrival = i.arrival AND o.ack IN ('pending', 'overdue')
+WHERE i.claim = :claim
 ORDER BY o.number
 
 -- name: take_overdue
 SELECT o.id FROM outgoing o
 WHERE o.ack = 'pending' AND o.ack_deadline <= :now
-ORDER BY o.number
+ORDER BY o.ack_deadline, o.number
 LIMIT :limit
 FOR UPDATE SKIP LOCKED
 

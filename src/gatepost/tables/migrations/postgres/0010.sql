@@ -27,7 +27,9 @@ CREATE INDEX outgoing_sender ON outgoing (sender, number);
 CREATE INDEX outgoing_thread ON outgoing (thread, number) WHERE thread IS NOT NULL;
 CREATE INDEX outgoing_ref ON outgoing (ref_type, ref_id, number) WHERE ref_type IS NOT NULL;
 CREATE UNIQUE INDEX outgoing_arrival ON outgoing (arrival) WHERE arrival IS NOT NULL;
-CREATE INDEX outgoing_unread ON outgoing (arrival, ack_deadline) WHERE ack IN ('pending', 'overdue');
+CREATE INDEX outgoing_event ON outgoing (event) WHERE event IS NOT NULL;
+CREATE INDEX outgoing_deadline ON outgoing (ack_deadline) WHERE ack = 'pending';
+CREATE INDEX outgoing_posts ON outgoing (sender, created_at) WHERE kind IN ('note', 'event');
 
 -- Who got it, or will. A broadcast has no rows here: each agent takes it for itself.
 CREATE TABLE outgoing_recipients (
@@ -65,21 +67,6 @@ SELECT
     o.ack, o.ack_deadline, o.created_at, o.posted_at, o.sender AS sender_number, o.arrival
 FROM outgoing o
 JOIN entities s ON s.number = o.sender;
-
--- The state of each recipient: of its item, or else as it was when the item was removed.
-CREATE VIEW outgoing_states AS
-SELECT
-    r.outgoing, r.recipient, coalesce(i.state, r.state, 'discarded') AS state, i.expires_at, i.seen_at,
-    coalesce(i.ended_at, r.ended_at) AS ended_at
-FROM outgoing_recipients r
-JOIN outgoing o ON o.number = r.outgoing
-LEFT JOIN items i ON i.arrival = o.arrival AND i.recipient = r.recipient
-UNION ALL
-SELECT o.number, i.recipient, i.state, i.expires_at, i.seen_at, i.ended_at
-FROM outgoing o
-JOIN broadcasts b ON b.arrival = o.arrival
-JOIN items i ON i.arrival = o.arrival
-WHERE NOT EXISTS (SELECT 1 FROM outgoing_recipients r WHERE r.outgoing = o.number AND r.recipient = i.recipient);
 
 -- A work item with the names that it refers to.
 CREATE VIEW work_item_details AS
