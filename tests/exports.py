@@ -35,6 +35,7 @@ from gatepost.actions.idempotency import run_once
 from gatepost.actions.runs import answer_call
 from gatepost.actions.webhooks import TriggerSpec
 from gatepost.core.decision import AnswerSpec, Option, Question
+from gatepost.core.decision_action import Action
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Priority, Push, Ref, Route, Trust
 from gatepost.core.gate import GateKind, GateSpec
@@ -100,6 +101,9 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     store.run_sync(decisions.ask, QUESTION, by="ana")
     answered = store.run_sync(decisions.ask, replace(QUESTION, free_text=True), by="ana")
     store.run_sync(decisions.answer, answered.id, AnswerSpec(option="ship", text="go"), by="husam")
+    about_action = Question(question="Send it?", action=Action(name="send_invoice", args={"to": ["\u2028", None]}))
+    edited = store.run_sync(decisions.ask, about_action, by="ana")
+    store.run_sync(decisions.answer, edited.id, AnswerSpec(option="edit", args={"to": "ben"}), by="husam")
     trigger = TriggerSpec(
         name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="look", owner="husam"
     )

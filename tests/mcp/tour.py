@@ -38,6 +38,13 @@ async def call_every_tool(office: Office, analyst: ToolCaller, designer: ToolCal
     found = await analyst.call("list_decisions", pending=False, since=decision["createdAt"], wait=30)
     assert [item["answer"]["option"] for item in found["items"]] == ["ship"]
 
+    about_action = await analyst.call(
+        "ask_decision", question="Send it?", action='{"name": "send", "args": {"amount": 100}}', of="designer"
+    )
+    assert about_action["action"] == {"name": "send", "args": {"amount": 100}}
+    edited = await designer.call("answer_decision", decision=about_action["id"], option="edit", args='{"amount": 90}')
+    assert edited["answer"]["args"] == {"amount": 90}
+
     gate = await analyst.call("set_gate", name="Sign-off", awaits="designer", instruction="Wait for the design")
     assert gate["holds"]
     assert [item["id"] for item in (await analyst.call("list_gates", pending=True))["items"]] == [gate["id"]]

@@ -8,10 +8,13 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gatepost.core import decision as decisions
+from gatepost.core import decision_action
 from gatepost.core import gate as gates
-from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, Option
+from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, Option, Question
+from gatepost.core.decision_action import Action, AnswerKind
 from gatepost.core.event import Priority, Ref
 from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.errors import Conflict, Invalid
@@ -20,6 +23,7 @@ from tests.property.run_machine import run_on_postgres, run_on_sqlite
 from tests.property.texts import texts
 
 NOW = 1_000_000_000
+MAX_DATA_BYTES = 1024 * 1024
 
 resolutions = st.builds(
     Resolution, ending=st.sampled_from(Ending), reason=texts, by=st.sampled_from([None, "bob"]), at=st.just(NOW)
@@ -54,13 +58,14 @@ decision_strategy = st.builds(
         asker="ann",
         respondents=("husam",),
         question="Ship?",
+        action=None,
         options=options,
         free_text=free_text,
         urgency=Priority.NORMAL,
         default=None,
         deadline=None,
         context=None,
-        context_hash=decisions.hash_question("Ship?", options, None, None),
+        context_hash=decisions.hash_question(Question(question="Ship?", options=options)),
         ref=None,
         session=None,
         iteration=iteration,
@@ -113,7 +118,7 @@ def test_a_reply_is_an_answer_to_the_question_as_it_stands_or_an_error(decision:
     has_text = bool(reply.text and reply.text.strip())
     choices = [reply.again, reply.reject, reply.option is not None]
     try:
-        outcome = decisions.decide_outcome(decision, reply)
+        outcome = decisions.decide_outcome(decision, reply, max_data_bytes=MAX_DATA_BYTES)
     except Conflict:
         assert reply.context_hash == "0" * 64 or (reply.again and decision.iteration == decisions.MAX_ROUNDS)
     except Invalid:
@@ -136,26 +141,77 @@ short_texts = st.sampled_from(["a", "b", "a:b", ":", "\ud800", '"', "[]"])
 option_tuples = st.lists(st.builds(Option, id=short_texts, label=short_texts, description=short_texts), max_size=2).map(
     tuple
 )
-question_parts = st.tuples(
-    short_texts, option_tuples, st.none() | st.builds(Ref, short_texts, short_texts), st.none() | short_texts
+json_objects = st.dictionaries(short_texts, st.none() | st.booleans() | st.integers(2, 4) | short_texts, max_size=2)
+questions = st.builds(
+    Question,
+    question=short_texts,
+    options=option_tuples,
+    ref=st.none() | st.builds(Ref, short_texts, short_texts),
+    context=st.none() | short_texts,
+    action=st.none() | st.builds(Action, name=short_texts, args=json_objects),
 )
 
 
-@given(question_parts, question_parts)
-def test_two_questions_have_one_hash_only_if_they_are_one(
-    first_question: tuple[str, tuple[Option, ...], Ref | None, str | None],
-    second_question: tuple[str, tuple[Option, ...], Ref | None, str | None],
-) -> None:
-    assert (decisions.hash_question(*first_question) == decisions.hash_question(*second_question)) is (
-        first_question == second_question
-    )
-    changed_question = (
-        first_question[0],
-        (*first_question[1], Option(id="x", label="y")),
-        first_question[2],
-        first_question[3],
-    )
-    assert decisions.hash_question(*first_question) != decisions.hash_question(*changed_question)
+@given(questions, questions)
+def test_two_questions_have_one_hash_only_if_they_are_one(first: Question, second: Question) -> None:
+    assert (decisions.hash_question(first) == decisions.hash_question(second)) is (first == second)
+    changed = replace(first, options=(*first.options, Option(id="x", label="y")))
+    assert decisions.hash_question(first) != decisions.hash_question(changed)
+
+
+action_decisions = st.builds(
+    lambda decision, kinds: replace(
+        decision,
+        action=Action(name="send_invoice", args={"amount": 100}),
+        options=tuple(Option(id=kind, label=kind.label) for kind in kinds),
+        free_text=AnswerKind.RESPOND in kinds,
+    ),
+    decision_strategy,
+    st.sets(st.sampled_from(AnswerKind), min_size=1),
+)
+action_replies = st.builds(
+    AnswerSpec,
+    option=st.sampled_from([None, "odd", *AnswerKind]),
+    text=st.sampled_from([None, " ", "why?"]),
+    args=st.sampled_from([None, {}, {"amount": 90}]),
+    again=st.booleans(),
+    reject=st.booleans(),
+)
+
+
+@given(action_decisions, action_replies)
+def test_a_reply_about_an_action_is_complete_or_refused(decision: Decision, reply: AnswerSpec) -> None:
+    has_text, has_args = reply.text == "why?", reply.args is not None
+    can_respond = decision.free_text and has_text and not has_args
+    match reply:
+        case AnswerSpec(option=None, again=False, reject=False):
+            is_valid = can_respond
+        case AnswerSpec(option=None, again=True, reject=False):
+            is_valid = can_respond and decision.iteration < decisions.MAX_ROUNDS
+        case AnswerSpec(option=None, again=False, reject=True):
+            is_valid = not has_args
+        case AnswerSpec(option=str(kind), again=False, reject=False) if kind in (decision.allow or ()):
+            is_valid = (has_args, has_text) == (kind == AnswerKind.EDIT, kind == AnswerKind.RESPOND)
+        case _:
+            is_valid = False
+    completed = decisions.complete_answer(decision, reply)
+    try:
+        outcome = decisions.decide_outcome(decision, completed, max_data_bytes=MAX_DATA_BYTES)
+    except (Conflict, Invalid):
+        assert not is_valid
+    else:
+        assert is_valid
+        is_answer = outcome is DecisionOutcome.ANSWERED
+        assert is_answer is not (reply.again or reply.reject)
+        assert (completed.option is not None) is is_answer
+        args = decision_action.choose_args(decision.action, completed.option, completed.args)
+        match completed.option:
+            case AnswerKind.ACCEPT:
+                assert args == {"amount": 100}
+            case AnswerKind.EDIT:
+                assert args == reply.args
+            case _:
+                assert args is None
 
 
 @given(st.text(max_size=30))

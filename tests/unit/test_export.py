@@ -238,7 +238,7 @@ BROKEN: list[tuple[Change, str]] = [
 FORBIDDEN: list[tuple[Change, str]] = [
     (
         lambda lines: [*lines[: find_line(lines, "answers")], *lines[find_line(lines, "answers") + 1 :]],
-        "line {before_last}: there should be 1 rows of 'answers' before it, not 0",
+        "line {before_last}: there should be 2 rows of 'answers' before it, not 1",
     ),
     (lambda lines: change_row(lines, "items", state="gone"), "the store does not take this row of 'items'"),
     (lambda lines: change_row(lines, "entities", name="ana"), "the store does not take this row of 'entities'"),

@@ -114,7 +114,9 @@ REFUSED_VALUES: list[tuple[str, str, Any]] = [
         ("decisions", "options", value)
         for value in ("", "{}", "[1]", '["abc"]', '[["a","b"]]', '[["a","b",3]]', DEEPER)
     ),
+    *(("decisions", "args", value) for value in ("", "{torn", "[]", '{"a":NaN}', DEEP)),
     ("decisions", "urgency", 9),
+    *(("answers", "args", value) for value in ("", "{torn", '"x"', DEEP)),
     ("triggers", "name", "No Name"),
     ("triggers", "provider", "pigeon"),
     ("triggers", "scheme", "trust-me"),
@@ -137,6 +139,13 @@ REFUSED_ROWS: list[tuple[str, dict[str, Any], str]] = [
     ("gates", {"kind": "ci", "awaits": "rm -rf"}, "rm -rf"),
     ("gates", {"kind": "ci", "awaits": None}, "must say what it awaits"),
     ("gates", {"kind": "command", "awaits": None}, "must say what it awaits"),
+    ("decisions", {"action": "send_invoice", "args": None}, "an action and its arguments go together"),
+    ("decisions", {"action": None, "args": "{}"}, "an action and its arguments go together"),
+    (
+        "decisions",
+        {"action": "send_invoice", "args": "{}", "options": '[["yes","Yes",""]]'},
+        "'yes' is not a kind of answer to an action",
+    ),
     ("steps", {"kind": "prompt", "body": "{torn"}, "its columns do not fit each other"),
     ("steps", {"kind": "prompt", "body": '{"text":1}'}, "its columns do not fit each other"),
     ("steps", {"kind": "prompt", "body": '{"text":"x","more":' + DEEPER}, "its columns do not fit each other"),

@@ -7,6 +7,7 @@ import pytest
 
 from gatepost.actions import decisions
 from gatepost.core.decision import AnswerSpec, Decision, Option, Question
+from gatepost.core.decision_action import Action
 from gatepost.core.times import SECOND
 from gatepost.hooks.chain import Wait
 from gatepost.hooks.context import HookOptions
@@ -148,3 +149,13 @@ def test_a_store_that_is_out_of_reach_asks_for_nothing(ctx: StoreContext, guest:
     guest.store = None
     assert guest.run_stop().is_silent
     assert guest.notes == ["the store is out of reach"]
+
+
+def test_what_was_decided_about_an_action_is_read(ctx: StoreContext, guest: HookGuest) -> None:
+    ctx.clock.advance(SECOND)
+    action = Action(name="send_invoice", args={"amount": 100})
+    question = Question(question="Send it?", action=action, respondents=("husam",), session="s-1")
+    decision = ctx.store.run_sync(decisions.ask, question, by="ann")
+    verdict = guest.run_stop(waits=build_answerer(ctx, decision, option="edit", args={"amount": 90}))
+    assert f"[Decision {decision.id}] answered by husam: " in (verdict.context or "")
+    assert 'accepted send_invoice with edited arguments {\\"amount\\":90}' in (verdict.context or "")

@@ -19,7 +19,7 @@ from gatepost.api.spaces import NewSpaceView
 from gatepost.core.times import Instant
 from gatepost.handlers.executor import load_operations
 
-_EVENT: Final = frozenset({"sender", "sender_name", "sender_type", "data"})
+_EVENT: Final = frozenset({"sender", "sender_name", "sender_type", "data", "extra"})
 #: the fields that are passed, because the record has no such attribute or the view shows less
 PASSED: Final[Mapping[type, frozenset[str]]] = {
     AgentView: frozenset(set(AgentView.__struct_fields__) - set(EntityView.__struct_fields__)),
@@ -61,7 +61,9 @@ load_operations()
 @pytest.mark.parametrize("view", list(list_views()), ids=lambda view: view.__name__)
 def test_every_field_has_a_source(view: type[RecordView[Any]]) -> None:
     record, passed = find_record(view), PASSED.get(view, frozenset())
-    fields = {field.name: field for field in msgspec.structs.fields(view) if field.required}
+    fields = {
+        field.name: field for field in msgspec.structs.fields(view) if field.required or field.default is msgspec.UNSET
+    }
     assert passed <= fields.keys()
     for name, field in fields.items():
         source = get_source(field)
@@ -82,6 +84,8 @@ class Thing(Struct):
     parts: tuple[Part, ...]
     names: tuple[str, ...]
     size: int = 3
+    note: str | None = None
+    spare: Part | None = None
 
 
 class PartView(RecordView[Part]):
@@ -101,6 +105,8 @@ class ThingView(RecordView[Thing]):
     first: Annotated[str, Source("part.id"), Format(str.upper)]
     is_large: Annotated[bool, Source(lambda thing: thing.size > 2)]
     size: int = 0
+    note: str | msgspec.UnsetType = msgspec.UNSET
+    spare: PartView | msgspec.UnsetType = msgspec.UNSET
 
 
 THING: Final = Thing("1", "Ann", 0, None, Part("p"), None, (Part("q"),), ("x",))
@@ -122,6 +128,12 @@ def test_fields_are_copied_and_formatted() -> None:
         is_large=True,
         size=0,  # a field with a default is not copied
     )
+
+
+def test_a_field_that_may_be_unset_is_left_out_if_the_record_has_none() -> None:
+    assert {"note", "spare"}.isdisjoint(msgspec.to_builtins(ThingView.of(THING)))
+    view = ThingView.of(msgspec.structs.replace(THING, note="", spare=Part("s")))
+    assert (view.note, view.spare) == ("", PartView(id="s"))
 
 
 def test_a_passed_value_is_formatted_and_not_copied() -> None:

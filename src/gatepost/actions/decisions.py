@@ -21,11 +21,12 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gatepost.actions import chains, directory, gates, inbox_items, jobs, push
-from gatepost.core import address, ids
+from gatepost.core import address, decision_action, ids
 from gatepost.core import decision as rules
 from gatepost.core import gate as gate_rules
 from gatepost.core.address import AllAgentsAddress, EntityAddress
 from gatepost.core.decision import MAX_ROUNDS, Answer, AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Question
+from gatepost.core.decision_action import Arguments
 from gatepost.core.entity import Entity
 from gatepost.core.event import EventType, Json, Priority, Push
 from gatepost.core.gate import GateKind, GateSpec
@@ -53,7 +54,7 @@ _ANSWER_OUTCOMES: Final = (
 
 def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -> Decision:
     """Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends."""
-    question = rules.check_question(question)
+    question = rules.check_question(question, max_data_bytes=tx.limits.data)
     if by is None:
         raise Invalid("a decision needs somebody who asks", hint="give `asker`")
     asker = directory.find_live(tx, by)
@@ -93,7 +94,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
 def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops: int = 0) -> Decision:
     """Ask again in another round, and push the new question. Without a new deadline the old one stays."""
     decision, actor = _lock_decision(tx, id, by)
-    question = rules.check_question(question, current_deadline=decision.deadline)
+    question = rules.check_question(question, max_data_bytes=tx.limits.data, current_deadline=decision.deadline)
     if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
     _check_open(decision, tx.now)
@@ -128,9 +129,10 @@ def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None, hops:
     _check_open(decision, tx.now)
     if decision.status is DecisionStatus.REVISING:
         raise _build_late_error(decision)
-    outcome = rules.decide_outcome(decision, reply)
+    reply = rules.complete_answer(decision, reply)
+    outcome = rules.decide_outcome(decision, reply, max_data_bytes=tx.limits.data)
     text = reply.text if reply.text is not None and has_visible_text(reply.text) else None
-    return end(tx, decision, outcome, actor, option=reply.option, text=text, hops=hops)
+    return end(tx, decision, outcome, actor, option=reply.option, text=text, edited_args=reply.args, hops=hops)
 
 
 def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Decision:
@@ -191,6 +193,7 @@ def end(
     *,
     option: str | None = None,
     text: str | None = None,
+    edited_args: Arguments | None = None,
     hops: int = 0,
 ) -> Decision:
     """
@@ -199,7 +202,13 @@ def end(
     # A decision that was sent back has an answer for its round already: what ends it now is the answer of the next.
     iteration = decision.iteration + (decision.status is DecisionStatus.REVISING)
     answer = Answer(
-        outcome=outcome, option=option, text=text, by=actor.name if actor else None, at=tx.now, iteration=iteration
+        outcome=outcome,
+        option=option,
+        text=text,
+        args=decision_action.choose_args(decision.action, option, edited_args),
+        by=actor.name if actor else None,
+        at=tx.now,
+        iteration=iteration,
     )
     if not decisions.insert_answer(tx, decision.number, answer, actor.number if actor else None):
         raise _build_late_error(_read(tx, decision.id))
@@ -229,9 +238,8 @@ def end(
 
 def _get_question_fields(question: Question) -> dict[str, Any]:
     """Return the fields of a decision that each round sets anew, except its deadline."""
-    names = ("question", "options", "free_text", "urgency", "default", "context", "ref")
-    context_hash = rules.hash_question(question.question, question.options, question.ref, question.context)
-    return {name: getattr(question, name) for name in names} | {"context_hash": context_hash}
+    names = ("question", "action", "options", "free_text", "urgency", "default", "context", "ref")
+    return {name: getattr(question, name) for name in names} | {"context_hash": rules.hash_question(question)}
 
 
 def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:
@@ -272,6 +280,8 @@ def _push_question(
         "freeText": decision.free_text,
         "contextHash": decision.context_hash,
     }
+    if decision.action is not None:
+        data |= {"action": decision.action.name, "args": decision.action.args}
     if decision.default is not None:
         data["default"] = decision.default
     if decision.deadline is not None:
@@ -317,6 +327,7 @@ def _build_outcome_push(decision: Decision, answer: Answer, hops: int) -> Push:
             "iteration": answer.iteration,
             "question": decision.question[:_MAX_QUOTE_LENGTH],
             "asker": decision.asker,
+            **rules.describe_action(decision, answer),
         },
         priority=Priority.HIGH,
         dedup_key=rules.build_event_key(decision, answer.iteration),
@@ -330,8 +341,11 @@ def _describe_answer(decision: Decision, answer: Answer) -> str:
     Return an answer as the reason of its gate's end, for entities that see only the gate. It names the option by its
     id, because a label alone may be ambiguous.
     """
-    option_text = f"{answer.option} ({decision.find_label(answer.option)})" if answer.option is not None else None
-    text = " - ".join(part for part in (option_text, answer.text) if part)
+    if decision.action is not None:
+        text = rules.render_answer(decision, answer)
+    else:
+        option_text = f"{answer.option} ({decision.find_label(answer.option)})" if answer.option is not None else None
+        text = " - ".join(part for part in (option_text, answer.text) if part)
     return (f"{answer.outcome}: {text}" if text else answer.outcome.value)[:1_000]
 
 

@@ -9,7 +9,6 @@ duplicate; or an error that concerns that push alone. It runs the same few state
 `event_drafts.py` stores what was checked, and says why items come before events.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -43,8 +42,6 @@ _MAX_LENGTHS: Final = {
     "reference": MAX_REF_LENGTH,
     "route": 256,
 }
-
-_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 PushOutcome = PushResult | GatepostError
 
@@ -249,7 +246,9 @@ def validate_push(push: Push, limits: Limits) -> str | None:
         raise Invalid(f"{str(push.ref)!r} is not a reference", hint="it needs a type and an id")
     if push.route is not None and not (push.route.channel and push.route.session):
         raise Invalid("a route needs a channel and a session")
-    return _encode_data(push, limits) if push.data is not None else None
+    if push.data is None:
+        return None
+    return strict.encode_json(push.data, "data", limits.data, max_depth=_MAX_DATA_DEPTH)
 
 
 def _iter_short_texts(push: Push) -> Iterable[tuple[str, str]]:
@@ -276,23 +275,6 @@ def _check_short_text(field_name: str, text: str) -> None:
     check_storable(field_name, text)
     if len(text) > _MAX_LENGTHS[field_name]:
         raise TooLarge(f"the {field_name} has {len(text)} characters, over the limit of {_MAX_LENGTHS[field_name]}")
-
-
-def _encode_data(push: Push, limits: Limits) -> str:
-    try:
-        text = _encode(push.data)
-    except (ValueError, TypeError, RecursionError):
-        raise Invalid("the data is not JSON", hint="no NaN, no infinity, nothing nested very deep") from None
-    if len(text) * 4 > limits.data and count_bytes(text) > limits.data:
-        raise TooLarge(
-            f"the data is {count_bytes(text)} bytes as JSON, over the limit of {limits.data}",
-            hint="send a reference to it instead",
-        )
-    if strict.is_deeper_than(push.data, _MAX_DATA_DEPTH, text.count("[") + text.count("{")):
-        raise Invalid(f"the data is nested over {_MAX_DATA_DEPTH} deep", hint="send it flatter")
-    if "\\u0000" in text and "\\u0000" in text.replace("\\\\", ""):
-        raise Invalid("the data has a NUL character in it", hint="remove it")
-    return check_storable("data", text)
 
 
 def _find_recipients(

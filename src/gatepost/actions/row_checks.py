@@ -16,6 +16,7 @@ import msgspec
 from gatepost.actions import keys
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.core import address, agent_config, cron, gate, memory, strict, webhook, work
+from gatepost.core.decision_action import AnswerKind
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import MAX_HOPS, EventType, Priority, Trust
 from gatepost.core.run import RunLimit
@@ -75,6 +76,12 @@ def _check_data(value: str) -> None:
             raise ValueError(value)
 
 
+def _check_object(value: str) -> None:
+    _check_data(value)
+    if not isinstance(json.loads(value), dict):
+        raise ValueError(value)
+
+
 def _parse_json(value: str) -> Any:
     """Return the value of a text; raise ValueError if it is not JSON or nested too deep."""
     document = json.loads(value)
@@ -105,12 +112,23 @@ def _check_row(table: str, row: Mapping[str, Any]) -> None:
             gate.parse_ci_target(awaits)
         case "gates", {"kind": "ci" | "command" as kind} if row.get("awaits") is None:
             raise Invalid(f"a gate of the kind {kind!r} must say what it awaits")
+        case "decisions", {"options": options}:
+            _check_action(row.get("action"), row.get("args"), options)
         case "outgoing", {"kind": kind, "data": data}:
             outgoing.check_data(kind, data)
         case "steps", {"kind": kind, "body": body}:
             runs.decode_turn(kind, body)
         case _:
             pass
+
+
+def _check_action(name: str | None, args: str | None, options: str) -> None:
+    """Check the action of a decision: it has arguments, and its options are kinds of answers."""
+    if (name is None) != (args is None):
+        raise Invalid("an action and its arguments go together")
+    if name is not None:
+        for id, *_ in json.loads(options):
+            AnswerKind.parse(id)
 
 
 _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
@@ -133,7 +151,9 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("calls", "result"): _parse_json,
     ("gates", "event_type"): EventType,
     ("decisions", "options"): msgspec.json.Decoder(list[tuple[str, str, str]]).decode,
+    ("decisions", "args"): _check_object,
     ("decisions", "urgency"): Priority,
+    ("answers", "args"): _check_object,
     ("outgoing", "data"): _check_data,
     ("outgoing", "targets"): msgspec.json.Decoder(list[str]).decode,
     ("work_items", "id"): work.check_id,

@@ -2,14 +2,27 @@
 
 from typing import Annotated, Final
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType, field
 
 from gatepost.api.access import ActAs, Anybody
-from gatepost.api.fields import Actor, After, Limit, Priority, RecordView, RefSpec, RefView, Source, Time, describe
+from gatepost.api.fields import (
+    Actor,
+    After,
+    Json,
+    Limit,
+    Priority,
+    RecordView,
+    RefSpec,
+    RefView,
+    Source,
+    Time,
+    describe,
+)
 from gatepost.api.gates import Deadline, Within
 from gatepost.api.operation import Page, Request, RequestPart, read, write
 from gatepost.api.tool import Tool
 from gatepost.core.decision import Answer, Decision, DecisionOutcome, DecisionStatus, Option
+from gatepost.core.decision_action import Action, AnswerKind
 from gatepost.errors import Conflict, NotFound, TooLarge
 
 Round = Annotated[int, Meta(ge=1)]
@@ -21,24 +34,36 @@ class OptionView(RecordView[Option]):
     description: str
 
 
-class DecisionAnswerView(RecordView[Answer]):
+class ActionView(RecordView[Action]):
+    """What the asker wants to do."""
+
+    name: str
+    args: dict[str, Json]
+
+
+class DecisionAnswerView(RecordView[Answer], kw_only=True):
     """The end of a round of a decision."""
 
     outcome: DecisionOutcome
-    option: str | None
+    option: Annotated[str | None, describe("the id of an option; for an action, the kind of the answer")]
     text: str | None
+    args: Annotated[dict[str, Json] | UnsetType, describe("arguments to run the action with, if it is to be run")] = (
+        UNSET
+    )
     by: Annotated[str | None, describe("null if it ended by itself, at the deadline")]
     at: Time
     iteration: Round
 
 
-class DecisionView(RecordView[Decision]):
+class DecisionView(RecordView[Decision], kw_only=True):
     id: str
     gate: str
     asker: str
     asked: Annotated[tuple[str, ...], Source("respondents")]
     question: str
-    options: tuple[OptionView, ...]
+    action: ActionView | UnsetType = UNSET
+    allow: Annotated[tuple[AnswerKind, ...] | UnsetType, describe("allowed kinds of answers to the action")] = UNSET
+    options: Annotated[tuple[OptionView, ...], describe("options; for an action, the allowed kinds of answers")]
     free_text: bool
     urgency: Priority
     default: str | None
@@ -69,6 +94,7 @@ _ANSWER: Final = (
     "id",
     "asker",
     "question",
+    "action",
     "options",
     "free_text",
     "deadline",
@@ -85,10 +111,19 @@ class OptionSpec(RequestPart):
     description: str = ""
 
 
+class ActionSpec(RequestPart):
+    """What the asker wants to do."""
+
+    name: Annotated[str, describe("name, such as that of a tool", minLength=1, maxLength=200)]
+    args: Annotated[dict[str, Json], describe("arguments, up to 64 KiB")] = field(default_factory=dict)
+
+
 class QuestionRequest(Request[DecisionView], kw_only=True):
     """The fields of a question, which is asked for the first time or again."""
 
     question: str
+    action: Annotated[ActionSpec | None, describe("what the asker wants to do, instead of options")] = None
+    allow: Annotated[tuple[AnswerKind, ...], describe("allowed kinds of answers to the action; default: all")] = ()
     options: Annotated[tuple[OptionSpec, ...], describe("up to 20 options")] = ()
     free_text: Annotated[bool, describe("text is an answer, too")] = False
     urgency: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
@@ -123,7 +158,10 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
         " stopping.",
         own=("asker",),
         hidden=("session", "deadline"),
-        notes={"of": "names or teams; default: your owner"},
+        notes={
+            "of": "names or teams; default: your owner",
+            "action": "what you want to run, instead of options; the answer has the args to run it with, or none",
+        },
     ),
 )
 class AskDecision(QuestionRequest):
@@ -181,13 +219,15 @@ class ShowDecision(Request[DecisionView]):
         own=("by",),
         hidden=("context_hash",),
         renames={"id": "decision"},
+        notes={"args": "for the option edit: all args to run the action with"},
     ),
 )
 class AnswerDecision(Request[DecisionView]):
     """Answer a decision. The first answer counts, by whichever door it comes; a later one gets 409 with the first."""
 
     id: str
-    option: Annotated[str | None, describe("the id of an option")] = None
+    option: Annotated[str | None, describe("the id of an option, or the kind of the answer to an action")] = None
+    args: Annotated[dict[str, Json] | None, describe("all arguments of the action, for the answer `edit`")] = None
     text: Annotated[str | None, describe("answer in words; without an option only where the question allows it")] = None
     again: Annotated[bool, describe("send the question back with a text, at most twice")] = False
     reject: Annotated[bool, describe("refuse to decide")] = False

@@ -8,6 +8,7 @@ Types of fields that several nouns have, and views of records: how the fields of
         display_name: Annotated[str, Source("display")]  # copied from an attribute with another name
         is_pending: Annotated[bool, Source(lambda gate: gate.resolution is None)]
         holds: bool                                      # passed by the caller of `of`
+        trouble: str | UnsetType = UNSET                 # copied, and left out of the answer if it is None
 
     GateView.of(gate, holds=gate.holds(now))
 
@@ -20,7 +21,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Generic, NamedTuple, Self, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gatepost.api.operation import RequestPart, View
 from gatepost.core import address
@@ -55,26 +56,30 @@ class RecordView(View, Generic[T]):
 @cache
 def _compile_copy(view: type[RecordView[Any]], passed: tuple[str, ...]) -> Callable[[Any, Mapping[str, Any]], Any]:
     """
-    Return the function that copies the fields; one that has a default is copied only if it is passed. The function is
-    compiled, as the methods of dataclasses are: a loop over the fields takes twice as long, and lists have many rows.
+    Return the function that copies the fields; one that has a default is copied only if it is passed, unless the
+    default is UNSET. The function is compiled, as the methods of dataclasses are: a loop over the fields takes twice as
+    long, and lists have many rows.
     """
     if unknown := set(passed) - set(view.__struct_fields__):
         raise TypeError(f"{view.__name__} has no field {min(unknown)!r}")
-    names: dict[str, Any] = {"view": view}
+    names: dict[str, Any] = {"view": view, "UNSET": UNSET}
     arguments = []
     for field in msgspec.structs.fields(view):
         if field.name in passed:
             value = f"values[{field.name!r}]"
-        elif not field.required:
+        elif not field.required and field.default is not UNSET:
             continue
         elif isinstance(source := get_source(field), str):
             value = f"record.{source}"
         else:
             names[f"read_{field.name}"] = source
             value = f"read_{field.name}(record)"
+        absent = field.default if field.default is UNSET else None
         if convert := _choose_conversion(field.type):
             names[f"convert_{field.name}"] = convert
-            value = f"None if (value := {value}) is None else convert_{field.name}(value)"
+            value = f"{absent} if (value := {value}) is None else convert_{field.name}(value)"
+        elif absent is UNSET:
+            value = f"UNSET if (value := {value}) is None else value"
         arguments.append(f"{field.name}={value}")
     function: Callable[[Any, Mapping[str, Any]], Any] = eval(  # noqa: S307 (made of the names of fields)
         f"lambda record, values: view({', '.join(arguments)})", names
@@ -99,7 +104,7 @@ def _choose_conversion(kind: Any) -> Callable[[Any], Any] | None:
     if origin is Annotated:
         return _choose_conversion(arguments[0])
     if origin in (Union, UnionType):
-        return next(filter(None, map(_choose_conversion, set(arguments) - {NoneType})), None)
+        return next(filter(None, map(_choose_conversion, set(arguments) - {NoneType, UnsetType})), None)
     if origin in (list, tuple):
         convert = _choose_conversion(arguments[0])
         return partial(_convert_items, origin, convert) if convert else list if origin is list else None

@@ -2,19 +2,22 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from click.exceptions import Exit
+from msgspec import UNSET
 
 from gatepost import settings
 from gatepost.api.agents import ShowSession
 from gatepost.api.decisions import (
+    ActionSpec,
     AnswerDecision,
     AskDecision,
     DecisionAnswerView,
     DecisionView,
     ListDecisions,
+    QuestionRequest,
     ReviseDecision,
     ShowDecision,
     WithdrawDecision,
@@ -23,8 +26,9 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import Connection, connect, find_current_agent, find_session, poll
 from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, flag, option
-from gatepost.core import ids, render, times
+from gatepost.core import decision_action, ids, render, times
 from gatepost.core.decision import DecisionStatus
+from gatepost.core.decision_action import AnswerKind
 from gatepost.core.event import Priority, Ref
 from gatepost.core.times import Duration
 from gatepost.errors import Invalid
@@ -33,10 +37,23 @@ from gatepost.settings import Configuration
 decisions = Noun("decision", "Ask and answer decisions. An agent that asks may not stop until it has the answer.")
 commands = [decisions]
 
+Q = TypeVar("Q", bound=QuestionRequest)
+
 DECISION: Final = argument("DECISION", "the id of a decision", parse=partial(ids.check, "dec"))
 SESSION: Final = option("--session", "ID", "the guest session that asks", parse=inputs.check_session)
 Wait = Annotated[bool, flag("--wait", "wait for the answer, and print it")]
+#: what is typed to answer about an action
+_USAGE: Final[dict[str, str]] = {
+    AnswerKind.ACCEPT: "accept",
+    AnswerKind.EDIT: "edit --args JSON",
+    AnswerKind.RESPOND: "respond --text TEXT",
+    AnswerKind.IGNORE: "ignore",
+}
 _COLUMNS: Final = ("DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION")
+
+
+def _parse_kinds(text: str) -> tuple[AnswerKind, ...]:
+    return tuple(AnswerKind.parse(word.strip()) for word in text.split(","))
 
 
 def _parse_option(text: str) -> dict[str, str]:
@@ -45,8 +62,10 @@ def _parse_option(text: str) -> dict[str, str]:
     return {"id": id.strip(), "label": label.strip() if equals else id.strip()}
 
 
-_QUESTION: Final[dict[str, ParameterSpec]] = {
+_QUESTION: Final[dict[str, ParameterSpec | None]] = {
     "question": argument("TEXT|-", "the question; - reads stdin", parse=inputs.read_text),
+    "action": None,
+    "allow": None,
     "options": option(
         "--option", "ID=LABEL", "an answer to choose; repeatable; ID alone is its own label", parse=_parse_option
     ),
@@ -62,6 +81,22 @@ _QUESTION: Final[dict[str, ParameterSpec]] = {
 }
 
 
+ActionName = Annotated[str | None, option("--action", "NAME", "what the asker wants to do, instead of options")]
+ActionArgs = Annotated[
+    dict[str, Any] | None,
+    option("--args", "JSON", "its arguments; @FILE reads a file, - reads stdin", parse=inputs.read_json_object),
+]
+AllowedKinds = Annotated[
+    tuple[AnswerKind, ...] | None,
+    option(
+        "--allow",
+        "KINDS",
+        f"what may be answered about the action: {','.join(AnswerKind)}; by default all",
+        parse=_parse_kinds,
+    ),
+]
+
+
 @decisions.request(
     "ask",
     AskDecision,
@@ -73,6 +108,9 @@ _QUESTION: Final[dict[str, ParameterSpec]] = {
 def ask(
     request: AskDecision,
     configuration: Configuration,
+    action: ActionName = None,
+    args: ActionArgs = None,
+    allow: AllowedKinds = None,
     wait: Wait = False,
     timeout: Timeout = None,
     json: JsonFlag = False,
@@ -80,14 +118,19 @@ def ask(
     """
     Ask for a decision and print its id. Until it is answered, the asker may not stop.
 
-    With --wait the answer is printed: the option, and then the text. Exits with 0 if it was answered, and with 1 if it
-    was rejected, withdrawn, sent back, or not answered in time.
+    With --action the question is whether to run something. The answer is accept, edit (run it with other arguments),
+    respond (a text) or ignore.
+
+    With --wait the answer is printed: the option, then the arguments to run the action with, and then the text. Exits
+    with 0 if it was answered, and with 1 if it was rejected, withdrawn, sent back, or not answered in time.
 
     Examples:
       gatepost decision ask "Ship it?" --option yes=Ship --option no --as analyst
       gatepost decision ask "What is its name?" --text --within 2h --wait
+      gatepost decision ask "Send it?" --action send_invoice --args '{"amount": 100}' --allow accept,edit,ignore
     """
     _check_timeout(timeout, wait=wait)
+    request = _add_action(request, action, args, allow)
     asker, session = request.asker, request.session
     if asker is None and session is None:
         asker, session = find_current_agent(configuration), find_session(configuration)
@@ -107,6 +150,9 @@ def ask(
 def revise(
     request: ReviseDecision,
     configuration: Configuration,
+    action: ActionName = None,
+    args: ActionArgs = None,
+    allow: AllowedKinds = None,
     wait: Wait = False,
     timeout: Timeout = None,
     json: JsonFlag = False,
@@ -119,8 +165,21 @@ def revise(
     """
     _check_timeout(timeout, wait=wait)
     with connect(configuration) as connection:
-        decision = connection.send(request)
+        decision = connection.send(_add_action(request, action, args, allow))
         _print_question(connection, decision, wait=wait, timeout=timeout, json=json)
+
+
+def _add_action(request: Q, name: str | None, args: dict[str, Any] | None, allow: tuple[AnswerKind, ...] | None) -> Q:
+    if name is None and (args is not None or allow is not None):
+        raise Invalid(f"{'--args' if args is not None else '--allow'} goes with --action")
+    if name is None:
+        return request
+    if request.options or request.free_text:
+        raise Invalid(
+            f"{'--option' if request.options else '--text'} does not go with --action",
+            hint="say with --allow what may be answered",
+        )
+    return msgspec.structs.replace(request, action=ActionSpec(name=name, args=args or {}), allow=allow or ())
 
 
 def _check_timeout(timeout: Duration | None, *, wait: bool) -> None:
@@ -153,15 +212,23 @@ def _join_names(names: Sequence[str]) -> str:
     AnswerDecision,
     id=DECISION,
     option=argument("OPTION"),
+    args=option(
+        "--args",
+        "JSON",
+        "all arguments to run the action with, for edit; @FILE reads a file, - reads stdin",
+        parse=inputs.read_json_object,
+    ),
     text=option("--text", "TEXT", "text with the option, or instead of one; - reads stdin", parse=inputs.read_text),
     again=flag("--again", "send the question back, with --text"),
 )
 def describe_answered(decision: DecisionView) -> Outcome:
     """
     Answer a decision. The first answer counts, whichever way it comes; later ones get an error that says who answered.
+    If the question is about an action, OPTION is accept, edit (with --args), respond (with --text) or ignore.
 
     Examples:
       gatepost decision answer "$DECISION" ship --as husam
+      gatepost decision answer "$DECISION" edit --args '{"amount": 90}'
       gatepost decision answer "$DECISION" --text "On which day?" --again
     """
     return Outcome(decision.id, f"{describe_outcome(decision)}; {decision.asker} gets the answer")
@@ -200,7 +267,7 @@ def build_row(decision: DecisionView) -> TableRow:
 @decisions.show("show", ShowDecision, id=DECISION)
 def print_decision(decision: DecisionView) -> None:
     """
-    Show a decision: the question, its options, and the answers.
+    Show a decision: the question, its action or options, and the answers.
 
     Example:
       gatepost decision show dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7
@@ -225,13 +292,21 @@ def print_decision(decision: DecisionView) -> None:
     output.line_out(output.indent(decision.question))
     if decision.context is not None:
         output.line_out("\n" + output.indent(decision.context))
-    if decision.options:
+    if decision.action is not UNSET:
+        output.line_out(f"\naction {render.render_name(decision.action.name)}")
+        output.line_out(output.indent(output.format_json(decision.action.args)))
+        output.line_out("")
+        output.table(["ANSWER", "MEANING"], [[option.id, option.label] for option in decision.options])
+    elif decision.options:
         output.line_out("")
         rows = [[option.id, render.render_name(option.label), option.description] for option in decision.options]
         output.table(["OPTION", "LABEL", "DESCRIPTION"], rows)
     if decision.answers:
         output.line_out("")
         output.table(["ROUND", "OUTCOME", "BY", "AT", "OPTION", "TEXT"], map(_build_answer_row, decision.answers))
+    if decision.action is not UNSET and decision.status is DecisionStatus.PENDING:
+        commands = [f"  gatepost decision answer {decision.id} {_USAGE[option.id]}" for option in decision.options]
+        output.talk("\n".join(["", "to answer, run one of:", *commands]))
 
 
 @decisions.send("withdraw", WithdrawDecision, id=DECISION, reason=option("--reason", "TEXT", parse=inputs.read_text))
@@ -248,7 +323,8 @@ def describe_withdrawn(decision: DecisionView) -> Outcome:
 @decisions.command("wait")
 def wait(decision: Annotated[str, DECISION], timeout: Timeout = None, json: JsonFlag = False) -> None:
     """
-    Wait for the answer to a decision, and print it. The option is printed first, and then the text.
+    Wait for the answer to a decision, and print it. The option is printed first, then the arguments to run the action
+    with, if there is one, and then the text.
 
     Exits with 0 if it was answered, and with 1 if it was rejected, withdrawn, sent back, or not answered in time.
 
@@ -298,6 +374,8 @@ def wait_for_answer(connection: Connection, id: str, timeout: Duration | None, *
     elif decision.status is DecisionStatus.ANSWERED and last_answer is not None:
         if last_answer.option is not None:
             output.line_out(last_answer.option)
+        if last_answer.args is not UNSET:
+            output.line_out(render.render_json(last_answer.args))
         if last_answer.text is not None:
             output.line_out("\n".join(render.escape_unsafe(line) for line in last_answer.text.splitlines()))
     if decision.status is not DecisionStatus.ANSWERED:
@@ -318,8 +396,17 @@ def _build_answer_row(answer: DecisionAnswerView) -> TableRow:
         answer.by or "",
         answer.at,
         answer.option or "",
+        _render_rest(answer),
+    ]
+
+
+def _render_rest(answer: DecisionAnswerView) -> str:
+    """Return the arguments and the text of an answer."""
+    texts = [
+        render.render_json(answer.args) if answer.args is not UNSET else "",
         render.quote(answer.text) if answer.text is not None else "",
     ]
+    return " ".join(filter(None, texts))
 
 
 def _find_last_answer(decision: DecisionView) -> DecisionAnswerView | None:
@@ -336,6 +423,10 @@ def describe_outcome(decision: DecisionView) -> str:
     answer = _find_last_answer(decision)
     assert answer is not None
     by = f" by {answer.by}" if answer.by else ""
-    parts = [part for part in (answer.option, render.quote(answer.text) if answer.text is not None else None) if part]
     verb = "sent back" if decision.status is DecisionStatus.REVISING else answer.outcome.value
+    if decision.action is not UNSET and answer.option is not None:
+        args = None if answer.args is UNSET else answer.args
+        words = render.quote(answer.text or "")
+        return f"{verb}{by}: {decision_action.render_outcome(decision.action.name, answer.option, args, words)}"
+    parts = [part for part in (answer.option, _render_rest(answer)) if part]
     return f"{verb}{by}" + (f": {' '.join(parts)}" if parts else "")

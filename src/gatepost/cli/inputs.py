@@ -76,6 +76,14 @@ def read_json(text: str) -> Any:
     return value
 
 
+def read_json_object(text: str) -> dict[str, Any]:
+    """Return a JSON object: of the text itself, of a file for `@FILE`, or of stdin for `-`."""
+    value = read_json(text)
+    if not isinstance(value, dict):
+        raise Invalid(f"{quote_value(value)} is not a JSON object", hint="""write it as '{"name": "value"}'""")
+    return value
+
+
 def read_object(name: str) -> dict[str, Any]:
     """Return an object from a file, TOML if its name ends so and else JSON, or from stdin for `-`."""
     label = "stdin" if name == "-" else repr(name)
@@ -95,7 +103,7 @@ def read_object(name: str) -> dict[str, Any]:
 
 
 #: the functions for which `-` is stdin
-STDIN_READERS: Final = (read_text, read_text_or_file, read_secret, read_json, read_object)
+STDIN_READERS: Final = (read_text, read_text_or_file, read_secret, read_json, read_json_object, read_object)
 
 
 def _read_file(name: str) -> bytes:

@@ -10,7 +10,8 @@ answer that asks for another round (`again`, with words) sends the question back
           --nobody can answer--> orphaned            the gate is orphaned
           --again--> revising --revision--> asked    at most three rounds
 
-A question has a hash, so that nobody answers a question that changed while they read it.
+A question has a hash, so that nobody answers a question that changed while they read it. A question may be about an
+action that the asker wants to run (`decision_action.py`).
 """
 
 import hashlib
@@ -21,8 +22,10 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from gatepost.core import text
+from gatepost.core import decision_action, text
+from gatepost.core.decision_action import Action, AnswerKind, Arguments
 from gatepost.core.event import Json, Priority, Ref
 from gatepost.core.gate import Ending
 from gatepost.core.times import Duration, Instant, format_rfc3339
@@ -87,8 +90,11 @@ class Answer(Struct, frozen=True, kw_only=True):
     """The end of a round."""
 
     outcome: DecisionOutcome
+    #: for an action, the kind of the answer
     option: str | None
     text: str | None
+    #: the arguments to run the action with; None if there is no action, or it is not to be run
+    args: Arguments | None
     #: None if it ended by itself, at the deadline
     by: str | None
     at: Instant
@@ -103,6 +109,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     #: who may answer
     respondents: tuple[str, ...]
     question: str
+    action: Action | None
+    #: for an action, the allowed kinds of answers
     options: tuple[Option, ...]
     #: whether words are an answer
     free_text: bool
@@ -155,15 +163,26 @@ class Decision(Struct, frozen=True, kw_only=True):
         return next((candidate.label for candidate in self.options if candidate.id == option), option)
 
     @property
+    def allow(self) -> tuple[str, ...] | None:
+        """The allowed kinds of answers to its action; None if it has none."""
+        return tuple(option.id for option in self.options) if self.action is not None else None
+
+    @property
     def viewers(self) -> frozenset[str]:
         """The names of entities that may see it: the asker and the respondents."""
         return frozenset((self.asker, *self.respondents))
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A decision to ask for, or the new question of a revision. Give `deadline` or `within`, not both."""
+    """
+    A decision to ask for, or the new question of a revision. Give `deadline` or `within`, not both. Give options and
+    free text, or an action.
+    """
 
     question: str
+    action: Action | None = None
+    #: the kinds of answers to the action; by default all
+    allow: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     free_text: bool = False
     #: addresses: names or teams; by default the owner of the asker. A revision goes to the same respondents
@@ -178,18 +197,49 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class AnswerSpec(Struct, frozen=True, kw_only=True):
-    """An answer to give: an option, words, or both; words that ask for another round; or a rejection."""
+    """
+    An answer to give: an option, words, or both; words that ask for another round; or a rejection. The answer to an
+    action is a kind with what the kind needs, or words alone, which are a response.
+    """
 
     option: str | None = None
     text: str | None = None
+    #: the edited arguments of an action
+    args: Arguments | None = None
     again: bool = False
     reject: bool = False
     #: of the question that was read; None to answer the present one
     context_hash: str | None = None
 
 
-def check_question(question: Question, *, current_deadline: Instant | None = None) -> Question:
-    """Return the question if it can be answered. `current_deadline` stays if the question names none."""
+def check_question(question: Question, *, max_data_bytes: int, current_deadline: Instant | None = None) -> Question:
+    """
+    Return the question if it can be answered; one with an action gets its options. `current_deadline` stays if the
+    question names none.
+    """
+    _check_texts(question)
+    if question.action is not None:
+        question = _add_kinds(question, question.action, max_data_bytes)
+    elif question.allow:
+        raise Invalid("`allow` goes with `action`", hint="give `action`, or `options` instead")
+    if not question.options and not question.free_text:
+        raise Invalid(
+            "there is no way to answer the question", hint="give `options`, or let it be answered in words: `freeText`"
+        )
+    ids = _check_options(question.options)
+    if question.default is not None and question.default not in ids:
+        raise Invalid(
+            f"the default {quote_value(question.default)} is not among the options",
+            hint=f"use one of {', '.join(ids)}" if ids else "give `options`",
+        )
+    if question.default is not None and question.action is not None:
+        decision_action.check_default(question.default, [AnswerKind(id) for id in ids])
+    if question.default is not None and question.deadline is question.within is current_deadline is None:
+        raise Invalid("a default counts at the deadline, and there is none", hint="give `within` or `deadline`")
+    return question
+
+
+def _check_texts(question: Question) -> None:
     if not text.has_visible_text(question.question):
         raise Invalid("the question is empty", hint="give `question`")
     text.check_text("question", question.question, _MAX_QUESTION_LENGTH)
@@ -199,17 +249,33 @@ def check_question(question: Question, *, current_deadline: Instant | None = Non
         text.check_text("session", question.session, _MAX_SESSION_LENGTH)
     for part in (question.ref.type, question.ref.id) if question.ref is not None else ():
         text.check_text("reference", part, _MAX_LABEL_LENGTH)
-    if not question.options and not question.free_text:
+
+
+def _add_kinds(question: Question, action: Action, max_data_bytes: int) -> Question:
+    """Return the question about an action with the allowed kinds of answers as its options."""
+    decision_action.check_action(action, max_data_bytes)
+    if question.options or question.free_text:
         raise Invalid(
-            "there is no way to answer the question", hint="give `options`, or let it be answered in words: `freeText`"
+            f"{'`options`' if question.options else '`freeText`'} does not go with `action`",
+            hint="give `allow`, which says what may be answered",
         )
-    if len(question.options) > MAX_OPTIONS:
-        raise Invalid(f"{len(question.options)} options are too many", hint=f"use at most {MAX_OPTIONS}")
-    ids = [_check_option(option).id for option in question.options]
+    kinds = decision_action.select_kinds(question.allow)
+    return replace(
+        question,
+        options=tuple(Option(id=kind.value, label=kind.label) for kind in kinds),
+        free_text=AnswerKind.RESPOND in kinds,
+    )
+
+
+def _check_options(options: Sequence[Option]) -> list[str]:
+    """Return the ids of the options."""
+    if len(options) > MAX_OPTIONS:
+        raise Invalid(f"{len(options)} options are too many", hint=f"use at most {MAX_OPTIONS}")
+    ids = [_check_option(option).id for option in options]
     if len(set(ids)) < len(ids):
         duplicate_id = next(id for id in ids if ids.count(id) > 1)
         raise Invalid(f"there are two options {duplicate_id!r}", hint="give each an id of its own")
-    labels = [option.label for option in question.options]
+    labels = [option.label for option in options]
     if len(set(labels)) < len(labels):
         duplicate_label = next(label for label in labels if labels.count(label) > 1)
         duplicate_ids = [id for id, label in zip(ids, labels, strict=True) if label == duplicate_label]
@@ -217,17 +283,31 @@ def check_question(question: Question, *, current_deadline: Instant | None = Non
             f"the options {duplicate_ids[0]!r} and {duplicate_ids[1]!r} have the same label",
             hint="give each one of its own",
         )
-    if question.default is not None and question.default not in ids:
+    return ids
+
+
+def _check_option(option: Option) -> Option:
+    if not _OPTION_ID.fullmatch(option.id):
         raise Invalid(
-            f"the default {quote_value(question.default)} is not among the options",
-            hint=f"use one of {', '.join(ids)}" if ids else "give `options`",
+            f"{quote_value(option.id)} is not the id of an option",
+            hint="use up to 63 letters, digits, dots, dashes and underscores, a letter or digit first",
         )
-    if question.default is not None and question.deadline is question.within is current_deadline is None:
-        raise Invalid("a default counts at the deadline, and there is none", hint="give `within` or `deadline`")
-    return question
+    if not text.has_visible_text(option.label):
+        raise Invalid(f"the option {option.id!r} has no label", hint="write the text that respondents choose")
+    text.check_text("label", option.label, _MAX_LABEL_LENGTH)
+    text.check_text("description", option.description, _MAX_QUESTION_LENGTH)
+    return option
 
 
-def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
+def complete_answer(decision: Decision, spec: AnswerSpec) -> AnswerSpec:
+    """Return an answer with its kind: words alone are a response to an action."""
+    is_response = decision.action is not None and decision.free_text and spec.option is None and spec.args is None
+    if is_response and not spec.again and not spec.reject and text.has_visible_text(spec.text or ""):
+        return replace(spec, option=AnswerKind.RESPOND.value)
+    return spec
+
+
+def decide_outcome(decision: Decision, spec: AnswerSpec, *, max_data_bytes: int) -> DecisionOutcome:
     """Return the outcome of an answer to the present question; raise Invalid or Conflict if it does not count."""
     ids = [option.id for option in decision.options]
     ways = ([f"`option` ({', '.join(ids)})"] if ids else []) + (["`text`"] if decision.free_text else [])
@@ -243,6 +323,10 @@ def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
         raise Invalid(f"{quote_value(spec.option)} is not an option of this decision", hint=ways_hint)
     if spec.again + spec.reject + (spec.option is not None) > 1:
         raise Invalid("give only one of `option`, `again` and `reject`")
+    if spec.args is not None:
+        _check_edited_args(decision, spec.option, spec.args, max_data_bytes)
+    if spec.option is not None and decision.action is not None:
+        decision_action.check_answer(AnswerKind(spec.option), ids, has_args=spec.args is not None, has_text=has_text)
     if spec.reject:
         return DecisionOutcome.REJECTED
     if spec.again and not decision.free_text:
@@ -258,11 +342,26 @@ def decide_outcome(decision: Decision, spec: AnswerSpec) -> DecisionOutcome:
     return DecisionOutcome.AGAIN if spec.again else DecisionOutcome.ANSWERED
 
 
-def hash_question(question: str, options: Sequence[Option], ref: Ref | None, context: str | None) -> str:
-    """Return the hash of a question, its options, reference and context."""
-    ref_parts = [ref.type, ref.id] if ref is not None else None
-    document = [question, [[option.id, option.label, option.description] for option in options], ref_parts, context]
-    return hashlib.sha256(json.dumps(document, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
+def _check_edited_args(decision: Decision, option: str | None, args: Arguments, max_data_bytes: int) -> None:
+    if decision.action is None or option is None:
+        can_edit = AnswerKind.EDIT in (decision.allow or ())
+        hint = "give `option` edit, too" if can_edit else "leave it out"
+        raise Invalid("`args` goes with the answer 'edit' to an action", hint=hint)
+    decision_action.check_args(args, max_data_bytes)
+
+
+def hash_question(question: Question) -> str:
+    """Return the hash of a question, its options, reference and context, and of its action if it has one."""
+    document: list[Json] = [
+        question.question,
+        [[option.id, option.label, option.description] for option in question.options],
+        [question.ref.type, question.ref.id] if question.ref is not None else None,
+        question.context,
+    ]
+    if question.action is not None:
+        document.append([question.action.name, question.action.args])
+    encoded = json.dumps(document, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(encoded.encode()).hexdigest()
 
 
 def build_event_key(decision: Decision, iteration: int) -> str:
@@ -279,13 +378,15 @@ def parse_event_key(key: str) -> str | None:
 def render_question(decision: Decision) -> str:
     """Return the text that respondents read."""
     sentences = [decision.question]
+    if decision.action is not None:
+        sentences.append(f"Action: {decision_action.render_action(decision.action)}.")
     if decision.options:
         options = [
             f"{option.id} ({option.label})" + (f", {option.description}" if option.description else "")
             for option in decision.options
         ]
         sentences.append(f"Options: {'; '.join(options)}.")
-    if decision.free_text:
+    if decision.free_text and decision.action is None:
         sentences.append("It may be answered in words." if decision.options else "Answer in words.")
     if decision.deadline is not None:
         fallback = f"{decision.default} counts" if decision.default is not None else "it expires"
@@ -296,7 +397,9 @@ def render_question(decision: Decision) -> str:
 
 
 def render_answer(decision: Decision, answer: Answer) -> str:
-    """Return the text that the asker reads: the label of the option, and the words."""
+    """Return the text that the asker reads: the label of the option, and the words; or what to do about the action."""
+    if decision.action is not None and answer.option is not None:
+        return decision_action.render_outcome(decision.action.name, answer.option, answer.args, answer.text)
     label = decision.find_label(answer.option) if answer.option is not None else None
     return " - ".join(part for part in (label, answer.text) if part)
 
@@ -313,17 +416,12 @@ def describe_answer(decision: Decision) -> dict[str, Json]:
         "by": last_answer.by,
         "at": format_rfc3339(last_answer.at),
         "iteration": last_answer.iteration,
+        **describe_action(decision, last_answer),
     }
 
 
-def _check_option(option: Option) -> Option:
-    if not _OPTION_ID.fullmatch(option.id):
-        raise Invalid(
-            f"{quote_value(option.id)} is not the id of an option",
-            hint="use up to 63 letters, digits, dots, dashes and underscores, a letter or digit first",
-        )
-    if not text.has_visible_text(option.label):
-        raise Invalid(f"the option {option.id!r} has no label", hint="write the text that respondents choose")
-    text.check_text("label", option.label, _MAX_LABEL_LENGTH)
-    text.check_text("description", option.description, _MAX_QUESTION_LENGTH)
-    return option
+def describe_action(decision: Decision, answer: Answer) -> dict[str, Json]:
+    """Return what an answer means for the action of a decision; nothing if it has none."""
+    if decision.action is None:
+        return {}
+    return {"action": decision.action.name, "kind": answer.option, "args": answer.args}

@@ -1,13 +1,14 @@
 """
-Strict parsing of JSON from outside: UTF-8, no NaN, no infinity, and a limited depth, so that code that reads the value
-later, from deeper in the call stack, does not exceed the recursion limit.
+Strict parsing and encoding of JSON from outside: UTF-8, no NaN, no infinity, and a limited depth, so that code that
+reads the value later, from deeper in the call stack, does not exceed the recursion limit.
 """
 
 import json
 import math
 from typing import Any, Final, Never
 
-from gatepost.errors import Malformed
+from gatepost.core.text import check_storable, count_bytes
+from gatepost.errors import Invalid, Malformed, TooLarge
 
 MAX_DEPTH: Final = 100
 
@@ -35,6 +36,24 @@ def parse_json(
     return value
 
 
+def encode_json(value: Any, label: str, limit: int, *, max_depth: int = MAX_DEPTH) -> str:
+    """Return a value as JSON that both databases can store; raise Invalid, or TooLarge if it has over `limit` bytes."""
+    try:
+        text = _encode(value)
+    except (ValueError, TypeError, RecursionError):
+        raise Invalid(f"the {label} is not JSON", hint="no NaN, no infinity, nothing nested very deep") from None
+    if len(text) * 4 > limit and count_bytes(text) > limit:
+        raise TooLarge(
+            f"the {label} is {count_bytes(text)} bytes as JSON, over the limit of {limit}",
+            hint="send a reference to it instead",
+        )
+    if is_deeper_than(value, max_depth, text.count("[") + text.count("{")):
+        raise Invalid(f"the {label} is nested over {max_depth} deep", hint="send it flatter")
+    if "\\u0000" in text and "\\u0000" in text.replace("\\\\", ""):
+        raise Invalid(f"the {label} has a NUL character in it", hint="remove it")
+    return check_storable(label, text)
+
+
 def is_deeper_than(value: Any, limit: int, brackets: int) -> bool:
     """Return True if arrays and objects are nested deeper than `limit`. With few brackets it is answered at once."""
     level = [value]
@@ -58,6 +77,7 @@ def _parse_float(text: str) -> float:
     return number
 
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _decode: Final = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_parse_float).decode
 
 

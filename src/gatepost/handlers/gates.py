@@ -22,6 +22,7 @@ from gatepost.api.decisions import (
 )
 from gatepost.api.gates import AddGate, AddWaiter, GatePage, GateView, ListGates, ResolveGate, ShowGate
 from gatepost.core.decision import AnswerSpec, Decision, Option, Question
+from gatepost.core.decision_action import Action
 from gatepost.core.event import Priority, Ref
 from gatepost.core.gate import Gate, GateKind, GateSpec
 from gatepost.core.text import parse_field
@@ -120,6 +121,7 @@ def answer_decision(tx: Transaction, request: AnswerDecision, caller: Caller) ->
     answer = AnswerSpec(
         option=request.option,
         text=request.text,
+        args=request.args,
         again=request.again,
         reject=request.reject,
         context_hash=request.context_hash,
@@ -171,6 +173,8 @@ def _parse_deadline(request: AddGate | QuestionRequest) -> dict[str, Any]:
 def _build_question(request: QuestionRequest) -> Question:
     return Question(
         question=request.question,
+        action=None if request.action is None else Action(name=request.action.name, args=request.action.args),
+        allow=request.allow,
         options=tuple(
             Option(id=option.id, label=option.label, description=option.description) for option in request.options
         ),

@@ -7,6 +7,8 @@ What people and agents wrote is quoted as in an inbox, so that no message can pr
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import UNSET
+
 from gatepost.api.agents import AgentView
 from gatepost.api.decisions import DecisionAnswerView, DecisionView
 from gatepost.api.events import ItemView
@@ -81,6 +83,8 @@ def _list_gate_facts(gate: GateView) -> Iterator[str]:
 
 def _list_decision_facts(decision: DecisionView) -> Iterator[str]:
     yield f"{decision.status}, {decision.asker} asks {', '.join(decision.asked)} {quote(decision.question)}"
+    if decision.action is not UNSET:
+        yield f"action {render_name(decision.action.name)} {render_json(decision.action.args)}"
     if decision.options:
         yield f"options {', '.join(f'{option.id} {quote(option.label)}' for option in decision.options)}"
     if decision.deadline:
@@ -92,5 +96,6 @@ def _list_decision_facts(decision: DecisionView) -> Iterator[str]:
 def _render_decision_answer(answer: DecisionAnswerView) -> str:
     by = f" by {answer.by}" if answer.by else ""
     option = f" {answer.option}" if answer.option else ""
+    args = f" {render_json(answer.args)}" if answer.args is not UNSET else ""
     text = f" {quote(answer.text)}" if answer.text else ""
-    return f"{answer.outcome}{by}:{option}{text}"
+    return f"{answer.outcome}{by}:{option}{args}{text}"

@@ -2,30 +2,27 @@
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from gatepost.core.decision import Answer, Decision, Option
+from gatepost.core.decision_action import Action, Arguments
 from gatepost.core.event import Ref
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Mapper, fetch_number, get_columns, group_rows
+from gatepost.tables.rows import Mapper, fetch_number, get_columns, group_rows, load_json
 
-_DECISION: Final = Mapper(Decision, without="options default ref respondents answers")
-_ANSWER: Final = Mapper(Answer)
+_DECISION: Final = Mapper(Decision, without="action options default ref respondents answers")
+_ANSWER: Final = Mapper(Answer, args=load_json)
 
 
 def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int:
     return fetch_number(
         tx,
         "decisions/insert",
-        **get_columns(decision, "id question free_text context context_hash session iteration guidance"),
+        **get_columns(decision, "id context_hash session"),
+        **_get_question_columns(decision),
         gate=gate,
         asker=asker,
-        options=_encode_options(decision.options),
-        urgency=decision.urgency.value,
-        default_option=decision.default,
-        ref_type=decision.ref.type if decision.ref else None,
-        ref_id=decision.ref.id if decision.ref else None,
         now=decision.created_at,
     )
 
@@ -39,12 +36,9 @@ def revise(tx: Transaction, decision: Decision) -> None:
     """Replace the question of the last round by that of the next."""
     tx.execute(
         "decisions/revise",
-        **get_columns(decision, "number question free_text context context_hash iteration guidance"),
-        options=_encode_options(decision.options),
-        urgency=decision.urgency.value,
-        default_option=decision.default,
-        ref_type=decision.ref.type if decision.ref else None,
-        ref_id=decision.ref.id if decision.ref else None,
+        number=decision.number,
+        context_hash=decision.context_hash,
+        **_get_question_columns(decision),
     )
 
 
@@ -53,6 +47,7 @@ def insert_answer(tx: Transaction, decision: int, answer: Answer, by: int | None
     row_count = tx.execute(
         "answers/insert",
         **get_columns(answer, "iteration outcome option text"),
+        args=_encode_args(answer.args),
         decision=decision,
         answered_by=by,
         now=answer.at,
@@ -101,8 +96,23 @@ def list_orphaned(tx: Reader, entity: int) -> list[str]:
     return [row.id for row in tx.fetch_all("decisions/list_orphaned", entity=entity)]
 
 
-def _encode_options(options: Sequence[Option]) -> str:
-    return json.dumps([[option.id, option.label, option.description] for option in options], ensure_ascii=False)
+def _get_question_columns(decision: Decision) -> dict[str, Any]:
+    """Return the columns that each round sets anew."""
+    options = [[option.id, option.label, option.description] for option in decision.options]
+    return {
+        **get_columns(decision, "question free_text context iteration guidance"),
+        "action": decision.action.name if decision.action else None,
+        "args": _encode_args(decision.action.args) if decision.action else None,
+        "options": json.dumps(options, ensure_ascii=False),
+        "urgency": decision.urgency.value,
+        "default_option": decision.default,
+        "ref_type": decision.ref.type if decision.ref else None,
+        "ref_id": decision.ref.id if decision.ref else None,
+    }
+
+
+def _encode_args(args: Arguments | None) -> str | None:
+    return json.dumps(args, ensure_ascii=False) if args is not None else None
 
 
 def _build_decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
@@ -118,6 +128,7 @@ def _build_decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
 def _build_decision(row: Row, respondents: tuple[str, ...], answers: tuple[Answer, ...]) -> Decision:
     return _DECISION.read(
         row,
+        action=Action(name=row.action, args=json.loads(row.args)) if row.action is not None else None,
         options=tuple(
             Option(id=id, label=label, description=description) for id, label, description in json.loads(row.options)
         ),

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from gatepost.actions import decisions, gates
 from gatepost.actions.tools.context import ToolContext
 from gatepost.core import times
 from gatepost.core.decision import AnswerSpec, Option, Question
+from gatepost.core.decision_action import Action, AnswerKind
 from gatepost.core.event import Json, Priority, Ref
 from gatepost.core.gate import AtDeadline, FailMode, Gate, GateKind, GateSpec
 from gatepost.core.times import Duration
@@ -26,12 +27,22 @@ class OptionInput:
     description: str = field(default="", metadata={"description": "what it would mean"})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionInput:
+    name: str = field(metadata={"description": "what you want to do, such as the name of a tool"})
+    args: dict[str, Any] = field(default_factory=dict, metadata={"description": "its arguments"})
+
+
 def ask_decision(
     ctx: ToolContext,
     question: Annotated[str, "what is to be decided, in full: who reads it may know nothing of what you know"],
     options: Annotated[
         list[OptionInput] | None, "what there is to choose from; without it, the answer is in words"
     ] = None,
+    action: Annotated[
+        ActionInput | None, "what you want to do and ask about first; it takes the place of options"
+    ] = None,
+    allow: Annotated[list[AnswerKind] | None, "what may be answered about the action; else all of them"] = None,
     free_text: Annotated[bool, "whether the answer may be in words, though there are options"] = False,
     of: Annotated[list[str] | None, "who may answer: names, aliases or teams; else whoever owns you"] = None,
     default: Annotated[str | None, "the id of the option that counts when nobody answers in time"] = None,
@@ -43,12 +54,15 @@ def ask_decision(
 ) -> Json:
     """
     Ask for a decision. The answer comes to your inbox, and you will be woken for it: until then do what can be done
-    without it. If the question is sent back with words, ask it anew with revises.
+    without it. If the question is sent back with words, ask it anew with revises. The answer about an action says
+    whether to run it, and with which arguments.
     """
     question_spec = Question(
         question=question,
+        action=Action(name=action.name, args=action.args) if action is not None else None,
+        allow=tuple(allow or ()),
         options=tuple(Option(**asdict(choice)) for choice in options or ()),
-        free_text=free_text or not options,
+        free_text=free_text or (not options and action is None),
         respondents=tuple(of or ()),
         urgency=Priority.parse(urgency),
         default=default,
@@ -74,8 +88,11 @@ def ask_decision(
 def answer_decision(
     ctx: ToolContext,
     decision_id: Annotated[str, "the id of a decision that you were asked for"],
-    option: Annotated[str | None, "the id of the option that you choose"] = None,
+    option: Annotated[
+        str | None, "the id of the option that you choose; about an action: accept, edit, respond or ignore"
+    ] = None,
     text: Annotated[str | None, "your answer in words, or what you have to say to the option"] = None,
+    args: Annotated[dict[str, Any] | None, "for edit: all arguments that the action is to be run with"] = None,
     again: Annotated[bool, "send the question back, with what is wrong with it as text"] = False,
     reject: Annotated[bool, "refuse to decide, with the reason as text"] = False,
     context_hash: Annotated[
@@ -83,7 +100,7 @@ def answer_decision(
     ] = None,
 ) -> Json:
     """Answer a decision that you were asked for. The first answer counts; if you are late you are told which it was."""
-    reply = AnswerSpec(option=option, text=text, again=again, reject=reject, context_hash=context_hash)
+    reply = AnswerSpec(option=option, text=text, args=args, again=again, reject=reject, context_hash=context_hash)
     decision = decisions.answer(ctx.tx, decision_id, reply, by=ctx.agent.name, hops=ctx.hops)
     return {"success": True, "decisionId": decision.id, "status": decision.status.value}
 

@@ -1,16 +1,16 @@
 -- name: insert
 INSERT INTO decisions
-    (id, gate, asker, question, options, free_text, urgency, default_option, context, context_hash, ref_type, ref_id,
-     session, iteration, guidance, created_at)
+    (id, gate, asker, question, action, args, options, free_text, urgency, default_option, context, context_hash,
+     ref_type, ref_id, session, iteration, guidance, created_at)
 VALUES
-    (:id, :gate, :asker, :question, :options, :free_text, :urgency, :default_option, :context, :context_hash, :ref_type,
-     :ref_id, :session, :iteration, :guidance, :now)
+    (:id, :gate, :asker, :question, :action, :args, :options, :free_text, :urgency, :default_option, :context,
+     :context_hash, :ref_type, :ref_id, :session, :iteration, :guidance, :now)
 RETURNING number
 
 -- name: revise
 UPDATE decisions
-SET question = :question, options = :options, free_text = :free_text, urgency = :urgency,
-    default_option = :default_option, context = :context, context_hash = :context_hash, ref_type = :ref_type,
+SET question = :question, action = :action, args = :args, options = :options, free_text = :free_text,
+    urgency = :urgency, default_option = :default_option, context = :context, context_hash = :context_hash, ref_type = :ref_type,
     ref_id = :ref_id, iteration = :iteration, guidance = :guidance
 WHERE number = :number
 

@@ -1,0 +1,123 @@
+"""`gatepost decision` about an action."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.command_line import WITHOUT_GATEWAY, CommandLine, CommandResult
+
+EITHER_WAY = True
+
+ARGS = {"to": "ben", "amount": 100}
+ENCODED_ARGS = '{"to":"ben","amount":100}'
+EDITED = 'accepted send_invoice with edited arguments {"amount":90}'
+SEND_ARGS = ("Send it?", "--as", "analyst", "--of", "husam", "--action", "send_invoice", "--args", ENCODED_ARGS)
+
+
+def ask_decision(cli: CommandLine, *words: str) -> str:
+    return cli.run_ok("decision", "ask", *SEND_ARGS, *words).out.strip()
+
+
+def test_show_says_what_is_to_be_run_and_what_to_type(cli: CommandLine) -> None:
+    decision = ask_decision(cli, "--allow", "ignore,accept, edit")
+    result = cli.run_ok("decision", "show", decision)
+    assert '\naction send_invoice\n  {\n    "to": "ben",\n    "amount": 100\n  }\n' in result.out
+    assert [line.split(maxsplit=1) for line in result.out.splitlines()[-3:]] == [
+        ["accept", "run it as it is"],
+        ["edit", "run it with other arguments"],
+        ["ignore", "do not run it"],
+    ]
+    assert result.err == (
+        "\nto answer, run one of:\n"
+        f"  gatepost decision answer {decision} accept\n"
+        f"  gatepost decision answer {decision} edit --args JSON\n"
+        f"  gatepost decision answer {decision} ignore\n"
+    )
+    document = cli.run_ok("decision", "show", decision, "--json").json
+    assert (document["action"], document["allow"]) == (
+        {"name": "send_invoice", "args": ARGS},
+        ["accept", "edit", "ignore"],
+    )
+    cli.run_ok("decision", "answer", decision, "ignore", "--as", "husam")
+    assert cli.run_ok("decision", "show", decision).err == "", "nothing is to be typed any more"
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome", "printed"),
+    [
+        (("accept",), f"accepted send_invoice with the arguments {ENCODED_ARGS}", f"accept\n{ENCODED_ARGS}\n"),
+        (("edit", "--args", '{"amount": 90}'), EDITED, 'edit\n{"amount":90}\n'),
+        (("edit", "--args", "@args.json"), EDITED, 'edit\n{"amount":90}\n'),
+        (("edit", "--args", "-"), EDITED, 'edit\n{"amount":90}\n'),
+        (("respond", "--text", "To\nwhom?"), 'responded to send_invoice: "To\\nwhom?"', "respond\nTo\nwhom?\n"),
+        (("--text", "To whom?"), 'responded to send_invoice: "To whom?"', "respond\nTo whom?\n"),
+        (("ignore",), "ignored send_invoice", "ignore\n"),
+    ],
+    ids=["accept", "edit", "edit by a file", "edit by stdin", "respond", "text alone", "ignore"],
+)
+def test_answers(cli: CommandLine, words: tuple[str, ...], outcome: str, printed: str) -> None:
+    (cli.cwd / "args.json").write_text('{"amount": 90}')
+    decision = ask_decision(cli)
+    result = cli("decision", "answer", decision, *words, "--as", "husam", stdin=b'{"amount": 90}')
+    assert result == CommandResult(0, f"{decision}\n", f"answered by husam: {outcome}; analyst gets the answer\n")
+    assert cli("decision", "wait", decision) == CommandResult(0, printed, "")
+    assert outcome in cli.run_ok("decision", "check", "--as", "analyst").out
+    assert outcome in cli.run_ok("decision", "list", "--all").out
+    [item] = cli.run_ok("inbox", "list", "--to", "analyst", "--json").json
+    assert (item["data"]["action"], item["data"]["kind"]) == ("send_invoice", printed.partition("\n")[0])
+    late_result = cli("decision", "answer", decision, "accept", "--as", "admin")
+    assert (late_result.code, "was answered already by 'husam'" in late_result.error) == (1, True)
+
+
+def test_revise(cli: CommandLine) -> None:
+    decision = ask_decision(cli)
+    cli.run_ok("decision", "answer", decision, "--text", "Less", "--again", "--as", "husam")
+    words = ("And so?", "--action", "send_invoice", "--args", '{"amount": 50}', "--allow", "accept")
+    revision = cli.run_ok("decision", "revise", decision, *words, "--as", "analyst", "--json").json
+    assert (revision["action"]["args"], revision["allow"], revision["guidance"]) == ({"amount": 50}, ["accept"], "Less")
+    refusal = cli("decision", "answer", decision, "edit", "--args", "{}", "--as", "husam")
+    assert (refusal.code, refusal.err) == (
+        2,
+        "error: 'edit' is not an option of this decision\nhint: give OPTION (accept)\n",
+    )
+    cli.run_ok("decision", "answer", decision, "accept", "--as", "husam")
+    rounds = cli.run_ok("decision", "show", decision).out.splitlines()[-2:]
+    assert rounds[0].endswith('"Less"')
+    assert rounds[1].endswith('accept  {"amount":50}')
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--action", "x", "--args", "[]"), "--args: [] is not a JSON object"),
+        (("--action", "x", "--args", "amount=90"), "--args: 'amount=90' is not JSON"),
+        (("--action", "x", "--args", ""), "--args is empty"),
+        (("--action", ""), "--action is empty"),
+        (("--action", "x\ny"), "'x\\ny' is not the name of an action"),
+        (("--action", "x", "--allow", "approve"), "--allow: 'approve' is not a kind of answer to an action"),
+        (("--action", "x", "--allow", "accept,"), "--allow: '' is not a kind of answer to an action"),
+        (("--action", "x", "--option", "yes"), "--option does not go with --action"),
+        (("--action", "x", "--text"), "--text does not go with --action"),
+        (("--action", "x", "--default", "edit", "--within", "1h"), "'edit' cannot be the default: "),
+        (("--text", "--args", "{}"), "--args goes with --action"),
+        (("--text", "--allow", "accept"), "--allow goes with --action"),
+    ],
+)
+def test_what_cannot_be_asked(cli: CommandLine, words: tuple[str, ...], error: str) -> None:
+    result = cli("decision", "ask", "Send it?", "--as", "analyst", *words)
+    assert (result.code, result.error[: len(error)]) == (2, error)
+    assert cli.run_ok("decision", "list", "--json").json == []
+
+
+def test_what_is_too_large(cli: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "large.json"
+    file.write_text(json.dumps({"a": "x" * 70_000}))
+    result = cli("decision", "ask", "Send it?", "--action", "x", "--args", f"@{file}", "--as", "analyst")
+    assert (result.code, result.error) == (2, "the args object is 70008 bytes as JSON, over the limit of 65536")
+
+
+@WITHOUT_GATEWAY
+def test_the_default_counts_without_a_gateway(cli: CommandLine) -> None:
+    result = cli.run_ok("decision", "ask", *SEND_ARGS, "--within", "1ms", "--default", "accept", "--wait")
+    assert result.out == 'accept\n{"to":"ben","amount":100}\n'
