@@ -102,8 +102,27 @@ def read_object(name: str) -> dict[str, Any]:
     return document
 
 
+def read_document(name: str) -> bytes:
+    """Return the whole of a file, or of stdin for `-`, of any size."""
+    if name == "-":
+        return _open_stdin().read()
+    try:
+        with open_file(name) as file:
+            return file.read()
+    except OSError as error:
+        raise Unavailable(f"{name!r} cannot be read: {error.strerror}") from None
+
+
 #: the functions for which `-` is stdin
-STDIN_READERS: Final = (read_text, read_text_or_file, read_secret, read_json, read_json_object, read_object)
+STDIN_READERS: Final = (
+    read_text,
+    read_text_or_file,
+    read_secret,
+    read_json,
+    read_json_object,
+    read_object,
+    read_document,
+)
 
 
 def _read_file(name: str) -> bytes:

@@ -1,0 +1,56 @@
+"""`gatepost ledger verify`: what is right, what was changed, and what is no ledger at all."""
+
+import json
+from base64 import b64encode
+
+from tests.acceptance.command_line import CommandLine
+from tests.unit.test_ledger import build_tutorial
+
+
+def test_messages_of_a_mirror_node_are_proved(empty_cli: CommandLine) -> None:
+    document = build_tutorial()
+    text = json.dumps(document)
+    (empty_cli.cwd / "all.json").write_text(text)
+    ended = empty_cli.run_ok("ledger", "verify", "all.json")
+    assert (ended.out, ended.err) == ("3 messages of 3 proved\n", "")
+    assert empty_cli.run_ok("ledger", "verify", "-", stdin=text.encode()).out == "3 messages of 3 proved\n"
+    (empty_cli.cwd / "end.json").write_text(json.dumps(document["messages"][1:]))
+    ended = empty_cli.run_ok("ledger", "verify", "end.json")
+    assert ended.out == "1 message of 2 proved\n"
+    assert ended.err == "1 message cannot be checked: the message before is not in the file\n"
+
+
+def test_the_first_message_that_is_not_right_is_named(empty_cli: CommandLine) -> None:
+    document = build_tutorial()
+    document["messages"][1]["message"] = b64encode(b"Message 9").decode()
+    (empty_cli.cwd / "changed.json").write_text(json.dumps(document))
+    ended = empty_cli("ledger", "verify", "changed.json")
+    assert (ended.code, ended.out) == (1, "2 messages of 3 proved\n")
+    assert ended.err == "message 2 of 0.0.4603900 is not right: its running hash does not match\n"
+    ended = empty_cli("ledger", "verify", "changed.json", "--json")
+    assert ended.code == 1
+    assert ended.json == {
+        "messages": 3,
+        "proved": 2,
+        "unknown": 0,
+        "wrong": 1,
+        "firstWrong": {
+            "topicId": "0.0.4603900",
+            "sequenceNumber": 2,
+            "reason": "its running hash does not match",
+        },
+    }
+    del document["messages"][1]
+    (empty_cli.cwd / "short.json").write_text(json.dumps(document))
+    ended = empty_cli("ledger", "verify", "short.json")
+    assert ended.err == "message 3 of 0.0.4603900 is not right: it does not follow message 1\n"
+
+
+def test_what_is_no_ledger_is_refused(empty_cli: CommandLine) -> None:
+    (empty_cli.cwd / "other.json").write_text("{}")
+    for name, sentence in (
+        ("nothing.json", "error: 'nothing.json' cannot be read: No such file or directory\n"),
+        ("other.json", 'error: there are no messages in it\nhint: it must have a list "messages"\n'),
+    ):
+        ended = empty_cli("ledger", "verify", name)
+        assert (ended.code, ended.err) == (2, sentence)
