@@ -37,9 +37,9 @@ def test_without_words_it_helps(empty_cli: CommandLine) -> None:
     result = empty_cli()
     assert result.code == 0
     assert result.out.startswith("Usage: gatepost")
-    noun_result = empty_cli("inbox")
+    noun_result = empty_cli("space")
     assert (noun_result.code, noun_result.out) == (2, "")
-    assert noun_result.err.startswith("Usage: gatepost inbox")
+    assert noun_result.err.startswith("Usage: gatepost space")
     assert not empty_cli.home.exists()
 
 

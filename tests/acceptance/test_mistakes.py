@@ -214,6 +214,8 @@ def test_what_is_not_there(cli: CommandLine) -> None:
         (["agent", "Delete", "x"], "did you mean `gatepost agent retire`?"),
         (["agent", "xyzzy"], "there are add, list, show, set,"),
         (["push", "x"], "did you mean `gatepost inbox push`?"),
+        (["mail", "analyst", "x"], "did you mean `gatepost send`?"),
+        (["task", "list"], "did you mean `gatepost work`?"),
         (["people"], "did you mean `gatepost person`?"),
         (["agents"], "did you mean `gatepost agent`?"),
         (["list"], "say first what it is about, as in `gatepost inbox list`"),

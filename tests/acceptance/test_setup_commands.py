@@ -99,7 +99,7 @@ class TestDoctor:
         cli.push("--broadcast", "all")
         result = cli.run_ok("doctor")
         assert {line.split()[0] for line in result.out.splitlines()} == {"ok"}
-        names = ["home", "settings", "key", "store", "schema", "disk", "integrity", "accounts", "orphans"]
+        names = ["home", "settings", "key", "store", "schema", "disk", "integrity", "accounts", "orphans", "notify"]
         assert list(run_checks(cli)) == names
         assert set(cli.run_ok("doctor", "--json").json[0]) == {"check", "ok", "detail", "hint"}
 
@@ -123,6 +123,17 @@ class TestDoctor:
         result = cli("doctor")
         assert (result.code, run_checks(cli)["key"]) == (1, False)
         assert "admin.key': it is not a regular file\n" in result.out
+
+    def test_finds_rules_that_name_nobody(self, cli: CommandLine) -> None:
+        rules = (
+            '{"task.blocked" = {to = ["mindy", "husam"], priority = 0}, "phase.*" = {to = ["team:ops"], priority = 1}}'
+        )
+        result = cli("doctor", GATEPOST_WORK__NOTIFY=rules)
+        assert result.code == 1
+        assert "wrong  notify     no such entity: 'mindy' (for task.blocked), 'team:ops' (for phase.*)\n" in result.out
+        assert "hint: register them with `gatepost agent add NAME`" in result.out
+        cli.run_ok("person", "add", "mindy", "--team", "ops")
+        assert cli("doctor", GATEPOST_WORK__NOTIFY=rules).code == 0
 
     def test_of_a_new_store(self, empty_cli: CommandLine) -> None:
         assert "(created just now)" in empty_cli.run_ok("doctor").out

@@ -221,7 +221,7 @@ def _find_recipients(tx: Transaction, addresses: Sequence[str]) -> list[Entity]:
     for target in targets:
         if not any(entity.is_live for entity in entities_by_address.get(target, ())):
             raise _build_missing_error(tx, target, entities_by_address.get(target, ()))
-    return list({entity.number: entity for found in entities_by_address.values() for entity in found}.values())
+    return list({entity.number: entity for target in targets for entity in entities_by_address[target]}.values())
 
 
 def _build_missing_error(tx: Transaction, target: Address, retired: Sequence[Entity]) -> GatepostError:

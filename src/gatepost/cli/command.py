@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 import click
 import msgspec
+from click.core import ParameterSource
 from click.exceptions import Exit
 
 from gatepost import settings
@@ -130,6 +131,36 @@ def build_verb(name: str, function: Callable[..., None], short_help: str | None 
     return VerbCommand(name, function.__doc__, short_help=short_help, callback=function, params=parameters)
 
 
+def build_request_verb(
+    name: str,
+    request: type[Request[Any]],
+    fields: Mapping[str, Any],
+    function: Callable[..., None],
+    short_help: str | None = None,
+) -> VerbCommand:
+    """Return the command of a function that gets a request, the settings, and parameters of its own."""
+    parameters = RequestParameters(request, fields)
+    own_parameters = list(list_function_parameters(function))
+
+    def run(**values: Any) -> None:
+        own_values = {parameter.name: values.pop(parameter.name) for parameter in own_parameters}
+        configuration = settings.load()
+        request = _build_request(parameters, values, configuration)
+        try:
+            function(request, configuration, **own_values)
+        except GatepostError as error:
+            parameters.relabel(error)
+            raise
+
+    return VerbCommand(
+        name,
+        function.__doc__,
+        short_help=short_help,
+        callback=run,
+        params=[*parameters.list_parameters(), *own_parameters],
+    )
+
+
 class Noun(HelpFirst, click.Group):
     """What verbs are about: `inbox` in `gatepost inbox push`."""
 
@@ -158,8 +189,14 @@ class Noun(HelpFirst, click.Group):
         """Declare what the noun does without a verb: its parameters and its help are those of the function."""
 
         def run(**values: Any) -> None:
-            if click.get_current_context().invoked_subcommand is None:
+            context = click.get_current_context()
+            if context.invoked_subcommand is None:
                 function(**values)
+                return
+            for parameter in self.params:
+                if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+                    verb = f"{context.command_path} {context.invoked_subcommand}"
+                    raise Invalid(f"{parameter.opts[0]} is before the verb", hint=f"write it after `{verb}`")
 
         self.callback, self.short_help, self.help = run, self.help, _format_help(function.__doc__)
         self.params.extend(list_function_parameters(function))
@@ -170,25 +207,7 @@ class Noun(HelpFirst, click.Group):
         """Declare a verb whose function gets a request, the settings, and parameters of its own."""
 
         def register(function: F) -> F:
-            def build() -> VerbCommand:
-                parameters = RequestParameters(request, fields)
-                own_parameters = list(list_function_parameters(function))
-
-                def run(**values: Any) -> None:
-                    own_values = {parameter.name: values.pop(parameter.name) for parameter in own_parameters}
-                    configuration = settings.load()
-                    request = _build_request(parameters, values, configuration)
-                    try:
-                        function(request, configuration, **own_values)
-                    except GatepostError as error:
-                        parameters.relabel(error)
-                        raise
-
-                return VerbCommand(
-                    name, function.__doc__, callback=run, params=[*parameters.list_parameters(), *own_parameters]
-                )
-
-            self._builders[name] = build
+            self._builders[name] = partial(build_request_verb, name, request, fields, function)
             return function
 
         return register

@@ -105,6 +105,10 @@ _DISK_HINT: Final = (
 )
 _REPORT_HINT: Final = "this should not happen: keep a copy of the store and report it"
 
+_NOTIFY_HINT: Final = (
+    "register them with `gatepost agent add NAME` or `gatepost person add NAME`, or change work.notify"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -116,7 +120,8 @@ class Finding:
 
 def doctor(json: JsonFlag = False) -> None:
     """
-    Check the home, the settings, the administrator's key and the store: schema, disk, integrity, accounts, orphans.
+    Check the home, the settings, the administrator's key, the store (schema, disk, integrity, accounts, orphans) and
+    the rules of work.notify.
 
     Prints a line for each check, and exits with 1 if something is wrong.
 
@@ -187,7 +192,7 @@ def _check_store(configuration: Configuration) -> Iterator[Finding]:
 
 
 def _check_contents(store: Store) -> Iterator[Finding]:
-    from gatepost.actions import maintenance
+    from gatepost.actions import maintenance, work
 
     broken = store.check()
     yield Finding(
@@ -208,6 +213,14 @@ def _check_contents(store: Store) -> Iterator[Finding]:
     )
     orphans = store.read_sync(maintenance.find_orphans)
     yield Finding("orphans", not orphans, "; ".join(orphans) or "none", _REPORT_HINT)
+    unknown_names = store.read_sync(work.find_unknown_names)
+    detail = ", ".join(f"{target!r} (for {pattern})" for pattern, target in unknown_names)
+    yield Finding(
+        "notify",
+        not unknown_names,
+        f"no such entity: {detail}" if detail else "every rule names entities",
+        _NOTIFY_HINT,
+    )
 
 
 def _build_fault(check: str, error: GatepostError) -> Finding:

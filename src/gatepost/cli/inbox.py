@@ -18,13 +18,16 @@ from gatepost.api.events import (
     ShowEvent,
 )
 from gatepost.api.inbox import ListInbox, ListItems, PeekInbox, WatchInbox
+from gatepost.api.mail import ListMail
 from gatepost.api.push import PushEvent
 from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, Noun, Outcome
 from gatepost.cli.connect import Connection, choose_recipient, connect
 from gatepost.cli.drain import drain
+from gatepost.cli.own_inbox import show_own_inbox
 from gatepost.cli.parameters import JsonFlag, argument, flag, number, option
 from gatepost.cli.push import FIELDS, push
+from gatepost.cli.sent import SENT_FIELDS, list_sent, show_thread
 from gatepost.core import ids, render, times
 from gatepost.core.address import check_entity_address
 from gatepost.core.event import EventType, Item, ItemState, Posted, Priority, Ref, parse_body
@@ -39,6 +42,7 @@ EVENT: Final = argument("EVENT", "the id of an event", parse=partial(ids.check, 
 RECIPIENT: Final = option("--to", "NAME", "only for this recipient")
 To = Annotated[str | None, option("--to", "NAME", "whose inbox; by default that of the current agent")]
 
+inbox.without_verb(show_own_inbox)
 inbox.request("push", PushEvent, **FIELDS)(push)
 
 
@@ -163,6 +167,8 @@ def print_details(view: EventDetailView) -> None:
         output.line_out("\ndata:\n" + output.indent(output.format_json(data)))
 
 
+inbox.request("sent", ListMail, **SENT_FIELDS)(list_sent)
+inbox.command("thread")(show_thread)
 inbox.command("drain")(drain)
 
 

@@ -47,6 +47,12 @@ def read_text(text: str) -> str:
     return content.removesuffix("\n").removesuffix("\r")
 
 
+def require_text(text: str) -> None:
+    """Raise Invalid if there is nothing to read in a text."""
+    if not text.strip():
+        raise Invalid("the text is empty", hint="give TEXT, or - to read it from stdin")
+
+
 def read_text_or_file(text: str) -> str:
     """Return the text itself, that of a file for `@FILE`, or what stdin has for `-`."""
     if text.startswith("@"):

@@ -25,7 +25,10 @@ _SYNONYMS: Final = (
     ("read", "drain", "peek", "receive", "messages"),
     ("join", "add-member", "invite"),
     ("person", "people", "persons", "user", "users", "human", "humans"),
-    ("inbox", "message", "messages", "event", "events", "mail"),
+    ("send", "mail", "email"),
+    ("inbox", "message", "messages", "event", "events"),
+    ("work", "task", "tasks", "phase", "stage", "project"),
+    ("note", "comment"),
     ("up", "start", "serve", "server", "run", "gateway"),
     ("doctor", "health", "status", "check"),
     ("trigger", "webhook", "webhooks"),
@@ -79,9 +82,10 @@ def _suggest_command(name: str, context: click.Context, words: Sequence[str]) ->
     if context.parent is None and name in ("help", "version"):
         nouns = [word for word in words[words.index(name) + 1 :] if word in commands]
         return f"write `{' '.join([path, *nouns[:1], f'--{name}'])}`"
-    if match := _find_match(name, commands):
+    verbs = _find_verbs(name, group, context) if context.parent is None else []
+    if len(verbs) != 1 and (match := _find_match(name, commands)):
         return f"did you mean `{path} {match}`?"
-    if context.parent is None and (verbs := _find_verbs(name, group, context)):
+    if verbs:
         if len(verbs) > _MAX_SUGGESTIONS:
             return f"say first what it is about, as in `{verbs[0]}`"
         return f"did you mean {' or '.join(f'`{verb}`' for verb in verbs)}?"

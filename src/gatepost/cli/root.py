@@ -20,13 +20,15 @@ from gatepost.errors import Invalid
 
 #: the order in which a newcomer meets the commands; others follow in the order of their names
 ORDER = (  # noqa: SIM905
-    "up inbox agent person space plan gate decision hooks hook mcp courier trigger ledger key init config doctor"
-    " export import completion"
+    "up inbox send reply agent person space work note plan gate decision hooks hook mcp courier trigger ledger key init"
+    " config doctor export import completion"
 ).split()
 #: some commands are in a module with another name
 _MODULES = {
     **dict.fromkeys(("init", "config", "doctor", "up"), "home"),
     "hook": "hooks",
+    "reply": "send",
+    "note": "work",
     "import": "export",
     "completion": "root",
 }

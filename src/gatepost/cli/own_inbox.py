@@ -1,0 +1,134 @@
+"""`gatepost inbox` without a verb: what waits for the person at the terminal."""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import msgspec
+
+from gatepost import settings
+from gatepost.api.decisions import DecisionView, ListDecisions
+from gatepost.api.entities import ShowEntity
+from gatepost.api.events import ItemView
+from gatepost.api.inbox import PeekInbox
+from gatepost.cli import output
+from gatepost.cli.command import LimitOption, TableRow
+from gatepost.cli.connect import choose_actor, connect
+from gatepost.cli.parameters import JsonFlag, option
+from gatepost.core import render, times
+from gatepost.core.address import check_entity_address
+from gatepost.core.decision import DecisionStatus
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Priority
+from gatepost.core.times import Instant
+
+#: pending items that are read, the most urgent first and the oldest first among those, to be put in order
+_MAX_ITEMS: Final = 10_000
+_MAX_DECISIONS: Final = 1_000
+#: events that `gatepost reply` answers
+_REPLIABLE_TYPES: Final = (EventType.MAIL, EventType.SPACE_MESSAGE, EventType.NOTE)
+
+
+def show_own_inbox(
+    name: Annotated[
+        str | None, option("--as", "NAME", "whose inbox; by default that of the current agent, else of admin")
+    ] = None,
+    limit: LimitOption = 50,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Show what waits for you, or push, read and manage the items of other inboxes.
+
+    Without a verb it prints your pending items, the most urgent first and the newest first among those, then the
+    decisions that you are asked, and what to type next. Nothing changes.
+
+    Examples:
+      gatepost inbox
+      gatepost inbox --as husam --json
+    """
+    configuration = settings.load()
+    with connect(configuration) as connection:
+        entity = connection.send(ShowEntity(name=check_entity_address(choose_actor(name, configuration))))
+        now = connection.read_clock()
+        items = connection.list_all(PeekInbox(name=entity.name, limit=1_000), _MAX_ITEMS)
+        asked = connection.list_all(ListDecisions(asked=entity.name, pending=True), _MAX_DECISIONS)
+    items.reverse()
+    items.sort(key=lambda item: item.priority)
+    decisions = [decision for decision in asked if decision.status is DecisionStatus.PENDING and not decision.overdue]
+    if json:
+        output.document(
+            {
+                "name": entity.name,
+                "pending": len(items),
+                "items": msgspec.to_builtins(items[:limit]),
+                "decisions": msgspec.to_builtins(decisions),
+            }
+        )
+        return
+    rows = _leave_out_questions(items, decisions)
+    if rows:
+        _print_items(rows[:limit], now)
+    if rows and decisions:
+        output.line_out("")
+    if decisions:
+        output.table(["DECISION", "BY", "DEADLINE", "OPTIONS", "QUESTION"], map(_build_decision_row, decisions))
+    if len(rows) > limit:
+        output.talk(f"{output.count(len(rows) - limit, 'more item')} pending: raise --limit to see them")
+    if not rows and not decisions:
+        output.talk(f"nothing waits for {entity.name!r}")
+        return
+    is_default = entity.name == choose_actor(None, configuration)
+    as_name = "" if is_default else f" --as {entity.name}"
+    for command in _list_next_commands(entity.kind, entity.name, rows, decisions, as_name):
+        output.talk(f"next: {command}")
+
+
+def _leave_out_questions(items: Sequence[ItemView], decisions: Sequence[DecisionView]) -> list[ItemView]:
+    """Return the items without the questions that are in the table of decisions."""
+    ids = {decision.id for decision in decisions}
+
+    def is_listed(item: ItemView) -> bool:
+        is_decision = item.type is EventType.DECISION and isinstance(item.data, dict)
+        return is_decision and item.data.get("outcome") == "asked" and item.data.get("decisionId") in ids
+
+    return [item for item in items if not is_listed(item)]
+
+
+def _print_items(items: Sequence[ItemView], now: Instant) -> None:
+    rows = [
+        [
+            item.event_id,
+            Priority(item.priority).name.lower(),
+            output.age(times.parse_instant(item.created_at), now),
+            render.render_event(item.to_event()),
+        ]
+        for item in items
+    ]
+    output.table(["EVENT", "PRIORITY", "AGE", "WHAT"], rows)
+
+
+def _build_decision_row(decision: DecisionView) -> TableRow:
+    options = [option.id for option in decision.options] + (["--text"] if decision.free_text else [])
+    return [
+        decision.id,
+        decision.asker,
+        output.format_seconds(decision.deadline),
+        ", ".join(options),
+        render.quote(decision.question),
+    ]
+
+
+def _list_next_commands(
+    kind: EntityKind, name: str, items: Sequence[ItemView], decisions: Sequence[DecisionView], as_name: str
+) -> list[str]:
+    commands = []
+    if items and kind is EntityKind.HUMAN:
+        commands.append(f"gatepost inbox done EVENT{as_name}")
+    elif items:
+        commands.append(f"gatepost inbox drain --to {name}")
+    if any(item.type in _REPLIABLE_TYPES for item in items):
+        commands.append(f"gatepost reply EVENT TEXT{as_name}")
+    if any(item.type is EventType.GATE for item in items):
+        commands.append(f"gatepost gate resolve GATE{as_name}")
+    if decisions:
+        commands.append(f"gatepost decision answer DECISION OPTION{as_name}")
+    return commands

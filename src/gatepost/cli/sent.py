@@ -1,0 +1,160 @@
+"""`gatepost inbox sent` and `gatepost inbox thread`."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from gatepost.api.events import ShowEvent
+from gatepost.api.mail import ListMail, MailBox, MailView, ShowMail
+from gatepost.cli import output
+from gatepost.cli.command import LimitOption, TableRow
+from gatepost.cli.connect import Connection, connect
+from gatepost.cli.parameters import JsonFlag, argument, option
+from gatepost.core import ids, render, times
+from gatepost.core.event import Priority, Ref
+from gatepost.core.mail import AckState
+from gatepost.core.times import Instant
+from gatepost.errors import Invalid, NotFound
+from gatepost.settings import Configuration
+
+SENT_FIELDS: Final[dict[str, Any]] = {
+    "box": MailBox.SENT,
+    "thread": option("--thread", "ID"),
+    "ref": option("--ref", "TYPE:ID", parse=lambda text: str(Ref.parse(text))),
+    "sender": option("--as", "NAME", "whose mail; by default that of the current agent, else of the administrator"),
+    "after": None,
+    "limit": None,
+}
+#: characters of a text that stand in a row of a table
+_MAX_TEXT_LENGTH: Final = 200
+
+
+def list_sent(
+    request: ListMail,
+    configuration: Configuration,
+    mail: Annotated[
+        str | None, argument("MAIL", "the id of one mail, to show all of it", parse=partial(ids.check, "mail"))
+    ] = None,
+    limit: LimitOption = 100,
+    json: JsonFlag = False,
+) -> None:
+    """
+    List sent mail, newest first. It says how many of the recipients have read it.
+
+    With the id of one mail it shows all of it, and its state for each recipient.
+
+    Examples:
+      gatepost inbox sent --as analyst --ref task:7
+      gatepost inbox sent mail_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    if mail is not None:
+        if request.thread is not None or request.ref is not None:
+            raise Invalid("give the id of one mail, or --thread or --ref, not both")
+        with connect(configuration) as connection:
+            view = connection.send(ShowMail(id=mail))
+        if json:
+            output.document(msgspec.to_builtins(view))
+        else:
+            _print_mail(view)
+        return
+    with connect(configuration) as connection:
+        now = connection.read_clock()
+        mails = connection.list_all(request, limit + 1)
+    output.listing(
+        mails,
+        limit,
+        partial(_print_table, now=now),
+        empty=f"no such mail of {request.sender!r}" if request.thread or request.ref else "no mail sent yet",
+        json=json,
+    )
+
+
+def show_thread(
+    id: Annotated[str, argument("ID", "the id of a thread, or of a mail or an event in it")],
+    limit: LimitOption = 100,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Print the mail of a thread, oldest first.
+
+    Example:
+      gatepost inbox thread evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    with connect() as connection:
+        thread = _find_thread(connection, id)
+        mails = connection.list_all(ListMail(box=MailBox.THREAD, thread=thread), limit + 1)
+    if not mails:
+        raise NotFound(f"there is no thread {id!r}", hint="`gatepost inbox sent --json` has the ids of threads")
+    newest_mails = mails[:limit][::-1]
+    output.listing(newest_mails, limit, _print_conversation, empty="", json=json)
+    if len(mails) > limit:
+        output.talk(f"there are more than {limit}: raise --limit to see the first ones")
+
+
+def _find_thread(connection: Connection, id: str) -> str:
+    """Return the thread of a mail, or of an event of mail; other ids are those of threads."""
+    if id.startswith("evt_"):
+        data = connection.send(ShowEvent(id=ids.check("evt", id))).data
+        thread = data.get("threadId") if isinstance(data, dict) else None
+        if not isinstance(thread, str):
+            raise NotFound(f"{id!r} is in no thread", hint="only mail belongs to threads")
+        return thread
+    if id.startswith("mail_"):
+        return connection.send(ShowMail(id=ids.check("mail", id))).thread_id
+    return id
+
+
+def _print_table(mails: Sequence[MailView], *, now: Instant) -> None:
+    output.table(["MAIL", "TO", "STATE", "AGE", "WHAT"], [_build_row(mail, now) for mail in mails])
+
+
+def _build_row(mail: MailView, now: Instant) -> TableRow:
+    text = mail.subject or mail.text
+    age = output.age(times.parse_instant(mail.created_at), now)
+    return [mail.id, mail.to, _describe_states(mail), age, render.quote(text[:_MAX_TEXT_LENGTH])]
+
+
+def _describe_states(mail: MailView) -> str:
+    """Return `2 delivered, 1 pending`; mail to every agent counts those that have taken it."""
+    states = ", ".join(f"{count} {state}" for state, count in sorted(mail.states.items()) if count) or "to every agent"
+    return f"{states}, overdue" if mail.ack is AckState.OVERDUE else states
+
+
+def _print_mail(mail: MailView) -> None:
+    hidden_count = sum(mail.states.values()) - len(mail.recipients)
+    output.facts(
+        ("mail", mail.id),
+        ("event", mail.event_id),
+        ("from", mail.sender),
+        ("to", mail.to),
+        ("subject", mail.subject),
+        ("type", mail.message_type),
+        ("priority", Priority(mail.priority).name.lower()),
+        ("about", f"{mail.ref.type}:{mail.ref.id}" if mail.ref else None),
+        ("thread", mail.thread_id),
+        ("replies to", mail.reply_to),
+        ("sent", mail.created_at),
+        ("ack", mail.ack.value if mail.ack else None),
+        ("read before", mail.ack_deadline),
+        *(
+            (f"for {recipient.name}", ", ".join(filter(None, (recipient.state.value, recipient.ended_at))))
+            for recipient in mail.recipients
+        ),
+        ("for others", f"{hidden_count} more" if hidden_count > 0 else None),
+    )
+    if mail.text:
+        output.line_out("\ntext:\n" + output.indent(mail.text))
+    if set(mail.payload) - {"text"}:
+        output.line_out("\npayload:\n" + output.indent(output.format_json(mail.payload)))
+    if mail.context is not None:
+        output.line_out("\ncontext:\n" + output.indent(output.format_json(mail.context)))
+
+
+def _print_conversation(mails: Sequence[MailView]) -> None:
+    for number, mail in enumerate(mails):
+        subject = f": {render.quote(mail.subject)}" if mail.subject else ""
+        lead = "\n" if number else ""
+        output.line_out(f"{lead}{output.format_seconds(mail.created_at)} {mail.sender} to {mail.to}{subject}")
+        output.line_out(output.indent(mail.text))
