@@ -110,6 +110,22 @@ def test_what_cannot_be_asked(cli: CommandLine, words: tuple[str, ...], error: s
     assert cli.run_ok("decision", "list", "--json").json == []
 
 
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        (("accept", "--args", "{}"), "--args does not go with the answer 'accept'", "use edit to change them"),
+        (("accept", "--text", "go"), "--text does not go with the answer 'accept'", "leave it out"),
+        (("edit",), "the edited arguments are missing", "give --args JSON: all arguments, as a JSON object"),
+        (("ignore",), "'ignore' is not an option of this decision", "give OPTION (accept, edit)"),
+        (("--args", "{}"), "--args goes with the answer 'edit' to an action", "give OPTION edit, too"),
+    ],
+)
+def test_what_is_no_answer(cli: CommandLine, words: tuple[str, ...], error: str, hint: str) -> None:
+    decision = ask_decision(cli, "--allow", "accept,edit")
+    result = cli("decision", "answer", decision, *words, "--as", "husam")
+    assert result == CommandResult(2, "", f"error: {error}\nhint: {hint}\n")
+
+
 def test_what_is_too_large(cli: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "large.json"
     file.write_text(json.dumps({"a": "x" * 70_000}))

@@ -33,6 +33,17 @@ async def test_a_drained_batch_is_delivered_when_the_answer_is_there(office: Off
         assert item["state"] == "delivered"
 
 
+async def test_the_text_of_a_decision_says_what_is_to_be_run(office: Office) -> None:
+    async with office.open_client("http") as client, office.open_client("http", name="designer") as designer_client:
+        action = {"name": "send", "args": {"amount": 100}}
+        asked = await client.call_tool("ask_decision", {"question": "Send it?", "action": action, "of": "designer"})
+        assert 'action send {"amount":100}; options accept "run it as it is"' in get_text(asked)
+        assert asked.structured_content is not None
+        edit = {"decision": asked.structured_content["id"], "option": "edit", "args": {"amount": 90}}
+        answered = await designer_client.call_tool("answer_decision", edit)
+        assert get_text(answered).endswith('answered by designer: edit {"amount":90}')
+
+
 class TestRefusals:
     @pytest.mark.parametrize("transport", TRANSPORTS)
     async def test_mistakes_are_sentences_for_the_model(self, office: Office, transport: str) -> None:

@@ -10,6 +10,7 @@ from gatepost.actions import deadlines, decisions, directory, gates, inbox, main
 from gatepost.actions.deadlines import EventScan
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.decision import AnswerSpec, Option, Question
+from gatepost.core.decision_action import Action
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, ItemState, Push
 from gatepost.core.gate import AtDeadline, GateKind, GateSpec
@@ -19,12 +20,17 @@ from gatepost.testing import FakeClock, Kit
 
 AGENTS = ("ann", "bob", "cem")
 PEOPLE = ("husam", "ines")
+ACTION = Action(name="send", args={"amount": 100})
 ANSWER_OPTIONS = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
 
 agents = st.sampled_from(AGENTS)
 people = st.sampled_from(PEOPLE)
 picks = st.integers(0, 7)
 durations = st.sampled_from([None, MINUTE, HOUR])
+
+
+def get_positive_option(is_about_action: bool) -> str:
+    return "accept" if is_about_action else "yes"
 
 
 @dataclass
@@ -45,6 +51,7 @@ class GateModel:
     rounds: int = 1
     is_sent_back: bool = False
     default: str | None = None
+    is_about_action: bool = False
     outcome: str | None = None
     #: what its owner has heard of it, but for who ended it itself
     owner_outcomes: list[str] = field(default_factory=list)
@@ -105,10 +112,17 @@ class GateMachine(RuleBasedStateMachine):
             )
 
     @rule(
-        asker=agents, recipients=st.sets(people, min_size=1), within=durations, default=st.sampled_from([None, "yes"])
+        asker=agents,
+        recipients=st.sets(people, min_size=1),
+        within=durations,
+        has_default=st.booleans(),
+        is_about_action=st.booleans(),
     )
-    def ask(self, asker: str, recipients: set[str], within: int | None, default: str | None) -> None:
-        question = self._build_question(within, default, recipients=tuple(recipients))
+    def ask(
+        self, asker: str, recipients: set[str], within: int | None, has_default: bool, is_about_action: bool
+    ) -> None:
+        default = get_positive_option(is_about_action) if has_default else None
+        question = self._build_question(within, default, is_about_action, recipients=tuple(recipients))
         decision = self._call_or_error(decisions.ask, question, by=asker)
         is_valid = not (recipients | {asker}) & self.retired_names and (default is None or within is not None)
         assert isinstance(decision, GatepostError) is not is_valid
@@ -123,14 +137,18 @@ class GateMachine(RuleBasedStateMachine):
                     kind=GateKind.DECISION,
                     decision=decision.id,
                     default=default,
+                    is_about_action=is_about_action,
                 )
             )
 
-    def _build_question(self, within: int | None, default: str | None, recipients: tuple[str, ...] = ()) -> Question:
+    def _build_question(
+        self, within: int | None, default: str | None, is_about_action: bool, recipients: tuple[str, ...] = ()
+    ) -> Question:
         return Question(
             question="So?",
-            options=ANSWER_OPTIONS,
-            free_text=True,
+            action=ACTION if is_about_action else None,
+            options=() if is_about_action else ANSWER_OPTIONS,
+            free_text=not is_about_action,
             respondents=recipients,
             within=within,
             default=default,
@@ -151,7 +169,10 @@ class GateMachine(RuleBasedStateMachine):
         if (model := self._pick_model(pick, decision=True)) is None or model.decision is None:
             return
         reply = AnswerSpec(
-            option="yes" if what == "yes" else None, text="hm", again=what == "again", reject=what == "reject"
+            option=get_positive_option(model.is_about_action) if what == "yes" else None,
+            text=None if what == "yes" else "hm",
+            again=what == "again",
+            reject=what == "reject",
         )
         result = self._call_or_error(decisions.answer, model.decision, reply, by=by)
         is_late = model.outcome is not None or model.is_sent_back or self._is_overdue(model)
@@ -176,7 +197,10 @@ class GateMachine(RuleBasedStateMachine):
         if (model := self._pick_model(pick, decision=True)) is None or model.decision is None:
             return
         result = self._call_or_error(
-            decisions.revise, model.decision, self._build_question(within, None), by=model.owner
+            decisions.revise,
+            model.decision,
+            self._build_question(within, None, model.is_about_action),
+            by=model.owner,
         )
         is_valid = (
             model.outcome is None
@@ -264,6 +288,10 @@ class GateMachine(RuleBasedStateMachine):
                 status = model.outcome or ("revising" if model.is_sent_back else "pending")
                 assert decision.status == {"defaulted": "answered"}.get(status, status)
                 assert len({answer.iteration for answer in decision.answers}) == len(decision.answers)
+                runs_action = model.is_about_action and model.outcome in ("answered", "defaulted")
+                assert [answer.args for answer in decision.answers if answer.args is not None] == (
+                    [ACTION.args] if runs_action else []
+                )
                 self._check_questions_delivered(model, decision.id)
             elif gate.resolution is not None:
                 assert gate.resolution.ending == model.outcome

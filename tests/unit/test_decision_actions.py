@@ -98,7 +98,7 @@ class TestAsking:
         assert error.value.hint == "use accept or ignore"
         with pytest.raises(Invalid) as error:
             ask_about_action(ctx, default="edit", within=HOUR, allow=("edit",))
-        assert error.value.hint == "give `allow` with accept or ignore, or no `default`"
+        assert error.value.hint == "allow accept or ignore, too, or leave it out"
 
     def test_arguments_fit_into_the_events_of_a_small_store(self, kit: Kit) -> None:
         """What was asked can also be answered, by the default too."""

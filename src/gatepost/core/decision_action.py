@@ -86,7 +86,7 @@ def check_default(default: str, kinds: Sequence[AnswerKind]) -> None:
     defaults = [kind for kind in kinds if kind.is_complete]
     raise Invalid(
         f"{default!r} cannot be the default: nobody gives the rest of that answer at the deadline",
-        hint=f"use {' or '.join(defaults)}" if defaults else "give `allow` with accept or ignore, or no `default`",
+        hint=f"use {' or '.join(defaults)}" if defaults else "allow accept or ignore, too, or leave it out",
     )
 
 
