@@ -171,7 +171,7 @@ OTHER_BAD_COMMANDS = [
     (["agent", "add", "analyst"], 1, "the name 'analyst' is taken"),
     (["agent", "add"], 2, "NAME is missing"),
     (["agent", "show", "nobody"], 2, "there is no entity 'nobody'"),
-    (["completion", "tcsh"], 2, "'tcsh' is not a shell known here"),
+    (["completion", "tcsh"], 2, "'tcsh' is not one of bash, zsh, fish, powershell"),
     (["import", ""], 2, "the name of a file is empty"),
     (["import", "missing.jsonl"], 2, "'missing.jsonl' cannot be read: No such file or directory"),
     (["nonsense"], 2, "no such command 'nonsense'"),

@@ -177,6 +177,20 @@ def test_a_name_that_is_taken(cli: CommandLine) -> None:
         assert hint in result.err
 
 
+def test_an_entity_that_is_retired(cli: CommandLine) -> None:
+    cli.run_ok("agent", "retire", "quinn")
+    for words, consequence in [
+        (("inbox", "push", "--to", "quinn", "x"), " and receives nothing"),
+        (("inbox", "push", "--to", "analyst", "--as", "quinn", "x"), " and sends nothing"),
+        (("decision", "ask", "Ship?", "--text", "--as", "analyst", "--of", "quinn"), " and cannot answer"),
+        (("agent", "set", "quinn", "--team", "web"), ""),
+        (("space", "create", "Tea", "--member", "quinn"), ""),
+    ]:
+        result = cli(*words)
+        assert (result.code, result.error) == (1, f"'quinn' is retired{consequence}")
+        assert result.err.endswith("hint: name one that is not: it never comes back\n")
+
+
 def test_what_is_not_there(cli: CommandLine) -> None:
     event, plan = f"evt_{'0' * 32}", f"plan_{'0' * 32}"
     forgotten = "hint: it may have been delivered and forgotten since\n"
@@ -208,6 +222,10 @@ def test_what_is_not_there(cli: CommandLine) -> None:
         (["gate", "check", "--hook", "stop"], "did you mean 'Stop'?"),
         (["gate", "add", "X", "--owner", "analyst", "--kind", "decision"], "use `gatepost decision ask`"),
         (["completion"], "`gatepost completion --help` explains it"),
+        (["completion", "Bash"], "did you mean 'bash'?"),
+        (["config", "set", "x"], "did you mean `gatepost config show`?"),
+        (["agent", "list", "--json=yes"], "write --json alone"),
+        ([*PUSH, "-5 degrees"], "a text that begins with - is written after --"),
         (["agent", "ls"], "did you mean `gatepost agent list`?"),
         (["agent", "lst"], "did you mean `gatepost agent list`?"),
         (["agent", "create", "x"], "did you mean `gatepost agent add`?"),

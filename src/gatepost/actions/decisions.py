@@ -253,6 +253,8 @@ def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) 
         if not matches and isinstance(target, EntityAddress):
             raise directory.build_unknown_error(tx, text, suggest_team=True)
         live_entities = [entity for entity in matches if entity.is_live]
+        if not live_entities and isinstance(target, EntityAddress):
+            raise directory.build_retired_error(matches[0], " and cannot answer")
         if not live_entities:
             hint = "`gatepost agent list` and `gatepost person list` show who is"
             raise UnknownAddress(f"no entity in {text!r} can answer", hint=hint)

@@ -92,8 +92,13 @@ def find_or_none(tx: Reader, name: str) -> Entity | None:
 def find_live(tx: Reader, name: str | Entity) -> Entity:
     entity = find(tx, name)
     if not entity.is_live:
-        raise Refused(f"{entity.name!r} is retired")
+        raise build_retired_error(entity)
     return entity
+
+
+def build_retired_error(entity: Entity, consequence: str = "") -> Refused:
+    """Return the error for an entity that is retired; `consequence` follows, such as ` and receives nothing`."""
+    return Refused(f"{entity.name!r} is retired{consequence}", hint="name one that is not: it never comes back")
 
 
 def find_number(tx: Reader, name: str | Entity | None) -> int | None:

@@ -189,7 +189,7 @@ def build_draft(
             raise directory.build_unknown_error(tx, push.sender)
         [sender] = matches
         if not sender.is_live and not is_copy:
-            raise Refused(f"{sender.name!r} is retired and sends nothing")
+            raise directory.build_retired_error(sender, " and sends nothing")
     data = validate_push(push, tx.limits)
     event = Event(
         id=tx.new_id("evt"),
@@ -289,7 +289,7 @@ def _find_recipients(
             if not matches:
                 raise directory.build_unknown_error(tx, name, suggest_team=True)
             if not matches[0].is_live:
-                raise Refused(f"{matches[0].name!r} is retired and receives nothing")
+                raise directory.build_retired_error(matches[0], " and receives nothing")
             return matches
         case TeamAddress():
             members = entities_by_address.get(target)

@@ -264,7 +264,7 @@ def _find_live_numbers(tx: Transaction, names: Iterable[str]) -> set[int]:
     for name in unique_names:
         [entity] = entities_by_address.get(EntityAddress(name)) or [directory.find_live(tx, name)]
         if not entity.is_live:
-            raise Refused(f"{entity.name!r} is retired")
+            raise directory.build_retired_error(entity)
         numbers.add(entity.number)
     return numbers
 

@@ -56,6 +56,8 @@ def explain(error: click.ClickException, words: Sequence[str]) -> tuple[str, str
             return f"{option.opts[0]} is missing", f"give {option.opts[0]} {option.metavar}"
         case click.BadOptionUsage() if "requires an argument" in error.message:
             return f"{error.option_name} needs a value", help_hint
+        case click.BadOptionUsage() if "does not take a value" in error.message:
+            return f"{error.option_name} takes no value", f"write {error.option_name} alone"
     message = error.format_message()
     _, is_extra, extra = message.rstrip(").").partition("extra argument")
     if is_extra:
@@ -89,6 +91,8 @@ def _suggest_command(name: str, context: click.Context, words: Sequence[str]) ->
         if len(verbs) > _MAX_SUGGESTIONS:
             return f"say first what it is about, as in `{verbs[0]}`"
         return f"did you mean {' or '.join(f'`{verb}`' for verb in verbs)}?"
+    if len(commands) == 1:
+        return f"did you mean `{path} {commands[0]}`?"
     return f"`{path} --help` lists the commands" if context.parent is None else f"there are {', '.join(commands)}"
 
 
@@ -111,8 +115,10 @@ def _find_verbs(word: str, root: click.Group, context: click.Context) -> list[st
 
 def _restore_option(name: str, words: Sequence[str]) -> str:
     """Return the option as it was typed: click takes `-to` for `-t -o`."""
-    typed = (word.partition("=")[0] for word in words if word.startswith(name) and not word.startswith("--"))
-    return name if name.startswith("--") else next(typed, name)
+    if name.startswith("--"):
+        return name
+    groups = (word.partition("=")[0] for word in words if word[:1] == "-" and word[:2] != "--")
+    return next((word for word in groups if name[1:] in word), name)
 
 
 def _suggest_option(name: str, context: click.Context) -> str | None:
@@ -126,4 +132,6 @@ def _suggest_option(name: str, context: click.Context) -> str | None:
     close = get_close_matches(f"--{name.lstrip('-')}".lower(), options, 1, cutoff=0.75)
     if close and len(name) > 2:
         return f"did you mean {close[0]}?"
+    if len(name) > 2 and not name.startswith("--"):
+        return "options begin with --, and a text that begins with - is written after --"
     return "write options after the command, as in `gatepost agent list --json`" if context.parent is None else None

@@ -72,10 +72,7 @@ def _resolve_spool(path: str, folder: Path) -> str:
 
 
 def _parse_entity(value: Any) -> str:
-    text = _parse_text(value, "the name of an entity")
-    if not isinstance(address.parse(text), address.EntityAddress):
-        raise Invalid(f"{text!r} is not one entity", hint="give the name of one agent or person")
-    return text
+    return address.check_entity_address(_parse_text(value, "the name of an entity"))
 
 
 def _parse_size(value: Any) -> int:
