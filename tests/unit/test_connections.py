@@ -269,3 +269,9 @@ async def test_requests_beyond_the_pipeline_are_dropped_and_the_others_answered(
     assert len(connection.pipeline) == connection.pool.limits.pipelined
     connection.data_received(b"GET / HTTP/1.1\r\nhost: gateway\r\n\r\n")
     assert not transport.is_closed
+
+
+async def test_the_spaces_around_the_value_of_a_header_are_no_part_of_it(kit: Kit) -> None:
+    connection, _ = kit.connect()
+    connection.data_received(b"GET / HTTP/1.1\r\nhost: \t gateway \t\r\nx-empty: \r\n\r\n")
+    assert connection.cycle.scope["headers"] == [(b"host", b"gateway"), (b"x-empty", b"")]

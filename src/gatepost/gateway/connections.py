@@ -260,7 +260,7 @@ class HttpConnection(HttpToolsProtocol):
         if len(self.headers) >= self.pool.limits.headers:
             self._refuse_head(f"{self.pool.limits.headers} headers")
             raise _Refused
-        super().on_header(name, value)
+        super().on_header(name, value.rstrip(b" \t"))  # the parser has taken the spaces before it
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= self.pool.limits.pipelined:
