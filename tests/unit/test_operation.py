@@ -6,6 +6,7 @@ from gatepost.api.access import ADMINISTRATOR, Caller, CallerKind
 from gatepost.api.agents import ChangeAgent, RegisterAgent
 from gatepost.api.decoding import get_decoder
 from gatepost.api.gates import AddGate, ResolveGate
+from gatepost.api.operation import list_operations
 from gatepost.errors import Invalid, Refused
 
 
@@ -50,3 +51,8 @@ def test_a_repr_shows_no_secret_of_a_configuration() -> None:
         for text in (repr(request), str(request), repr(request.__rich_repr__())):
             assert "sk_1" not in text
             assert "analyst" in text
+
+
+def test_operations_are_in_the_order_of_their_modules() -> None:
+    modules = [operation.request.__module__ for operation in list_operations()]
+    assert modules == sorted(modules)

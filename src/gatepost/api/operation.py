@@ -317,9 +317,9 @@ def _declare(route: str, **options: Any) -> Callable[[type[Q]], type[Q]]:
 
 
 def list_operations() -> Sequence[Operation]:
-    """Return every operation, in the order of their modules."""
+    """Return every operation, in the order of their modules: whatever was imported first."""
     import_modules(api)
-    return tuple(_OPERATIONS.values())
+    return tuple(sorted(_OPERATIONS.values(), key=lambda operation: operation.request.__module__))
 
 
 def import_modules(package: Any) -> None:
