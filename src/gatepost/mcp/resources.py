@@ -134,7 +134,7 @@ class Resources:
             peer = await self._host.identify(context)
             text = _encode(await send_checked(peer, _build_request(params.uri))).decode()
         except GatepostError as error:
-            raise build_refusal(error) from None
+            raise build_refusal(error, params.uri) from None
         return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=_MIME_TYPE, text=text)])
 
 
@@ -142,9 +142,9 @@ def build_resource(scheme: str, id: str, title: str) -> Resource:
     return Resource(uri=f"{scheme}://{quote(id, safe='')}", name=f"{scheme}-{id}", title=title, mime_type=_MIME_TYPE)
 
 
-def build_refusal(error: GatepostError) -> MCPError:
-    """Return the protocol error for a resource that cannot be read."""
-    return MCPError(INVALID_PARAMS, error.message_with_hint)
+def build_refusal(error: GatepostError, *uris: str) -> MCPError:
+    """Return the protocol error for resources that cannot be read; one that stands alone is named in its data."""
+    return MCPError(INVALID_PARAMS, error.message_with_hint, {"uri": uris[0]} if len(uris) == 1 else None)
 
 
 async def read_version(peer: Peer, uri: str) -> bytes:

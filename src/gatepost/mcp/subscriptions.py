@@ -136,7 +136,7 @@ class Subscriptions:
                     peer = await self._host.identify(context)
                     await watch.start(peer)
                 except GatepostError as error:
-                    raise build_refusal(error) from None
+                    raise build_refusal(error, *uris) from None
                 await acknowledge()
                 with suppress(GatepostError):  # its rights are gone
                     await watch.run(peer, notify)
