@@ -18,7 +18,7 @@ up: .venv/.installed ## install into .venv, make a home here and start the gatew
 test: .venv/.compiler ## run the tests (a few minutes at most)
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
-test-hosts: .venv/.node ## install Claude Code, Codex and Gemini CLI from npm into a cache, and run sessions in them
+test-hosts: .venv/.node ## install agent programs and MCP clients from npm into a cache, and run sessions in them
 	@$(BIN)/python -m tests.programs.cache
 	@$(BIN)/python -m pytest tests/programs -m hosts -n 2 --dist worksteal
 
@@ -74,8 +74,8 @@ clean: ## remove .venv, caches and builds
 		-r requirements/compiler.txt
 	@touch $@
 
-# The agent programs need Node.js 22 or newer. A machine without it gets one from PyPI.
-.venv/.node: requirements/node.txt .venv/.installed
-	@node -e 'process.exit(Number(parseInt(process.versions.node) < 22))' 2> /dev/null || $(BIN)/python -m pip install \
-		--quiet --disable-pip-version-check --require-hashes -r requirements/node.txt
+# The programs need Node.js 22.19 or newer. A machine without it gets one from PyPI.
+.venv/.node: requirements/node.txt tests/programs/cache.py .venv/.installed
+	@$(BIN)/python -c 'import sys; from tests.programs import cache; sys.exit(cache.find_node() is None)' || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/node.txt
 	@touch $@

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, ListToolsResult, TextContent
 
 from gatepost.ports import Store
-from tests.gateways import WAIT_TIMEOUT, GatewayThread
+from tests.gateways import WAIT_TIMEOUT, GatewayThread, create_entities, serve_gateway
 
 TRANSPORTS: Final = ("stdio", "http")
 #: how a client connects, by the revision that it speaks then
@@ -50,11 +50,15 @@ class Office:
         self, *arguments: str, revision: str = "2026-07-28", environ: dict[str, str] | None = None, **options: Any
     ) -> Client:
         """A client of `gatepost mcp`, which works on the store: no gateway runs in this home."""
+        parameters = StdioServerParameters(**self.build_command(*arguments, environ=environ))
+        return Client(parameters, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options)
+
+    def build_command(self, *arguments: str, environ: dict[str, str] | None = None) -> dict[str, Any]:
+        """What a client needs to start `gatepost mcp` in this home."""
         names = ("GATEPOST_", "CLAUDE", "CODEX_", "GEMINI_")
         env = {name: value for name, value in os.environ.items() if not name.startswith(names)}
         env |= {"GATEPOST_HOME": str(self.home)} | (environ or {})
-        parameters = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], *arguments], env=env)
-        return Client(parameters, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options)
+        return {"command": COMMAND[0], "args": [*COMMAND[1:], *arguments], "env": env}
 
     @asynccontextmanager
     async def open_http(
@@ -66,6 +70,14 @@ class Office:
             async with Client(transport, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options) as client:
                 assert client.protocol_version == revision
                 yield client
+
+
+@contextmanager
+def open_office(home: Path) -> Iterator[Office]:
+    """Husam and three agents, with a gateway over HTTP; commands in this home find none, and use the same store."""
+    with serve_gateway(f"sqlite:///{home}/gatepost.db") as gateway_thread:
+        create_entities(gateway_thread.gateway.store)
+        yield Office(home, gateway_thread)
 
 
 class ToolClient(Protocol):

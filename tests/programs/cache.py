@@ -1,5 +1,5 @@
 """
-The agent programs from npm, in a cache outside the repository.
+The agent programs and MCP clients from npm, in a cache outside the repository.
 
 `python -m tests.programs.cache` installs what package-lock.json names, unless it is there already, and prints the
 folder. The folder is named after the digest of the lock, so another lock never finds the programs of this one. The lock
@@ -22,8 +22,8 @@ from typing import Final
 HERE: Final = Path(__file__).parent
 #: names another cache folder
 VARIABLE: Final = "GATEPOST_TEST_PROGRAMS"
-#: the oldest Node.js that all three programs accept
-NODE_VERSION: Final = 22
+#: the oldest Node.js that all programs accept
+NODE_VERSION: Final = (22, 19)
 
 
 def find_folder() -> Path:
@@ -55,7 +55,8 @@ def install() -> Path:
         return folder
     node = find_node()
     if node is None:
-        sys.exit(f"Node.js {NODE_VERSION} or newer is needed; install it, or run `make test-hosts`, which brings one")
+        version = ".".join(map(str, NODE_VERSION))
+        sys.exit(f"Node.js {version} or newer is needed; install it, or run `make test-hosts`, which brings one")
     folder.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
@@ -81,14 +82,14 @@ def _find_npm(node: Path) -> list[Path | str]:
     return [node, script] if script.exists() else ["npm"]
 
 
-def _read_version(node: Path) -> int:
-    """Return the major version of a Node.js, or 0 if it is none."""
+def _read_version(node: Path) -> tuple[int, int]:
+    """Return the version of a Node.js, or zeros if it is none."""
     try:
         result = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        return 0
-    match = re.match(r"v(\d+)\.", result.stdout)
-    return int(match[1]) if match else 0
+        return 0, 0
+    match = re.match(r"v(\d+)\.(\d+)\.", result.stdout)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 if __name__ == "__main__":

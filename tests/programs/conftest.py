@@ -1,4 +1,4 @@
-"""Each test in this folder runs in each of the three programs, in a home of its own."""
+"""Tests with `guest` run in each of the three agent programs, in a home of its own; those in `mcp` use MCP clients."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def programs() -> Path:
     """The folder of the installed programs."""
     if not cache.is_installed() or cache.find_node() is None:
-        pytest.skip("NOT CHECKED: the agent programs are not installed; `make test-hosts` installs them")
+        pytest.skip("NOT CHECKED: the programs of npm are not installed; `make test-hosts` installs them")
     return cache.find_folder()
 
 

@@ -1,0 +1,82 @@
+"""The inspector of MCP on its command line: it lists our tools, finds no fault with their schemas, and calls them."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from mcp.types import CallToolResult, ListToolsResult
+
+from gatepost.api.tool import load_tools
+from tests.gateways import WAIT_TIMEOUT
+from tests.mcp.office import TRANSPORTS, Office, ToolCaller
+from tests.mcp.tour import call_every_tool
+from tests.programs import cache
+
+
+@dataclass(frozen=True)
+class Inspector:
+    """A client that is one process for each request."""
+
+    target: Sequence[str]
+    environ: Mapping[str, str]
+    era: str
+
+    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, /) -> CallToolResult:
+        options = ["--tool-name", name, "--tool-args-json", json.dumps(arguments or {})]
+        return CallToolResult.model_validate(await self.run("tools/call", *options))
+
+    async def list_tools(self) -> ListToolsResult:
+        return ListToolsResult.model_validate(await self.run("tools/list", "--strict"))
+
+    async def run(self, method: str, *options: str) -> Any:
+        node = cache.find_node()
+        assert node is not None
+        script = cache.find_folder() / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+        era = ["--protocol-era", self.era, "--format", "json", "--quiet"]
+        process = await asyncio.create_subprocess_exec(
+            node,
+            *[str(script), "--cli", *self.target, *era, "--method", method, *options],
+            env=self.environ,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            out, err = await asyncio.wait_for(process.communicate(), 2 * WAIT_TIMEOUT)
+        finally:
+            if process.returncode is None:
+                process.kill()
+        assert out, err.decode()
+        return json.loads(out)["result"]
+
+
+def open_inspector(office: Office, transport: str, era: str, name: str = "analyst") -> Inspector:
+    command = office.build_command("--as", name)
+    environ = {**command["env"], "HOME": str(office.home)}  # it keeps files there
+    if transport == "stdio":
+        target = ["-e", f"GATEPOST_HOME={office.home}", command["command"], *command["args"]]
+    else:
+        key = office.gateway_thread.gateway.create_key("agent", name)
+        target = [f"{office.gateway_thread.base_url}/mcp", "--header", f"x-secret-key: {key}"]
+    return Inspector(target, environ, era)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_it_lists_and_calls_tools(office: Office, transport: str, era: str) -> None:
+    inspector = open_inspector(office, transport, era)
+    assert [tool.name for tool in (await inspector.list_tools()).tools] == list(load_tools())
+    tools = ToolCaller(inspector)
+    gate = await tools.call("set_gate", name="Sign-off", awaits="designer")
+    assert [item["id"] for item in (await tools.call("list_gates"))["items"]] == [gate["id"]]
+    assert await tools.refuse("drain_inbox", limit=0) == "limit: 0 is less than 1"
+
+
+@pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.nightly), "http"])
+async def test_it_calls_every_tool(office: Office, transport: str) -> None:
+    analyst = ToolCaller(open_inspector(office, transport, "modern"))
+    designer = ToolCaller(open_inspector(office, "http", "modern", "designer"))
+    await call_every_tool(office, analyst, designer)
