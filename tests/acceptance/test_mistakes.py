@@ -122,6 +122,7 @@ DURATION_HINT = "write a number and a unit, such as 90s, 10m, 5 hours, 1 day"
         ),
         ((*PUSH, "--ttl", "10", "x"), "--ttl: '10' is not a duration", DURATION_HINT),
         ((*PUSH, "--ttl", "99999999999d", "x"), "--ttl: '99999999999d' is too long", "at most a hundred years"),
+        (("send", "analyst", "x", "--ack-within", "5"), "--ack-within: '5' is not a duration", DURATION_HINT),
         ((*PUSH, "--ttl", "0000m", "x"), "--ttl: '0000m' is no time at all", "use a duration over zero"),
         ((*PUSH, ""), "the text is empty", "give TEXT"),
         ((*PUSH, "-"), "stdin is empty", "the command that writes to it may have failed"),

@@ -84,6 +84,7 @@ def test_an_event_reaches_those_whom_the_rules_name(cli: CommandLine, task: str)
         0,
     )
     assert cli.run_ok("work", "event", task, "task.complete").err == "task.complete: nobody else gets it\n"
+    assert cli.run_ok("work", "event", task, "reviewed").err == "task.reviewed: nobody else gets it\n"
 
 
 @WITHOUT_GATEWAY

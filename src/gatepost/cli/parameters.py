@@ -56,7 +56,7 @@ class ParameterSpec:
     switch_values: tuple[bool | None, bool | None] = (True, None)
     #: returns the value of a text, or raises Invalid
     parse: Parse | None = None
-    #: what completion offers
+    #: what completion offers; an option without `parse` takes nothing else
     choices: Sequence[str] = ()
     #: the value of a required field that is not typed
     default: str | None = None
@@ -167,7 +167,7 @@ class SpecType(click.ParamType[Any]):
         if spec.flag is not None and not value.strip() and not spec.metavar.startswith("TEXT"):
             # An unset variable of a script must not pass for an option that is left out.
             raise Invalid(f"{spec.flag} is empty", hint="leave it out, or give it a value")
-        parse = spec.parse or (partial(check_choice, spec.choices) if spec.choices else None)
+        parse = spec.parse or (partial(check_choice, spec.choices) if spec.flag is not None and spec.choices else None)
         if parse is None:
             return value
         try:

@@ -5,6 +5,7 @@ A module of this package that has `commands` adds them. The module of a command'
 `gatepost key list` imports the commands of keys only; help and completion of the root import all of them.
 """
 
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -15,7 +16,7 @@ import click
 from gatepost import cli
 from gatepost.cli import output
 from gatepost.cli.command import HelpFirst, build_verb
-from gatepost.cli.parameters import ParameterSpec
+from gatepost.cli.parameters import ParameterSpec, check_choice
 
 #: the order in which a newcomer meets the commands; others follow in the order of their names
 ORDER = (  # noqa: SIM905
@@ -106,7 +107,14 @@ def answer_completion(instruction: str) -> int:
 
 def _print_completion(
     shell: Annotated[
-        str, ParameterSpec(flag=None, metavar="SHELL", help=f"one of {', '.join(_SHELLS)}", choices=_SHELLS)
+        str,
+        ParameterSpec(
+            flag=None,
+            metavar="SHELL",
+            help=f"one of {', '.join(_SHELLS)}",
+            choices=_SHELLS,
+            parse=partial(check_choice, _SHELLS),
+        ),
     ],
 ) -> None:
     """

@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 #: bytes of one message; longer ones are sent in chunks
 MAX_MESSAGE_SIZE: Final = 1_024
@@ -56,7 +56,7 @@ class LedgerId(Struct, frozen=True, order=True):
         match = _ID.fullmatch(text)
         parts = [int(part) for part in match.groups()] if match else []
         if not parts or max(parts) > MAX_NUMBER:
-            raise Invalid(f"{text!r:.60} is not an id of a ledger", hint="write it as 0.0.123")
+            raise Invalid(f"{quote_value(text)} is not an id of a ledger", hint="write it as 0.0.123")
         return LedgerId(*parts)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gatepost.core.ledger import HASH_LENGTH, MAX_NUMBER, NANOSECONDS, Chunk, LedgerId, TopicMessage
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, quote_value
 
 _TIMESTAMP: Final = re.compile(r"([0-9]{1,10})\.([0-9]{9})")
 
@@ -87,7 +87,7 @@ def parse_timestamp(text: str) -> int:
     """Return the nanoseconds of `1640995200.252365821`."""
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
-        raise Invalid(f"{text!r:.60} is not a time of a ledger", hint="write it as 1640995200.252365821")
+        raise Invalid(f"{quote_value(text)} is not a time of a ledger", hint="write it as 1640995200.252365821")
     return int(match[1]) * NANOSECONDS + int(match[2])
 
 

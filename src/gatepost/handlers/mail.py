@@ -7,6 +7,7 @@ from gatepost.api.access import Caller
 from gatepost.api.mail import ListMail, MailBox, MailPage, MailView, ReplyToEvent, ReplyView, SendMail, ShowMail
 from gatepost.core.event import Priority, Ref
 from gatepost.core.mail import DEFAULT_ACK_WITHIN, Mail, MailSpec, build_payload
+from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
@@ -21,10 +22,10 @@ def send_mail(tx: Transaction, request: SendMail, caller: Caller) -> MailView:
         message_type=request.message_type,
         context=request.context,
         ref=Ref(request.ref.type, request.ref.id) if request.ref else None,
-        priority=Priority.parse(request.priority),
+        priority=parse_field("priority", request.priority, Priority.parse),
         reply_to=request.reply_to,
         ack=request.ack,
-        ack_within=DEFAULT_ACK_WITHIN if request.ack_within is None else parse_duration(request.ack_within),
+        ack_within=parse_field("ackWithin", request.ack_within, parse_duration) or DEFAULT_ACK_WITHIN,
     )
     assert request.sender is not None
     return view_mail(mail.send(tx, spec, sender=request.sender))

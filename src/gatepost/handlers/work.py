@@ -18,6 +18,7 @@ from gatepost.api.work import (
     WorkItemView,
 )
 from gatepost.core.event import Priority, Ref
+from gatepost.core.text import parse_field
 from gatepost.core.work import WorkItemSpec
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
@@ -85,7 +86,7 @@ def post_note(tx: Transaction, request: PostNote, caller: Caller) -> NoteView:
         request.note,
         by=request.author,
         notify=request.notify,
-        priority=Priority.parse(request.priority),
+        priority=parse_field("priority", request.priority, Priority.parse),
     )
     return NoteView.of(note)
 
