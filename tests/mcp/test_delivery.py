@@ -7,23 +7,14 @@ import asyncio
 import json
 import signal
 import socket
-import subprocess
-from collections.abc import Callable
-from typing import Any
 
 import anyio
 import pytest
 
 from gatepost.actions import inbox, push
 from gatepost.core.event import ItemState, Push
-from tests.gateways import WAIT_TIMEOUT
-from tests.mcp.office import COMMAND, MODES, TRANSPORTS, Office, ToolCaller
-
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-
+from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller
+from tests.mcp.stdio_server import META, StdioServer, wait_until
 
 #: more than a pipe, or a socket, takes at once: an answer with it waits for its reader
 LARGE = "x" * 250_000
@@ -35,13 +26,6 @@ def push_item(office: Office, content: str = "hello") -> None:
 
 def list_states(office: Office) -> list[ItemState]:
     return [item.state for item in office.store.read_sync(inbox.page, "analyst", limit=100)]
-
-
-async def wait_until(check: Callable[[], bool]) -> None:
-    """Wait for something that no signal of ours announces: another process has done it."""
-    with anyio.fail_after(WAIT_TIMEOUT):
-        while not check():  # noqa: ASYNC110 (it is in another process)
-            await anyio.sleep(0.02)
 
 
 @pytest.mark.parametrize("revision", MODES)
@@ -97,72 +81,36 @@ async def test_a_batch_for_a_caller_that_has_left_is_pending_again(office: Offic
     await wait_until(lambda: set(list_states(office)) == {ItemState.PENDING})
 
 
-class StdioServer:
-    """`gatepost mcp`, spoken to by hand."""
-
-    def __init__(self, office: Office) -> None:
-        self.process = subprocess.Popen(
-            [*COMMAND, "--as", "analyst"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={"GATEPOST_HOME": str(office.home), "PATH": ""},
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self._stdin, self.stdout = self.process.stdin, self.process.stdout
-
-    def call(self, id: int, name: str, **arguments: Any) -> None:
-        params = {"name": name, "arguments": arguments, "_meta": META}
-        self.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
-
-    def send(self, message: dict[str, Any]) -> None:
-        self._stdin.write(json.dumps(message).encode() + b"\n")
-        self._stdin.flush()
-
-    def read(self) -> Any:
-        return json.loads(self.stdout.readline())
-
-    def end(self, number: signal.Signals = signal.SIGKILL) -> None:
-        self.process.send_signal(number)
-        self.process.wait(WAIT_TIMEOUT)
-        self._stdin.close()
-        self.stdout.close()
-
-
 class TestStdio:
     async def test_a_server_that_is_killed_before_it_has_written_loses_nothing(self, office: Office) -> None:
         push_item(office, LARGE)
-        server = StdioServer(office)
-        server.call(1, "drain_inbox")
-        await wait_until(lambda: ItemState.CLAIMED in list_states(office))
-        server.end()
+        with StdioServer(office) as server:
+            server.call(1, "drain_inbox")
+            await wait_until(lambda: ItemState.CLAIMED in list_states(office))
         assert ItemState.DELIVERED not in list_states(office)
 
     async def test_a_host_that_is_gone_gets_nothing(self, office: Office) -> None:
         push_item(office, LARGE)
-        server = StdioServer(office)
-        server.call(1, "drain_inbox")
-        await wait_until(lambda: ItemState.CLAIMED in list_states(office))
-        server.stdout.close()
-        await wait_until(lambda: set(list_states(office)) == {ItemState.PENDING})
-        server.end()
+        with StdioServer(office) as server:
+            server.call(1, "drain_inbox")
+            await wait_until(lambda: ItemState.CLAIMED in list_states(office))
+            server.stdout.close()
+            await wait_until(lambda: set(list_states(office)) == {ItemState.PENDING})
 
     async def test_a_signal_ends_it_and_releases_what_is_not_written(self, office: Office) -> None:
-        server = StdioServer(office)
-        server.call(1, "list_agents")
-        assert server.read()["result"]["structuredContent"]["items"]
-        server.call(2, "drain_inbox", wait=50)
-        server.end(signal.SIGTERM)
-        assert server.process.returncode == 0
+        with StdioServer(office) as server:
+            server.call(1, "list_agents")
+            assert server.read()["result"]["structuredContent"]["items"]
+            server.call(2, "drain_inbox", wait=50)
+            server.end(signal.SIGTERM)
+            assert server.process.returncode == 0
 
     async def test_what_is_no_message_is_no_end(self, office: Office) -> None:
-        server = StdioServer(office)
-        for line in (b"\n", b"{}\n", b"[1]\n", b"\xff\xfe\n", b'{"jsonrpc": "2.0", "id": 7}\n'):
-            server._stdin.write(line)
-        server.call(1, "list_agents")
-        answers = [server.read()]
-        while answers[-1].get("id") != 1:
-            answers.append(server.read())
-        assert answers[-1]["result"]["structuredContent"]["items"]
-        server.end()
+        with StdioServer(office) as server:
+            for line in (b"\n", b"{}\n", b"[1]\n", b"\xff\xfe\n", b'{"jsonrpc": "2.0", "id": 7}\n'):
+                server._stdin.write(line)
+            server.call(1, "list_agents")
+            answers = [server.read()]
+            while answers[-1].get("id") != 1:
+                answers.append(server.read())
+            assert answers[-1]["result"]["structuredContent"]["items"]

@@ -14,7 +14,7 @@ from gatepost.cli import host_entries, output
 from gatepost.cli.command import Noun
 from gatepost.cli.connect import find_entity, get_folder
 from gatepost.cli.host_entries import File, HostFile
-from gatepost.cli.parameters import JsonFlag, option
+from gatepost.cli.parameters import JsonFlag, flag, option
 from gatepost.errors import Invalid, Unavailable
 from gatepost.hosts import hook_entries, mcp_entries, settings_file
 from gatepost.hosts.mcp_entries import HOSTS, SCOPES, McpFormat
@@ -49,6 +49,10 @@ def serve(
     name: Annotated[
         str | None, option("--as", "NAME", "whom the server acts for; by default the current agent")
     ] = None,
+    channel: Annotated[bool, flag("--channel", "nudge a session of Claude Code when something comes in")] = False,
+    permissions: Annotated[
+        bool, flag("--permissions", "also ask the owner of the agent when Claude Code asks for permission")
+    ] = False,
 ) -> None:
     """
     Serve Gatepost over MCP, on stdin and stdout.
@@ -56,13 +60,14 @@ def serve(
     The program in which an agent lives (Claude Code, Codex, Gemini CLI, ...) starts this command and ends it; `gatepost
     mcp install` tells it to. Requests go to the gateway of this home, or to its store if no gateway runs.
 
-    Example:
+    Examples:
       gatepost mcp --as analyst
+      gatepost mcp --channel
     """
     require_package()
     from gatepost.cli.mcp_connector import serve_agent  # other verbs must start fast
 
-    serve_agent(settings.load(), name)
+    serve_agent(settings.load(), name, channel=channel, permissions=permissions)
 
 
 @mcp.command("install")

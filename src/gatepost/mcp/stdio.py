@@ -15,16 +15,16 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from typing import Any, BinaryIO, Final, Protocol
+from typing import BinaryIO, Final, Protocol
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.server.models import InitializationOptions
 from mcp.shared.message import SessionMessage
 from mcp.types import CancelledNotificationParams, JSONRPCResponse, RequestId, jsonrpc_message_adapter
 
+from gatepost.mcp.channel import Channel
 from gatepost.mcp.host import Context, Delivery, Peer
 from gatepost.mcp.server import McpServer
 
@@ -81,16 +81,24 @@ async def serve_stdio(
     version: str,
     stop: asyncio.Event,
     *,
-    experimental: dict[str, dict[str, Any]] | None = None,
+    has_channel: bool = False,
+    relays_permissions: bool = False,
 ) -> None:
-    """Serve until stdin ends, or until `stop` is set."""
+    """Serve until stdin ends, or until `stop` is set; with a channel of Claude Code, if that is wanted."""
     host = StdioHost(connector)
     mcp_server = McpServer(host, version, lasts=True)
     server = mcp_server.server
     server.add_notification_handler("notifications/cancelled", CancelledNotificationParams, host.on_cancelled)
-    options: InitializationOptions = server.create_initialization_options(experimental_capabilities=experimental)
+    channel = Channel(host, relays_permissions=relays_permissions) if has_channel or relays_permissions else None
+    if channel is not None:
+        channel.register(server)
+    options = server.create_initialization_options(
+        experimental_capabilities=channel.capabilities if channel is not None else None
+    )
     async with anyio.create_task_group() as tasks, _open_streams(host, stop) as (reader, writer):
         mcp_server.subscriptions.tasks = tasks
+        if channel is not None:
+            channel.tasks = tasks
         await server.run(reader, writer, options)
         tasks.cancel_scope.cancel()
 

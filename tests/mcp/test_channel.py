@@ -1,0 +1,109 @@
+"""The channel of Claude Code, at the level of its wire: what the host is told, and what it says."""
+
+import re
+from typing import Any
+
+import pytest
+
+from gatepost.actions import decisions, inbox, push
+from gatepost.core.decision import AnswerSpec, Decision, DecisionStatus
+from gatepost.core.event import ItemState, Priority, Push
+from tests.mcp.office import Office
+from tests.mcp.stdio_server import StdioServer, wait_until
+
+
+class ChannelHost(StdioServer):
+    """Claude Code, as far as a channel goes."""
+
+    def __init__(self, office: Office, *options: str) -> None:
+        super().__init__(office, *options)
+        self.send(
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "initialize",
+                "params": {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {},
+                    "clientInfo": {"name": "claude-code", "version": "2.1.325"},
+                },
+            }
+        )
+        self.capabilities = self.read()["result"]["capabilities"]
+        self.notify("notifications/initialized", {})
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def ask(self, id: str = "abcde") -> None:
+        self.notify(
+            "notifications/claude/channel/permission_request",
+            {
+                "request_id": id,
+                "tool_name": "Bash",
+                "description": "Run the tests",
+                "input_preview": '{"command": "make test"}',
+            },
+        )
+
+
+def push_item(office: Office, **fields: Any) -> None:
+    office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="the secret content", **fields))
+
+
+def list_decisions(office: Office) -> list[Decision]:
+    return office.store.read_sync(decisions.page, limit=10)
+
+
+async def test_only_initialize_announces_it_and_only_if_it_is_wanted(office: Office) -> None:
+    with ChannelHost(office) as host:
+        assert "experimental" not in host.capabilities
+    with ChannelHost(office, "--channel") as host:
+        assert host.capabilities["experimental"] == {"claude/channel": {}}
+    with ChannelHost(office, "--permissions") as host:
+        assert host.capabilities["experimental"] == {"claude/channel": {}, "claude/channel/permission": {}}
+    async with office.open_stdio("--as", "analyst", "--permissions") as client:
+        assert client.server_capabilities.experimental is None
+
+
+async def test_a_nudge_has_counts_and_subjects_and_no_content(office: Office) -> None:
+    push_item(office, subject="Blocked\n<b>on schema</b>", sender="designer")
+    with ChannelHost(office, "--channel") as host:
+        nudge = host.read()
+        assert nudge["method"] == "notifications/claude/channel"
+        assert nudge["params"] == {
+            "content": (
+                '1 new item in your inbox, 1 pending: event from designer "Blocked\\n\\u003cb>on schema\\u003c/b>".'
+                " Call drain_inbox to read."
+            ),
+            "meta": {"new": "1", "pending": "1"},
+        }
+        assert all(re.fullmatch(r"\w+", name) for name in nudge["params"]["meta"])
+        push_item(office, priority=Priority.FYI)  # an fyi wakes nobody
+        push_item(office, subject="Second")
+        nudge = host.read()
+        assert nudge["params"]["content"].startswith('1 new item in your inbox, 3 pending: event "Second".')
+        assert {item.state for item in office.store.read_sync(inbox.page, "analyst")} == {ItemState.PENDING}
+
+
+@pytest.mark.parametrize("option", ["allow", "deny"])
+async def test_a_permission_prompt_is_a_decision_of_the_owner(office: Office, option: str) -> None:
+    with ChannelHost(office, "--permissions") as host:
+        host.ask()
+        await wait_until(lambda: len(list_decisions(office)) == 1)
+        [decision] = list_decisions(office)
+        assert (decision.asker, decision.respondents) == ("analyst", ("admin",))
+        assert decision.question == "May Bash run? Run the tests"
+        assert decision.context == '{"command": "make test"}'
+        office.store.run_sync(decisions.answer, decision.id, AnswerSpec(option=option), by="admin")
+        verdict = host.read()
+        assert verdict["method"] == "notifications/claude/channel/permission"
+        assert verdict["params"] == {"request_id": "abcde", "behavior": option}
+
+
+async def test_a_prompt_that_is_open_when_the_session_ends_is_withdrawn(office: Office) -> None:
+    with ChannelHost(office, "--permissions") as host:
+        host.ask()
+        await wait_until(lambda: len(list_decisions(office)) == 1)
+        host.leave()
+        assert [decision.status for decision in list_decisions(office)] == [DecisionStatus.WITHDRAWN]

@@ -1,0 +1,85 @@
+"""The server beside a gateway: on stdio it uses the one that runs; in one, it costs nothing until it is used."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+from mcp import Client, StdioServerParameters
+
+from gatepost import app, settings
+from gatepost.actions import directory, push
+from gatepost.api.push import PushEvent
+from gatepost.client import Client as GatepostClient
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Push
+from tests.gateway_process import GatewayProcess
+from tests.gateways import WAIT_TIMEOUT, create_entities, serve_gateway
+from tests.mcp.office import COMMAND, Office, ToolCaller
+
+
+async def push_over_http(gateway: GatewayProcess, content: str) -> None:
+    async with GatepostClient(gateway.url, key=gateway.admin_key) as client:
+        await client.send(PushEvent(to="analyst", content=content))
+
+
+async def test_a_gateway_comes_and_goes_between_calls(tmp_path: Path) -> None:
+    with app.prepare_store(settings.load({"GATEPOST_HOME": str(tmp_path)})) as store:
+        for name in ("analyst", "designer"):
+            store.run_sync(directory.register, directory.EntitySpec(name=name, kind=EntityKind.AGENT))
+    env = {"GATEPOST_HOME": str(tmp_path), "PATH": ""}
+    parameters = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "--as", "analyst"], env=env)
+    async with Client(parameters, read_timeout_seconds=WAIT_TIMEOUT) as client:
+        tools = ToolCaller(client)
+        assert (await tools.call("set_gate", name="without", awaits="designer"))["owner"] == "analyst"
+        gateway = await asyncio.to_thread(GatewayProcess, tmp_path)
+        try:
+            gate = await tools.call("set_gate", name="with", awaits="designer")
+            assert gate["owner"] == "analyst"
+            assert "cannot act as 'designer'" in await tools.refuse("read_inbox", name="designer")
+            async with asyncio.TaskGroup() as tasks:
+                drain = tasks.create_task(tools.call("drain_inbox", wait=30))
+                await push_over_http(gateway, "first")
+                assert [item["content"] for item in (await drain)["items"]] == ["first"]
+            with anyio.fail_after(WAIT_TIMEOUT):
+                async with client.listen(resource_subscriptions=["inbox://analyst"]) as events:
+                    await push_over_http(gateway, "again")
+                    await anext(aiter(events))
+        finally:
+            await asyncio.to_thread(gateway.stop)
+        names = [gate["name"] for gate in (await tools.call("list_gates"))["items"]]
+        assert names == ["without", "with"]
+        assert [item["content"] for item in (await tools.call("drain_inbox"))["items"]] == ["again"]
+
+
+async def test_a_gateway_that_stops_lets_nobody_wait(tmp_path: Path) -> None:
+    with serve_gateway(f"sqlite:///{tmp_path}/gatepost.db") as gateway_thread:
+        create_entities(gateway_thread.gateway.store)
+        office = Office(tmp_path, gateway_thread)
+        async with office.open_client("http") as client, asyncio.TaskGroup() as tasks:
+            tools = ToolCaller(client)
+            await tools.call("list_agents")
+            drain = tasks.create_task(tools.call("drain_inbox", wait=50))
+            while not office.list_http_requests():  # noqa: ASYNC110 (it is in another thread)
+                await anyio.sleep(0.01)
+            with anyio.fail_after(WAIT_TIMEOUT):
+                await asyncio.to_thread(gateway_thread.stop)
+                assert (await drain)["items"] == []
+
+
+async def test_a_credential_that_is_gone_ends_a_subscription(office: Office) -> None:
+    gateway = office.gateway_thread.gateway
+    key = gateway.create_key("agent", "analyst")
+    async with office.open_http({"x-secret-key": key}) as client:
+        with anyio.fail_after(WAIT_TIMEOUT):
+            async with client.listen(resource_subscriptions=["inbox://analyst"]) as events:
+                async with office.gateway_thread.open_client() as admin:
+                    assert (await admin.delete(f"/api/keys/{key[:11]}")).status_code == 200
+                office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="secret"))
+                assert [event async for event in events] == []
+
+
+def test_a_gateway_does_not_import_the_sdk_until_it_is_asked() -> None:
+    program = "import gatepost.gateway.serve, sys; sys.exit('mcp' in sys.modules or 'gatepost.mcp.http' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
