@@ -194,7 +194,7 @@ class TestSent:
         assert first.startswith(f"{mail}  analyst   1 pending ")
         assert first.endswith('s   "Look\\nhere"')
         assert second.startswith(f"{team_mail}  team:web  1 delivered, 1 pending ")
-        assert second.endswith('"Release"')
+        assert second.endswith('"Release" - "Ready?"')
         about = cli.run_ok("inbox", "sent", "--as", "husam", "--ref", "task:7", "--json").json
         assert [view["id"] for view in about] == [mail]
         in_thread = cli.run_ok("inbox", "sent", "--as", "husam", "--thread", team_mail, "--json").json

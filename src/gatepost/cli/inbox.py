@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from gatepost import settings
 from gatepost.api.events import (
     DiscardEvent,
     EventDetailView,
@@ -24,7 +25,6 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, Noun, Outcome
 from gatepost.cli.connect import Connection, choose_recipient, connect
 from gatepost.cli.drain import drain
-from gatepost.cli.own_inbox import show_own_inbox
 from gatepost.cli.parameters import JsonFlag, argument, flag, number, option
 from gatepost.cli.push import FIELDS, push
 from gatepost.cli.sent import SENT_FIELDS, list_sent, show_thread
@@ -42,7 +42,30 @@ EVENT: Final = argument("EVENT", "the id of an event", parse=partial(ids.check, 
 RECIPIENT: Final = option("--to", "NAME", "only for this recipient")
 To = Annotated[str | None, option("--to", "NAME", "whose inbox; by default that of the current agent")]
 
-inbox.without_verb(show_own_inbox)
+
+@inbox.without_verb
+def show_own(
+    name: Annotated[
+        str | None, option("--as", "NAME", "whose inbox; by default that of the current agent, else of admin")
+    ] = None,
+    limit: LimitOption = 50,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Show what waits for you, or push, read and manage the items of other inboxes.
+
+    Without a verb it prints your pending items, the most urgent first and the newest first among those, then the
+    decisions that you are asked, and what to type next. Nothing changes.
+
+    Examples:
+      gatepost inbox
+      gatepost inbox --as husam --json
+    """
+    from gatepost.cli.own_inbox import show_own_inbox  # other verbs must start fast
+
+    show_own_inbox(settings.load(), name, limit, json=json)
+
+
 inbox.request("push", PushEvent, **FIELDS)(push)
 
 

@@ -1,25 +1,24 @@
 """`gatepost inbox` without a verb: what waits for the person at the terminal."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
-from gatepost import settings
 from gatepost.api.decisions import DecisionView, ListDecisions
 from gatepost.api.entities import ShowEntity
 from gatepost.api.events import ItemView
 from gatepost.api.inbox import PeekInbox
 from gatepost.cli import output
-from gatepost.cli.command import LimitOption, TableRow
+from gatepost.cli.command import TableRow
 from gatepost.cli.connect import choose_actor, connect
-from gatepost.cli.parameters import JsonFlag, option
 from gatepost.core import render, times
 from gatepost.core.address import check_entity_address
 from gatepost.core.decision import DecisionStatus
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Priority
 from gatepost.core.times import Instant
+from gatepost.settings import Configuration
 
 #: pending items that are read, the most urgent first and the oldest first among those, to be put in order
 _MAX_ITEMS: Final = 10_000
@@ -28,24 +27,8 @@ _MAX_DECISIONS: Final = 1_000
 _REPLIABLE_TYPES: Final = (EventType.MAIL, EventType.SPACE_MESSAGE, EventType.NOTE)
 
 
-def show_own_inbox(
-    name: Annotated[
-        str | None, option("--as", "NAME", "whose inbox; by default that of the current agent, else of admin")
-    ] = None,
-    limit: LimitOption = 50,
-    json: JsonFlag = False,
-) -> None:
-    """
-    Show what waits for you, or push, read and manage the items of other inboxes.
-
-    Without a verb it prints your pending items, the most urgent first and the newest first among those, then the
-    decisions that you are asked, and what to type next. Nothing changes.
-
-    Examples:
-      gatepost inbox
-      gatepost inbox --as husam --json
-    """
-    configuration = settings.load()
+def show_own_inbox(configuration: Configuration, name: str | None, limit: int, *, json: bool) -> None:
+    """Print the pending items of an entity, the decisions that it is asked, and what to type next."""
     with connect(configuration) as connection:
         entity = connection.send(ShowEntity(name=check_entity_address(choose_actor(name, configuration))))
         now = connection.read_clock()

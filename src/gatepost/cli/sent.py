@@ -27,8 +27,6 @@ SENT_FIELDS: Final[dict[str, Any]] = {
     "after": None,
     "limit": None,
 }
-#: characters of a text that stand in a row of a table
-_MAX_TEXT_LENGTH: Final = 200
 
 
 def list_sent(
@@ -111,9 +109,9 @@ def _print_table(mails: Sequence[MailView], *, now: Instant) -> None:
 
 
 def _build_row(mail: MailView, now: Instant) -> TableRow:
-    text = mail.subject or mail.text
+    what = " - ".join(render.quote(text) for text in (mail.subject, mail.text) if text)
     age = output.age(times.parse_instant(mail.created_at), now)
-    return [mail.id, mail.to, _describe_states(mail), age, render.quote(text[:_MAX_TEXT_LENGTH])]
+    return [mail.id, mail.to, _describe_states(mail), age, what]
 
 
 def _describe_states(mail: MailView) -> str:
