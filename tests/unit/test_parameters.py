@@ -48,7 +48,7 @@ def test_arguments_come_first_and_who_acts_last() -> None:
 def test_arguments_come_in_the_order_of_their_keywords_and_options_in_that_of_the_fields() -> None:
     fields = {"id": argument("DECISION"), "question": argument("TEXT"), "within": option("--within", "2h")}
     flags = list_flags(RequestParameters(ReviseDecision, fields))
-    assert flags[:3] == ["id", "question", "--options"]
+    assert flags[:5] == ["id", "question", "--action", "--allow", "--options"]
     assert flags.index("--deadline") < flags.index("--within")
 
 
@@ -97,6 +97,27 @@ def test_an_error_names_the_option() -> None:
     parameters = RequestParameters(ListPlans, {"status": option("--state", "STATE", "a state")})
     with pytest.raises(Invalid, match=r"^--state: 'late' is not one of pending, completed, cancelled$"):
         parameters.build_request({"status": "late"})
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "hint"),
+    [
+        (Invalid("within: '2' is not a duration"), "--within: '2' is not a duration", None),
+        (Invalid("waiters.0: 5 is not text"), "--waiters.0: 5 is not text", None),
+        (Invalid("give one of `within` and `deadline`"), "give one of --within and --deadline", None),
+        (
+            Invalid("it has no end", hint="give `within` or `atDeadline`"),
+            "it has no end",
+            "give --within 2h or --end T",
+        ),
+        (Invalid("'within: x' is odd", hint="see `gatepost up`"), "'within: x' is odd", "see `gatepost up`"),
+        (Invalid("the name: within: x", hint="`other`"), "the name: within: x", "`other`"),
+    ],
+)
+def test_fields_in_the_error_of_a_verb_become_options(error: Invalid, message: str, hint: str | None) -> None:
+    fields = {"within": option("--within", "2h", "a time"), "at_deadline": option("--end", "T", "an end")}
+    RequestParameters(AddGate, fields).relabel(error)
+    assert (error.message, error.hint) == (message, hint)
 
 
 def run_command(command: click.Command, *words: str) -> Any:
