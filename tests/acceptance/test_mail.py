@@ -140,6 +140,13 @@ class TestSend:
         result = cli("send", "husam", "x", "--as", "husam")
         assert (result.code, result.error) == (1, "you cannot send mail to yourself")
 
+    def test_what_nobody_has_sent_needs_a_recipient(self, cli: CommandLine) -> None:
+        event = cli.push("--to", "analyst", "The build is red")
+        result = cli("send", "--reply-to", event, "Fixed", "--as", "analyst")
+        assert (result.code, result.error) == (1, f"{event!r} has no sender to reply to")
+        assert result.err.endswith("hint: name the recipient in TO\n")
+        assert cli.run_ok("send", "--reply-to", event, "husam", "Fixed", "--as", "analyst").err == "sent to husam\n"
+
     def test_an_event_of_somebody_else_cannot_be_answered(self, cli: CommandLine) -> None:
         send(cli, "analyst", "secret", "--as", "husam")
         event = find_event(cli, "analyst")

@@ -32,6 +32,16 @@ def test_the_most_urgent_first_and_then_the_newest(cli: CommandLine) -> None:
     assert limited.err.startswith("1 more item pending: raise --limit to see them\n")
 
 
+def test_of_very_many_only_the_most_urgent_are_read(cli: CommandLine) -> None:
+    cli.monkeypatch.setattr("gatepost.cli.own_inbox._MAX_ITEMS", 3)
+    for text, priority in (("low", "low"), ("old", "high"), ("now", "critical"), ("new", "high")):
+        cli.push("--to", "husam", text, "--priority", priority)
+    result = cli.run_ok("inbox", "--as", "husam", "-n", "1")
+    assert result.err.startswith("at least 2 more items pending: raise --limit to see them\n")
+    inbox = cli.run_ok("inbox", "--as", "husam", "--json").json
+    assert [item["content"] for item in inbox["items"]] == ["now", "new", "old"]
+
+
 def test_then_the_decisions_that_one_is_asked(cli: CommandLine) -> None:
     words = ["--option", "yes=Ship", "--option", "no", "--text", "--within", "2h"]
     decision = cli.run_ok("decision", "ask", "Ship it?", "--as", "analyst", "--of", "husam", *words).out.strip()

@@ -123,6 +123,12 @@ def facts(*pairs: tuple[str, object]) -> None:
         print(f"{name:<{width}}  {render.escape_invisible(value)}")
 
 
+def passage(heading: str, text: str, *, is_first: bool) -> None:
+    """Print one of several texts under its heading; an empty line is between two of them."""
+    lead = "" if is_first else "\n"
+    print(f"{lead}{render.escape_invisible(heading)}\n{indent(text)}")
+
+
 def indent(text: str) -> str:
     """Return text of several lines, indented, so that none of them can pass for one of ours."""
     lines = re.split(r"\r\n|\n|\r", text.expandtabs(4))

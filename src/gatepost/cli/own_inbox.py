@@ -55,7 +55,8 @@ def show_own_inbox(configuration: Configuration, name: str | None, limit: int, *
     if decisions:
         output.table(["DECISION", "BY", "DEADLINE", "OPTIONS", "QUESTION"], map(_build_decision_row, decisions))
     if len(rows) > limit:
-        output.talk(f"{output.count(len(rows) - limit, 'more item')} pending: raise --limit to see them")
+        least = "at least " if len(items) == _MAX_ITEMS else ""
+        output.talk(f"{least}{output.count(len(rows) - limit, 'more item')} pending: raise --limit to see them")
     if not rows and not decisions:
         output.talk(f"nothing waits for {entity.name!r}")
         return

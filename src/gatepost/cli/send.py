@@ -21,6 +21,8 @@ from gatepost.settings import Configuration
 _MAX_NAMES: Final = 5
 
 _SEND_FIELDS: Final[dict[str, Any]] = {
+    "to": argument("TO", "a name, an alias, team:NAME, team:NAME/ROLE, or ALL"),
+    "text": argument("TEXT|-", "the text; - reads stdin", parse=inputs.read_text),
     "subject": option("--subject", "TEXT"),
     "priority": option("--priority", "P", parse=Priority.parse, default="normal"),
     "ref": option("--ref", "TYPE:ID", parse=Ref.parse),
@@ -38,15 +40,13 @@ _SEND_FIELDS: Final[dict[str, Any]] = {
         parse=partial(ids.check, "evt"),
     ),
     "ack_within": option("--ack-within", "2h", "--ack, with this time to read it instead of a day"),
-    **dict.fromkeys(("to", "text", "payload", "context", "ack")),
+    **dict.fromkeys(("payload", "context", "ack")),
 }
 
 
 def send(
     request: SendMail,
     configuration: Configuration,
-    to: Annotated[str | None, argument("TO", "a name, an alias, team:NAME, team:NAME/ROLE, or ALL")] = None,
-    text: Annotated[str | None, argument("TEXT|-", "the text; - reads stdin", parse=inputs.read_text)] = None,
     payload: Annotated[
         Any,
         option(
@@ -73,6 +73,7 @@ def send(
       gatepost send team:web - --subject "Today" --ack-within 2h < notes.md
       gatepost send --reply-to "$EVENT" "The second one."
     """
+    to, text = request.to, request.text
     if request.reply_to is not None and text is None and to is not None:
         text, to = inputs.read_text(to), None
     if to is None and request.reply_to is None:

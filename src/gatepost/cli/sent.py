@@ -153,6 +153,5 @@ def _print_mail(mail: MailView) -> None:
 def _print_conversation(mails: Sequence[MailView]) -> None:
     for number, mail in enumerate(mails):
         subject = f": {render.quote(mail.subject)}" if mail.subject else ""
-        lead = "\n" if number else ""
-        output.line_out(f"{lead}{output.format_seconds(mail.created_at)} {mail.sender} to {mail.to}{subject}")
-        output.line_out(output.indent(mail.text))
+        heading = f"{output.format_seconds(mail.created_at)} {mail.sender} to {mail.to}{subject}"
+        output.passage(heading, mail.text, is_first=number == 0)

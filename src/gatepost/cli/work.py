@@ -211,9 +211,8 @@ def list_notes(item: Item, limit: LimitOption = 100, json: JsonFlag = False) -> 
 def _print_notes(notes: Sequence[NoteView]) -> None:
     for number, note in enumerate(notes):
         notified = f" to {', '.join(note.notify)}" if note.notify else ""
-        lead = "\n" if number else ""
-        output.line_out(f"{lead}{output.format_seconds(note.created_at)} {note.author}{notified}")
-        output.line_out(output.indent(note.text))
+        heading = f"{output.format_seconds(note.created_at)} {note.author}{notified}"
+        output.passage(heading, note.text, is_first=number == 0)
 
 
 def post_note(
