@@ -127,7 +127,7 @@ def ask(
     Examples:
       gatepost decision ask "Ship it?" --option yes=Ship --option no --as analyst
       gatepost decision ask "What is its name?" --text --within 2h --wait
-      gatepost decision ask "Send it?" --action send_invoice --args '{"amount": 100}' --allow accept,edit,ignore
+      gatepost decision ask "Pay?" --action pay --args @a.json --allow accept,edit
     """
     _check_timeout(timeout, wait=wait)
     request = _add_action(request, action, args, allow)
@@ -267,7 +267,7 @@ def build_row(decision: DecisionView) -> TableRow:
 @decisions.show("show", ShowDecision, id=DECISION)
 def print_decision(decision: DecisionView) -> None:
     """
-    Show a decision: the question, its action or options, and the answers.
+    Show a decision: the question, its action or options, the answers.
 
     Example:
       gatepost decision show dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7
