@@ -13,6 +13,7 @@ from bench import (
     cycle,
     fan_out,
     hook,
+    mcp,
     push_http,
     push_postgres,
     push_sqlite,
@@ -44,6 +45,7 @@ def mark_nightly(*arguments: object) -> object:
         mark_nightly(cycle.main, ["at most 2.00", "at most 1.20", ""]),
         mark_nightly(sleepers.main, ["at most +20 MB"]),
         mark_nightly(woken.main, [""]),
+        mark_nightly(mcp.main, ["at most 8.00", "at most 4.00"] * 2),
         mark_nightly(hook.main, ["at most 5.00", "at most 5.50", "at most 5.50"] + ["at most 2.00"] * 3),
     ],
 )

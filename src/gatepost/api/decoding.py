@@ -40,6 +40,7 @@ class RequestDecoder:
         #: False if a body may be anything: then an empty one is no JSON
         self._checks_media = operation.checks_media
         fields = msgspec.structs.fields(operation.request)
+        self._fields = {field.name: field for field in fields}
         own_fields = [field for field in fields if field.name not in operation.path_fields]
         parameters = () if operation.has_body else own_fields
         #: the kinds of the parameters of a query
@@ -80,7 +81,7 @@ class RequestDecoder:
         default. Text, and a list of text, is read as in a query; any other value must be of the type of its field. An
         error names a field by its label.
         """
-        fields = {field.name: field for field in msgspec.structs.fields(self._request)}
+        fields = self._fields
         labels = {fields[name].encode_name: label for name, label in labels.items()}
         parsed: dict[str, Any] = {}
         for name, value in values.items():

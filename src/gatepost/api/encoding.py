@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote, urlencode
 
@@ -27,7 +28,7 @@ def encode_request(request: Request[Any]) -> EncodedRequest:
     refuse_nan(request)
     check_path(request)
     path, values = operation.path, {}
-    for field in msgspec.structs.fields(request):
+    for field in _list_fields(type(request)):
         value = getattr(request, field.name)
         if field.name in operation.path_fields:
             path = path.replace(f"{{{field.name}}}", _quote_segment(value))
@@ -40,6 +41,12 @@ def encode_request(request: Request[Any]) -> EncodedRequest:
             raise _build_unicode_error(error) from None
         return EncodedRequest(operation.method, f"{path}?{query}" if query else path, None)
     return EncodedRequest(operation.method, path, encode_json(values))
+
+
+@cache
+def _list_fields(request: type[Request[Any]]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Return the fields of a request; msgspec evaluates their types anew each time."""
+    return msgspec.structs.fields(request)
 
 
 def decode_answer(request: Request[R], body: bytes) -> R:
@@ -84,12 +91,12 @@ def check_path(request: Request[Any], labels: Mapping[str, str] = NO_LABELS) -> 
     Refuse a name or an id that cannot be in the path of a URL: `a/b` would be another path. An error names a field by
     its label.
     """
-    for field in msgspec.structs.fields(request):
-        value = getattr(request, field.name)
-        if field.name not in request.operation.path_fields:
+    for name, wire_name in zip(request.__struct_fields__, request.__struct_encode_fields__, strict=True):
+        if name not in request.operation.path_fields:
             continue
+        value = getattr(request, name)
         if not isinstance(value, str) or not value or "/" in value or "\x00" in value:
-            raise Invalid(f"{labels.get(field.name, field.encode_name)}: {quote_value(value)} is not a name or an id")
+            raise Invalid(f"{labels.get(name, wire_name)}: {quote_value(value)} is not a name or an id")
         try:
             value.encode()
         except UnicodeEncodeError as error:

@@ -343,7 +343,8 @@ def _list_fields(view: Any, names: Sequence[str]) -> list[Any]:
 
 def _encode(view: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return those fields of a view that have a value."""
-    values = {field.encode_name: getattr(view, field.name) for field in _list_fields(view, names)}
+    pairs = zip(view.__struct_fields__, view.__struct_encode_fields__, strict=True)
+    values = {wire_name: getattr(view, name) for name, wire_name in pairs if name in names}
     return {
         name: msgspec.to_builtins(value) for name, value in values.items() if value not in (None, "", (), msgspec.UNSET)
     }

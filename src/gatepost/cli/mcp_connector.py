@@ -83,23 +83,23 @@ class StdioConnector:
 
     async def connect(self) -> Peer:
         """Return the agent; raise Invalid if nobody has said who it is."""
-        name = self._agent or await asyncio.to_thread(self._find_agent)
+        name, session, url = await asyncio.to_thread(self._look_around)
         if name is None:
             raise Invalid(
                 "no agent is set for this server",
                 hint="start the server as `gatepost mcp --as NAME`, or set GATEPOST_AGENT, or `agent` in gatepost.toml",
             )
-        name = await self._find_name(name)
-        session = await asyncio.to_thread(find_session, self._configuration)
+        name = await self._find_name(url, name)
         caller = Caller(CallerKind.ENTITY, name)
         return Peer(name=name, caller=caller, send=partial(self._send, caller), session=session)
 
-    def _find_agent(self) -> str | None:
-        return find_current_agent(self._configuration) or find_current_agent(settings.load())
+    def _look_around(self) -> tuple[str | None, str | None, str | None]:
+        """Return the agent, its session, and the URL of the gateway, as far as there are such."""
+        agent = self._agent or find_current_agent(self._configuration) or find_current_agent(settings.load())
+        return agent, find_session(self._configuration), find_gateway(self._configuration)
 
-    async def _find_name(self, name: str) -> str:
+    async def _find_name(self, url: str | None, name: str) -> str:
         """Return the name of the entity with a name or an alias."""
-        url = await self._find_gateway()
         if url is None:
             store = await self._open_store()
             return (await store.read(directory.find_live, name)).name
