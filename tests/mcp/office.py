@@ -54,22 +54,30 @@ class Office:
         return Client(parameters, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options)
 
     def build_command(self, *arguments: str, environ: dict[str, str] | None = None) -> dict[str, Any]:
-        """What a client needs to start `gatepost mcp` in this home."""
-        names = ("GATEPOST_", "CLAUDE", "CODEX_", "GEMINI_")
-        env = {name: value for name, value in os.environ.items() if not name.startswith(names)}
-        env |= {"GATEPOST_HOME": str(self.home)} | (environ or {})
-        return {"command": COMMAND[0], "args": [*COMMAND[1:], *arguments], "env": env}
+        return build_command(self.home, *arguments, environ=environ)
 
-    @asynccontextmanager
-    async def open_http(
-        self, headers: dict[str, str], *, revision: str = "2026-07-28", **options: Any
-    ) -> AsyncIterator[Client]:
-        url = f"{self.gateway_thread.base_url}/mcp"
-        async with httpx2.AsyncClient(headers=headers, timeout=WAIT_TIMEOUT) as http_client:
-            transport = streamable_http_client(url, http_client=http_client)
-            async with Client(transport, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options) as client:
-                assert client.protocol_version == revision
-                yield client
+    def open_http(self, headers: dict[str, str], **options: Any) -> AbstractAsyncContextManager[Client]:
+        return open_http(self.gateway_thread.base_url, headers, **options)
+
+
+def build_command(home: Path, *arguments: str, environ: dict[str, str] | None = None) -> dict[str, Any]:
+    """What a client needs to start `gatepost mcp` in a home."""
+    names = ("GATEPOST_", "CLAUDE", "CODEX_", "GEMINI_")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(names)}
+    env |= {"GATEPOST_HOME": str(home)} | (environ or {})
+    return {"command": COMMAND[0], "args": [*COMMAND[1:], *arguments], "env": env}
+
+
+@asynccontextmanager
+async def open_http(
+    base_url: str, headers: dict[str, str], *, revision: str = "2026-07-28", **options: Any
+) -> AsyncIterator[Client]:
+    """A client of a gateway."""
+    async with httpx2.AsyncClient(headers=headers, timeout=WAIT_TIMEOUT) as http_client:
+        transport = streamable_http_client(f"{base_url}/mcp", http_client=http_client)
+        async with Client(transport, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options) as client:
+            assert client.protocol_version == revision
+            yield client
 
 
 @contextmanager
