@@ -7,12 +7,15 @@ import asyncio
 import json
 import signal
 import socket
+import threading
 
 import anyio
 import pytest
+from starlette.types import Message
 
 from gatepost.actions import inbox, push
 from gatepost.core.event import ItemState, Push
+from gatepost.gateway.http import HttpExchange
 from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller
 from tests.mcp.stdio_server import META, StdioServer, wait_until
 
@@ -54,6 +57,32 @@ async def test_a_cancelled_drain_takes_nothing(office: Office, transport: str, r
         push_item(office)
         [item] = (await tools.call("drain_inbox", wait=20))["items"]
         assert item["content"] == "hello"
+
+
+@pytest.mark.parametrize("revision", MODES)
+async def test_a_drain_that_waits_long_is_kept_alive_and_delivers(
+    office: Office, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some silence the answer is a stream, with comments before its one message."""
+    monkeypatch.setattr("mcp.server._streamable_http_modern._SSE_PING_INTERVAL", 0.05)
+    monkeypatch.setattr("sse_starlette.sse.EventSourceResponse.DEFAULT_PING_INTERVAL", 0.05)
+    comment_sent, send = threading.Event(), HttpExchange.send
+
+    async def watch(exchange: HttpExchange, message: Message) -> None:
+        await send(exchange, message)
+        if message.get("body", b"").startswith(b":"):
+            comment_sent.set()
+
+    monkeypatch.setattr(HttpExchange, "send", watch)
+    async with office.open_client("http", revision) as client, asyncio.TaskGroup() as tasks:
+        tools = ToolCaller(client)
+        await tools.call("list_agents")
+        drain = tasks.create_task(tools.call("drain_inbox", wait=50))
+        await wait_until(comment_sent.is_set)
+        push_item(office)
+        [item] = (await drain)["items"]
+        assert item["content"] == "hello"
+    await wait_until(lambda: list_states(office) == [ItemState.DELIVERED])
 
 
 async def test_a_batch_for_a_caller_that_has_left_is_pending_again(office: Office) -> None:

@@ -17,6 +17,7 @@ from gatepost.core.event import Push
 from tests.gateway_process import GatewayProcess
 from tests.gateways import WAIT_TIMEOUT, create_entities, serve_gateway
 from tests.mcp.office import COMMAND, Office, ToolCaller
+from tests.mcp.stdio_server import wait_until
 
 
 async def push_over_http(gateway: GatewayProcess, content: str) -> None:
@@ -61,8 +62,7 @@ async def test_a_gateway_that_stops_lets_nobody_wait(tmp_path: Path) -> None:
             tools = ToolCaller(client)
             await tools.call("list_agents")
             drain = tasks.create_task(tools.call("drain_inbox", wait=50))
-            while not office.list_http_requests():  # noqa: ASYNC110 (it is in another thread)
-                await anyio.sleep(0.01)
+            await wait_until(lambda: bool(office.list_http_requests()))
             with anyio.fail_after(WAIT_TIMEOUT):
                 await asyncio.to_thread(gateway_thread.stop)
                 assert (await drain)["items"] == []

@@ -10,12 +10,12 @@ from gatepost.api.decisions import AskDecision, OptionSpec
 from gatepost.api.gates import AddGate
 from gatepost.api.inbox import DrainInbox, ListInbox
 from gatepost.api.tool import ToolSpec, load_tools, parse_wait
-from gatepost.core.gate import AtDeadline, GateKind
+from gatepost.core.gate import GateKind
 from gatepost.errors import Invalid
 from tests.mcp.office import Office
 
 #: tokens that the list of tools may cost, at four bytes each; a model reads it with every request
-MAX_TOKENS = 4_700
+MAX_TOKENS = 4_500
 
 
 async def test_the_list_of_tools_is_short(office: Office) -> None:
@@ -46,10 +46,10 @@ def get_tool(name: str) -> ToolSpec:
 class TestArguments:
     def test_arguments_are_fields_in_snake_case(self) -> None:
         assert list(get_tool("set_gate").arguments) == [
-            "name", "kind", "owner", "awaits", "instruction", "waiters", "within", "at_deadline",
+            "name", "kind", "owner", "awaits", "instruction", "waiters", "within",
         ]  # fmt: skip
-        assert get_tool("set_gate").decode({"name": "CI", "at_deadline": "escalate"}, "ann") == AddGate(
-            name="CI", at_deadline=AtDeadline.ESCALATE, made_by="ann"
+        assert get_tool("set_gate").decode({"name": "CI", "kind": "timer", "within": "1h"}, "ann") == AddGate(
+            name="CI", kind=GateKind.TIMER, within="1h", made_by="ann"
         )
 
     @pytest.mark.parametrize("limit", [5, "5", 5.0])

@@ -83,13 +83,12 @@ _ANSWER: Final = ("id", "name", "kind", "owner", "awaits", "instruction", "deadl
         answer=_ANSWER,
         description="Make a gate, which keeps its owner from stopping until it is resolved.",
         own=("made_by",),
-        hidden=("deadline", "fail"),
+        hidden=("deadline", "at_deadline", "fail"),
         notes={
             "kind": "what ends it",
             "owner": "agent that may not stop; default: you",
             "awaits": "a name (human, mail), TYPE[:SOURCE] (event), run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME (ci)",
             "instruction": "what its owner is told that wants to stop",
-            "at_deadline": "open: it ends; escalate: it holds on, and the owner of its owner is told",
         },
     ),
 )
@@ -127,7 +126,7 @@ class AddGate(Request[GateView]):
         title="List gates",
         answer=_ANSWER,
         description="List the gates that concern you: what you wait for, and what others wait for from you.",
-        hidden=("owner", "waiter"),
+        hidden=("owner", "waiter", "kind"),
     ),
 )
 class ListGates(Request[GatePage]):

@@ -21,7 +21,8 @@ _REFERENCE: Final = "#/components/schemas/"
 _ABOUT: Final = """
 One durable inbox for every AI agent and every person who works with agents.
 
-Send `x-secret-key`, or `x-public-key` with a bearer token. Errors are problems (RFC 9457) with a stable `type`. Lists
+Send a secret key, in `x-secret-key` or as a bearer token, or `x-public-key` with a bearer JWT. With the administrator's
+key, `x-act-as` names the entity to act as. Errors are problems (RFC 9457) with a stable `type`. Lists
 are `{items, next}` and go on with `after`. Writes take an `Idempotency-Key`.
 """
 _SECURITY: Final = {
