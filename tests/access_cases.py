@@ -9,6 +9,7 @@ import psycopg
 
 from gatepost.actions import (
     decisions,
+    directory,
     gates,
     inbox,
     inbox_items,
@@ -26,11 +27,13 @@ from gatepost.app import parse_sqlite_path
 from gatepost.core.decision import Option, Question
 from gatepost.core.event import Push
 from gatepost.core.gate import GateSpec
+from gatepost.core.ledger import TopicKind
 from gatepost.core.mail import MailSpec
 from gatepost.core.webhook import Scheme
 from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.handlers.keys import generate_secret
-from gatepost.ports import Store
+from gatepost.ports import Store, Transaction
+from gatepost.tables import topics
 from tests import resident_runs
 from tests.gateways import Gateway, create_entities, create_token, list_operations
 from tests.plan_specs import parse_spec
@@ -166,11 +169,21 @@ CALL_CASES: Final = {
     "GET /api/work/{type}/{id}/events": CallCase(EXPECT_OPEN, WORK_PATH),
     "POST /api/work/{type}/{id}/notes": CallCase(path=WORK_PATH, body={"author": "husam"}, admin_status=201),
     "GET /api/work/{type}/{id}/notes": CallCase(EXPECT_OPEN, WORK_PATH),
+    "GET /api/ledger/topics": CallCase(EXPECT_OPEN),
+    "GET /api/ledger/topics/{id}/messages": CallCase(path={"id": "topic"}),
+    "GET /api/ledger/topics/{id}/verify": CallCase(path={"id": "topic"}),
     "GET /api/sessions/{id}": CallCase(path={"id": "guest"}),
     "GET /health": CallCase(EXPECT_OPEN),
     "GET /metrics": CallCase(),
     "POST /hooks/{trigger}": CallCase(path={"trigger": "trigger"}, admin_status=401),
 }
+
+
+def make_topic(tx: Transaction, name: str) -> str:
+    """Return a new topic of an entity."""
+    id = topics.take_id(tx)
+    topics.insert(tx, id, TopicKind.INBOUND, "memo", entity=directory.find(tx, name).number)
+    return str(id)
 
 
 @dataclass(frozen=True)
@@ -239,6 +252,7 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         "past": finished_run.run_id,
         "run": waiting_run.run_id,
         "call": waiting_run.call_id,
+        "topic": store.run_sync(make_topic, "analyst"),
         "mail": sent.id,
         "mailed": sent.event,
         "trigger": "github-main",

@@ -134,8 +134,8 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
 
 
 def _send_mail_and_notes(kit: Kit) -> None:
-    """A thread of mail, and a work item with a parent, a note and an event."""
-    store = kit.store
+    """A thread of mail, and a work item with a parent, a note and an event; all of it is on the local ledger."""
+    store = kit.open(limits=Limits(ledger="local:"))
     spec = MailSpec(to="ben", subject="Schema", payload={"text": "Which \u2028?"}, ack=AckRequest.REQUIRED)
     sent = store.run_sync(mail.send, spec, sender="ana")
     store.run_sync(mail.send, MailSpec(reply_to=sent.event, payload={"choice": 2}, context=[1]), sender="ben")

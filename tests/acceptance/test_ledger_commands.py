@@ -12,11 +12,11 @@ def test_messages_of_a_mirror_node_are_proved(empty_cli: CommandLine) -> None:
     text = json.dumps(document)
     (empty_cli.cwd / "all.json").write_text(text)
     ended = empty_cli.run_ok("ledger", "verify", "all.json")
-    assert (ended.out, ended.err) == ("3 messages of 3 proved\n", "")
-    assert empty_cli.run_ok("ledger", "verify", "-", stdin=text.encode()).out == "3 messages of 3 proved\n"
+    assert (ended.out, ended.err) == ("3 of 3 messages proved\n", "")
+    assert empty_cli.run_ok("ledger", "verify", "-", stdin=text.encode()).out == "3 of 3 messages proved\n"
     (empty_cli.cwd / "end.json").write_text(json.dumps(document["messages"][1:]))
     ended = empty_cli.run_ok("ledger", "verify", "end.json")
-    assert ended.out == "1 message of 2 proved\n"
+    assert ended.out == "1 of 2 messages proved\n"
     assert ended.err == "1 message cannot be checked: the message before is not in the file\n"
 
 
@@ -25,7 +25,7 @@ def test_the_first_message_that_is_not_right_is_named(empty_cli: CommandLine) ->
     document["messages"][1]["message"] = b64encode(b"Message 9").decode()
     (empty_cli.cwd / "changed.json").write_text(json.dumps(document))
     ended = empty_cli("ledger", "verify", "changed.json")
-    assert (ended.code, ended.out) == (1, "2 messages of 3 proved\n")
+    assert (ended.code, ended.out) == (1, "2 of 3 messages proved\n")
     assert ended.err == "message 2 of 0.0.4603900 is not right: its running hash does not match\n"
     ended = empty_cli("ledger", "verify", "changed.json", "--json")
     assert ended.code == 1
@@ -34,7 +34,7 @@ def test_the_first_message_that_is_not_right_is_named(empty_cli: CommandLine) ->
         "proved": 2,
         "unknown": 0,
         "wrong": 1,
-        "firstWrong": {
+        "firstFault": {
             "topicId": "0.0.4603900",
             "sequenceNumber": 2,
             "reason": "its running hash does not match",
@@ -54,3 +54,23 @@ def test_what_is_no_ledger_is_refused(empty_cli: CommandLine) -> None:
     ):
         ended = empty_cli("ledger", "verify", name)
         assert (ended.code, ended.err) == (2, sentence)
+
+
+def test_what_is_sent_is_on_the_local_ledger(cli: CommandLine) -> None:
+    assert cli.run_ok("ledger", "topics").err == "no topics yet: set ledger to local: and send something\n"
+    cli.environ["GATEPOST_LEDGER"] = "local:"
+    cli.run_ok("send", "quinn", "Which one?", "--as", "analyst")
+    topics = cli.run_ok("ledger", "topics", "--json").json
+    [topic] = [topic["id"] for topic in topics if topic["messages"]]
+    assert cli.run_ok("ledger", "topics", "--kind", "inbound").out.splitlines()[0].split() == [
+        *("TOPIC", "KIND", "OF", "MESSAGES", "MEMO")
+    ]
+    [message] = cli.run_ok("ledger", "messages", topic, "--json").json
+    assert json.loads(message["text"])["op"] == "message"
+    assert cli.run_ok("ledger", "verify", topic).out == "1 of 1 message proved\n"
+    exported = cli.run_ok("ledger", "export", topic).out
+    assert cli.run_ok("ledger", "verify", "-", stdin=exported.encode()).out == "1 of 1 message proved\n"
+    ended = cli("ledger", "messages", "0.0.9")
+    assert (ended.code, ended.error) == (1, "there is no topic '0.0.9'")
+    ended = cli("ledger", "messages", "q4")
+    assert (ended.code, ended.error) == (2, "'q4' is not an id of a ledger")

@@ -1,6 +1,7 @@
 """Running hashes: real messages are proved, and whatever is changed in them is found and named."""
 
 import json
+from base64 import b64encode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gatepost.core.ledger import GENESIS_HASH, Chunk, LedgerId, Proof, TopicMessage, verify
-from gatepost.core.mirror import format_message, format_timestamp, parse_message, parse_messages, parse_timestamp
+from gatepost.core.mirror import format_timestamp, parse_message, parse_messages, parse_timestamp
 from gatepost.errors import Invalid
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples/mirror-node"
@@ -42,6 +43,32 @@ def build_topic(contents: Sequence[bytes], *, topic: str = "0.0.7", first: int =
         running_hash = message.compute_hash(running_hash)
         messages.append(replace(message, running_hash=running_hash))
     return messages
+
+
+def format_message(message: TopicMessage) -> dict[str, Any]:
+    """Return a message in the fields of a mirror node."""
+    chunk = message.chunk
+    account, _, valid_start = chunk.transaction.partition("@") if chunk else ("", "", "")
+    return {
+        "chunk_info": chunk
+        and {
+            "initial_transaction_id": {
+                "account_id": account,
+                "nonce": 0,
+                "scheduled": False,
+                "transaction_valid_start": valid_start,
+            },
+            "number": chunk.number,
+            "total": chunk.total,
+        },
+        "consensus_timestamp": format_timestamp(message.timestamp),
+        "message": b64encode(message.content).decode(),
+        "payer_account_id": str(message.payer),
+        "running_hash": b64encode(message.running_hash).decode(),
+        "running_hash_version": message.version,
+        "sequence_number": message.sequence,
+        "topic_id": str(message.topic),
+    }
 
 
 def read_sample(file: Path) -> list[TopicMessage]:

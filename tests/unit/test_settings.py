@@ -153,7 +153,7 @@ class TestValues:
             assert load(home, "", **{variable_name(name): text}).values[name].origin == variable_name(name)
 
     def test_every_rule_is_a_setting(self) -> None:
-        names = {name.partition(".")[2] for name, _ in list_settings()}
+        names = {name.rpartition(".")[2] for name, _ in list_settings()}
         permissions = {
             "can_run_commands": "commands",
             "allowed_repositories": "ci",

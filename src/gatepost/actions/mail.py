@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import directory, inbox_items, push
+from gatepost.actions import directory, inbox_items, ledger, push
 from gatepost.core import address
 from gatepost.core import mail as rules
 from gatepost.core.address import AllAgentsAddress, EntityAddress
@@ -56,7 +56,9 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0
     if key is not None and (first_mail := outgoing.find_mail_by_event(tx, result.event)) is not None:
         return first_mail
     mail = replace(mail, event=result.event)
-    outgoing.insert_mail(tx, mail, author.number, _list_names(result))
+    names = _list_names(result)
+    record = outgoing.insert_mail(tx, mail, author.number, names)
+    ledger.post_mail(tx, mail, author, names, record)
     return show(tx, mail.id)
 
 

@@ -19,11 +19,12 @@ from gatepost.core import address, agent_config, cron, gate, memory, strict, web
 from gatepost.core.decision_action import AnswerKind
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import MAX_HOPS, EventType, Priority, Trust
+from gatepost.core.ledger import LedgerId
 from gatepost.core.run import RunLimit
 from gatepost.core.times import MAX_INSTANT
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError, Invalid, quote_value
-from gatepost.tables import outgoing, runs
+from gatepost.tables import outgoing, runs, topics
 
 Check = Callable[[Any], object]
 #: of any number; so many numbers are left to count on after an import
@@ -156,6 +157,12 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("answers", "args"): _check_object,
     ("outgoing", "data"): _check_data,
     ("outgoing", "targets"): msgspec.json.Decoder(list[str]).decode,
+    ("ledger_accounts", "account"): topics.check_id,
+    ("topics", "id"): topics.check_id,
+    ("topics", "running_hash"): topics.decode_hash,
+    ("topic_messages", "payer"): LedgerId.parse,
+    ("topic_messages", "content"): topics.decode,
+    ("topic_messages", "running_hash"): topics.decode_hash,
     ("work_items", "id"): work.check_id,
     ("work_items", "title"): work.check_title,
     ("triggers", "name"): webhook.check_trigger_name,

@@ -238,8 +238,9 @@ class _Importer:
 
     def _add_counter(self, number: int, row: Any) -> None:
         match row:
-            case {"name": "arrival" | "broadcast" as name, "value": int(value)} if (
+            case {"name": str(name), "value": int(value)} if (
                 len(row) == 2
+                and name in catalog.COUNTERS
                 and type(value) is int
                 and 0 <= value <= row_checks.MAX_NUMBER
                 and name not in self._counters

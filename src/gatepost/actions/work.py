@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import chains, directory, push
+from gatepost.actions import chains, directory, ledger, push
 from gatepost.core import address
 from gatepost.core import work as rules
 from gatepost.core.address import Address, AllAgentsAddress, TeamAddress
@@ -134,7 +134,9 @@ def post_note(
         posted_at=None,
         recipients=_list_names(result),
     )
-    return replace(note, number=outgoing.insert_note(tx, note, author.number))
+    record = outgoing.insert_note(tx, note, author.number)
+    posted_at = ledger.post_work(tx, note, author, item, record)
+    return replace(note, number=record, posted_at=posted_at)
 
 
 def post_event(
@@ -158,7 +160,9 @@ def post_event(
     result = _notify(tx, work_event, rule, item, author, hops) if rule is not None else None
     work_event = replace(work_event, recipients=_list_names(result) if result else ())
     event_id = result.event if result is not None and result.deliveries else None
-    return replace(work_event, number=outgoing.insert_event(tx, work_event, author.number, targets, event_id))
+    record = outgoing.insert_event(tx, work_event, author.number, targets, event_id)
+    posted_at = ledger.post_work(tx, work_event, author, item, record)
+    return replace(work_event, number=record, posted_at=posted_at)
 
 
 def find_unknown_names(tx: Reader) -> list[tuple[str, str]]:

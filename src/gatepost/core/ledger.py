@@ -18,6 +18,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from gatepost.core.event import Ref
+from gatepost.core.text import ParsedEnum
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid, quote_value
 
 #: bytes of one message; longer ones are sent in chunks
@@ -58,6 +61,38 @@ class LedgerId(Struct, frozen=True, order=True):
         if not parts or max(parts) > MAX_NUMBER:
             raise Invalid(f"{quote_value(text)} is not an id of a ledger", hint="write it as 0.0.123")
         return LedgerId(*parts)
+
+
+class TopicKind(ParsedEnum, description="a kind of topic"):
+    #: mail to an entity
+    INBOUND = "inbound"
+    #: the public log of an entity
+    OUTBOUND = "outbound"
+    #: notes and events of a work item
+    WORK = "work"
+    #: mail to every agent
+    BROADCAST = "broadcast"
+    #: a file (HCS-1)
+    FILE = "file"
+
+
+class Topic(Struct, frozen=True, kw_only=True):
+    number: int
+    id: str
+    kind: TopicKind
+    memo: str
+    #: whose it is; None if it belongs to nobody
+    entity: str | None
+    #: the work item that it is about
+    item: Ref | None
+    #: of its last message; 0 if it has none
+    last_sequence: int
+    last_timestamp: int
+    created_at: Instant
+
+    @property
+    def ledger_id(self) -> LedgerId:
+        return LedgerId.parse(self.id)
 
 
 class Chunk(Struct, frozen=True):
@@ -115,6 +150,46 @@ class Verdict(Struct, frozen=True):
     proof: Proof
     #: why it is wrong, as the end of a sentence
     reason: str = ""
+
+
+class Fault(Struct, frozen=True):
+    """A message that is not right, or is missing."""
+
+    topic: str
+    sequence: int
+    #: the end of a sentence
+    reason: str
+
+
+class Verification(Struct, frozen=True, kw_only=True):
+    """How many messages are proved, how many have nothing to be proved by, and the first that is not right."""
+
+    messages: int
+    proved: int
+    unknown: int
+    wrong: int
+    first_fault: Fault | None
+
+
+def summarize(verdicts: Iterable[Verdict]) -> Verification:
+    counts = dict.fromkeys(Proof, 0)
+    first_fault: Fault | None = None
+    for verdict in verdicts:
+        counts[verdict.proof] += 1
+        if verdict.proof is Proof.WRONG and first_fault is None:
+            first_fault = Fault(str(verdict.message.topic), verdict.message.sequence, verdict.reason)
+    return Verification(
+        messages=sum(counts.values()),
+        proved=counts[Proof.PROVED],
+        unknown=counts[Proof.UNKNOWN],
+        wrong=counts[Proof.WRONG],
+        first_fault=first_fault,
+    )
+
+
+def split(content: bytes) -> list[bytes]:
+    """Return a content as the chunks in which it is posted."""
+    return [content[start : start + MAX_MESSAGE_SIZE] for start in range(0, len(content), MAX_MESSAGE_SIZE)]
 
 
 def verify(messages: Iterable[TopicMessage]) -> Iterator[Verdict]:

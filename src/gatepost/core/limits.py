@@ -34,5 +34,7 @@ class Limits:
     allowed_repositories: Sequence[str] = ()
     #: whether a command runs when a decision is answered
     has_answer_command: bool = False
+    #: where what is sent is recorded: `off` or `local:`
+    ledger: str = "off"
     #: who gets which events of work items: pattern, addresses and priority (`core/work.py`)
     work_notify: Sequence[tuple[str, Sequence[str], int]] = (("task.blocked", ("admin",), 0),)

@@ -9,7 +9,7 @@ Fields that are not named here are ignored, as a newer mirror node may have more
 
 import json
 import re
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from binascii import Error as BinasciiError
 from collections.abc import Mapping
 from typing import Any, Final
@@ -55,32 +55,6 @@ def parse_message(entry: Mapping[str, Any]) -> TopicMessage:
         version=_read_number(entry, "running_hash_version"),
         chunk=_parse_chunk(entry.get("chunk_info")),
     )
-
-
-def format_message(message: TopicMessage) -> dict[str, Any]:
-    """Return a message in the fields of a mirror node."""
-    chunk = message.chunk
-    account, _, valid_start = chunk.transaction.partition("@") if chunk else ("", "", "")
-    return {
-        "chunk_info": chunk
-        and {
-            "initial_transaction_id": {
-                "account_id": account,
-                "nonce": 0,
-                "scheduled": False,
-                "transaction_valid_start": valid_start,
-            },
-            "number": chunk.number,
-            "total": chunk.total,
-        },
-        "consensus_timestamp": format_timestamp(message.timestamp),
-        "message": b64encode(message.content).decode(),
-        "payer_account_id": str(message.payer),
-        "running_hash": b64encode(message.running_hash).decode(),
-        "running_hash_version": message.version,
-        "sequence_number": message.sequence,
-        "topic_id": str(message.topic),
-    }
 
 
 def parse_timestamp(text: str) -> int:

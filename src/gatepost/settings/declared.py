@@ -230,7 +230,7 @@ class AuthSettings(Section):
 class Settings(Section):
     store: str = setting(STORE, "sqlite:///gatepost.db", "the database")
     transport: str = setting(TRANSPORT, "socket:", "the way of signals to other processes")
-    ledger: str = setting(one_of("off"), "off", "the ledger that records mail, notes and work events")
+    ledger: str = setting(one_of("off", "local:"), "off", "the ledger that records mail, notes and work events")
     agent: str | None = setting(ENTITY, None, "the current agent: its inbox is used if no address is given")
     inbox: InboxSettings = section(InboxSettings)
     limits: LimitSettings = section(LimitSettings)
@@ -257,6 +257,7 @@ class Settings(Section):
             can_run_commands=self.gates.commands,
             allowed_repositories=self.gates.ci,
             has_answer_command=self.decision.on_answer is not None,
+            ledger=self.ledger,
             work_notify=self.work.notify,
         )
 

@@ -19,6 +19,8 @@ _KINDS: Final[Mapping[str, type]] = {
     "text": str,
 }
 #: the values of a primary key
+#: the last numbers that were given
+COUNTERS: Final = ("arrival", "broadcast", "ledger")
 Key = tuple[Any, ...]
 
 
@@ -173,7 +175,7 @@ def read_counters(tx: Reader) -> list[dict[str, Any]]:
 
 def set_counters(tx: Transaction, counters: Mapping[str, int]) -> None:
     """Set the last numbers that were given, to those of the rows at least."""
-    tx.execute("catalog/set_counters", arrival=counters.get("arrival", 0), broadcast=counters.get("broadcast", 0))
+    tx.execute("catalog/set_counters", **{name: counters.get(name, 0) for name in COUNTERS})
 
 
 def count_occupants(tx: Reader, administrator: str) -> tuple[int, int, int]:

@@ -156,6 +156,11 @@ def set_ack(tx: Transaction, number: int, ack: AckState) -> None:
     tx.execute("outgoing/set_ack", number=number, ack=ack)
 
 
+def set_posted(tx: Transaction, number: int) -> None:
+    """Save that a record is on the ledger."""
+    tx.execute("outgoing/set_posted", number=number, now=tx.now)
+
+
 def keep_states(tx: Transaction, removed_items: Sequence[tuple[int, int, str, Instant]]) -> None:
     """Save how items of sent records ended that were removed: recipient, arrival, state and time of each."""
     arrivals = sorted({arrival for _, arrival, _, _ in removed_items})

@@ -47,5 +47,9 @@ def set_status(tx: Transaction, number: int, status: str) -> None:
     tx.execute("work_items/set_status", number=number, status=status, now=tx.now)
 
 
+def set_topic(tx: Transaction, number: int, topic: str) -> None:
+    tx.execute("work_items/set_topic", number=number, topic=topic)
+
+
 def _build(row: Row) -> WorkItem:
     return _WORK_ITEM.read(row, parent=Ref(row.parent_type, row.parent_id) if row.parent_type else None)

@@ -59,6 +59,11 @@ ORDER BY name
 UPDATE counters
 SET value = CASE name
     WHEN 'arrival' THEN max(:arrival, (SELECT coalesce(max(arrival), 0) FROM events))
+    WHEN 'ledger' THEN max(
+        :ledger,
+        (SELECT coalesce(max(CAST(substr(id, 5) AS INTEGER)), 0) FROM topics),
+        (SELECT coalesce(max(CAST(substr(account, 5) AS INTEGER)), 0) FROM ledger_accounts)
+    )
     ELSE max(
         :broadcast,
         (SELECT coalesce(max(number), 0) FROM broadcasts),
@@ -70,8 +75,15 @@ END
 -- No number is given twice: a counter is never behind the rows.
 WITH counted AS (
     UPDATE counters
-    SET value = greatest(
-        :broadcast::bigint, (SELECT max(number) FROM broadcasts), (SELECT max(cursor) FROM inboxes)
-    )
+    SET value = CASE name
+        WHEN 'ledger' THEN greatest(
+            :ledger::bigint,
+            (SELECT max(substr(id, 5)::bigint) FROM topics),
+            (SELECT max(substr(account, 5)::bigint) FROM ledger_accounts)
+        )
+        ELSE greatest(
+            :broadcast::bigint, (SELECT max(number) FROM broadcasts), (SELECT max(cursor) FROM inboxes)
+        )
+    END
 )
 SELECT setval('arrivals', nullif(greatest(:arrival::bigint, (SELECT max(arrival) FROM events)), 0))

@@ -24,15 +24,17 @@ WHERE o.event = :event
 
 -- name: list_sent
 -- The newest first; `before` is the number of the last one seen.
-SELECT o.* FROM outgoing_details o
-WHERE o.sender_number = :sender AND o.kind = 'mail'
+SELECT o.*
+FROM outgoing r
+JOIN outgoing_details o ON o.number = r.number
+WHERE r.sender = :sender AND r.kind = 'mail'
     AND (CAST(:thread AS text) IS NULL OR o.thread = CAST(:thread AS text))
     AND (
         CAST(:ref_type AS text) IS NULL
         OR o.ref_type = CAST(:ref_type AS text) AND o.ref_id = CAST(:ref_id AS text)
     )
-    AND (CAST(:before AS bigint) IS NULL OR o.number < CAST(:before AS bigint))
-ORDER BY o.number DESC
+    AND (CAST(:before AS bigint) IS NULL OR r.number < CAST(:before AS bigint))
+ORDER BY r.number DESC
 LIMIT :limit
 
 -- name: list_thread
@@ -53,7 +55,7 @@ WHERE o.kind = 'mail'
     )
     AND (
         CAST(:viewer AS bigint) IS NULL
-        OR o.sender_number = CAST(:viewer AS bigint)
+        OR EXISTS (SELECT 1 FROM outgoing t WHERE t.number = o.number AND t.sender = CAST(:viewer AS bigint))
         OR EXISTS (
             SELECT 1 FROM outgoing_recipients r
             WHERE r.outgoing = o.number AND r.recipient = CAST(:viewer AS bigint)
@@ -157,6 +159,9 @@ FOR UPDATE SKIP LOCKED
 
 -- name: set_ack
 UPDATE outgoing SET ack = :ack WHERE number = :number
+
+-- name: set_posted
+UPDATE outgoing SET posted_at = :now WHERE number = :number
 
 -- name: lock
 SELECT number FROM outgoing WHERE id = :id FOR UPDATE

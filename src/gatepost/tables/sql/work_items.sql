@@ -12,12 +12,14 @@ ORDER BY w.id <> :id
 LIMIT 1
 
 -- name: list_page
-SELECT w.* FROM work_item_details w
-WHERE w.number > :after
-    AND (CAST(:type AS text) IS NULL OR w.type = CAST(:type AS text))
-    AND (CAST(:status AS text) IS NULL OR w.status = CAST(:status AS text))
-    AND (CAST(:parent AS bigint) IS NULL OR w.parent_number = CAST(:parent AS bigint))
-ORDER BY w.number
+SELECT w.*
+FROM work_items i
+JOIN work_item_details w ON w.number = i.number
+WHERE i.number > :after
+    AND (CAST(:type AS text) IS NULL OR i.type = CAST(:type AS text))
+    AND (CAST(:status AS text) IS NULL OR i.status = CAST(:status AS text))
+    AND (CAST(:parent AS bigint) IS NULL OR i.parent = CAST(:parent AS bigint))
+ORDER BY i.number
 LIMIT :limit
 
 -- name: list_recent_ids
@@ -25,6 +27,9 @@ SELECT w.id FROM work_items w WHERE w.type = :type ORDER BY w.number DESC LIMIT 
 
 -- name: set_status
 UPDATE work_items SET status = :status, updated_at = :now WHERE number = :number
+
+-- name: set_topic
+UPDATE work_items SET topic = :topic WHERE number = :number
 
 -- name: has_any
 SELECT TRUE AS has_any FROM work_items LIMIT 1

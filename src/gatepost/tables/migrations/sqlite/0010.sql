@@ -64,7 +64,7 @@ CREATE INDEX work_items_parent ON work_items (parent) WHERE parent IS NOT NULL;
 CREATE VIEW outgoing_details AS
 SELECT
     o.number, o.id, o.kind, s.name AS sender, o.targets, o.data, o.ref_type, o.ref_id, o.thread, o.reply_to, o.event,
-    o.ack, o.ack_deadline, o.created_at, o.posted_at, o.sender AS sender_number, o.arrival
+    o.ack, o.ack_deadline, o.created_at, o.posted_at, o.arrival
 FROM outgoing o
 JOIN entities s ON s.number = o.sender;
 
@@ -72,7 +72,7 @@ JOIN entities s ON s.number = o.sender;
 CREATE VIEW work_item_details AS
 SELECT
     w.number, w.type, w.id, w.title, p.type AS parent_type, p.id AS parent_id, w.topic, w.status, m.name AS made_by,
-    w.created_at, w.updated_at, w.parent AS parent_number
+    w.created_at, w.updated_at
 FROM work_items w
 JOIN entities m ON m.number = w.made_by
 LEFT JOIN work_items p ON p.number = w.parent;
