@@ -4,12 +4,15 @@ Lives that pass every named point in a fixed order, and take up what earlier liv
 
 import asyncio
 import threading
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from gatepost.actions import inbox
+from gatepost.actions import inbox, mail, work
 from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.core.event import Push
+from gatepost.core.event import Push, Ref
+from gatepost.core.mail import AckRequest, MailSpec
+from gatepost.errors import Conflict
 from tests.faults import journal
 from tests.faults.commit_points import KillPoint
 from tests.faults.crew_store import CREW
@@ -52,6 +55,22 @@ def run_sync_round(store: ThreadedStore, client: JournaledClient, life: str, kil
     )  # whoever did this died before it wrote out
     client.drain("ana", hold=SHORTEST_HOLD, limit=3)
     client.drain("ana", hold=SHORTEST_HOLD)
+    kill_point.is_armed = False
+
+
+def run_mail_round(store: ThreadedStore, life: str, kill_point: KillPoint) -> None:
+    """Mail that is waited for, read by both who get it; mail to all; a note and an event of the task `deck`."""
+    task = Ref("task", "deck")
+    kill_point.is_armed = True
+    awaited_mail = MailSpec(to="team:crew", payload=f"{life}-mail", ack=AckRequest.REQUIRED)
+    store.run_sync(mail.send, awaited_mail, sender="ana", key=life)
+    store.run_sync(mail.send, MailSpec(to="ALL", payload=f"{life}-all"), sender="ana", key=life)
+    store.run_sync(work.post_note, task, f"{life}-note", by="ana", notify=["ben", "cleo"])
+    store.run_sync(work.post_event, task, "blocked", reason=life, by="ben")
+    for name in ("ben", "cleo"):
+        while (claim := store.run_sync(inbox.claim, name, owner=life, hold=SHORTEST_HOLD).claim) is not None:
+            with suppress(Conflict):  # it has lapsed: what it held is claimed again
+                store.run_sync(inbox.ack, claim.id, owner=life, fence=claim.fence)
     kill_point.is_armed = False
 
 

@@ -76,6 +76,11 @@ def run_job(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> 
             else:
                 asyncio.run(rounds.run_group_round(store, client, life, kill_point))
             send_message(visited=kill_point.point_counts)
+        case "mail":
+            kill_point = KillPoint(**details)
+            watch_store(store, kill_point)
+            rounds.run_mail_round(store, life, kill_point)
+            send_message(visited=kill_point.point_counts)
         case "load":
             asyncio.run(loads.run_load(client, life, on_warm=report_warm, stop=stop_event, **details))
         case "crowd":

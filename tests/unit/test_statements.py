@@ -177,6 +177,7 @@ def test_sqlite_takes_every_statement(tmp_path: Path) -> None:
         ),
         ("items/read_states", "items_key (recipient=? AND dedup_key=?)"),
         ("items/find_longest_chains", "runs_open (agent=?)"),
+        ("claims/end", "outgoing_arrival (arrival=?)"),
         ("outgoing/find_by_event", "outgoing_event (event=?)"),
         ("outgoing/has_worked_since", "outgoing_posts (sender=? AND created_at>?)"),
         ("outgoing/list_awaited", "outgoing_arrival (arrival=?)"),

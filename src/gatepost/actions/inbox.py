@@ -33,7 +33,7 @@ from gatepost.core import batch as batch_rules
 from gatepost.core import claim as claim_rules
 from gatepost.core import ids
 from gatepost.core.batch import Candidate, SelectedItem
-from gatepost.core.claim import Batch, Claim
+from gatepost.core.claim import Batch, Claim, EndedClaim
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import EventType, Item, ItemState, Priority, Ref
 from gatepost.core.signals import Signal
@@ -258,14 +258,14 @@ def ack(tx: Transaction, id: str, *, owner: str, fence: int, recipient: str | No
     Deliver the items of a claim, and return how many. A stale owner is refused; with `recipient`, so is a claim on
     another inbox.
     """
-    number, _ = _end_claim(tx, id, owner, fence, "acked", recipient)
-    return deliver(tx, number)
+    return deliver(tx, _end_claim(tx, id, owner, fence, "acked", recipient))
 
 
-def deliver(tx: Transaction, claim: int) -> int:
+def deliver(tx: Transaction, claim: EndedClaim) -> int:
     """Deliver the items of a claim that was acked, and return how many."""
-    count = items.deliver(tx, claim)
-    confirm_reads(tx, claim)
+    count = items.deliver(tx, claim.number)
+    if claim.has_awaited_mail:
+        confirm_reads(tx, claim.number)
     return count
 
 
@@ -284,10 +284,10 @@ def release(
     Make the items of a claim pending again, and return how many. `failed_events` are those that failed by themselves:
     their failures are counted. A stale owner is refused; with `recipient`, so is a claim on another inbox.
     """
-    number, recipient_name = _end_claim(tx, id, owner, fence, "released", recipient)
-    count = items.fail(tx, number, failed_events) if failed_events else 0
-    count += items.release(tx, number)
-    tx.after_commit(Signal(recipient_name, "release"))
+    claim = _end_claim(tx, id, owner, fence, "released", recipient)
+    count = items.fail(tx, claim.number, failed_events) if failed_events else 0
+    count += items.release(tx, claim.number)
+    tx.after_commit(Signal(claim.recipient, "release"))
     return count
 
 
@@ -349,12 +349,10 @@ def _check_holder(id: str, owner: str, fence: int) -> None:
         raise Invalid(f"{fence} is not a fence")
 
 
-def _end_claim(
-    tx: Transaction, id: str, owner: str, fence: int, outcome: str, recipient: str | None
-) -> tuple[int, str]:
+def _end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str, recipient: str | None) -> EndedClaim:
     """
-    End a claim; return its number and the name of its recipient. With `recipient`, refuse a claim on another inbox in
-    the same words as one that does not exist.
+    End a claim, and return it. With `recipient`, refuse a claim on another inbox in the same words as one that does not
+    exist.
     """
     _check_holder(id, owner, fence)
     stored_claim = inboxes.read_claim(tx, id) if recipient is not None else None

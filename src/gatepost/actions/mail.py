@@ -45,7 +45,7 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0
     if spec.to is None:
         raise Invalid("the mail has no recipient", hint="name one in `to`, or the event that it replies to")
     target = address.parse(spec.to)
-    if isinstance(target, EntityAddress) and directory.find(tx, target.name).number == author.number:
+    if isinstance(target, EntityAddress) and _is_named(tx, target, author):
         raise Refused("you cannot send mail to yourself", hint="name somebody else")
     if isinstance(target, AllAgentsAddress) and spec.ack is AckRequest.REQUIRED:
         raise Invalid("mail to every agent cannot be acknowledged", hint="name those who have to read it, or a team")
@@ -159,6 +159,11 @@ def find_readable_event(tx: Reader, id: str, reader: Entity) -> Event:
         if item.recipient == reader.name or (item.event.sender is not None and item.event.sender.name == reader.name):
             return item.event
     raise inbox_items.build_missing_error(id)
+
+
+def _is_named(tx: Reader, target: EntityAddress, entity: Entity) -> bool:
+    """Return True if an address is a name or an alias of an entity."""
+    return entity.number in [match.number for match in directory.resolve(tx, [target]).get(target, ())]
 
 
 def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | None) -> Mail:

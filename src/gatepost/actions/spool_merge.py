@@ -84,8 +84,9 @@ def _mark_items_delivered(
     if pending_arrivals:
         receipt = inbox.begin_claim(tx, recipient, fence, terms)
         items.take(tx, recipient.number, pending_arrivals, receipt.number)
-        inboxes.end_claim(tx, receipt.id, terms.owner, fence, "acked")
-        inbox.deliver(tx, receipt.number)
+        ended_receipt = inboxes.end_claim(tx, receipt.id, terms.owner, fence, "acked")
+        assert ended_receipt is not None
+        inbox.deliver(tx, ended_receipt)
 
 
 def _find_stored_items(

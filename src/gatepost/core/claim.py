@@ -35,6 +35,15 @@ class Claim(Struct, frozen=True, kw_only=True):
     number: int = 0
 
 
+class EndedClaim(Struct, frozen=True):
+    """A claim that was acked or released."""
+
+    number: int
+    recipient: str
+    #: whether it has items that are mail, and the sender waits to hear that it was read
+    has_awaited_mail: bool
+
+
 class Batch(Struct, frozen=True, kw_only=True):
     """The claimed items, in the order to show them."""
 

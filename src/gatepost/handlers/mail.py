@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gatepost.actions import mail, replies
+from gatepost.actions import directory, mail, replies
 from gatepost.api.access import Caller
 from gatepost.api.mail import ListMail, MailBox, MailPage, MailView, ReplyToEvent, ReplyView, SendMail, ShowMail
 from gatepost.core.event import Priority, Ref
@@ -42,7 +42,9 @@ def list_mail(tx: Reader, request: ListMail, caller: Caller) -> MailPage:
     }
     if request.box is MailBox.SENT:
         return read_page(tx, MailPage, mail.page_sent, request.sender, view=view_mail, **filters)
-    return read_page(tx, MailPage, mail.page_thread, caller.entity, view=view_mail, **filters)
+    # The administrator sees all of a thread, unless it acts as somebody.
+    viewer = None if caller.is_administrator and request.sender == directory.ADMINISTRATOR else request.sender
+    return read_page(tx, MailPage, mail.page_thread, viewer, view=view_mail, **filters)
 
 
 @ShowMail.handler

@@ -5,7 +5,7 @@ a cursor for each.
 
 from typing import Any, Final
 
-from gatepost.core.claim import Claim
+from gatepost.core.claim import Claim, EndedClaim
 from gatepost.core.entity import Entity
 from gatepost.core.event import Account
 from gatepost.core.times import CLOCK_TOLERANCE, Instant
@@ -43,10 +43,10 @@ def extend_claim(tx: Transaction, id: str, owner: str, fence: int, deadline: Ins
     return tx.execute("claims/extend", id=id, owner=owner, fence=fence, deadline=deadline) == 1
 
 
-def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> tuple[int, str] | None:
-    """End an open claim; return its number and the name of its recipient, or None if it is not theirs or not open."""
+def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> EndedClaim | None:
+    """End an open claim, and return it; None if it is not theirs or not open."""
     row = tx.fetch_one("claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=tx.now)
-    return (row.number, row.recipient) if row else None
+    return EndedClaim(row.number, row.recipient, bool(row.has_awaited_mail)) if row else None
 
 
 def read_claim(tx: Reader, id: str) -> Claim | None:

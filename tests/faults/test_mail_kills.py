@@ -1,0 +1,73 @@
+"""
+Whoever sends mail, posts on a work item or reads may be killed at any point: the event, the items and the record are
+there together or not at all, and the sender hears once that its mail was read.
+"""
+
+from contextlib import closing
+from pathlib import Path
+
+from gatepost.actions import directory, maintenance, work
+from gatepost.actions.directory import EntitySpec
+from gatepost.app import open_store
+from gatepost.core.entity import EntityKind
+from gatepost.core.work import WorkItemSpec, WorkType
+from tests.faults.conftest import NIGHTLY
+from tests.faults.crew_store import RunQuery, open_database_alone
+from tests.faults.worker_process import WorkerProcess
+
+REQUIRED_POINTS = {"outgoing/insert", "outgoing/insert_recipients", "items/deliver", "outgoing/set_ack", "commit"}
+
+
+def test_what_was_sent_is_there_with_its_record_or_not_at_all(crew_url: str, tmp_path: Path) -> None:
+    with closing(open_store(crew_url)) as store:
+        store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+        store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="deck"), by="ana")
+    with WorkerProcess(crew_url, tmp_path) as worker:
+        worker.start(life="0000", kind="mail")
+        point_counts: dict[str, int] = worker.wait_for_message("visited")
+        worker.wait_until_finished()
+        assert point_counts.keys() >= {f"{moment} {name}" for name in REQUIRED_POINTS for moment in ("before", "after")}
+        lives = ["0000"]
+        for point, times in point_counts.items():
+            is_commit = point.endswith(" commit")
+            for nth in range(1, 1 + (times if NIGHTLY or is_commit else 1)):
+                lives.append(f"{len(lives):04}")
+                worker.start(life=lives[-1], kind="mail", point=point, nth=nth)
+                worker.wait_until_killed()
+                check_records(crew_url)
+        for life in lives:  # the same keys again: what is there stays as it is
+            worker.start(life=life, kind="mail")
+            worker.wait_for_message("visited")
+            worker.wait_until_finished()
+    check_records(crew_url)
+    with open_database_alone(crew_url) as query:
+        check_finished_lives(query, len(lives))
+
+
+def check_records(url: str) -> None:
+    """Each record has its event and its items, each event its record; and the accounts balance."""
+    with open_database_alone(url) as query:
+        record_events = {
+            event: (kind, recipients, items)
+            for event, kind, recipients, items in query(
+                "SELECT o.event, o.kind,"
+                " (SELECT count(*) FROM outgoing_recipients r WHERE r.outgoing = o.number),"
+                " (SELECT count(*) FROM items i JOIN outgoing_recipients r"
+                "  ON r.recipient = i.recipient AND r.outgoing = o.number WHERE i.arrival = o.arrival)"
+                " FROM outgoing o"
+            )
+        }
+        events = {id for [id] in query("SELECT id FROM events WHERE type IN ('mail', 'note', 'event')")}
+    assert record_events.keys() == events
+    assert [entry for entry in record_events.values() if entry[1] != entry[2]] == []
+    with closing(open_store(url)) as store:
+        assert store.read_sync(maintenance.find_unbalanced)[0] == []
+        assert store.read_sync(maintenance.find_orphans) == []
+
+
+def check_finished_lives(query: RunQuery, count: int) -> None:
+    """Each life has sent one mail to the crew and one to all. The first was read, and its sender was told once."""
+    mails = query("SELECT o.ack, count(*) FROM outgoing o WHERE o.kind = 'mail' GROUP BY o.ack ORDER BY 2, 1")
+    assert dict(mails) == {"read": count, None: count}
+    notices = query("SELECT e.ref_id, count(*) FROM events e WHERE e.type = 'system' GROUP BY e.ref_id")
+    assert [total for _, total in notices] == [1] * count

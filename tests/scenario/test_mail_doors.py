@@ -1,0 +1,117 @@
+"""The same priorities and texts of mail, through every door."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
+
+import pytest
+
+from gatepost.actions import directory
+from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
+from gatepost.core.run import Run, RunStatus
+from gatepost.errors import Invalid
+from gatepost.ports import Reader, Transaction
+from gatepost.runtime import tool_schema
+from tests.mail_office import Office, open_office
+
+POSTGRES_BY_NIGHT = True
+
+NAMES: Final = ("critical", "high", "normal", "low", "fyi")
+
+
+@pytest.fixture
+async def office(url: str) -> AsyncIterator[Office]:
+    async with open_office(url) as office:
+        yield office
+
+
+async def send_by_http(office: Office, fields: Mapping[str, Any]) -> str:
+    """Send as the analyst; return the id of the event."""
+    event: str = (await office.send(**fields))["eventId"]
+    return event
+
+
+async def send_by_tool(office: Office, fields: Mapping[str, Any]) -> str:
+    """Use the tool of a resident as the analyst."""
+    arguments = {"to": "designer", "text": "tea?"} | dict(fields)
+    parsed = tool_schema.parse_arguments(BUILT_IN_TOOLS["send_mail"].function, json.dumps(arguments))
+
+    def use(tx: Transaction) -> Any:
+        entity = directory.find_live(tx, "analyst")
+        run = Run(
+            number=1,
+            id=tx.new_id("run"),
+            agent="analyst",
+            status=RunStatus.RUNNING,
+            cycle=1,
+            cause="event",
+            claim=tx.new_id("clm"),
+            claim_fence=1,
+            events=0,
+            hops=0,
+            started_at=tx.now,
+        )
+        return call_tool(ToolContext(tx=tx, agent=entity, run=run, call=f"{run.id}/1"), "send_mail", parsed)
+
+    event: str = (await office.gateway.store.run(use))["eventId"]
+    return event
+
+
+#: a door, how mail goes through it, and the words of its priorities, the highest first
+DOORS: Final = {
+    "http, by name": (send_by_http, NAMES),
+    "http, by number": (send_by_http, (0, 1, 2, 3, 4)),
+    "http, by number as text": (send_by_http, ("0", "1", "2", "3", "4")),
+    "tool, by name": (send_by_tool, NAMES),
+    "tool, by number as text": (send_by_tool, ("0", "1", "2", "3", "4")),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_each_priority_through_each_door(office: Office, door: str) -> None:
+    """1 to 5 is in the record for the ledger only."""
+    send, words = DOORS[door]
+    for number, word in enumerate(words):
+        event = await send(office, {"priority": word})
+        [item] = [item for item in await office.list_inbox("designer") if item["eventId"] == event]
+        [sent] = [entry for entry in (await office.list_mail())["items"] if entry["eventId"] == event]
+        assert (item["priority"], sent["priority"]) == (number, number)
+        assert (await read_record(office, sent["id"]))["priority"] == number + 1
+
+
+@pytest.mark.parametrize("door", ["http, by name", "tool, by name"])
+@pytest.mark.parametrize("priority", ["5", "urgent", "-1", ""])
+async def test_other_priorities_are_refused_at_each_door(office: Office, door: str, priority: str) -> None:
+    before = await office.count_rows()
+    with pytest.raises((AssertionError, Invalid)):
+        await DOORS[door][0](office, {"priority": priority})
+    assert await office.count_rows() == before
+
+
+@pytest.mark.parametrize("door", ["http, by name", "tool, by name"])
+async def test_the_text_is_in_the_payload_at_each_door(office: Office, door: str) -> None:
+    send, _ = DOORS[door]
+    cases: tuple[tuple[dict[str, Any], str, dict[str, Any]], ...] = (
+        ({"text": "plain"}, "plain", {"text": "plain"}),
+        ({"text": "and", "payload": {"n": 1}}, "and", {"n": 1, "text": "and"}),
+        ({"text": None, "payload": {"text": "in it"}}, "in it", {"text": "in it"}),
+        ({"text": None, "payload": {"n": [1, {}]}}, '{"n":[1,{}]}', {"n": [1, {}]}),
+    )
+    for fields, content, payload in cases:
+        event = await send(office, fields)
+        [item] = [item for item in await office.list_inbox("designer") if item["eventId"] == event]
+        [sent] = [entry for entry in (await office.list_mail())["items"] if entry["eventId"] == event]
+        assert (item["content"], sent["text"], sent["payload"]) == (content, content, payload)
+        assert (await read_record(office, sent["id"]))["payload"] == payload
+
+
+async def read_record(office: Office, id: str) -> Any:
+    """The data that a ledger posts."""
+
+    def read(tx: Reader) -> Any:
+        row = tx.fetch_one("outgoing/find", id=id)
+        assert row is not None
+        assert row.posted_at is None
+        return json.loads(row.data)
+
+    return await office.gateway.store.read(read)
