@@ -9,9 +9,10 @@ from mcp import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp.types import ResourceUpdatedNotification
 
-from gatepost.actions import decisions, push, spaces
+from gatepost.actions import decisions, push, spaces, work
 from gatepost.core.decision import AnswerSpec, Option, Question
-from gatepost.core.event import Push
+from gatepost.core.event import Push, Ref
+from gatepost.core.work import WorkItemSpec, WorkType
 from tests.gateways import WAIT_TIMEOUT
 from tests.mcp.office import MODES, TRANSPORTS, Office
 
@@ -28,7 +29,8 @@ def ask(office: Office) -> str:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_listener_hears_of_every_kind(office: Office, transport: str) -> None:
     decision = ask(office)
-    uris = ["inbox://analyst", "space://q4-report", f"decision://{decision}"]
+    office.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="0.0.7"), by="designer")
+    uris = ["inbox://analyst", "space://q4-report", f"decision://{decision}", "work://task/0.0.7"]
     async with office.open_client(transport) as client:
         with anyio.fail_after(WAIT_TIMEOUT):
             async with client.listen(resource_subscriptions=uris) as events:
@@ -45,6 +47,8 @@ async def test_a_listener_hears_of_every_kind(office: Office, transport: str) ->
                 assert {await hear(), await hear()} == {uris[0], uris[1]}
                 office.store.run_sync(decisions.answer, decision, AnswerSpec(option="yes"), by="designer")
                 assert {await hear(), await hear()} == {uris[0], uris[2]}
+                office.store.run_sync(work.post_event, Ref("task", "0.0.7"), "blocked", by="designer")
+                assert await hear() == uris[3]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

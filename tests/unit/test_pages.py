@@ -55,6 +55,19 @@ def test_by_type_sender_reference_and_age(full_ctx: StoreContext) -> None:
     ]
 
 
+def test_a_part_of_the_subject_or_the_content_is_found(ctx: StoreContext) -> None:
+    ctx.push_event("100% of it", subject="Schema")
+    ctx.push_event("100 of it, and more!")
+    ctx.push_event("a_b", to="*", subject="SCHEMA two")
+    assert ctx.list_inbox(text="schema") == ["100% of it", "a_b"]
+    assert ctx.list_inbox(text="0%") == ["100% of it"]
+    assert ctx.list_inbox(text="a_b") == ["a_b"]
+    assert ctx.list_inbox(text="_") == ["a_b"]
+    assert ctx.list_inbox(text="more!") == ["100 of it, and more!"]
+    assert ctx.list_inbox(text="nothing") == []
+    assert ctx.list_inbox(text="schema", state=ItemState.DELIVERED) == []
+
+
 def test_page_by_page_nothing_is_missed_or_repeated(full_ctx: StoreContext) -> None:
     contents: list[str] = []
     after = 0

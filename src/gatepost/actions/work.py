@@ -18,6 +18,7 @@ from gatepost.core import work as rules
 from gatepost.core.address import Address, AllAgentsAddress, TeamAddress
 from gatepost.core.entity import Entity
 from gatepost.core.event import EventType, Priority, Push, PushResult, Ref
+from gatepost.core.signals import Signal
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.work import Note, NotifyRule, WorkEvent, WorkItem, WorkItemSpec, WorkType
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress, quote_value
@@ -155,6 +156,7 @@ def post_event(
         posted_at=None,
     )
     work_items.set_status(tx, item.number, work_event.event)
+    tx.after_commit(Signal(f"work:{item.type}:{item.id}", work_event.event, wakes=False))
     rule = rules.find_rule(rules.build_rules(tx.limits.work_notify), work_event.type)
     targets = rule.to if rule is not None else ()
     result = _notify(tx, work_event, rule, item, author, hops) if rule is not None else None
