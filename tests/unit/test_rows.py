@@ -28,7 +28,7 @@ from tests.unit.test_statements import NAMES, USES, numbered
 BOOL, BOOLS, INTS = 16, {16, 1000}, {20, 21, 23}
 INT_LISTS, TEXT_LIST = {1005, 1007, 1016}, 1009
 
-#: statements whose rows differ: numbers that only one database gives or takes back, JSON with other spaces, names of types
+#: statements whose rows differ: numbers that one database does not give or take back, other JSON, names of types
 DIFFERENT = {
     "arrivals/take",
     "catalog/list_columns",
