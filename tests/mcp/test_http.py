@@ -60,8 +60,14 @@ class TestHosts:
         async with gateway_thread.open_client() as client:
             answer = await client.post("/mcp", json=CALL, headers=HEADERS | {"host": "evil.example.com"})
             assert (answer.status_code, answer.json()["hint"]) == (421, "add the name to gateway.hosts")
-            page = await client.post("/mcp", json=CALL, headers=HEADERS | {"origin": "http://evil.example.com"})
-            assert page.status_code == 403
+            for host in ("", "[::1", "localhost.evil.example.com", "a b"):
+                answer = await client.post("/mcp", json=CALL, headers=HEADERS | {"host": host})
+                assert answer.status_code == 421, host
+            for origin in ("http://evil.example.com", "null", "http://["):
+                page = await client.post("/mcp", json=CALL, headers=HEADERS | {"origin": origin})
+                assert page.status_code == 403, origin
+            page = await client.post("/mcp", json=CALL, headers=HEADERS | {"origin": "http://localhost:3000"})
+            assert page.status_code == 200
             for host in ("localhost:1", "app.localhost", "[::1]:80", "192.168.0.7"):
                 answer = await client.post("/mcp", json=CALL, headers=HEADERS | {"host": host})
                 assert answer.status_code == 200

@@ -1,8 +1,8 @@
 """
 A tool: an operation as a language model calls it, over MCP.
 
-    @write("POST /api/spaces/{id}/messages", access=..., tool=Tool("post_to_space", "Post to a space", own=("sender",),
-           renames={"id": "space"}))
+    @write("POST /api/spaces/{id}/messages", access=..., tool=Tool(
+        name="post_to_space", title="Post to a space", answer=("seq", ...), own=("sender",), renames={"id": "space"}))
 
 The arguments of a tool are the fields of its request, in snake case. The declaration says only what differs: which
 fields are the caller's own name, which are not offered, which have another name or another scale. A model is decoded

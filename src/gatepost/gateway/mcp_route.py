@@ -73,20 +73,19 @@ class McpRoute:
         have had its name resolved to this machine.
         """
         host, origin = exchange.headers.get("host", ""), exchange.headers.get("origin")
-        if not self._is_own_host(urlsplit(f"//{host}").hostname):
+        if not self._is_own_host(f"//{host}"):
             hint = "add the name to gateway.hosts"
             raise Misdirected(f"{quote_value(host, 100)} is not a name of this gateway", hint=hint)
-        if origin and not self._is_own_host(urlsplit(origin).hostname):
+        if origin and not self._is_own_host(origin):
             raise Refused(
                 f"pages of {quote_value(origin, 100)} may not call this gateway", hint="add its name to gateway.hosts"
             )
 
-    def _is_own_host(self, name: str | None) -> bool:
-        if name is None:
-            return False
-        if name == "localhost" or name.endswith(".localhost") or name in self._state.hosts:
-            return True
+    def _is_own_host(self, url: str) -> bool:
         try:
+            name = urlsplit(url).hostname or ""
+            if name == "localhost" or name.endswith(".localhost") or name in self._state.hosts:
+                return True
             ipaddress.ip_address(name)
         except ValueError:
             return False
