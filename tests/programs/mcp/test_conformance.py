@@ -1,4 +1,4 @@
-"""The conformance suite of MCP against `POST /mcp`; `conformance.toml` lists what it should find, and why."""
+"""The conformance suite of MCP against our server; `conformance.toml` lists what it should find over HTTP, and why."""
 
 import asyncio
 import json
@@ -14,6 +14,7 @@ from tests.gateways import WAIT_TIMEOUT
 from tests.mcp.office import Office
 from tests.programs import cache
 from tests.programs.mcp.key_proxy import KeyProxy
+from tests.programs.mcp.stdio_bridge import StdioBridge
 
 EXPECTED: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("conformance.toml").read_text())
 
@@ -21,12 +22,12 @@ EXPECTED: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("con
 Statuses = Mapping[str, Mapping[str, str]]
 
 
-async def run_suite(url: str, revision: str, folder: Path) -> None:
-    """Run every scenario that the revision requires; the results go to the folder."""
+async def run_suite(url: str, folder: Path, *scenarios: str) -> None:
+    """Run scenarios; the results go to the folder."""
     node = cache.find_node()
     assert node is not None
     script = cache.find_folder() / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-    options = ["--url", url, "--requirements", revision, "--output-dir", str(folder)]
+    options = ["--url", f"{url}/mcp", *scenarios, "--output-dir", str(folder)]
     process = await asyncio.create_subprocess_exec(node, script, "server", *options, stdout=asyncio.subprocess.DEVNULL)
     try:
         async with asyncio.timeout(10 * WAIT_TIMEOUT):
@@ -67,5 +68,17 @@ def classify(statuses: Statuses, expected: Mapping[str, Any]) -> Mapping[str, An
 async def test_the_suite_finds_what_the_list_says(office: Office, revision: str, tmp_path: Path) -> None:
     key = office.gateway_thread.gateway.create_key("agent", "analyst")
     async with KeyProxy(office.gateway_thread.base_url, key) as proxy:
-        await run_suite(f"{proxy.url}/mcp", revision, tmp_path / "results")
+        await run_suite(proxy.url, tmp_path / "results", "--requirements", revision)
     assert classify(read_statuses(tmp_path / "results"), EXPECTED[revision]) == EXPECTED[revision]
+
+
+@pytest.mark.parametrize("scenario", ["server-initialize", "ping", "resources-subscribe", "resources-unsubscribe"])
+async def test_the_older_revision_passes_on_stdio(office: Office, scenario: str, tmp_path: Path) -> None:
+    """Subscriptions of this revision are on stdio only, where the suite has no client: there is a bridge between."""
+    names = {"test://watched-resource": "inbox://analyst"}
+    async with StdioBridge(office.build_command("--as", "analyst"), names) as bridge:
+        options = ["--scenario", scenario, "--spec-version", "2025-11-25"]
+        await run_suite(bridge.url, tmp_path / "results", *options)
+    checks = read_statuses(tmp_path / "results")[scenario]
+    assert "SUCCESS" in checks.values()
+    assert set(checks.values()) <= {"SUCCESS", "INFO"}

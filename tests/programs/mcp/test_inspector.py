@@ -50,6 +50,7 @@ class Inspector:
             if process.returncode is None:
                 process.kill()
         assert out, err.decode()
+        assert process.returncode == 0 or method == "tools/call", err.decode()  # which fails if the tool refuses
         return json.loads(out)["result"]
 
 
