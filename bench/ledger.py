@@ -1,0 +1,85 @@
+"""
+A mail that is also appended to the local ledger, against the same mail without a ledger; and the verification of a
+topic, against SHA-384 of the same messages.
+
+A send is timed from the call to the answer, with its durable commit. The two stores are separate files.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from hashlib import sha384
+from pathlib import Path
+from typing import Final
+
+from bench._measure import FULL, Effort, measure_in_turns
+from bench._table import Row, at_most, millis
+from gatepost.actions import directory, ledger, mail
+from gatepost.actions.directory import EntitySpec
+from gatepost.adapters.clock import SystemClock
+from gatepost.adapters.stores.sqlite import SqliteStore
+from gatepost.core.entity import EntityKind
+from gatepost.core.ledger import TopicKind
+from gatepost.core.limits import Limits
+from gatepost.core.mail import MailSpec
+
+SENDS: Final = 20
+#: bytes of the text of a mail
+TEXT: Final = "x" * 200
+
+
+def main(effort: Effort = FULL) -> Iterator[Row]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        plain, recorded = (_open_store(stack, folder / f"{kind}.db", kind) for kind in ("off", "local:"))
+        for store in (plain, recorded):
+            _time_sends(store)
+        yield Row(
+            claim="send of mail with the local ledger, SQLite FULL",
+            floor="itself without a ledger",
+            measurement=measure_in_turns(
+                lambda: _time_sends(plain), lambda: _time_sends(recorded), effort.untargeted_rounds * 3
+            ),
+            unit=millis,
+            target=at_most(2.0),
+        )
+        [topic] = recorded.read_sync(ledger.page_topics, kind=TopicKind.INBOUND, viewer="bob")
+        messages = recorded.read_sync(ledger.page_messages, topic, limit=1_000_000)
+        contents = [message.content for message in messages]
+
+        def hash_contents() -> float:
+            begin = time.perf_counter()
+            for content in contents:
+                sha384(sha384(content).digest()).digest()
+            return time.perf_counter() - begin
+
+        def verify() -> float:
+            begin = time.perf_counter()
+            assert recorded.read_sync(ledger.verify_topic, topic).first_fault is None
+            return time.perf_counter() - begin
+
+        yield Row(
+            claim=f"verification of a topic with {len(messages):,} messages",
+            floor="SHA-384 twice of each message",
+            measurement=measure_in_turns(hash_contents, verify, effort.untargeted_rounds),
+            unit=millis,
+        )
+
+
+def _open_store(stack: ExitStack, file: Path, kind: str) -> SqliteStore:
+    store = SqliteStore(file, clock=SystemClock(), limits=Limits(ledger=kind))
+    stack.callback(store.close)
+    store.migrate()
+    for name in ("admin", "ann", "bob"):
+        entity_kind = EntityKind.HUMAN if name == "admin" else EntityKind.AGENT
+        store.run_sync(directory.register, EntitySpec(name=name, kind=entity_kind))
+    return store
+
+
+def _time_sends(store: SqliteStore) -> float:
+    """Return the seconds of one send, over several."""
+    begin = time.perf_counter()
+    for _ in range(SENDS):
+        store.run_sync(mail.send, MailSpec(to="bob", payload={"text": TEXT}, subject="Bench"), sender="ann")
+    return (time.perf_counter() - begin) / SENDS
