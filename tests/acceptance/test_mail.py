@@ -51,6 +51,20 @@ class TestSend:
         assert (mail["payload"], mail["context"]) == ({"rows": 7, "text": "Look"}, ["a", 1])
         assert (mail["ref"], mail["ack"]) == ({"type": "task", "id": "7"}, None)
 
+    @pytest.mark.parametrize("words", [("critical", "high", "normal", "low", "fyi"), ("0", "1", "2", "3", "4")])
+    def test_each_priority(self, cli: CommandLine, words: tuple[str, ...]) -> None:
+        for number, word in enumerate(words):
+            sent = cli.run_ok("send", "analyst", "tea?", "--priority", word, "--as", "husam", "--json").json
+            assert sent["priority"] == number
+        assert [event["priority"] for event in list_pending(cli, "analyst")] == [0, 1, 2, 3, 4]
+        with sqlite3.connect(cli.database) as db:
+            posted = [
+                json.loads(data)["priority"] for [data] in db.execute("SELECT data FROM outgoing ORDER BY number")
+            ]
+        db.close()
+        assert [json.loads(data)["priority"] for [data] in rows] == [1, 2, 3, 4, 5]
+        assert cli("send", "analyst", "tea?", "--priority", "5", "--as", "husam").code == 2
+
     def test_text_from_stdin(self, cli: CommandLine) -> None:
         cli.run_ok("send", "analyst", "-", stdin=b"one\ntwo\n")
         [event] = list_pending(cli, "analyst")

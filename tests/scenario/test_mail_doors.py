@@ -1,5 +1,6 @@
 """The same priorities and texts of mail, through every door."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
@@ -8,8 +9,11 @@ import pytest
 
 from gatepost.actions import directory
 from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
+from gatepost.api.access import Caller, CallerKind
+from gatepost.api.tool import load_tools
 from gatepost.core.run import Run, RunStatus
 from gatepost.errors import Invalid
+from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Reader, Transaction
 from gatepost.runtime import tool_schema
 from tests.mail_office import Office, open_office
@@ -57,6 +61,15 @@ async def send_by_tool(office: Office, fields: Mapping[str, Any]) -> str:
     return event
 
 
+async def send_by_mcp(office: Office, fields: Mapping[str, Any]) -> str:
+    """Use the tool of the MCP server as the analyst; its text is the payload."""
+    arguments = {"to_agent": "designer", "payload": "tea?"} | dict(fields)
+    request = load_tools()["send_message"].decode(arguments, "analyst")
+    executor = LocalExecutor(office.gateway.store, Caller(CallerKind.ENTITY, "analyst"))
+    event: str = (await asyncio.to_thread(executor.send, request)).event_id
+    return event
+
+
 #: a door, how mail goes through it, and the words of its priorities, the highest first
 DOORS: Final = {
     "http, by name": (send_by_http, NAMES),
@@ -64,12 +77,14 @@ DOORS: Final = {
     "http, by number as text": (send_by_http, ("0", "1", "2", "3", "4")),
     "tool, by name": (send_by_tool, NAMES),
     "tool, by number as text": (send_by_tool, ("0", "1", "2", "3", "4")),
+    "mcp, by number": (send_by_mcp, (1, 2, 3, 4, 5)),
+    "mcp, by number as text": (send_by_mcp, ("1", "2", "3", "4", "5")),
 }
 
 
 @pytest.mark.parametrize("door", DOORS)
 async def test_each_priority_through_each_door(office: Office, door: str) -> None:
-    """1 to 5 is in the record for the ledger only."""
+    """1 to 5 is said to the MCP tool and in the record for a ledger only."""
     send, words = DOORS[door]
     for number, word in enumerate(words):
         event = await send(office, {"priority": word})
@@ -79,8 +94,14 @@ async def test_each_priority_through_each_door(office: Office, door: str) -> Non
         assert (await read_record(office, sent["id"]))["priority"] == number + 1
 
 
-@pytest.mark.parametrize("door", ["http, by name", "tool, by name"])
-@pytest.mark.parametrize("priority", ["5", "urgent", "-1", ""])
+@pytest.mark.parametrize(
+    ("door", "priority"),
+    [
+        *(("http, by name", priority) for priority in ("5", "urgent", "-1", "")),
+        *(("tool, by name", priority) for priority in ("5", "urgent", "-1", "")),
+        *(("mcp, by number", priority) for priority in ("6", "0", "urgent", "")),
+    ],
+)
 async def test_other_priorities_are_refused_at_each_door(office: Office, door: str, priority: str) -> None:
     before = await office.count_rows()
     with pytest.raises((AssertionError, Invalid)):
