@@ -58,9 +58,7 @@ class TestSend:
             assert sent["priority"] == number
         assert [event["priority"] for event in list_pending(cli, "analyst")] == [0, 1, 2, 3, 4]
         with sqlite3.connect(cli.database) as db:
-            posted = [
-                json.loads(data)["priority"] for [data] in db.execute("SELECT data FROM outgoing ORDER BY number")
-            ]
+            rows = db.execute("SELECT data FROM outgoing ORDER BY number").fetchall()
         db.close()
         assert [json.loads(data)["priority"] for [data] in rows] == [1, 2, 3, 4, 5]
         assert cli("send", "analyst", "tea?", "--priority", "5", "--as", "husam").code == 2
