@@ -1,6 +1,8 @@
 """Everything that can be typed or set has its place in the docs, and every help has an example."""
 
 import re
+import subprocess
+import sys
 
 import click
 import pytest
@@ -82,3 +84,18 @@ def test_every_command_speaks_json(path: str) -> None:
 
 def test_every_noun_has_its_place() -> None:
     assert ROOT.list_commands(click.Context(ROOT)) == list(ORDER)
+
+
+def test_the_help_of_all_commands_needs_no_extra() -> None:
+    """Packages that may not be installed are blocked, as they would be after `pip install gatepost`."""
+    program = (
+        "import sys\n"
+        "for name in ('mcp', 'psycopg', 'redis', 'nats', 'openai', 'anthropic'):\n"
+        "    sys.modules[name] = None\n"
+        "sys.argv = ['gatepost', '--help']\n"
+        "from gatepost.cli.main import main\n"
+        "main()\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Commands:" in result.stdout

@@ -25,12 +25,12 @@ from gatepost.core.ledger import (
     Chunk,
     Fault,
     LedgerId,
+    MessageVerdict,
     Proof,
     Topic,
     TopicKind,
     TopicMessage,
-    Verdict,
-    Verification,
+    TopicVerification,
 )
 from gatepost.core.mail import Mail
 from gatepost.core.mirror import format_timestamp
@@ -108,7 +108,7 @@ def page_messages(tx: Reader, topic: Topic, *, after: int = 0, limit: int = 100)
     return [message for message, _ in topics.list_messages(tx, topic, after=after, limit=limit)]
 
 
-def verify_topic(tx: Reader, topic: Topic) -> Verification:
+def verify_topic(tx: Reader, topic: Topic) -> TopicVerification:
     """
     Check the messages of a topic: their running hashes and, where only the hash of a content was posted, whether the
     record in the store still has that content.
@@ -120,7 +120,7 @@ def verify_topic(tx: Reader, topic: Topic) -> Verification:
     return verification
 
 
-def _judge_messages(tx: Reader, topic: Topic) -> Iterator[Verdict]:
+def _judge_messages(tx: Reader, topic: Topic) -> Iterator[MessageVerdict]:
     """Yield a verdict on each message; one page of them is held at a time."""
     records: dict[int, str | None] = {}
 
@@ -135,7 +135,7 @@ def _judge_messages(tx: Reader, topic: Topic) -> Iterator[Verdict]:
     for verdict in rules.verify(read()):
         record = records.pop(verdict.message.sequence)
         if verdict.proof is Proof.PROVED and record is not None and not _has_content(verdict.message, record):
-            yield Verdict(verdict.message, Proof.WRONG, "the record in the store is not what was posted")
+            yield MessageVerdict(verdict.message, Proof.WRONG, "the record in the store is not what was posted")
         else:
             yield verdict
 

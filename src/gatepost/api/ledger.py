@@ -8,7 +8,7 @@ from msgspec import Meta
 from gatepost.api.access import Anybody
 from gatepost.api.fields import After, Count, Format, Limit, RecordView, RefView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read
-from gatepost.core.ledger import Chunk, Fault, Topic, TopicKind, TopicMessage, Verification
+from gatepost.core.ledger import Chunk, Fault, Topic, TopicKind, TopicMessage, TopicVerification
 from gatepost.core.mirror import format_timestamp
 from gatepost.errors import NotFound
 
@@ -68,7 +68,7 @@ class FaultView(RecordView[Fault]):
     reason: str
 
 
-class VerificationView(RecordView[Verification]):
+class TopicVerificationView(RecordView[TopicVerification]):
     messages: Count
     proved: Count
     unknown: Annotated[Count, describe("messages whose predecessor is not known")]
@@ -95,7 +95,7 @@ class ListTopicMessages(Request[TopicMessagePage]):
 
 
 @read("GET /api/ledger/topics/{id}/verify", access=Anybody(), errors=(NotFound,))
-class VerifyTopic(Request[VerificationView]):
+class VerifyTopic(Request[TopicVerificationView]):
     """Check the running hashes of all messages of a topic."""
 
     id: TopicId

@@ -146,7 +146,7 @@ class ShowMail(Request[MailView]):
     id: str
 
 
-class ReplyView(View):
+class SentReplyView(View):
     kind: Annotated[str, describe("mail, message or note: what the reply became")]
     id: str
 
@@ -168,7 +168,7 @@ class ReplyView(View):
         is_open_world=True,
     ),
 )
-class ReplyToEvent(Request[ReplyView]):
+class ReplyToEvent(Request[SentReplyView]):
     """Reply to an event on the way it came: by mail, by a message in its space, or by a note."""
 
     id: Annotated[str, describe("an event in the inbox of the caller")]

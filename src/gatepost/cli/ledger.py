@@ -10,8 +10,8 @@ from gatepost.api.ledger import (
     ListTopicMessages,
     ListTopics,
     TopicMessageView,
+    TopicVerificationView,
     TopicView,
-    VerificationView,
     VerifyTopic,
 )
 from gatepost.cli import inputs, output
@@ -105,7 +105,7 @@ def verify(
             view = connection.send(VerifyTopic(id=source))
     else:
         messages = sorted(mirror.parse_messages(inputs.read_document(source)), key=lambda message: message.topic)
-        view = VerificationView.of(rules.summarize(rules.verify(messages)))
+        view = TopicVerificationView.of(rules.summarize(rules.verify(messages)))
     summary = f"{view.proved} of {output.count(view.messages, 'message')} proved"
     output.done(msgspec.to_builtins(view), summary, _describe_unknown(view.unknown), json=json)
     if view.first_fault is not None:

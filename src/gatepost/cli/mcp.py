@@ -65,7 +65,7 @@ def serve(
       gatepost mcp --channel
     """
     require_package()
-    from gatepost.cli.mcp_connector import serve_agent  # other verbs must start fast
+    from gatepost.cli._mcp_connector import serve_agent  # other verbs must start fast
 
     serve_agent(settings.load(), name, channel=channel, permissions=permissions)
 

@@ -39,7 +39,8 @@ _SHELLS = ("bash", "zsh", "fish", "powershell")
 class Root(HelpFirst, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         for module in iter_modules(cli.__path__):
-            self._add_commands(module.name)
+            if not module.name.startswith("_"):  # it needs a package that may not be installed
+                self._add_commands(module.name)
         return sorted(self.commands, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

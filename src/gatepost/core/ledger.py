@@ -145,7 +145,7 @@ class Proof(StrEnum):
     WRONG = "wrong"
 
 
-class Verdict(Struct, frozen=True):
+class MessageVerdict(Struct, frozen=True):
     message: TopicMessage
     proof: Proof
     #: why it is wrong, as the end of a sentence
@@ -161,7 +161,7 @@ class Fault(Struct, frozen=True):
     reason: str
 
 
-class Verification(Struct, frozen=True, kw_only=True):
+class TopicVerification(Struct, frozen=True, kw_only=True):
     """How many messages are proved, how many have nothing to be proved by, and the first that is not right."""
 
     messages: int
@@ -171,14 +171,14 @@ class Verification(Struct, frozen=True, kw_only=True):
     first_fault: Fault | None
 
 
-def summarize(verdicts: Iterable[Verdict]) -> Verification:
+def summarize(verdicts: Iterable[MessageVerdict]) -> TopicVerification:
     counts = dict.fromkeys(Proof, 0)
     first_fault: Fault | None = None
     for verdict in verdicts:
         counts[verdict.proof] += 1
         if verdict.proof is Proof.WRONG and first_fault is None:
             first_fault = Fault(str(verdict.message.topic), verdict.message.sequence, verdict.reason)
-    return Verification(
+    return TopicVerification(
         messages=sum(counts.values()),
         proved=counts[Proof.PROVED],
         unknown=counts[Proof.UNKNOWN],
@@ -192,7 +192,7 @@ def split(content: bytes) -> list[bytes]:
     return [content[start : start + MAX_MESSAGE_SIZE] for start in range(0, len(content), MAX_MESSAGE_SIZE)]
 
 
-def verify(messages: Iterable[TopicMessage]) -> Iterator[Verdict]:
+def verify(messages: Iterable[TopicMessage]) -> Iterator[MessageVerdict]:
     """
     Yield a verdict on each message. The messages of a topic must come in their order; those of several topics may be
     mixed. After a message that is wrong, the next one is judged by what that one says.
@@ -203,17 +203,17 @@ def verify(messages: Iterable[TopicMessage]) -> Iterator[Verdict]:
         last_messages[message.topic] = message
 
 
-def _judge(message: TopicMessage, last: TopicMessage | None) -> Verdict:
+def _judge(message: TopicMessage, last: TopicMessage | None) -> MessageVerdict:
     if message.version != HASH_VERSION:
         reason = f"its running hash has version {message.version}, and only {HASH_VERSION} can be checked"
-        return Verdict(message, Proof.WRONG, reason)
+        return MessageVerdict(message, Proof.WRONG, reason)
     if last is None and message.sequence != 1:
-        return Verdict(message, Proof.UNKNOWN)
+        return MessageVerdict(message, Proof.UNKNOWN)
     if last is not None and message.sequence != last.sequence + 1:
-        return Verdict(message, Proof.WRONG, f"it does not follow message {last.sequence}")
+        return MessageVerdict(message, Proof.WRONG, f"it does not follow message {last.sequence}")
     if last is not None and message.timestamp <= last.timestamp:
-        return Verdict(message, Proof.WRONG, "it is not later than the message before it")
+        return MessageVerdict(message, Proof.WRONG, "it is not later than the message before it")
     previous_hash = GENESIS_HASH if last is None else last.running_hash
     if message.compute_hash(previous_hash) != message.running_hash:
-        return Verdict(message, Proof.WRONG, "its running hash does not match")
-    return Verdict(message, Proof.PROVED)
+        return MessageVerdict(message, Proof.WRONG, "its running hash does not match")
+    return MessageVerdict(message, Proof.PROVED)

@@ -8,8 +8,8 @@ from gatepost.api.ledger import (
     TopicMessagePage,
     TopicMessageView,
     TopicPage,
+    TopicVerificationView,
     TopicView,
-    VerificationView,
     VerifyTopic,
 )
 from gatepost.handlers.pages import read_page
@@ -45,5 +45,5 @@ def list_topic_messages(tx: Reader, request: ListTopicMessages, caller: Caller) 
 
 
 @VerifyTopic.handler
-def verify_topic(tx: Reader, request: VerifyTopic, caller: Caller) -> VerificationView:
-    return VerificationView.of(ledger.verify_topic(tx, ledger.find_topic(tx, request.id, viewer=caller.entity)))
+def verify_topic(tx: Reader, request: VerifyTopic, caller: Caller) -> TopicVerificationView:
+    return TopicVerificationView.of(ledger.verify_topic(tx, ledger.find_topic(tx, request.id, viewer=caller.entity)))

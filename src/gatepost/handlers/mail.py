@@ -4,7 +4,7 @@ from typing import Any
 
 from gatepost.actions import directory, mail, replies
 from gatepost.api.access import Caller
-from gatepost.api.mail import ListMail, MailBox, MailPage, MailView, ReplyToEvent, ReplyView, SendMail, ShowMail
+from gatepost.api.mail import ListMail, MailBox, MailPage, MailView, ReplyToEvent, SendMail, SentReplyView, ShowMail
 from gatepost.core.event import Priority, Ref
 from gatepost.core.mail import DEFAULT_ACK_WITHIN, Mail, MailSpec, build_payload
 from gatepost.core.text import parse_field
@@ -53,10 +53,10 @@ def show_mail(tx: Reader, request: ShowMail, caller: Caller) -> MailView:
 
 
 @ReplyToEvent.handler
-def reply_to_event(tx: Transaction, request: ReplyToEvent, caller: Caller) -> ReplyView:
+def reply_to_event(tx: Transaction, request: ReplyToEvent, caller: Caller) -> SentReplyView:
     assert request.sender is not None
     reply = replies.reply(tx, request.id, request.text, by=request.sender)
-    return ReplyView(kind=reply.kind, id=reply.id)
+    return SentReplyView(kind=reply.kind, id=reply.id)
 
 
 def view_mail(sent: Mail) -> MailView:

@@ -296,9 +296,9 @@ class HookFormat(EntryFormat):
             raise Invalid("a hook of Gatepost is written in line with others", hint=_TOML_HINT)
         return new_text
 
-    def _select_our_tables(self, tables: list[toml.Table], document: Mapping[str, Any]) -> list[toml.Table]:
+    def _select_our_tables(self, tables: list[toml.TomlTable], document: Mapping[str, Any]) -> list[toml.TomlTable]:
         """Return the tables of our entries, and those of groups that have no other entries."""
-        our_tables: list[toml.Table] = []
+        our_tables: list[toml.TomlTable] = []
         group: dict[str, Any] = {}
         groups: dict[str, Iterator[dict[str, Any]]] = {}
         group_hooks: Iterator[Any] = iter(())

@@ -21,7 +21,7 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TomlTable:
     """A header and its content: `lines[start:end]`, without the comments and blank lines before the next header."""
 
     start: int
@@ -60,7 +60,7 @@ def append_tables(text: str, lines: Sequence[str], *, what: str, hint: str) -> s
     return new_text
 
 
-def remove_tables(text: str, select: Callable[[list[Table], dict[str, Any]], list[Table]]) -> str:
+def remove_tables(text: str, select: Callable[[list[TomlTable], dict[str, Any]], list[TomlTable]]) -> str:
     """Return the text without the tables that `select` returns for all tables and the parsed text."""
     document = parse(text)
     bom = BOM if text.startswith(BOM) else ""
@@ -104,13 +104,13 @@ def _write_value(value: object) -> str:
     return str(value)  # a number with a fraction, a date or a time
 
 
-def _split_tables(lines: list[str]) -> list[Table]:
+def _split_tables(lines: list[str]) -> list[TomlTable]:
     tables = []
     for start, end in pairwise([*_find_headers(lines), len(lines)]):
         last = end - 1
         while last > start and (not (line := lines[last].strip()) or line.startswith("#")):
             last -= 1
-        tables.append(Table(start, last + 1, _parse_header(lines[start])))
+        tables.append(TomlTable(start, last + 1, _parse_header(lines[start])))
     return tables
 
 

@@ -14,7 +14,7 @@ from gatepost.api.decisions import DecisionAnswerView, DecisionView
 from gatepost.api.events import ItemView
 from gatepost.api.gates import GateView
 from gatepost.api.inbox import BatchView
-from gatepost.api.mail import MailView, ReplyView
+from gatepost.api.mail import MailView, SentReplyView
 from gatepost.api.operation import Page
 from gatepost.api.plans import PlanView
 from gatepost.api.spaces import MessageView
@@ -52,7 +52,7 @@ def _render_line(spec: ToolSpec, view: Any) -> str:
             return f"message {view.seq} by {render_name(view.sender)}: {quote(view.content)}"
         case MailView():
             return f"sent to {render_name(view.to)} as mail {view.id}"
-        case ReplyView():
+        case SentReplyView():
             return f"sent as {view.kind} {view.id}"
         case NoteView():
             got = f", sent to {', '.join(view.recipients)}" if view.recipients else ""
