@@ -78,6 +78,11 @@ class TestArguments:
             with pytest.raises(Invalid, match=f"'{field}' is not a field of it"):
                 get_tool(name).decode({field: "bob"}, "ann")
 
+    @pytest.mark.parametrize("value", ["\ud800", float("inf"), {"a": [float("nan")]}])
+    def test_what_is_no_json_is_refused(self, value: Any) -> None:
+        with pytest.raises(Invalid):
+            get_tool("send_message").decode({"to_agent": "bob", "payload": "x", "context": {"deep": value}}, "ann")
+
     def test_kinds_are_words(self) -> None:
         assert get_tool("set_gate").input_schema["properties"]["kind"]["enum"] == sorted(GateKind)
 

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import inspect
 
 from gatepost.api.decoding import get_decoder, list_kinds
-from gatepost.api.encoding import check_path, refuse_nan
+from gatepost.api.encoding import check_path, encode_json, refuse_nan
 from gatepost.api.operation import Kind, Operation, Repetition, Request, list_operations
 from gatepost.api.validation import relabel, suggest
 from gatepost.errors import GatepostError, Invalid, quote_value
@@ -211,10 +211,11 @@ class ToolSpec:
                 values[name] = self._loosen(argument, name, value)
         labels = {name: argument for argument, name in self.arguments.items() if name not in self.tool.parts}
         self._check_parts(values)
-        request = get_decoder(self.operation).decode_text(values, labels)
+        decoder = get_decoder(self.operation)
+        request = decoder.decode_text(values, labels)
         refuse_nan(request)
         check_path(request, labels)
-        return request
+        return decoder.decode_json(encode_json(request))  # what is no JSON deep inside is refused as everywhere
 
     def relabel(self, error: GatepostError) -> None:
         """Name the arguments in an error that names the fields of the request."""
