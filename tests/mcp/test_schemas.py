@@ -30,6 +30,9 @@ def test_every_tool_is_described(tool: ToolSpec) -> None:
         Draft202012Validator.check_schema(schema)
         assert schema["type"] == "object"
         assert "$ref" not in json.dumps(schema)
+        assert '"type": [' not in json.dumps(schema), "programs that know one type a schema drop it"
+    for argument in tool.input_schema["properties"].values():
+        assert argument.keys() & {"type", "anyOf"}, "a program may drop what has no type, and its description"
     assert tool.description.endswith(".")
     assert "`" not in tool.description.replace("`withdraw`", "")
     assert tool.annotations["openWorldHint"] in (True, False)

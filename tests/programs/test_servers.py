@@ -51,6 +51,8 @@ def test_the_program_starts_the_server_and_the_model_uses_it(guest: Guest, tmp_p
     guest.model.script = script
     guest.prompt()
     assert guest.model.count_shown("through the server") == 1
+    if program.host != "claude":  # which shows its model the schema of a tool when it is asked for it
+        assert "the text, or an object with more" in json.dumps(guest.model.exchanges[-1].request.body["tools"])
     [message] = json.loads(guest.run_gatepost("inbox", "list", "--to", "husam", "--json"))
     assert (message["sender"], message["type"], message["content"]) == ("ann", "mail", "On my way")
     arguments, folder, home, agent = start.read_text().splitlines()

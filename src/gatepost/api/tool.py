@@ -43,6 +43,8 @@ _AFTER: Final = "after"
 #: the field of a list, and other fields of its answer
 _ITEMS: Final = "items"
 _OUTER_FIELDS: Final = ("next", "held")
+#: what a model gives where anything is taken; a program may drop an argument without a type, and its description
+_ANYTHING: Final = ({"type": "string"}, {"type": "object"})
 #: parts of a schema that a model can do without
 _DROPPED: Final = ("title", "examples", "default", "additionalProperties", "maxLength", "minLength", "maxItems")
 
@@ -138,6 +140,8 @@ class ToolSpec:
                 schema["default"] = msgspec.to_builtins(field.default)
         if name == _AFTER:
             schema = {"type": schema["type"], "description": "`next` of the page before"}
+        if not schema.keys() & {"type", "anyOf"}:
+            schema["anyOf"] = [dict(kind) for kind in _ANYTHING]
         if note := self.tool.notes.get(argument):
             schema["description"] = note
         elif name in self.tool.own_by_default:
@@ -325,8 +329,6 @@ def _shorten(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
         result["description"] += f", e.g. {example}"
     if result.get("type") == "object":
         result.pop("description", None)
-    if "anyOf" in result and all(list(inner) == ["type"] for inner in result["anyOf"]):
-        result["type"] = [inner["type"] for inner in result.pop("anyOf")]
     return result
 
 
