@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from gatepost.api.decisions import AskDecision, OptionSpec
 from gatepost.api.gates import AddGate
 from gatepost.api.inbox import DrainInbox, ListInbox
-from gatepost.api.tool import ToolSpec, load_tools, parse_wait
+from gatepost.api.tool import McpToolSpec, load_tools, parse_wait
 from gatepost.core.gate import GateKind
 from gatepost.errors import Invalid
 from tests.mcp.office import Office
@@ -25,7 +25,7 @@ async def test_the_list_of_tools_is_short(office: Office) -> None:
 
 
 @pytest.mark.parametrize("tool", load_tools().values(), ids=lambda tool: tool.name)
-def test_every_tool_is_described(tool: ToolSpec) -> None:
+def test_every_tool_is_described(tool: McpToolSpec) -> None:
     for schema in (tool.input_schema, tool.output_schema):
         Draft202012Validator.check_schema(schema)
         assert schema["type"] == "object"
@@ -42,7 +42,7 @@ def test_every_tool_is_described(tool: ToolSpec) -> None:
     assert set(tool.tool.notes) <= set(tool.arguments)
 
 
-def get_tool(name: str) -> ToolSpec:
+def get_tool(name: str) -> McpToolSpec:
     return load_tools()[name]
 
 

@@ -13,7 +13,7 @@ from gatepost.api.entities import Aliases, Change, ChangedAliases, EntityView
 from gatepost.api.fields import After, Count, Cursor, Limit, NewName, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.api.runs import TurnView
-from gatepost.api.tool import Tool
+from gatepost.api.tool import McpTool
 from gatepost.core.memory import Goal, GoalStatus, Memory
 from gatepost.core.mind import MindSummaries
 from gatepost.core.session import GuestSession
@@ -88,7 +88,7 @@ class RegisterAgent(ConfiguringRequest[AgentView]):
 @read(
     "GET /api/agents",
     access=Anybody(),
-    tool=Tool(
+    tool=McpTool(
         name="list_agents",
         title="List agents",
         answer=("name", "display_name", "team", "role", "resident", "paused"),

@@ -20,7 +20,7 @@ from gatepost.api.fields import (
 )
 from gatepost.api.gates import Deadline, Within
 from gatepost.api.operation import Page, Request, RequestPart, read, write
-from gatepost.api.tool import Tool
+from gatepost.api.tool import McpTool
 from gatepost.core.decision import Answer, Decision, DecisionOutcome, DecisionStatus, Option
 from gatepost.core.decision_action import Action, AnswerKind
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -150,7 +150,7 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
         "default": "wait",
         "within": "2h",
     },
-    tool=Tool(
+    tool=McpTool(
         name="ask_decision",
         title="Ask for a decision",
         answer=_ANSWER,
@@ -175,7 +175,7 @@ class AskDecision(QuestionRequest):
     "GET /api/decisions",
     access=Anybody(own=("asker", "asked")),
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         name="list_decisions",
         title="List decisions",
         answer=_ANSWER,
@@ -211,7 +211,7 @@ class ShowDecision(Request[DecisionView]):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"option": "ship"},
-    tool=Tool(
+    tool=McpTool(
         name="answer_decision",
         title="Answer a decision",
         answer=_ANSWER,

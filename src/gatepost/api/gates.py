@@ -8,7 +8,7 @@ from msgspec import Meta
 from gatepost.api.access import ActAs, Anybody
 from gatepost.api.fields import Actor, After, Limit, Name, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read, write
-from gatepost.api.tool import Tool
+from gatepost.api.tool import McpTool
 from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.errors import Conflict, NotFound, TooLarge
 
@@ -77,7 +77,7 @@ _ANSWER: Final = ("id", "name", "kind", "owner", "awaits", "instruction", "deadl
         "instruction": "Wait for Husam's sign-off",
         "within": "2h",
     },
-    tool=Tool(
+    tool=McpTool(
         name="set_gate",
         title="Set a gate",
         answer=_ANSWER,
@@ -121,7 +121,7 @@ class AddGate(Request[GateView]):
     "GET /api/gates",
     access=Anybody(own=("owner", "waiter")),
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         name="list_gates",
         title="List gates",
         answer=_ANSWER,
@@ -154,7 +154,7 @@ class ShowGate(Request[GateView]):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"reason": "CI is green"},
-    tool=Tool(name="resolve_gate", title="Resolve a gate", answer=_ANSWER, own=("by",), renames={"id": "gate"}),
+    tool=McpTool(name="resolve_gate", title="Resolve a gate", answer=_ANSWER, own=("by",), renames={"id": "gate"}),
 )
 class ResolveGate(Request[GateView]):
     """Resolve a gate or, with `withdraw`, declare it unnecessary. The first end counts."""

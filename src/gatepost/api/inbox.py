@@ -8,7 +8,7 @@ from gatepost.api.access import Administrator, Anybody, Owner
 from gatepost.api.events import EVENT_ANSWER, ITEM_ANSWER, ItemPage, ItemView
 from gatepost.api.fields import CLAIM_ID, EVENT_ID, After, Count, Cursor, Limit, RecordView, Seq, Source, Time, describe
 from gatepost.api.operation import Repetition, Request, Stream, StreamedView, View, read, stream, write
-from gatepost.api.tool import Tool
+from gatepost.api.tool import McpTool
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.event import MAX_REF_LENGTH, Account, EventType, ItemState
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -96,7 +96,7 @@ class ListItems(ItemsRequest):
     "GET /api/inbox/{name}",
     access=Owner("name"),
     errors=(NotFound, TooLarge),
-    tool=Tool(
+    tool=McpTool(
         name="read_inbox",
         title="Read an inbox",
         answer=ITEM_ANSWER,
@@ -137,7 +137,7 @@ class PeekInbox(Request[ItemPage]):
     lane="{name}",
     errors=(NotFound, Conflict),
     example={"limit": 20, "session": "session-1"},
-    tool=Tool(
+    tool=McpTool(
         name="drain_inbox",
         title="Drain an inbox",
         answer=EVENT_ANSWER,

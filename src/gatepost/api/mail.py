@@ -21,7 +21,7 @@ from gatepost.api.fields import (
     describe,
 )
 from gatepost.api.operation import Page, Request, View, read, write
-from gatepost.api.tool import Scale, Tool
+from gatepost.api.tool import McpTool, Scale
 from gatepost.core import address
 from gatepost.core import mail as rules
 from gatepost.core.event import ItemState
@@ -76,7 +76,7 @@ class MailPage(Page[MailView]):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"to": "analyst", "subject": "Blocked on schema", "text": "Which one do we take?", "priority": "high"},
-    tool=Tool(
+    tool=McpTool(
         name="send_message",
         title="Send a message",
         description="Send a message to an agent, a person, a team or every agent. It is in their inboxes at once.",
@@ -157,7 +157,7 @@ class SentReplyView(View):
     status=201,
     errors=(NotFound, Conflict, Refused, TooLarge),
     example={"text": "Take the second one."},
-    tool=Tool(
+    tool=McpTool(
         name="reply",
         title="Reply to an event",
         description="Reply to an event of your inbox on the way it came.",

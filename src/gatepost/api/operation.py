@@ -35,7 +35,7 @@ from gatepost.api.access import Access, Caller
 from gatepost.errors import GatepostError, Invalid, quote_value
 
 if TYPE_CHECKING:
-    from gatepost.api.tool import Tool
+    from gatepost.api.tool import McpTool
 
 R_co = TypeVar("R_co", covariant=True)
 V_co = TypeVar("V_co", covariant=True)
@@ -200,7 +200,7 @@ class Operation:
     #: of an answer that is not JSON, or not always
     responses: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     #: how language models call it; None if they do not
-    tool: "Tool | None" = None
+    tool: "McpTool | None" = None
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
     batch: BatchHandler | None = None
     _handler: Handler | None = None

@@ -7,7 +7,7 @@ from msgspec import Meta
 from gatepost.api.access import ActAs, Anybody
 from gatepost.api.fields import After, Count, Limit, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read, write
-from gatepost.api.tool import Tool
+from gatepost.api.tool import McpTool
 from gatepost.core.plan import CatchUp, Plan, PlanStatus
 from gatepost.errors import Conflict, NotFound, TooLarge
 
@@ -64,7 +64,7 @@ class PlanFields(Request[PlanView], kw_only=True):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"owner": "analyst", "name": "Daily Report", "instruction": "Post the summary", "cron": "0 9 * * *"},
-    tool=Tool(
+    tool=McpTool(
         name="set_plan",
         title="Set a plan",
         answer=_ANSWER,
@@ -84,7 +84,9 @@ class CreatePlan(PlanFields):
     "GET /api/plans",
     access=ActAs("owner"),
     errors=(NotFound,),
-    tool=Tool(name="list_plans", title="List plans", answer=_ANSWER, description="List your plans.", hidden=("owner",)),
+    tool=McpTool(
+        name="list_plans", title="List plans", answer=_ANSWER, description="List your plans.", hidden=("owner",)
+    ),
 )
 class ListPlans(Request[PlanPage]):
     """List the plans of the caller; for the administrator all, or those of an owner."""

@@ -7,7 +7,7 @@ from msgspec import Meta
 from gatepost.api.access import ActAs, Administrator, Anybody, Owner
 from gatepost.api.fields import Actor, After, Count, Json, Limit, Name, RecordView, Seq, Source, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, Stream, read, stream, write
-from gatepost.api.tool import Tool
+from gatepost.api.tool import McpTool
 from gatepost.core.entity import EntityKind
 from gatepost.core.space import Member, Message, Space
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -159,7 +159,7 @@ class RemoveMember(Request[None]):
     "GET /api/spaces/{id}/messages",
     access=ActAs("member"),
     errors=(NotFound,),
-    tool=Tool(
+    tool=McpTool(
         name="read_space",
         title="Read a space",
         answer=_MESSAGE_ANSWER,
@@ -185,7 +185,7 @@ class ReadMessages(Request[MessagePage]):
     status=201,
     errors=(NotFound, Conflict, TooLarge),
     example={"content": "Pull the Q4 revenue numbers", "sender": "husam"},
-    tool=Tool(
+    tool=McpTool(
         name="post_to_space",
         title="Post to a space",
         answer=_MESSAGE_ANSWER,

@@ -1,7 +1,7 @@
 """
 A tool: an operation as a language model calls it, over MCP.
 
-    @write("POST /api/spaces/{id}/messages", access=..., tool=Tool(
+    @write("POST /api/spaces/{id}/messages", access=..., tool=McpTool(
         name="post_to_space", title="Post to a space", answer=("seq", ...), own=("sender",), renames={"id": "space"}))
 
 The arguments of a tool are the fields of its request, in snake case. The declaration says only what differs: which
@@ -58,7 +58,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     default: int
 
 
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
+class McpTool(msgspec.Struct, frozen=True, kw_only=True):
     """How an operation is offered as a tool."""
 
     name: str
@@ -86,10 +86,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     is_open_world: bool = False
 
 
-class ToolSpec:
+class McpToolSpec:
     """A tool with its operation: schemas, and requests from arguments."""
 
-    def __init__(self, operation: Operation, tool: Tool) -> None:
+    def __init__(self, operation: Operation, tool: McpTool) -> None:
         self.operation = operation
         self.tool = tool
         self._fields = {field.name: field for field in msgspec.structs.fields(operation.request)}
@@ -251,9 +251,9 @@ class ToolSpec:
         return value
 
 
-def load_tools() -> dict[str, ToolSpec]:
+def load_tools() -> dict[str, McpToolSpec]:
     """Return every tool by its name."""
-    tools = [ToolSpec(operation, operation.tool) for operation in list_operations() if operation.tool is not None]
+    tools = [McpToolSpec(operation, operation.tool) for operation in list_operations() if operation.tool is not None]
     return {tool.name: tool for tool in tools}
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 from gatepost.api.access import ActAs, Anybody
 from gatepost.api.fields import Actor, After, Limit, Priority, RecordView, RefSpec, RefView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read, write
-from gatepost.api.tool import Tool
+from gatepost.api.tool import McpTool
 from gatepost.core import work as rules
 from gatepost.core.work import Note, WorkEvent, WorkItem, WorkType
 from gatepost.errors import Conflict, NotFound, TooLarge
@@ -117,7 +117,7 @@ class ShowWorkItem(Request[WorkItemView]):
     status=201,
     errors=(NotFound, TooLarge),
     example={"event": "blocked", "reason": "The schema is not decided"},
-    tool=Tool(
+    tool=McpTool(
         name="post_work_event",
         title="Report on a work item",
         description="Report what happened to a task, phase, stage or project. Those who have to know get it.",
@@ -153,7 +153,7 @@ class ListWorkEvents(Request[WorkEventPage]):
     status=201,
     errors=(NotFound, Conflict, TooLarge),
     example={"note": "The **second** schema is simpler.", "notify": ["analyst"]},
-    tool=Tool(
+    tool=McpTool(
         name="post_note",
         title="Post a note",
         description="Post a note on a task, phase, stage or project. Everyone in notify has it in the inbox at once.",
@@ -179,7 +179,7 @@ class PostNote(Request[NoteView]):
     "GET /api/work/{type}/{id}/notes",
     access=Anybody(),
     errors=(NotFound,),
-    tool=Tool(name="read_notes", title="Read notes", answer=_NOTE_ANSWER, renames=_ENTITY_ARGUMENTS),
+    tool=McpTool(name="read_notes", title="Read notes", answer=_NOTE_ANSWER, renames=_ENTITY_ARGUMENTS),
 )
 class ListNotes(Request[NotePage]):
     """List the notes on a work item, the oldest first."""

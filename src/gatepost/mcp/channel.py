@@ -58,7 +58,7 @@ class NudgeParams(NotificationParams):
     meta_fields: dict[str, str] = Field(serialization_alias="meta")
 
 
-class Nudge(Notification[NudgeParams, Literal["notifications/claude/channel"]]):
+class ChannelNudge(Notification[NudgeParams, Literal["notifications/claude/channel"]]):
     method: Literal["notifications/claude/channel"] = "notifications/claude/channel"
     params: NudgeParams
 
@@ -75,7 +75,7 @@ class VerdictParams(NotificationParams):
     behavior: Literal["allow", "deny"]
 
 
-class Verdict(Notification[VerdictParams, Literal["notifications/claude/channel/permission"]]):
+class PermissionVerdict(Notification[VerdictParams, Literal["notifications/claude/channel/permission"]]):
     method: Literal["notifications/claude/channel/permission"] = "notifications/claude/channel/permission"
     params: VerdictParams
 
@@ -105,7 +105,7 @@ class Channel:
         self.tasks.start_soon(self._nudge, context)
 
     async def _nudge(self, context: Context) -> None:
-        """Nudge the session whenever there are pending items that it was not nudged for."""
+        """ChannelNudge the session whenever there are pending items that it was not nudged for."""
         known: set[str] = set()
 
         async def look(peer: Peer) -> bool:
@@ -141,7 +141,7 @@ class Channel:
             await self._follow(context, f"decision:{decision.id}", look)
             if (behavior := _get_behavior(decision)) is not None:
                 verdict = VerdictParams(request_id=params.request_id, behavior=behavior)
-                await _send(context.session, Verdict(params=verdict))
+                await _send(context.session, PermissionVerdict(params=verdict))
         finally:
             if decision.status in (DecisionStatus.PENDING, DecisionStatus.REVISING):
                 with anyio.CancelScope(shield=True), suppress(GatepostError):
@@ -177,14 +177,16 @@ def _is_worth_a_nudge(item: ItemView) -> bool:
     return item.wakes and not (item.ref is not None and item.ref.type == _PROMPT_REF)
 
 
-def _build_nudge(new_items: Sequence[ItemView], pending_count: int) -> Nudge:
+def _build_nudge(new_items: Sequence[ItemView], pending_count: int) -> ChannelNudge:
     count = len(new_items)
     pending = f"{pending_count}{'+' if pending_count >= _LIMIT else ''}"
     names = [_name_item(item) for item in new_items[:_NAMED]]
     names += [f"{count - _NAMED} more"] if count > _NAMED else []
     noun = "item" if count == 1 else "items"
     content = f"{count} new {noun} in your inbox, {pending} pending: {'; '.join(names)}. Call drain_inbox to read."
-    return Nudge(params=NudgeParams(content=content, meta_fields={"new": str(count), "pending": str(pending_count)}))
+    return ChannelNudge(
+        params=NudgeParams(content=content, meta_fields={"new": str(count), "pending": str(pending_count)})
+    )
 
 
 def _name_item(item: ItemView) -> str:

@@ -29,7 +29,7 @@ ANYTHING: Final = "*"
 Context = ServerRequestContext[Any, Any]
 
 
-class Sender(Protocol):
+class RequestSender(Protocol):
     async def __call__(self, request: Request[R], /) -> R: ...
 
 
@@ -45,14 +45,14 @@ class Peer:
     name: str
     caller: Caller
     #: sends a request with the rights of the caller
-    send: Sender
+    send: RequestSender
     #: the session of the host in which it runs, if that is known
     session: str | None = None
     #: raises an error if the caller has lost its credential since
     verify: Callable[[], Awaitable[None]] = _accept
 
 
-class Delivery:
+class BatchDelivery:
     """A batch that was claimed for an answer. It is acked once the answer was handed over; else it is released."""
 
     def __init__(self, peer: Peer, batch: BatchView) -> None:
@@ -85,7 +85,7 @@ class Host(Protocol):
         """Return the scope that a cancellation of this request cancels."""
         ...
 
-    def hand_over(self, context: Context, delivery: Delivery) -> None:
+    def hand_over(self, context: Context, delivery: BatchDelivery) -> None:
         """End the delivery as soon as the answer to this request was written, or cannot be written any more."""
         ...
 

@@ -24,7 +24,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.types import Message, Receive, Scope, Send
 
 from gatepost.api.access import Caller
-from gatepost.mcp.host import Context, Delivery, Peer
+from gatepost.mcp.host import BatchDelivery, Context, Peer
 from gatepost.mcp.server import McpServer
 
 _SCOPE_KEY: Final = "gatepost.exchange"
@@ -42,7 +42,7 @@ class _Exchange:
         self.peer = peer
         self.id: RequestId | None = None
         self.scope = anyio.CancelScope()
-        self.deliveries: list[Delivery] = []
+        self.deliveries: list[BatchDelivery] = []
 
     async def end(self, *, is_sent: bool) -> None:
         while self.deliveries:
@@ -70,7 +70,7 @@ class HttpHost:
             exchange.scope.cancel()
             await exchange.end(is_sent=False)
 
-    def hand_over(self, context: Context, delivery: Delivery) -> None:
+    def hand_over(self, context: Context, delivery: BatchDelivery) -> None:
         _get_exchange(context).deliveries.append(delivery)
 
 

@@ -25,7 +25,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import CancelledNotificationParams, JSONRPCResponse, RequestId, jsonrpc_message_adapter
 
 from gatepost.mcp.channel import Channel
-from gatepost.mcp.host import Context, Delivery, Peer
+from gatepost.mcp.host import BatchDelivery, Context, Peer
 from gatepost.mcp.server import McpServer
 
 #: bytes of a line
@@ -49,7 +49,7 @@ class StdioHost:
         self._connector = connector
         self.subscribe = connector.subscribe
         self.stopping = anyio.Event()
-        self._deliveries: dict[RequestId, Delivery] = {}
+        self._deliveries: dict[RequestId, BatchDelivery] = {}
 
     async def identify(self, _context: Context) -> Peer:
         return await self._connector.connect()
@@ -57,7 +57,7 @@ class StdioHost:
     def accept_cancel(self, _context: Context) -> anyio.CancelScope:
         return anyio.CancelScope()  # the SDK cancels requests of this connection itself
 
-    def hand_over(self, context: Context, delivery: Delivery) -> None:
+    def hand_over(self, context: Context, delivery: BatchDelivery) -> None:
         assert context.request_id is not None
         self._deliveries[context.request_id] = delivery
 

@@ -18,12 +18,12 @@ from gatepost.api.mail import MailView, SentReplyView
 from gatepost.api.operation import Page
 from gatepost.api.plans import PlanView
 from gatepost.api.spaces import MessageView
-from gatepost.api.tool import ToolSpec
+from gatepost.api.tool import McpToolSpec
 from gatepost.api.work import NoteView, WorkEventView
 from gatepost.core.render import quote, render_event, render_json, render_name
 
 
-def render_answer(spec: ToolSpec, answer: Any) -> str:
+def render_answer(spec: McpToolSpec, answer: Any) -> str:
     """Return the answer of a tool as text."""
     match answer:
         case BatchView():
@@ -37,7 +37,7 @@ def render_answer(spec: ToolSpec, answer: Any) -> str:
             return _render_line(spec, answer)
 
 
-def _render_line(spec: ToolSpec, view: Any) -> str:
+def _render_line(spec: McpToolSpec, view: Any) -> str:
     match view:
         case ItemView():
             return f"{render_event(view.to_event())} ({view.event_id}, {view.state})"

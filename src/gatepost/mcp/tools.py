@@ -28,10 +28,10 @@ from msgspec.structs import replace
 
 from gatepost.api.decisions import AskDecision
 from gatepost.api.inbox import BatchView, ClaimBatch, DrainInbox
-from gatepost.api.tool import WAIT, ToolSpec, load_tools, parse_wait
+from gatepost.api.tool import WAIT, McpToolSpec, load_tools, parse_wait
 from gatepost.api.validation import suggest
 from gatepost.errors import GatepostError, quote_value
-from gatepost.mcp.host import ANYTHING, Context, Delivery, Host, Peer
+from gatepost.mcp.host import ANYTHING, BatchDelivery, Context, Host, Peer
 from gatepost.mcp.text import render_answer
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Tools:
             return await self._call(context, spec, params.arguments or {})
         return _build_error("the request was cancelled")
 
-    async def _call(self, context: Context, spec: ToolSpec, arguments: Mapping[str, Any]) -> CallToolResult:
+    async def _call(self, context: Context, spec: McpToolSpec, arguments: Mapping[str, Any]) -> CallToolResult:
         try:
             answer = await self._answer(context, spec, arguments)
         except GatepostError as error:
@@ -76,7 +76,7 @@ class Tools:
         text = TextContent(text=render_answer(spec, answer))
         return CallToolResult(content=[text], structured_content=spec.encode(answer))
 
-    async def _answer(self, context: Context, spec: ToolSpec, arguments: Mapping[str, Any]) -> Any:
+    async def _answer(self, context: Context, spec: McpToolSpec, arguments: Mapping[str, Any]) -> Any:
         peer = await self._host.identify(context)
         spec.operation.access.admit(peer.caller)
         arguments = dict(arguments)
@@ -102,7 +102,7 @@ class Tools:
             raise AssertionError("nothing cancels what is shielded")
 
         batch = await self._wait(take, lambda batch: batch.claim is not None, seconds, f"inbox:{request.name}")
-        delivery = Delivery(peer, batch)
+        delivery = BatchDelivery(peer, batch)
         try:
             await anyio.lowlevel.checkpoint()  # was it cancelled meanwhile?
         except anyio.get_cancelled_exc_class():
@@ -135,7 +135,7 @@ class Tools:
                     await changed.wait()
 
 
-def _build_wire_tool(spec: ToolSpec) -> WireTool:
+def _build_wire_tool(spec: McpToolSpec) -> WireTool:
     return WireTool(
         name=spec.name,
         title=spec.tool.title,
