@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gateway_process import run_gateway_process
 from tests.programs.guest import GATEPOST, Guest
 from tests.programs.model import DONE, Reply
 from tests.programs.programs import ClaudeCode
@@ -71,6 +72,34 @@ def test_the_program_starts_the_server_and_the_model_uses_it(guest: Guest, tmp_p
     )
     guest.run_gatepost("mcp", "uninstall", "--host", program.host)
     assert str(GATEPOST) not in program.run_command("mcp", "list")
+
+
+def test_the_model_uses_the_server_of_a_gateway_over_http(guest: Guest) -> None:
+    program, tool = guest.program, TOOLS[guest.program.host].format("send_message")
+    guest.run_gatepost("hooks", "uninstall", "--host", program.host)
+    numbers = count()
+
+    def script(request: Request) -> Reply:
+        if "On my way" in request.text:
+            return DONE
+        if tool in json.dumps(request.body):
+            return Message(calls=[Call(tool, {"to_agent": "husam", "payload": "On my way"})])
+        return Message(commands=[f"{GATEPOST} agent list; echo {next(numbers)}"])  # the server is not connected yet
+
+    guest.model.script = script
+    with run_gateway_process(guest.home) as gateway:
+        url, key = f"{gateway.url}/mcp", guest.run_gatepost("key", "create", "--agent", "ann")
+        program.environ["GATEPOST_KEY"] = key
+        header = ["--transport", "http", "--scope", "user", "--header", f"Authorization: Bearer {key}"]
+        options = {
+            "claude": ["gatepost", url, *header],
+            "codex": ["gatepost", "--url", url, "--bearer-token-env-var", "GATEPOST_KEY"],
+            "gemini": ["gatepost", url, *header],
+        }
+        program.run_command("mcp", "add", *options[program.host])
+        guest.prompt()
+        [message] = json.loads(guest.run_gatepost("inbox", "list", "--to", "husam", "--json"))
+    assert (message["sender"], message["type"], message["content"]) == ("ann", "mail", "On my way")
 
 
 @pytest.mark.parametrize("guest", [ClaudeCode], indirect=True)
