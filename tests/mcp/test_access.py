@@ -56,9 +56,13 @@ async def world(url: str) -> AsyncIterator[World]:
         yield World(gateway, create_owned_objects(gateway.store))
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/office.db"
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty store."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/office.db"
+    empty_url: str = request.getfixturevalue("empty_postgres_url")
+    return empty_url
 
 
 async def send(world: World, headers: Mapping[str, str], method: str, params: Mapping[str, Any]) -> tuple[int, Any]:

@@ -37,7 +37,14 @@ def test_every_tool_is_described(tool: McpToolSpec) -> None:
     assert "`" not in tool.description.replace("`withdraw`", "")
     assert tool.annotations["openWorldHint"] in (True, False)
     fields = set(tool.operation.request.__struct_fields__)
-    named = {*tool.tool.own, *tool.tool.own_by_default, *tool.tool.hidden, *tool.tool.renames, *tool.tool.scales}
+    named = {
+        *tool.tool.own,
+        *tool.tool.own_by_default,
+        *tool.tool.hidden,
+        *tool.tool.defaults,
+        *tool.tool.renames,
+        *tool.tool.scales,
+    }
     assert named <= fields
     assert set(tool.tool.notes) <= set(tool.arguments)
 
@@ -59,6 +66,12 @@ class TestArguments:
     def test_a_number_may_be_text(self, limit: Any) -> None:
         assert get_tool("drain_inbox").decode({"limit": limit}, "ann") == DrainInbox(name="ann", limit=5)
 
+    def test_a_model_gets_less_by_default(self) -> None:
+        tool = get_tool("read_inbox")
+        assert tool.input_schema["properties"]["limit"] == {"type": "integer", "default": 20}
+        assert tool.decode({}, "ann") == ListInbox(name="ann", limit=20)
+        assert tool.decode({"limit": 300}, "ann") == ListInbox(name="ann", limit=300)
+
     def test_null_says_nothing(self) -> None:
         assert get_tool("drain_inbox").decode({"limit": None, "name": None}, "ann") == DrainInbox(name="ann")
 
@@ -69,7 +82,7 @@ class TestArguments:
 
     def test_renamed_arguments_have_their_names_in_errors(self) -> None:
         tool = get_tool("read_inbox")
-        assert tool.decode({"from": "bob"}, "ann") == ListInbox(name="ann", sender="bob")
+        assert tool.decode({"from": "bob"}, "ann") == ListInbox(name="ann", sender="bob", limit=20)
         with pytest.raises(Invalid, match=r"^from: 'b+…' is longer than 300 characters"):
             tool.decode({"from": "b" * 400}, "ann")
         with pytest.raises(Invalid, match="'sender' is not a field of it"):

@@ -182,6 +182,7 @@ class AskDecision(QuestionRequest):
         description="List the decisions that you asked or were asked. To wait for an answer, give pending false, since"
         " the time when you asked, and wait.",
         hidden=("asker", "asked", "session"),
+        defaults={"limit": 20},
         waits=True,
     ),
 )

@@ -103,6 +103,7 @@ class ListItems(ItemsRequest):
         description="List the items of your inbox in order of arrival, also delivered ones. Nothing changes.",
         own_by_default=("name",),
         hidden=("since", "until"),
+        defaults={"limit": 20},
         renames={"sender": "from"},
     ),
 )

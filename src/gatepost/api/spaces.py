@@ -165,6 +165,7 @@ class RemoveMember(Request[None]):
         answer=_MESSAGE_ANSWER,
         description="Read messages of a space that you are in, oldest first: after a number, before one, or the last.",
         hidden=("member",),
+        defaults={"limit": 20},
         renames={"id": "space"},
     ),
 )

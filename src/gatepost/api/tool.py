@@ -73,6 +73,8 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
     own_by_default: tuple[str, ...] = ()
     #: fields that are not offered: they have their default
     hidden: tuple[str, ...] = ()
+    #: values of fields that a model leaves out, where they differ from those of others: a model reads all it gets
+    defaults: Mapping[str, Any] = {}
     #: the names of arguments, where they differ from those of their fields
     renames: Mapping[str, str] = {}
     #: arguments that are parts of a field, which is an object: by the field, the argument of each part
@@ -136,8 +138,9 @@ class McpToolSpec:
             schema = _shorten(*_expand(field.type))
             if name in (_LIMIT, _AFTER):
                 schema = {"type": schema["type"]}
-            if field.default not in (msgspec.NODEFAULT, None, "", (), False, msgspec.UNSET):
-                schema["default"] = msgspec.to_builtins(field.default)
+            default = self.tool.defaults.get(name, field.default)
+            if default not in (msgspec.NODEFAULT, None, "", (), False, msgspec.UNSET):
+                schema["default"] = msgspec.to_builtins(default)
         if name == _AFTER:
             schema = {"type": schema["type"], "description": "`next` of the page before"}
         if not schema.keys() & {"type", "anyOf"}:
@@ -200,6 +203,7 @@ class McpToolSpec:
     def decode(self, arguments: Mapping[str, Any], caller: str) -> Request[Any]:
         """Return the request of a model's arguments for a caller; raise Invalid with the first thing that is wrong."""
         values: dict[str, Any] = dict.fromkeys((*self.tool.own, *self.tool.own_by_default), caller)
+        values.update(self.tool.defaults)
         for argument, value in arguments.items():
             if argument not in self.arguments:
                 names = [*self.arguments, *([WAIT] if self.tool.waits else [])]

@@ -179,7 +179,13 @@ class PostNote(Request[NoteView]):
     "GET /api/work/{type}/{id}/notes",
     access=Anybody(),
     errors=(NotFound,),
-    tool=McpTool(name="read_notes", title="Read notes", answer=_NOTE_ANSWER, renames=_ENTITY_ARGUMENTS),
+    tool=McpTool(
+        name="read_notes",
+        title="Read notes",
+        answer=_NOTE_ANSWER,
+        defaults={"limit": 20},
+        renames=_ENTITY_ARGUMENTS,
+    ),
 )
 class ListNotes(Request[NotePage]):
     """List the notes on a work item, the oldest first."""
