@@ -7,11 +7,29 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.actions import decisions, directory, gates, inbox, keys, memories, plans, push, spaces
+from gatepost.actions import (
+    decisions,
+    directory,
+    gates,
+    inbox,
+    keys,
+    ledger,
+    mail,
+    memories,
+    plans,
+    push,
+    spaces,
+    work,
+)
 from gatepost.core.decision import Question
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Push
+from gatepost.core.event import Priority, Push, Ref
 from gatepost.core.gate import GateSpec
+from gatepost.core.ledger import TopicKind
+from gatepost.core.mail import MailSpec
+from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.ports import Transaction
+from gatepost.tables import topics
 from tests import resident_runs
 from tests.gateways import Gateway, list_operations
 from tests.plan_specs import parse_spec
@@ -19,6 +37,10 @@ from tests.scenario.test_requests import assert_problem
 
 #: the databases are the same to it: which one it is shows elsewhere
 POSTGRES_BY_NIGHT = True
+
+
+TASK: Final = Ref("task", "0")
+FIRST_TOPIC: Final = "0.0.1001"
 
 
 class ListFiller:
@@ -39,6 +61,18 @@ class ListFiller:
                 decisions.ask, Question(question=str(number), free_text=True, respondents=("husam",)), by="analyst"
             )
             gateway.create_key("agent", "analyst")
+            gateway.store.run_sync(mail.send, MailSpec(to="analyst", payload={"text": str(number)}), sender="admin")
+            gateway.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id=str(number)), by="analyst")
+            gateway.store.run_sync(work.post_note, TASK, str(number), by="analyst")
+            gateway.store.run_sync(work.post_event, TASK, "started", by="analyst")
+            gateway.store.run_sync(fill_ledger, number)
+
+
+def fill_ledger(tx: Transaction, number: int) -> None:
+    """Make a topic, and append a message to the first one."""
+    topics.insert(tx, topics.take_id(tx), TopicKind.FILE, str(number))
+    first_topic = ledger.find_topic(tx, FIRST_TOPIC)
+    ledger.append(tx, first_topic, first_topic.ledger_id, b"x", None)
 
 
 PAGED_PATHS: Final = {
@@ -55,6 +89,12 @@ PAGED_PATHS: Final = {
     "/api/gates?owner=analyst&waiter=husam&kind=human&pending=true": "id",
     "/api/decisions": "id",
     "/api/decisions?asker=analyst&asked=husam&pending=true": "id",
+    "/api/mail": "id",
+    "/api/work": "id",
+    "/api/work/task/0/notes": "id",
+    "/api/work/task/0/events": "id",
+    "/api/ledger/topics": "id",
+    f"/api/ledger/topics/{FIRST_TOPIC}/messages": "sequenceNumber",
     "/api/triggers": "name",
     "/api/keys": "id",
     "/api/runs": "id",
@@ -112,7 +152,8 @@ def test_every_list_is_walked() -> None:
         )
         and not name.endswith("/stream")
     }
-    assert lists == {re.sub("analyst|thinker", "{name}", path.partition("?")[0]) for path in PAGED_PATHS}
+    paths = {re.sub("analyst|thinker", "{name}", path.partition("?")[0]) for path in PAGED_PATHS}
+    assert lists == {path.replace("task/0", "{type}/{id}").replace(FIRST_TOPIC, "{id}") for path in paths}
 
 
 async def test_a_page_may_end_between_two_recipients_of_an_event(gateway: Gateway) -> None:

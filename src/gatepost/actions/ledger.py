@@ -65,7 +65,7 @@ def post_mail(tx: Transaction, mail: Mail, sender: Entity, recipients: Sequence[
     found = entities.find_by_names(tx, recipients) if recipients else {}
     targets = [_ensure_inbound(tx, entity) for entity in found.values()] or [_ensure_broadcast(tx)]
     for topic in sorted(targets, key=lambda topic: topic.ledger_id):
-        _append(tx, topic, payer, message, record)
+        append(tx, topic, payer, message, record)
     outgoing.set_posted(tx, record)
 
 
@@ -83,7 +83,7 @@ def post_work(tx: Transaction, post: Note | WorkEvent, author: Entity, item: Wor
             message = hcs10.encode({**data, field: f"sha384:{sha384(content).hexdigest()}"})
         else:
             message = hcs10.encode({**data, field: _store_file(tx, payer, content, "text/markdown")})
-    _append(tx, _ensure_work_topic(tx, item), payer, message, record)
+    append(tx, _ensure_work_topic(tx, item), payer, message, record)
     outgoing.set_posted(tx, record)
     return tx.now
 
@@ -174,11 +174,11 @@ def _store_file(tx: Transaction, payer: LedgerId, content: bytes, media_type: st
         topic = _create(tx, TopicKind.FILE, memo)
         if topic.last_sequence == 0:
             for part in parts:
-                _append(tx, topic, payer, part, None)
+                append(tx, topic, payer, part, None)
     return hcs10.build_reference(topic.ledger_id)
 
 
-def _append(tx: Transaction, topic: Topic, payer: LedgerId, content: bytes, record: int | None) -> None:
+def append(tx: Transaction, topic: Topic, payer: LedgerId, content: bytes, record: int | None) -> None:
     """Append a content to a topic, in chunks if it is long."""
     sequence, timestamp, running_hash = topics.lock(tx, topic.number)
     parts = rules.split(content)
