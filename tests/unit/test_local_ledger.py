@@ -98,6 +98,21 @@ def test_notes_and_events_are_on_the_topic_of_their_work_item(store: Store) -> N
     assert store.read_sync(work.find, Ref("task", topic)).id == "7", "its topic is another name of it"
 
 
+def test_ids_that_others_gave_to_work_items_are_left_out(store: Store) -> None:
+    store.run_sync(work.post_note, TASK, "first", by="ann")
+    [[first]] = read_topics(store).values()
+    taken = [str(LedgerId(0, 0, first.topic.number + step)) for step in range(1, 4)]
+    store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="one", topic=taken[0]), by="bob")
+    store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id=taken[1]), by="bob")
+    store.run_sync(work.add, WorkItemSpec(type=WorkType.PHASE, id="two", topic=taken[2]), by="bob")
+    store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="8"), by="ann")
+    store.run_sync(work.post_note, Ref("task", "8"), "second", by="ann")
+    topic = store.read_sync(work.find, Ref("task", "8")).topic
+    assert topic is not None
+    assert topic not in taken
+    assert store.read_sync(work.find, Ref("task", topic)).id == "8"
+
+
 @pytest.mark.parametrize("length", [20_000, 60_000])
 def test_a_longer_text_is_a_file(store: Store, length: int) -> None:
     send(store, "bob", "x" * length)

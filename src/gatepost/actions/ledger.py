@@ -235,10 +235,17 @@ def _ensure_work_topic(tx: Transaction, item: WorkItem) -> Topic:
     topic = topics.find_by_work_item(tx, item.number)
     if topic is None:
         memo = hcs10.build_work_memo(item.type, item.id)
-        topic = _create(tx, TopicKind.WORK, memo, work_item=item.number)
+        topic = _create(tx, TopicKind.WORK, memo, id=_take_work_id(tx, item), work_item=item.number)
         if item.topic is None:
             work_items.set_topic(tx, item.number, topic.id)
     return topic
+
+
+def _take_work_id(tx: Transaction, item: WorkItem) -> LedgerId:
+    """Return a new id that no work item has: anybody can give any topic or id to a work item."""
+    while work_items.is_taken(tx, item.type, str(id := topics.take_id(tx))):
+        pass
+    return id
 
 
 def _ensure_broadcast(tx: Transaction) -> Topic:
@@ -250,12 +257,18 @@ def _ensure_broadcast(tx: Transaction) -> Topic:
 
 
 def _create(
-    tx: Transaction, kind: TopicKind, memo: str, *, entity: int | None = None, work_item: int | None = None
+    tx: Transaction,
+    kind: TopicKind,
+    memo: str,
+    *,
+    id: LedgerId | None = None,
+    entity: int | None = None,
+    work_item: int | None = None,
 ) -> Topic:
     topics.lock_creation(tx)
     if kind is TopicKind.FILE and (found := topics.find_file(tx, memo)) is not None:
         return found
-    id = topics.take_id(tx)
+    id = id or topics.take_id(tx)
     topics.insert(tx, id, kind, memo, entity=entity, work_item=work_item)
     topic = topics.find(tx, str(id))
     assert topic is not None

@@ -31,6 +31,11 @@ def find(tx: Reader, type: WorkType, id: str) -> WorkItem | None:
     return _build(row) if row else None
 
 
+def is_taken(tx: Reader, type: WorkType, topic: str) -> bool:
+    """Return whether a work item of this type cannot have this topic: another one has it as its topic or its id."""
+    return tx.fetch_one("work_items/has_name", type=type, id=topic) is not None
+
+
 def list_page(
     tx: Reader, *, type: WorkType | None, status: str | None, parent: int | None, after: int, limit: int
 ) -> list[WorkItem]:

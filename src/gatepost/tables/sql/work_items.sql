@@ -31,5 +31,8 @@ UPDATE work_items SET status = :status, updated_at = :now WHERE number = :number
 -- name: set_topic
 UPDATE work_items SET topic = :topic WHERE number = :number
 
+-- name: has_name
+SELECT TRUE AS has_name FROM work_items WHERE topic = :id OR (type = :type AND id = :id) LIMIT 1
+
 -- name: has_any
 SELECT TRUE AS has_any FROM work_items LIMIT 1
