@@ -46,7 +46,10 @@ class StdioServer:
         self.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 
     def send(self, message: dict[str, Any]) -> None:
-        self._stdin.write(json.dumps(message).encode() + b"\n")
+        self.send_line(json.dumps(message).encode())
+
+    def send_line(self, line: bytes) -> None:
+        self._stdin.write(line + b"\n")
         self._stdin.flush()
 
     def read(self) -> Any:

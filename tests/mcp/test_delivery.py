@@ -11,6 +11,7 @@ import threading
 
 import anyio
 import pytest
+from mcp.types import PARSE_ERROR
 from starlette.types import Message
 
 from gatepost.actions import inbox, push
@@ -136,10 +137,22 @@ class TestStdio:
 
     async def test_what_is_no_message_is_no_end(self, office: Office) -> None:
         with StdioServer(office) as server:
-            for line in (b"\n", b"{}\n", b"[1]\n", b"\xff\xfe\n", b'{"jsonrpc": "2.0", "id": 7}\n'):
-                server._stdin.write(line)
+            for line in (b"", b"{}", b"[1]", b"\xff\xfe", b'{"jsonrpc": "2.0", "id": 7}'):
+                server.send_line(line)
             server.call(1, "list_agents")
             answers = [server.read()]
             while answers[-1].get("id") != 1:
                 answers.append(server.read())
             assert answers[-1]["result"]["structuredContent"]["items"]
+
+    @pytest.mark.parametrize("payload", [b'"half: \\ud83d"', b'"no UTF-8: \xff"', b"[" * 300 + b"]" * 300])
+    async def test_a_request_that_cannot_be_read_gets_an_answer(self, office: Office, payload: bytes) -> None:
+        arguments = b'{"to_agent": "designer", "payload": %b}' % payload
+        params = b'{"name": "send_message", "arguments": %b}' % arguments
+        with StdioServer(office) as server:
+            server.send_line(b'{"method": "tools/call", "params": %b, "jsonrpc": "2.0", "id": 7}' % params)
+            answer = server.read()
+            assert (answer["id"], answer["error"]["code"]) == (7, PARSE_ERROR)
+            assert answer["error"]["message"].startswith("the request cannot be read (Invalid JSON: ")
+            server.call(8, "list_agents")
+            assert server.read()["id"] == 8

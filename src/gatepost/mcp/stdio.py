@@ -11,6 +11,7 @@ While the server runs, file descriptor 1 is stderr and 0 is empty, so that nothi
 """
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -22,7 +23,17 @@ import anyio.abc
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp.types import CancelledNotificationParams, JSONRPCResponse, RequestId, jsonrpc_message_adapter
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CancelledNotificationParams,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
 
 from gatepost.mcp.channel import Channel
 from gatepost.mcp.host import BatchDelivery, Context, Peer
@@ -120,10 +131,14 @@ async def _open_streams(host: StdioHost, stop: asyncio.Event) -> AsyncIterator[t
         reading.cancel()  # as if stdin had ended
 
     async def read() -> None:
-        async with incoming:
+        async with incoming, writer.clone() as refusals:
             with reading, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 while line := await anyio.to_thread.run_sync(stdin.readline, _MAX_LINE_LENGTH, abandon_on_cancel=True):
-                    await incoming.send(_parse(line))
+                    message = _parse(line)
+                    if isinstance(message, JSONRPCError):
+                        await refusals.send(SessionMessage(message))
+                    else:
+                        await incoming.send(message)
 
     async def write() -> None:
         async with outgoing:
@@ -151,11 +166,35 @@ async def _open_streams(host: StdioHost, stop: asyncio.Event) -> AsyncIterator[t
                 await host.release_all()
 
 
-def _parse(line: bytes) -> SessionMessage | Exception:
+def _parse(line: bytes) -> SessionMessage | JSONRPCError | ValueError:
+    """Return the message of a line, the answer to a request that cannot be read, or what is wrong with other lines."""
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
+    except ValidationError as error:
+        id = _find_request_id(line)
+        if id is None:
+            return error
+        fault = error.errors(include_url=False, include_input=False)[0]
+        if fault["type"] != "json_invalid":
+            return _refuse(id, INVALID_REQUEST, "this is not a request of MCP")
+        return _refuse(id, PARSE_ERROR, f"the request cannot be read ({fault['msg']})")
+
+
+def _find_request_id(line: bytes) -> RequestId | None:
+    """Return the id of a request that the protocol cannot read: it has half a character in it, or is nested deep."""
+    try:
+        document = json.loads(line.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict) or "method" not in document:
+        return None
+    id = document.get("id")
+    is_id = (isinstance(id, int) and not isinstance(id, bool)) or (isinstance(id, str) and id.isprintable())
+    return id if is_id else None
+
+
+def _refuse(id: RequestId, code: int, message: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=code, message=message))
 
 
 def _write(stdout: BinaryIO, line: bytes) -> None:
