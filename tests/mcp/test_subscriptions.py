@@ -133,3 +133,17 @@ class TestResources:
                 assert message.role == "user"
             with pytest.raises(MCPError, match="there is no prompt 'nothing'"):
                 await client.get_prompt("nothing")
+
+
+async def test_no_caller_uses_up_the_subscriptions_of_the_others(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gatepost.mcp.subscriptions._MAX_OF_CALLER", 1)
+    async with office.open_client("http") as client, office.open_client("http", name="designer") as other:
+        with anyio.fail_after(WAIT_TIMEOUT):
+            async with client.listen(resource_subscriptions=["inbox://analyst"]):
+                with pytest.raises(MCPError, match="'analyst' has 1 subscriptions"):
+                    async with client.listen(resource_subscriptions=["inbox://analyst"]):
+                        pass
+                async with other.listen(resource_subscriptions=["inbox://designer"]):
+                    pass

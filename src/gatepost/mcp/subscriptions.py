@@ -10,8 +10,9 @@ seconds, because the version is also read at times, and a repeated signal costs 
 caller may no longer read one of its resources.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import anyio
@@ -42,8 +43,9 @@ log = structlog.get_logger("gatepost.mcp")
 
 #: resources of one subscription
 _MAX_RESOURCES: Final = 100
-#: streams, or subscriptions, of one server
+#: streams, or subscriptions, of one server, and of one caller: nobody uses up those of the others
 _MAX_SUBSCRIPTIONS: Final = 1_000
+_MAX_OF_CALLER: Final = 100
 #: seconds after which versions and rights are looked at again without a signal
 _RECHECK_INTERVAL: Final = 10.0
 
@@ -55,7 +57,7 @@ class Subscriptions:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._count = 0
+        self._counts: Counter[str] = Counter()
         self.tasks: anyio.abc.TaskGroup | None = None
         self._scopes: dict[str, anyio.CancelScope] = {}
 
@@ -126,22 +128,32 @@ class Subscriptions:
         """Check the rights, acknowledge, and notify of changes until the rights are gone."""
         if len(uris) > _MAX_RESOURCES:
             raise MCPError(INVALID_PARAMS, f"these are over {_MAX_RESOURCES} resources (hint: subscribe to fewer)")
-        if self._count >= _MAX_SUBSCRIPTIONS:
-            raise MCPError(INTERNAL_ERROR, "there are too many subscriptions (hint: try again later)")
-        self._count += 1
-        try:
-            watch = Watch(self._host, uris)
-            with self._host.subscribe(watch.on_change):
-                try:
-                    peer = await self._host.identify(context)
+        watch = Watch(self._host, uris)
+        with self._host.subscribe(watch.on_change):
+            try:
+                peer = await self._host.identify(context)
+                with self._count(peer.name):
                     await watch.start(peer)
-                except GatepostError as error:
-                    raise build_refusal(error, *uris) from None
-                await acknowledge()
-                with suppress(GatepostError):  # its rights are gone
-                    await watch.run(peer, notify)
+                    await acknowledge()
+                    with suppress(GatepostError):  # its rights are gone
+                        await watch.run(peer, notify)
+            except GatepostError as error:
+                raise build_refusal(error, *uris) from None
+
+    @contextmanager
+    def _count(self, name: str) -> Iterator[None]:
+        """While entered, a caller has one subscription more; raise an error if it has too many, or all have."""
+        if self._counts[name] >= _MAX_OF_CALLER:
+            raise MCPError(INVALID_PARAMS, f"{name!r} has {_MAX_OF_CALLER} subscriptions (hint: end some of them)")
+        if self._counts.total() >= _MAX_SUBSCRIPTIONS:
+            raise MCPError(INTERNAL_ERROR, "there are too many subscriptions (hint: try again later)")
+        self._counts[name] += 1
+        try:
+            yield
         finally:
-            self._count -= 1
+            self._counts[name] -= 1
+            if not self._counts[name]:
+                del self._counts[name]
 
 
 class Watch:
