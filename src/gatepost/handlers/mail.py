@@ -6,15 +6,18 @@ from gatepost.actions import directory, mail, replies
 from gatepost.api.access import Caller
 from gatepost.api.mail import ListMail, MailBox, MailPage, MailView, ReplyToEvent, SendMail, SentReplyView, ShowMail
 from gatepost.core.event import Priority, Ref
-from gatepost.core.mail import DEFAULT_ACK_WITHIN, Mail, MailSpec, build_payload
+from gatepost.core.mail import DEFAULT_ACK_WITHIN, AckRequest, Mail, MailSpec, build_payload
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration
+from gatepost.errors import Invalid
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
 
 
 @SendMail.handler
 def send_mail(tx: Transaction, request: SendMail, caller: Caller) -> MailView:
+    if request.ack_within is not None and request.ack is AckRequest.NONE:
+        raise Invalid("ackWithin: this mail asks for no acknowledgement", hint="give `ack` the value required, too")
     spec = MailSpec(
         to=request.to,
         subject=request.subject,
