@@ -48,16 +48,23 @@ def test_the_first_message_that_is_not_right_is_named(empty_cli: CommandLine) ->
 
 def test_what_is_no_ledger_is_refused(empty_cli: CommandLine) -> None:
     (empty_cli.cwd / "other.json").write_text("{}")
+    (empty_cli.cwd / "text.json").write_text("messages")
+    hint = "hint: give the JSON of a mirror node, or an export of `gatepost ledger export`\n"
     for name, sentence in (
         ("nothing.json", "error: 'nothing.json' cannot be read: No such file or directory\n"),
-        ("other.json", 'error: there are no messages in it\nhint: it must have a list "messages"\n'),
+        ("other.json", f"error: 'other.json' has no list of messages\n{hint}"),
+        ("text.json", f"error: 'text.json' is not JSON\n{hint}"),
+        ("-", f"error: stdin is not JSON\n{hint}"),
     ):
         ended = empty_cli("ledger", "verify", name)
         assert (ended.code, ended.err) == (2, sentence)
 
 
 def test_what_is_sent_is_on_the_local_ledger(cli: CommandLine) -> None:
-    assert cli.run_ok("ledger", "topics").err == "no topics yet: set ledger to local: and send something\n"
+    assert (
+        cli.run_ok("ledger", "topics").err
+        == 'no topics yet: set `ledger` to "local:" in gatepost.toml, and send mail\n'
+    )
     cli.environ["GATEPOST_LEDGER"] = "local:"
     cli.run_ok("send", "quinn", "Which one?", "--as", "analyst")
     topics = cli.run_ok("ledger", "topics", "--json").json
@@ -73,4 +80,4 @@ def test_what_is_sent_is_on_the_local_ledger(cli: CommandLine) -> None:
     ended = cli("ledger", "messages", "0.0.9")
     assert (ended.code, ended.error) == (1, "there is no topic '0.0.9'")
     ended = cli("ledger", "messages", "q4")
-    assert (ended.code, ended.error) == (2, "'q4' is not an id of a ledger")
+    assert (ended.code, ended.error) == (2, "'q4' is not the id of a topic or an account")

@@ -90,7 +90,7 @@ class TestSend:
 
     def test_an_acknowledgement(self, cli: CommandLine) -> None:
         result = cli.run_ok("send", "husam", "Sign", "--ack", "--as", "analyst")
-        assert result.err == "sent to husam; you get an event when it was read\n"
+        assert result.err == "sent to husam; you get an event when it has been read\n"
         cli.run_ok("inbox", "done", find_event(cli, "husam"))
         [event] = list_pending(cli, "analyst")
         assert event["content"] == "your mail to husam was read by husam"
@@ -124,7 +124,7 @@ class TestSend:
             (["analyst", "x", "--ref", "task"], "'task' is not a reference", "write it as TYPE:ID"),
             (["analyst", "x", "--type", "Two Words"], "'Two Words' is not a message type", "use one of task.blocked"),
             (["analyst", "x", "--payload", "{bad"], "--payload: '{bad' is not JSON", ""),
-            (["analyst", "x", "--payload", "7"], "the payload is 7, not an object", "send an object or a text"),
+            (["analyst", "x", "--payload", "7"], "--payload: 7 is not a JSON object", "write it as"),
             (["analyst", "x", "--payload", '{"text": "y"}'], "the payload has a text of its own", "give the text once"),
             (["analyst", "-", "--payload", "-"], "stdin can be read only once", ""),
             (["analyst", "x", "--ack-within", "soon"], "'soon' is not a duration", "write a number and a unit"),
@@ -163,7 +163,10 @@ class TestSend:
         send(cli, "analyst", "secret", "--as", "husam")
         event = find_event(cli, "analyst")
         result = cli("send", "--reply-to", event, "x", "--as", "quinn")
-        assert (result.code, result.error) == (1, f"there is no event {event!r}")
+        assert (result.code, result.error) == (1, f"there is no event {event!r} for 'quinn'")
+        unknown_event = f"evt_{'0' * 32}"
+        result = cli("send", "--reply-to", unknown_event, "x", "--as", "quinn")
+        assert (result.code, result.error) == (1, f"there is no event {unknown_event!r} for 'quinn'")
 
 
 class TestReply:

@@ -200,6 +200,7 @@ def test_what_is_not_there(cli: CommandLine) -> None:
         (("inbox", "done", event), forgotten),
         (("inbox", "replay", event), forgotten),
         (("inbox", "discard", event, "--to", "analyst"), forgotten),
+        (("inbox", "sent", f"mail_{'0' * 32}"), "`gatepost inbox sent` lists the mail of its sender"),
         (("plan", "delete", plan), "`gatepost plan list` lists them"),
         (("trigger", "show", "nobody"), "`gatepost trigger list` lists them"),
         (("space", "post", "tea", "--as", "husam", "x"), "`gatepost space list` lists them"),
@@ -235,6 +236,27 @@ def test_what_is_not_there(cli: CommandLine) -> None:
         (["push", "x"], "did you mean `gatepost inbox push`?"),
         (["mail", "analyst", "x"], "did you mean `gatepost send`?"),
         (["task", "list"], "did you mean `gatepost work`?"),
+        (["mcp", "serve"], "`gatepost mcp` alone starts it"),
+        (["mcp", "start"], "`gatepost mcp` alone starts it"),
+        (["mcp", "add"], "did you mean `gatepost mcp install`?"),
+        (["mcp", "analyst"], "`gatepost mcp --as NAME` names an agent or a person"),
+        (["inbox", "analyst"], "`gatepost inbox --as NAME` names an agent or a person"),
+        (["inbox", "--to", "analyst"], "did you mean --as?"),
+        (["ledger", "list"], "did you mean `gatepost ledger topics`?"),
+        (["ledger", "show", "0.0.1"], "did you mean `gatepost ledger messages`?"),
+        (["ledger", "check", "x"], "did you mean `gatepost ledger verify`?"),
+        (["work", "start", "task:7"], "did you mean `gatepost work event`?"),
+        (["gate", "done", "x"], "did you mean `gatepost gate resolve`?"),
+        (["send", "--to", "analyst", "x"], "leave out --to, and write `gatepost send [TO] [TEXT|-]`"),
+        (["reply", "--event", "x", "y"], "leave out --event, and write `gatepost reply EVENT TEXT|-`"),
+        (["reply", f"mail_{'0' * 32}", "x"], "give an id that begins with evt_"),
+        (["reply", f"evt_{'0' * 32}", ""], "give TEXT, or - to read it from stdin"),
+        (["note", "hello", "task:7"], "write it as TYPE:ID, such as task:7"),
+        ([*PUSH, "--dedup-key", "by:x", "y"], "begins with 'by:', a prefix that only Gatepost adds"),
+        (
+            ["decision", "ask", "Pay?", "--action", "pay", "--allow", "accept edit"],
+            "use one or more of accept,edit,respond,ignore, with commas between",
+        ),
         (["people"], "did you mean `gatepost person`?"),
         (["agents"], "did you mean `gatepost agent`?"),
         (["list"], "say first what it is about, as in `gatepost inbox list`"),
@@ -324,7 +346,18 @@ def test_a_password_is_masked_in_a_url_that_is_wrong(cli: CommandLine, url: str)
 
 def test_help_shows_values_as_they_are_typed(cli: CommandLine) -> None:
     assert "openai:NAME, anthropic:NAME" in " ".join(cli.run_ok("agent", "add", "--help").out.split())
-    assert "[default: normal]" in cli.run_ok("inbox", "push", "--help").out
+    for words in (("inbox", "push"), ("note",), ("send",)):
+        assert "[default: normal]" in cli.run_ok(*words, "--help").out
+    assert "Why; everybody concerned gets it." in cli.run_ok("gate", "resolve", "--help").out
+
+
+@WITHOUT_GATEWAY
+def test_a_person_at_a_terminal_learns_what_mcp_waits_for(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gatepost.cli._mcp_connector.serve_agent", lambda *_, **__: None)
+    monkeypatch.setattr("os.isatty", lambda _: False)
+    assert cli.run_ok("mcp").err == ""
+    monkeypatch.setattr("os.isatty", lambda _: True)
+    assert "`gatepost mcp install` lets one start this command" in cli.run_ok("mcp").err
 
 
 def test_a_gateway_whose_port_is_taken_begins_no_work(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,13 +126,13 @@ def test_notes(cli: CommandLine, task: str) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message", "hint"),
     [
-        (["add", "task:schema"], 1, "task:schema exists already", "use another id"),
+        (["add", "task:schema"], 1, "there is a task 'schema' already", "use another id"),
         (["add", "tsk:1"], 2, "'tsk' is not a type of work item", "use one of task, phase"),
         (["add", "task"], 2, "'task' is not a reference", "write it as TYPE:ID"),
         (["add", "task:a/b"], 2, "'a/b' is not the id of a work item", "use letters"),
         (["add", "task:1", "--title", "a\nb"], 2, "'a\\nb' is not a title", ""),
         (["add", "task:1", "--parent", "phase:desing"], 1, "there is no phase 'desing'", "did you mean phase:design?"),
-        (["add", "task:1", "--topic", "0.0.123"], 1, "the topic '0.0.123' exists already", ""),
+        (["add", "task:1", "--topic", "0.0.123"], 1, "there is a topic '0.0.123' already", ""),
         (["add", "task:1", "--as", "husan"], 2, "there is no entity 'husan'", "did you mean 'husam'?"),
         (["list", "--type", "job"], 2, "'job' is not a type of work item", ""),
         (["list", "--parent", "phase:none"], 1, "there is no phase 'none'", ""),

@@ -285,7 +285,7 @@ class TestThreads:
         sent = await office.send(to="husam")
         for event in (sent["eventId"], "evt_" + "0" * 32):
             answer = await office.call("designer", "POST", f"/events/{event}/reply", 404, json={"text": "x"})
-            assert answer["detail"] == f"there is no event {event!r}"
+            assert answer["detail"] == f"there is no event {event!r} for 'designer'"
         await office.call("husam", "POST", f"/events/{sent['eventId']}/reply", 422, json={"text": " "})
         await office.call("husam", "POST", f"/events/{sent['eventId']}/reply", 413, json={"text": "x" * 262_145})
 

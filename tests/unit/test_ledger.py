@@ -192,8 +192,8 @@ def test_a_message_is_read_as_it_was_written(message: TopicMessage) -> None:
     ("changes", "sentence"),
     [
         ({"topic_id": None}, "topic_id is missing"),
-        ({"topic_id": "0.0"}, "'0.0' is not an id of a ledger"),
-        ({"topic_id": f"0.0.{2**63}"}, f"'0.0.{2**63}' is not an id of a ledger"),
+        ({"topic_id": "0.0"}, "'0.0' is not the id of a topic or an account"),
+        ({"topic_id": f"0.0.{2**63}"}, f"'0.0.{2**63}' is not the id of a topic or an account"),
         ({"payer_account_id": 7}, "payer_account_id is not text"),
         ({"sequence_number": "1"}, "sequence_number is not a whole number"),
         ({"sequence_number": -1}, "sequence_number is not a whole number"),

@@ -204,7 +204,8 @@ def _refuse(
 ) -> NoReturn:
     state_text = ", ".join(f"{_compute_state(item, tx.now)} for {item.recipient!r}" for _, item in event_items)
     raise Conflict(
-        f"{event!r} cannot be {action}: it is {state_text}", hint=f"only what is {' or '.join(states)} can be"
+        f"{event!r} cannot be {action}: it is {state_text}",
+        hint=f"only an item that is {' or '.join(states)} can be {action}",
     )
 
 

@@ -10,6 +10,7 @@ done. A broadcast cannot be acknowledged, because it has no list of recipients.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -66,7 +67,7 @@ def show(tx: Reader, id: str, *, viewer: str | None = None) -> Mail:
     """Return mail to its sender, or to the administrator (None)."""
     mail = outgoing.read_mail(tx, check_id("mail", id))
     if mail is None or (viewer is not None and mail.sender != viewer):
-        raise NotFound(f"there is no mail {id!r}")
+        raise NotFound(f"there is no mail {id!r}", hint="`gatepost inbox sent` lists the mail of its sender")
     return mail
 
 
@@ -155,10 +156,12 @@ def _read_thread(event: Event) -> str | None:
 
 def find_readable_event(tx: Reader, id: str, reader: Entity) -> Event:
     """Return an event that an entity has received or sent; for all others it does not exist."""
-    for item in inbox_items.show(tx, id):
-        if item.recipient == reader.name or (item.event.sender is not None and item.event.sender.name == reader.name):
-            return item.event
-    raise inbox_items.build_missing_error(id)
+    with suppress(NotFound):
+        for item in inbox_items.show(tx, id):
+            sender = item.event.sender
+            if item.recipient == reader.name or (sender is not None and sender.name == reader.name):
+                return item.event
+    raise inbox_items.build_missing_error(id, reader.name)
 
 
 def _is_named(tx: Reader, target: EntityAddress, entity: Entity) -> bool:

@@ -75,7 +75,10 @@ def read_mind(tx: Reader, name: str) -> AgentMind:
     """Return the mind with which a resident would begin its next cycle."""
     resident = agents.read(tx, directory.find(tx, name).number)
     if resident is None:
-        raise NotFound(f"{name!r} is a guest: it thinks elsewhere", hint="give it a model to have it think here")
+        raise NotFound(
+            f"{name!r} is a guest: it thinks elsewhere",
+            hint=f"give it a model first: `gatepost agent set {name} --model M`",
+        )
     return _load_mind(tx, resident.number, runs.read_mind(tx, resident.number))
 
 

@@ -44,8 +44,8 @@ def add(tx: Transaction, spec: WorkItemSpec, *, by: str) -> WorkItem:
             tx, replace(spec, topic=topic), parent=parent.number if parent else None, made_by=author.number
         )
     ):
-        taken = f"the topic {topic!r}" if work_items.find(tx, spec.type, spec.id) is None else f"{spec.type}:{spec.id}"
-        raise Conflict(f"{taken} exists already", hint="use another id")
+        taken = f"topic {topic!r}" if work_items.find(tx, spec.type, spec.id) is None else f"{spec.type} {spec.id!r}"
+        raise Conflict(f"there is a {taken} already", hint="use another id")
     return find(tx, Ref(spec.type, spec.id))
 
 

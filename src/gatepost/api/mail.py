@@ -172,5 +172,5 @@ class ReplyToEvent(Request[SentReplyView]):
     """Reply to an event on the way it came: by mail, by a message in its space, or by a note."""
 
     id: Annotated[str, describe("an event in the inbox of the caller")]
-    text: Annotated[str, Meta(min_length=1, description="the text of the reply")]
+    text: Annotated[str, describe("the text of the reply")]
     sender: Actor = None

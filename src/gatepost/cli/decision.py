@@ -53,7 +53,10 @@ _COLUMNS: Final = ("DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION")
 
 
 def _parse_kinds(text: str) -> tuple[AnswerKind, ...]:
-    return tuple(AnswerKind.parse(word.strip()) for word in text.split(","))
+    try:
+        return tuple(AnswerKind.parse(word.strip()) for word in text.split(","))
+    except Invalid as error:
+        raise Invalid(error.message, hint=f"use one or more of {','.join(AnswerKind)}, with commas between") from None
 
 
 def _parse_option(text: str) -> dict[str, str]:

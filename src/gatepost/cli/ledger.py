@@ -31,7 +31,7 @@ commands = [ledger]
     "topics",
     ListTopics,
     columns=("TOPIC", "KIND", "OF", "MESSAGES", "MEMO"),
-    empty="no topics yet: set ledger to local: and send something",
+    empty='no topics yet: set `ledger` to "local:" in gatepost.toml, and send mail',
     kind=option("--kind", "KIND", f"one of {', '.join(TopicKind)}", choices=list(TopicKind)),
 )
 def build_topic_row(topic: TopicView) -> TableRow:
@@ -104,7 +104,10 @@ def verify(
         with connect() as connection:
             view = connection.send(VerifyTopic(id=source))
     else:
-        messages = sorted(mirror.parse_messages(inputs.read_document(source)), key=lambda message: message.topic)
+        messages = sorted(
+            mirror.parse_messages(inputs.read_document(source), "stdin" if source == "-" else repr(source)),
+            key=lambda message: message.topic,
+        )
         view = TopicVerificationView.of(rules.summarize(rules.verify(messages)))
     summary = f"{view.proved} of {output.count(view.messages, 'message')} proved"
     output.done(msgspec.to_builtins(view), summary, _describe_unknown(view.unknown), json=json)

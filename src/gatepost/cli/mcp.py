@@ -67,6 +67,10 @@ def serve(
     require_package()
     from gatepost.cli._mcp_connector import serve_agent  # other verbs must start fast
 
+    if os.isatty(0):
+        output.talk(
+            "waiting for a program that speaks MCP on stdin: `gatepost mcp install` lets one start this command"
+        )
     serve_agent(settings.load(), name, channel=channel, permissions=permissions)
 
 

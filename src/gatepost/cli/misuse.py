@@ -16,14 +16,17 @@ from gatepost.errors import Invalid, quote_value
 
 #: words that mean the same; of a set, the first one that a noun has is suggested
 _SYNONYMS: Final = (
-    ("list", "status", "ls", "all"),
+    ("list", "topics", "status", "ls", "all"),
     ("show", "get", "view", "info", "describe", "cat"),
-    ("add", "create", "set", "ask", "register", "new", "make"),
+    ("add", "create", "set", "ask", "register", "install", "new", "make"),
     ("set", "revise", "update", "change", "edit", "modify"),
     ("delete", "retire", "revoke", "withdraw", "discard", "uninstall", "remove", "rm", "del"),
     ("post", "push", "send", "write", "say"),
     ("read", "drain", "peek", "receive", "messages"),
     ("join", "add-member", "invite"),
+    ("event", "resolve", "done", "start", "complete", "finish", "close", "block", "report"),
+    ("verify", "check", "prove"),
+    ("messages", "show", "log"),
     ("person", "people", "persons", "user", "users", "human", "humans"),
     ("send", "mail", "email"),
     ("inbox", "message", "messages", "event", "events"),
@@ -84,6 +87,8 @@ def _suggest_command(name: str, context: click.Context, words: Sequence[str]) ->
     if context.parent is None and name in ("help", "version"):
         nouns = [word for word in words[words.index(name) + 1 :] if word in commands]
         return f"write `{' '.join([path, *nouns[:1], f'--{name}'])}`"
+    if context.parent is not None and group.invoke_without_command and _find_match(name, ["up"]):
+        return f"`{path}` alone starts it"
     verbs = _find_verbs(name, group, context) if context.parent is None else []
     if len(verbs) != 1 and (match := _find_match(name, commands)):
         return f"did you mean `{path} {match}`?"
@@ -93,7 +98,10 @@ def _suggest_command(name: str, context: click.Context, words: Sequence[str]) ->
         return f"did you mean {' or '.join(f'`{verb}`' for verb in verbs)}?"
     if len(commands) == 1:
         return f"did you mean `{path} {commands[0]}`?"
-    return f"`{path} --help` lists the commands" if context.parent is None else f"there are {', '.join(commands)}"
+    if context.parent is None:
+        return f"`{path} --help` lists the commands"
+    naming = f"; `{path} --as NAME` names an agent or a person" if group.invoke_without_command else ""
+    return f"there are {', '.join(commands)}{naming}"
 
 
 def _find_match(word: str, names: Sequence[str]) -> str | None:
@@ -126,9 +134,13 @@ def _suggest_option(name: str, context: click.Context) -> str | None:
         return "did you mean --version?"
     if context.parent is None and name == "--home":
         return "name the home in GATEPOST_HOME"
-    options = [
-        option for parameter in context.command.get_params(context) for option in parameter.opts if option[:1] == "-"
-    ]
+    parameters = context.command.get_params(context)
+    options = [option for parameter in parameters for option in parameter.opts if option[:1] == "-"]
+    arguments = [argument.make_metavar(context) for argument in parameters if isinstance(argument, click.Argument)]
+    if name.strip("-").upper() in [metavar.strip("[]").partition("|")[0] for metavar in arguments]:
+        return f"leave out {name}, and write `{context.command_path} {' '.join(arguments)}`"
+    if name == "--to" and isinstance(context.command, click.Group) and "--as" in options:
+        return "did you mean --as?"
     close = get_close_matches(f"--{name.lstrip('-')}".lower(), options, 1, cutoff=0.75)
     if close and len(name) > 2:
         return f"did you mean {close[0]}?"

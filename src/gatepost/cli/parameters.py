@@ -82,7 +82,7 @@ class ParameterSpec:
     ) -> click.Parameter:
         """Return the parameter for click; `name` is what the function or the request calls it."""
         first_word = self.help.partition(" ")[0]
-        begins_with_value = not first_word.isalpha()  # `openai:NAME, ...` must be typed as it is written
+        begins_with_value = not first_word.rstrip(";").isalpha()  # `openai:NAME, ...` must be typed as it is written
         help_text = f"{self.help if begins_with_value else self.help[:1].upper() + self.help[1:]}".rstrip(".") + "."
         if self.default is not None or self.no_agent is not None:
             required, default = False, self.default or None

@@ -39,7 +39,7 @@ _SEND_FIELDS: Final[dict[str, Any]] = {
         "an event to reply to: its subject, reference and thread are kept",
         parse=partial(ids.check, "evt"),
     ),
-    "ack_within": option("--ack-within", "2h", "--ack, with this time to read it instead of a day"),
+    "ack_within": option("--ack-within", "2h", "like --ack, with this time to read it instead of a day"),
     **dict.fromkeys(("payload", "context", "ack")),
 }
 
@@ -53,7 +53,7 @@ def send(
             "--payload",
             "JSON",
             "an object, beside the text or instead; @FILE reads a file, - reads stdin",
-            parse=inputs.read_json,
+            parse=inputs.read_json_object,
         ),
     ] = None,
     context: Annotated[
@@ -93,7 +93,7 @@ def send(
     )
     with connect(configuration) as connection:
         view = connection.send(mail)
-    notice = "; you get an event when it was read" if is_awaited else ""
+    notice = "; you get an event when it has been read" if is_awaited else ""
     output.done(msgspec.to_builtins(view), view.id, f"{_describe_recipients(view)}{notice}", json=json)
 
 

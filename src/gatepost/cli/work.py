@@ -223,7 +223,13 @@ def post_note(
     ] = None,
     priority: Annotated[
         Priority,
-        option("--priority", "P", "critical, high, normal, low or fyi; or 0 to 4", parse=Priority.parse),
+        option(
+            "--priority",
+            "P",
+            "one of critical, high, normal, low, fyi; or 0 to 4",
+            parse=Priority.parse,
+            default="normal",
+        ),
     ] = Priority.NORMAL,
     actor: Actor = None,
     json: JsonFlag = False,

@@ -59,7 +59,7 @@ def check(key: str) -> None:
     for prefix in PREFIXES:
         if key.startswith(prefix):
             raise Invalid(
-                f"the dedup key {quote_value(key)} begins with {prefix!r}, as keys do that are stored for others",
+                f"the dedup key {quote_value(key)} begins with {prefix!r}, a prefix that only Gatepost adds",
                 hint="give the key without a prefix, or begin it otherwise",
             )
 

@@ -99,7 +99,7 @@ class Ref(Struct, frozen=True):
     def parse(text: str) -> "Ref":
         kind, colon, ref_id = text.partition(":")
         if not (kind and colon and ref_id):
-            raise Invalid(f"{quote_value(text)} is not a reference", hint="write it as TYPE:ID, such as task:0.0.123")
+            raise Invalid(f"{quote_value(text)} is not a reference", hint="write it as TYPE:ID, such as task:7")
         return Ref(kind, ref_id)
 
 

@@ -46,7 +46,10 @@ def check(prefix: str, text: str) -> str:
         return text
     kind = PREFIXES.get(head)
     if kind and head != prefix:
-        raise Invalid(f"{quote_value(text)} is the id of {_add_article(kind)}, not of {_add_article(PREFIXES[prefix])}")
+        raise Invalid(
+            f"{quote_value(text)} is the id of {_add_article(kind)}, not of {_add_article(PREFIXES[prefix])}",
+            hint=f"give an id that begins with {prefix}_",
+        )
     raise Invalid(
         f"{quote_value(text)} is not the id of {_add_article(PREFIXES[prefix])}",
         hint=f"such an id is {prefix}_ and 32 digits or letters from a to f",

@@ -59,7 +59,7 @@ class LedgerId(Struct, frozen=True, order=True):
         match = _ID.fullmatch(text)
         parts = [int(part) for part in match.groups()] if match else []
         if not parts or max(parts) > MAX_NUMBER:
-            raise Invalid(f"{quote_value(text)} is not an id of a ledger", hint="write it as 0.0.123")
+            raise Invalid(f"{quote_value(text)} is not the id of a topic or an account", hint="write it as 0.0.123")
         return LedgerId(*parts)
 
 

@@ -17,18 +17,19 @@ from typing import Any, Final
 from gatepost.core.ledger import HASH_LENGTH, MAX_NUMBER, NANOSECONDS, Chunk, LedgerId, TopicMessage
 from gatepost.errors import Invalid, quote_value
 
+_HINT: Final = "give the JSON of a mirror node, or an export of `gatepost ledger export`"
 _TIMESTAMP: Final = re.compile(r"([0-9]{1,10})\.([0-9]{9})")
 
 
-def parse_messages(text: str | bytes) -> list[TopicMessage]:
-    """Return the messages of a document, in its order; raise Invalid with the first thing that is wrong."""
+def parse_messages(text: str | bytes, label: str = "this") -> list[TopicMessage]:
+    """Return the messages of a document, in its order; raise Invalid with the first thing that is wrong in `label`."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise Invalid("this is not JSON", hint="give the JSON of a mirror node, or an export of a ledger") from None
+        raise Invalid(f"{label} is not JSON", hint=_HINT) from None
     entries = document.get("messages") if isinstance(document, dict) else document
     if not isinstance(entries, list):
-        raise Invalid("there are no messages in it", hint='it must have a list "messages"')
+        raise Invalid(f"{label} has no list of messages", hint=_HINT)
     return [_parse_entry(number, entry) for number, entry in enumerate(entries, start=1)]
 
 
