@@ -1,6 +1,7 @@
 """`gatepost mcp install`, `uninstall` and `status`, on files as they are found in the world."""
 
 import json
+import os
 import re
 import stat
 import sys
@@ -353,6 +354,25 @@ def test_what_cannot_be_done_is_said_and_the_file_left_alone(
     assert message in refusal.error
     assert "hint: " in refusal.err
     assert (file.read_bytes(), list_backups(file)) == (raw, [])
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall", "status"])
+def test_a_pipe_is_not_read(empty_cli: CommandLine, command: str) -> None:
+    os.mkfifo(empty_cli.cwd / "pipe.json")
+    result = empty_cli("mcp", command, "--file", "pipe.json")
+    assert "it is a pipe" in result.err
+
+
+def test_a_protected_file_is_left_alone(empty_cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = empty_cli.cwd / "settings.json"
+    file.write_text("{}")
+    writable = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, *words, **options: path != file and writable(path, *words, **options)
+    )
+    result = empty_cli("mcp", "install", "--file", str(file))
+    assert (result.code, result.err) == (3, f"error: '{file}' was not changed: it is write-protected\n")
+    assert (file.read_text(), list_backups(file)) == ("{}", [])
 
 
 @pytest.mark.parametrize("entry", [{"command": "sh", "args": ["gatepost", "mcp"]}, {"args": ["mcp"]}, {}, [], None, 1])

@@ -16,6 +16,7 @@ Our entries are of two kinds (`hook_entries.py`, `mcp_entries.py`). One file may
 its own, and to each the entries of the other are like those of a stranger.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -143,6 +144,7 @@ def install(file: Path, form: EntryFormat, entries: Entries) -> FileChange:
             raise Invalid(reason, hint="make it plain JSON, or name another file with --scope or --file")
         if text is not None and _has_same_entries(form.list_entries(document), entries):
             return FileChange(file=file, is_changed=False)
+        _check_writable(file)
         original = _compute_original(file, text, form)
         new_text = _add_entries(file, original or "", form, entries, form.keep_options(document, entries))
         bak_path, new_path = (_get_backup_path(file, form, new_text, suffix) for suffix in (".bak", ".new"))
@@ -161,6 +163,8 @@ def uninstall(file: Path, form: EntryFormat) -> FileChange:
         if text is None:
             return FileChange(file=file, is_changed=False)
         original, backup = _compute_original(file, text, form), _find_backup(file, form, text)
+        if original != text:
+            _check_writable(file)
         if original is None:
             _resolve_links(file).unlink()
         elif original != text:
@@ -309,8 +313,16 @@ def _resolve_links(file: Path) -> Path:
     return Path(os.path.realpath(file))
 
 
+def _check_writable(file: Path) -> None:
+    """Raise an error if a file is protected: to replace it, the right to write into its folder would be enough."""
+    if file.exists() and not os.access(file, os.W_OK):
+        raise PermissionError(errno.EACCES, "it is write-protected")
+
+
 def _read_text(file: Path) -> str | None:
     try:
+        if stat.S_ISFIFO(file.stat().st_mode):
+            raise Invalid("it is a pipe", hint="name a file")
         raw = file.read_bytes()
     except FileNotFoundError:
         return None
