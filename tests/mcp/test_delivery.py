@@ -8,6 +8,7 @@ import json
 import signal
 import socket
 import threading
+from typing import Any
 
 import anyio
 import pytest
@@ -15,8 +16,14 @@ from mcp.types import PARSE_ERROR
 from starlette.types import Message
 
 from gatepost.actions import inbox, push
+from gatepost.api.access import Caller, CallerKind
+from gatepost.api.inbox import ClaimBatch
+from gatepost.api.operation import Request
+from gatepost.client import LocalClient
 from gatepost.core.event import ItemState, Push
+from gatepost.errors import Unavailable
 from gatepost.gateway.http import HttpExchange
+from gatepost.mcp.host import BatchDelivery, Peer
 from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller
 from tests.mcp.stdio_server import META, StdioServer, wait_until
 
@@ -109,6 +116,26 @@ async def test_a_batch_for_a_caller_that_has_left_is_pending_again(office: Offic
         connection.sendall(head.encode() + body)
         assert connection.recv(64).startswith(b"HTTP/1.1 200")
     await wait_until(lambda: set(list_states(office)) == {ItemState.PENDING})
+
+
+@pytest.mark.parametrize(("is_sent", "state"), [(True, ItemState.DELIVERED), (False, ItemState.PENDING)])
+async def test_a_batch_whose_gateway_stops_meanwhile_is_ended_by_the_next_try(
+    office: Office, is_sent: bool, state: ItemState
+) -> None:
+    push_item(office)
+    caller = Caller(CallerKind.ENTITY, "analyst")
+    client = LocalClient(office.store, caller)
+    outcomes = [Unavailable("the gateway has stopped"), None]
+
+    async def send(request: Request[Any]) -> Any:
+        if (error := outcomes.pop(0)) is not None:
+            raise error
+        return client.send(request)
+
+    batch = client.send(ClaimBatch(name="analyst", owner="test"))
+    peer = Peer(name="analyst", caller=caller, send=send)
+    await BatchDelivery(peer, batch).end(is_sent=is_sent)
+    assert (list_states(office), outcomes) == ([state], [])
 
 
 class TestStdio:

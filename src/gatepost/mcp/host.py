@@ -17,7 +17,7 @@ from mcp.server.context import ServerRequestContext
 from gatepost.api.access import Caller
 from gatepost.api.inbox import AckClaim, BatchView, ReleaseClaim
 from gatepost.api.operation import Request
-from gatepost.errors import GatepostError
+from gatepost.errors import GatepostError, Unavailable
 
 R = TypeVar("R")
 
@@ -25,6 +25,9 @@ log = structlog.get_logger("gatepost.mcp")
 
 #: what a listener gets if anything at all may have changed
 ANYTHING: Final = "*"
+
+#: seconds before a claim that could not be ended is tried again
+_RETRY_DELAYS: Final = (0.1, 1.0)
 
 Context = ServerRequestContext[Any, Any]
 
@@ -60,17 +63,25 @@ class BatchDelivery:
         self._claim = batch.claim
 
     async def end(self, *, is_sent: bool) -> None:
-        """Ack or release the batch; only the first call counts. If that fails, the claim lapses."""
+        """
+        Ack or release the batch; only the first call counts. If the gateway has stopped, the next try goes to another
+        one, or to the store. If all fail, the claim lapses.
+        """
         claim, self._claim = self._claim, None
         if claim is None:
             return
         end = AckClaim if is_sent else ReleaseClaim
         request = end(name=claim.recipient, claim_id=claim.claim_id, owner=claim.owner, fence=claim.fence)
-        try:
-            with anyio.CancelScope(shield=True):
-                await self._peer.send(request)
-        except GatepostError as error:
-            log.warning("a claim was left to lapse", claim=claim.claim_id, sent=is_sent, reason=error.message)
+        with anyio.CancelScope(shield=True):
+            for delay in (*_RETRY_DELAYS, None):
+                try:
+                    await self._peer.send(request)
+                except GatepostError as error:
+                    if isinstance(error, Unavailable) and delay is not None:
+                        await anyio.sleep(delay)
+                        continue
+                    log.warning("a claim was left to lapse", claim=claim.claim_id, sent=is_sent, reason=error.message)
+                return
 
 
 class Host(Protocol):
