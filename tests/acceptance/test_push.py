@@ -63,6 +63,13 @@ def test_a_team_without_its_prefix_is_suggested(cli: CommandLine) -> None:
     assert "team:web" not in cli("agent", "show", "web").err, "which cannot be a team"
 
 
+def test_the_address_of_everybody_is_suggested(cli: CommandLine) -> None:
+    for words in (["inbox", "push", "--to", "all", "hello"], ["send", "all", "hello"]):
+        refusal = cli(*words)
+        assert (refusal.code, refusal.error) == (2, "there is no entity 'all'")
+        assert "hint: did you mean every agent, 'ALL'?\n" in refusal.err
+
+
 def test_to_everybody(cli: CommandLine) -> None:
     push_result = cli.run_ok("inbox", "push", "--broadcast", "all hands", "--as", "quinn", "--json").json
     assert push_result["recipients"] == []

@@ -194,7 +194,12 @@ def resolve(tx: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[E
 
 
 def build_unknown_error(tx: Reader, name: str, *, suggest_team: bool = False) -> UnknownAddress:
-    """Return an error that suggests the most similar names or, where a team may be named, the team of that name."""
+    """
+    Return an error that suggests the most similar names or, where a team may be named, the team of that name and the
+    address of every agent.
+    """
+    if suggest_team and name == "all":
+        return UnknownAddress(f"there is no entity {name!r}", hint="did you mean every agent, 'ALL'?")
     if suggest_team and entities.count_team(tx, name, None):
         return UnknownAddress(f"there is no entity {name!r}", hint=f"did you mean the team, {f'team:{name}'!r}?")
     suggestions = get_close_matches(name, entities.list_similar_names(tx, name), n=3, cutoff=0.6)

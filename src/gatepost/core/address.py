@@ -57,7 +57,7 @@ def check_name(text: str, label: str = "name") -> str:
         similar_name = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("._-")
         example = f", such as {similar_name!r}" if _NAME.fullmatch(similar_name) else ""
         raise Invalid(
-            f"{quote_value(text)} is not a {label}",
+            f"{quote_value(text)} is not {'an' if label.startswith('id') else 'a'} {label}",
             hint=f"use up to {MAX_NAME_LENGTH} lower-case letters, digits, dots, dashes and underscores, "
             f"a letter or digit first{example}",
         )
