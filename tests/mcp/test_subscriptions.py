@@ -51,6 +51,16 @@ async def test_a_listener_hears_of_every_kind(office: Office, transport: str) ->
                 assert await hear() == uris[3]
 
 
+async def test_a_listener_hears_of_a_work_item_by_its_topic(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gatepost.mcp.subscriptions._RECHECK_INTERVAL", 2 * WAIT_TIMEOUT)
+    office.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="7", topic="0.0.8"), by="designer")
+    async with office.open_client("http") as client:
+        with anyio.fail_after(WAIT_TIMEOUT):
+            async with client.listen(resource_subscriptions=["work://task/0.0.8"]) as events:
+                office.store.run_sync(work.post_event, Ref("task", "7"), "blocked", by="designer")
+                assert await anext(aiter(events)) == ResourceUpdated(uri="work://task/0.0.8")
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_what_one_may_not_read_is_refused_first(office: Office, transport: str) -> None:
     async with office.open_client(transport) as client:

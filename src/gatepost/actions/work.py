@@ -156,7 +156,8 @@ def post_event(
         posted_at=None,
     )
     work_items.set_status(tx, item.number, work_event.event)
-    tx.after_commit(Signal(f"work:{item.type}:{item.id}", work_event.event, wakes=False))
+    for name in {item.id, item.topic or item.id}:
+        tx.after_commit(Signal(f"work:{item.type}:{name}", work_event.event, wakes=False))
     rule = rules.find_rule(rules.build_rules(tx.limits.work_notify), work_event.type)
     targets = rule.to if rule is not None else ()
     result = _notify(tx, work_event, rule, item, author, hops) if rule is not None else None
