@@ -150,7 +150,7 @@ class TestSend:
 
     def test_to_oneself(self, cli: CommandLine) -> None:
         result = cli("send", "husam", "x", "--as", "husam")
-        assert (result.code, result.error) == (1, "you cannot send mail to yourself")
+        assert (result.code, result.error) == (1, "the mail would go back to its sender 'husam'")
 
     def test_what_nobody_has_sent_needs_a_recipient(self, cli: CommandLine) -> None:
         event = cli.push("--to", "analyst", "The build is red")

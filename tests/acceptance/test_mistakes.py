@@ -216,6 +216,23 @@ def test_what_is_not_there(cli: CommandLine) -> None:
     assert refusal.err.endswith("hint: `gatepost space join tea husam` adds it\n")
 
 
+def test_a_current_agent_that_is_not_there(cli: CommandLine) -> None:
+    cli.environ["GATEPOST_AGENT"] = "analist"
+    for words in (("inbox",), ("inbox", "drain"), ("send", "husam", "x"), ("space", "post", "tea", "x")):
+        result = cli(*words)
+        assert (result.code, result.error) == (2, "there is no entity 'analist'")
+        assert "`gatepost agent add analist` adds it, `gatepost config show` says where it is set" in result.err
+    assert "did you mean 'analyst'?" in cli("inbox", "--as", "analist").err
+
+
+def test_mail_without_a_sender_has_no_reply(cli: CommandLine) -> None:
+    event = cli.push("--to", "husam", "--type", "mail", "Hello")
+    result = cli("reply", event, "x", "--as", "husam")
+    assert (result.code, result.error) == (1, f"{event!r} cannot be replied to: it has no sender")
+    assert "send mail to whom it concerns instead" in result.err
+    assert "only mail of `gatepost send` and `gatepost reply` is in one" in cli("inbox", "thread", event).err
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

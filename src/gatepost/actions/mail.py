@@ -47,7 +47,7 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0
         raise Invalid("the mail has no recipient", hint="name one in `to`, or the event that it replies to")
     target = address.parse(spec.to)
     if isinstance(target, EntityAddress) and _is_named(tx, target, author):
-        raise Refused("you cannot send mail to yourself", hint="name somebody else")
+        raise Refused(f"the mail would go back to its sender {author.name!r}", hint="name another recipient")
     if isinstance(target, AllAgentsAddress) and spec.ack is AckRequest.REQUIRED:
         raise Invalid("mail to every agent cannot be acknowledged", hint="name those who have to read it, or a team")
     mail = _build_mail(tx, spec, author, thread)

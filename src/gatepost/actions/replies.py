@@ -34,7 +34,7 @@ def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int
         return _reply_by_mail(tx, event, text, author, hops)
     origin = mail.find_readable_event(tx, event, author)
     match origin.type:
-        case EventType.MAIL:
+        case EventType.MAIL if origin.sender is not None:
             return _reply_by_mail(tx, event, text, author, hops)
         case EventType.SPACE_MESSAGE:
             body = parse_body(origin)
@@ -58,4 +58,5 @@ def _build_refusal(event: Event) -> Refused:
         EventType.DECISION: "answer the decision instead",
         EventType.GATE: "resolve the gate instead",
     }.get(event.type, "send mail to whom it concerns instead")
-    return Refused(f"{event.id!r} cannot be replied to: it is of the type {event.type.value!r}", hint=hint)
+    reason = "it has no sender" if event.type is EventType.MAIL else f"it is of the type {event.type.value!r}"
+    return Refused(f"{event.id!r} cannot be replied to: {reason}", hint=hint)

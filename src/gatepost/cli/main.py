@@ -69,7 +69,7 @@ def _run_command(arguments: "Sequence[str]") -> int:
 
     from gatepost.cli import output
     from gatepost.cli.root import ROOT, answer_completion
-    from gatepost.errors import GatepostError
+    from gatepost.errors import GatepostError, UnknownAddress
 
     if "_GATEPOST_COMPLETE" in os.environ:
         try:
@@ -80,6 +80,11 @@ def _run_command(arguments: "Sequence[str]") -> int:
         # not ROOT(), which ends the process in its own way
         with ROOT.make_context("gatepost", list(arguments)) as context:
             ROOT.invoke(context)
+    except UnknownAddress as error:
+        from gatepost.cli.connect import explain_current_agent
+
+        output.fail(error.message, explain_current_agent(error, arguments) or error.hint)
+        return error.exit
     except GatepostError as error:
         output.fail(error.message, error.hint)
         return error.exit

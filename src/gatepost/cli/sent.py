@@ -97,7 +97,9 @@ def _find_thread(connection: Connection, id: str) -> str:
         data = connection.send(ShowEvent(id=ids.check("evt", id))).data
         thread = data.get("threadId") if isinstance(data, dict) else None
         if not isinstance(thread, str):
-            raise NotFound(f"{id!r} is in no thread", hint="only mail belongs to threads")
+            raise NotFound(
+                f"{id!r} is in no thread", hint="only mail of `gatepost send` and `gatepost reply` is in one"
+            )
         return thread
     if id.startswith("mail_"):
         return connection.send(ShowMail(id=ids.check("mail", id))).thread_id
