@@ -10,7 +10,7 @@ that is set (GATEPOST_AGENT, or `agent` in the settings file).
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,7 @@ from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
 from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration, Instant
-from gatepost.errors import GatepostError, Invalid, Refused, Unauthorized, Unavailable, UnknownAddress
+from gatepost.errors import GatepostError, Invalid, Refused, Unauthorized, Unavailable
 from gatepost.hooks.session import Session, find_guest
 from gatepost.ports import Reader, SignalSink, Store
 from gatepost.runtime import gateway_files
@@ -159,14 +159,6 @@ def find_current_agent(configuration: Configuration) -> str | None:
     session = find_session(configuration)
     agent = Session(configuration.home, session).read().agent if session else None
     return agent or configuration.settings.agent
-
-
-def explain_current_agent(error: UnknownAddress, words: Iterable[str]) -> str | None:
-    """Return a hint if an unknown entity was not typed in a command: it is the current agent."""
-    agent = find_current_agent(settings.load())
-    if agent is None or error.message != f"there is no entity {agent!r}" or any(agent in word for word in words):
-        return None
-    return f"it is the current agent: `gatepost agent add {agent}` adds it, `gatepost config show` says where it is set"
 
 
 def find_session_agent(configuration: Configuration) -> str | None:

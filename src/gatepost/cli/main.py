@@ -68,7 +68,7 @@ def _run_command(arguments: "Sequence[str]") -> int:
     import click
 
     from gatepost.cli import output
-    from gatepost.cli.root import ROOT, answer_completion
+    from gatepost.cli.root import ROOT, answer_completion, explain_current_agent
     from gatepost.errors import GatepostError, UnknownAddress
 
     if "_GATEPOST_COMPLETE" in os.environ:
@@ -81,8 +81,6 @@ def _run_command(arguments: "Sequence[str]") -> int:
         with ROOT.make_context("gatepost", list(arguments)) as context:
             ROOT.invoke(context)
     except UnknownAddress as error:
-        from gatepost.cli.connect import explain_current_agent
-
         output.fail(error.message, explain_current_agent(error, arguments) or error.hint)
         return error.exit
     except GatepostError as error:

@@ -5,6 +5,7 @@ A module of this package that has `commands` adds them. The module of a command'
 `gatepost key list` imports the commands of keys only; help and completion of the root import all of them.
 """
 
+from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,10 +14,11 @@ from typing import Annotated, Any
 
 import click
 
-from gatepost import cli
+from gatepost import cli, settings
 from gatepost.cli import output
 from gatepost.cli.command import HelpFirst, build_verb
 from gatepost.cli.parameters import ParameterSpec, check_choice
+from gatepost.errors import UnknownAddress
 
 #: the order in which a newcomer meets the commands; others follow in the order of their names
 ORDER = (  # noqa: SIM905
@@ -88,6 +90,16 @@ ROOT = Root(
       gatepost inbox drain --to analyst
     """,
 )
+
+
+def explain_current_agent(error: UnknownAddress, words: Iterable[str]) -> str | None:
+    """Return a hint if an unknown entity was not typed in a command: it is the current agent."""
+    from gatepost.cli.connect import find_current_agent  # only an error needs it
+
+    agent = find_current_agent(settings.load())
+    if agent is None or error.message != f"there is no entity {agent!r}" or any(agent in word for word in words):
+        return None
+    return f"it is the current agent: `gatepost agent add {agent}` adds it, `gatepost config show` says where it is set"
 
 
 def answer_completion(instruction: str) -> int:
