@@ -21,6 +21,8 @@ TEXTS = {"display", "subject", "content", "instruction", "reason", "question", "
 DOCUMENTS = {"data", "payload", "result"}
 TIMES = {"created_at", "updated_at", "seen_at", "taken_at", "answered_at", "due_at", "expires_at", "deadline"}
 NUMBERS = {"fired", "dropped_count", "fence", "tokens", "cycles"}
+#: columns with one of these names that hold a form of their own
+STRUCTURED_COLUMNS = {("outgoing", "data"), ("topic_messages", "content")}
 
 texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]))
 documents = st.recursive(
@@ -67,7 +69,11 @@ def test_a_row_arrives_as_it_was(
     for document in read_rows():
         row = dict(document.get("row", {}))
         for columns, choices in values:
-            row |= {name: next(choices) for name in row if name in columns}
+            row |= {
+                name: next(choices)
+                for name in row
+                if name in columns and (document["table"], name) not in STRUCTURED_COLUMNS
+            }
         changed.append({**document, "row": row} if row else document)
     reset_database(empty_postgres_url)
     with Kit() as first, Kit(empty_postgres_url) as second, Kit() as third:

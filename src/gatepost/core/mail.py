@@ -44,7 +44,7 @@ PRIORITY_OFFSET: Final = 1
 _TYPE: Final = re.compile(rf"[a-z0-9](?:[a-z0-9._-]{{0,{MAX_TYPE_LENGTH - 2}}}[a-z0-9])?")
 
 
-class AckRequest(ParsedEnum, description="an acknowledgement"):
+class AckRequest(ParsedEnum, description="a kind of acknowledgement"):
     """Whether the sender wants to know that mail was read."""
 
     NONE = "none"
