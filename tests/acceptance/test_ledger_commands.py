@@ -14,6 +14,8 @@ def test_messages_of_a_mirror_node_are_proved(empty_cli: CommandLine) -> None:
     ended = empty_cli.run_ok("ledger", "verify", "all.json")
     assert (ended.out, ended.err) == ("3 of 3 messages proved\n", "")
     assert empty_cli.run_ok("ledger", "verify", "-", stdin=text.encode()).out == "3 of 3 messages proved\n"
+    ended = empty_cli.run_ok("ledger", "verify", "-", stdin=b"[]")
+    assert (ended.out, ended.err) == ("0 of 0 messages proved\n", "there are no messages to check\n")
     (empty_cli.cwd / "end.json").write_text(json.dumps(document["messages"][1:]))
     ended = empty_cli.run_ok("ledger", "verify", "end.json")
     assert ended.out == "1 of 2 messages proved\n"

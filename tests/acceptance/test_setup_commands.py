@@ -118,6 +118,13 @@ class TestDoctor:
         key.chmod(0o600)
         assert cli("doctor").code == 0
 
+    def test_finds_a_home_that_is_a_file(self, empty_cli: CommandLine) -> None:
+        empty_cli.home.write_text("not a folder")
+        result = empty_cli("doctor")
+        assert result.code == 1
+        assert f"wrong  home       {empty_cli.home} is not a folder\n" in result.out
+        assert "hint: remove it, or name another home in GATEPOST_HOME\n" in result.out
+
     def test_finds_a_key_that_is_not_a_file(self, cli: CommandLine) -> None:
         os.mkfifo(cli.home / "admin.key")
         result = cli("doctor")

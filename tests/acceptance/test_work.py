@@ -163,6 +163,12 @@ def test_mistakes(cli: CommandLine, task: str, words: list[str], code: int, mess
         (["task:schema"], 2, "TEXT is missing", ""),
         (["task:shema", "x"], 1, "there is no task 'shema'", "did you mean task:schema?"),
         (["task:schema", "x", "--notify", "husan"], 2, "there is no entity 'husan'", "did you mean 'husam'?"),
+        (
+            ["task:schema", "x", "--notify", "husam,quinn"],
+            2,
+            "'husam,quinn' is not an address",
+            "name each by itself: a name, an alias, team:NAME or team:NAME/ROLE",
+        ),
         (["task:schema", "x", "--notify", "ALL"], 2, "a note cannot notify every agent", "name them, or a team"),
         (["task:schema", "x", "--priority", "urgent"], 2, "--priority: 'urgent' is not a priority", ""),
         (["task:schema", "x" * 262_145], 2, "the note is 262145 bytes, over the limit of 262144", ""),

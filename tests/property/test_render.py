@@ -299,3 +299,17 @@ def test_known_lines(event: Event, text: str) -> None:
 )
 def test_known_headers(count: int, held: int, text: str) -> None:
     assert lines.render_header(count, held, NOW + 999_999) == text
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "line"),
+    [
+        ("S", "x", '[Mail] mail: "S" - "x"'),
+        ("S", "", '[Mail] mail: "S"'),
+        (None, "x", '[Mail] mail: "x"'),
+        (None, "", '[Mail] mail: ""'),
+    ],
+)
+def test_mail_has_its_subject_or_its_text_or_both(subject: str | None, text: str, line: str) -> None:
+    event = Event(id="e", type=EventType.MAIL, source="mail", subject=subject, content=text, created_at=0)
+    assert render_event(event) == line

@@ -221,7 +221,7 @@ def _alert_unknown(tx: Transaction, rule: NotifyRule, target: str) -> None:
 
 def _find_recipients(tx: Transaction, addresses: Sequence[str]) -> list[Entity]:
     """Return the entities at these addresses, each once; refuse an address of nobody."""
-    targets: list[Address] = [address.parse(text) for text in addresses]
+    targets = [_parse_recipient(text) for text in addresses]
     if any(isinstance(target, AllAgentsAddress) for target in targets):
         raise Invalid("a note cannot notify every agent", hint="name them, or a team")
     entities_by_address = directory.resolve(tx, targets)
@@ -229,6 +229,15 @@ def _find_recipients(tx: Transaction, addresses: Sequence[str]) -> list[Entity]:
         if not any(entity.is_live for entity in entities_by_address.get(target, ())):
             raise _build_missing_error(tx, target, entities_by_address.get(target, ()))
     return list({entity.number: entity for target in targets for entity in entities_by_address[target]}.values())
+
+
+def _parse_recipient(text: str) -> Address:
+    try:
+        return address.parse(text)
+    except Invalid as error:
+        raise Invalid(
+            error.message, hint="name each by itself: a name, an alias, team:NAME or team:NAME/ROLE"
+        ) from None
 
 
 def _build_missing_error(tx: Transaction, target: Address, retired: Sequence[Entity]) -> GatepostError:

@@ -154,6 +154,9 @@ def _check_all() -> Iterator[Finding]:
 
 def _check_home(configuration: Configuration) -> Iterator[Finding]:
     home = configuration.home
+    if home.exists() and not home.is_dir():
+        yield Finding("home", False, f"{home} is not a folder", "remove it, or name another home in GATEPOST_HOME")
+        return
     exposures = {exposure.path: exposure for exposure in gateway_files.find_exposures(home)}
     yield _check_exposure("home", f"{home} ({configuration.home_origin})", exposures.get(home))
     yield Finding("settings", True, str(configuration.file) if configuration.file else "no file: the defaults apply")

@@ -110,7 +110,8 @@ def verify(
         )
         view = TopicVerificationView.of(rules.summarize(rules.verify(messages)))
     summary = f"{view.proved} of {output.count(view.messages, 'message')} proved"
-    output.done(msgspec.to_builtins(view), summary, _describe_unknown(view.unknown), json=json)
+    remark = _describe_unknown(view.unknown) if view.messages else "there are no messages to check"
+    output.done(msgspec.to_builtins(view), summary, remark, json=json)
     if view.first_fault is not None:
         fault = view.first_fault
         output.talk(f"message {fault.sequence_number} of {fault.topic_id} is not right: {fault.reason}")

@@ -230,7 +230,7 @@ def check_question(question: Question, *, max_data_bytes: int, current_deadline:
     if question.default is not None and question.default not in ids:
         raise Invalid(
             f"the default {quote_value(question.default)} is not among the options",
-            hint=f"use one of {', '.join(ids)}" if ids else "give `options`",
+            hint=f"use {' or '.join(ids)}" if ids else "give `options`",
         )
     if question.default is not None and question.action is not None:
         decision_action.check_default(question.default, [AnswerKind(id) for id in ids])

@@ -35,7 +35,7 @@ def parse_messages(text: str | bytes, label: str = "this") -> list[TopicMessage]
 
 def _parse_entry(number: int, entry: Any) -> TopicMessage:
     if not isinstance(entry, dict):
-        raise Invalid(f"message {number} of the file is not an object")
+        raise Invalid(f"message {number} of the file is not an object", hint=_HINT)
     try:
         return parse_message(entry)
     except Invalid as error:

@@ -147,10 +147,10 @@ def _render_full(event: Event) -> str:
             return f"[Tool Result: {render_name(tool_result.tool)}] {value}{_render_notes(event, notes)}"
         case Mailed() as mail:
             urgency = "" if event.priority is Priority.NORMAL else f", {event.priority.name.lower()}"
-            subject = f"{quote(mail.subject)} - " if mail.subject else ""
+            texts = [quote(text) for text in (mail.subject, mail.text) if text] or [quote("")]
             notes = [f"mail {render_name(mail.mail)}"] if mail.mail else []
             notes += [f"ref {render_name(event.ref.type)}:{render_name(event.ref.id)}"] if event.ref else []
-            return f"[Mail] {_render_sender(event)}{urgency}: {subject}{quote(mail.text)}{_render_notes(event, notes)}"
+            return f"[Mail] {_render_sender(event)}{urgency}: {' - '.join(texts)}{_render_notes(event, notes)}"
         case Noted() as note:
             return (
                 f"[Note: {render_name(note.about)}] {_render_sender(event)}: {quote(note.text)}{_render_notes(event)}"
@@ -199,7 +199,7 @@ def preview(event: Event) -> str:
             text = escape_unsafe(abbreviate(_encode(value), _PREVIEW_CONTENT_LENGTH))
             return f"[Tool Result: {_render_short_name(name)}] {text}{_render_trust(event)}"
         case Mailed() as mail:
-            head, text = f"[Mail]{sender}", f"{mail.subject} - {mail.text}" if mail.subject else mail.text
+            head, text = f"[Mail]{sender}", " - ".join(filter(None, (mail.subject, mail.text)))
         case Noted() as note:
             head, text = f"[Note: {_render_short_name(note.about)}]{sender}", note.text
         case Heard() as channel_message:
