@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from gatepost.api.tool import load_tools
+from gatepost.api.tool_spec import load_tools
 from gatepost.mcp.prompts import PROMPTS
 from gatepost.mcp.resources import KINDS
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.api.tool import load_tools
+from gatepost.api.tool_spec import load_tools
 from tests.access_cases import (
     ENTITY_CREDENTIALS,
     World,

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from gatepost.api.decisions import AskDecision, OptionSpec
 from gatepost.api.gates import AddGate
 from gatepost.api.inbox import DrainInbox, ListInbox
-from gatepost.api.tool import McpToolSpec, load_tools, parse_wait
+from gatepost.api.tool_spec import McpToolSpec, load_tools, parse_wait
 from gatepost.core.gate import GateKind
 from gatepost.errors import Invalid
 from tests.mcp.office import Office

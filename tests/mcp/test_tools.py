@@ -3,7 +3,7 @@
 import pytest
 
 from gatepost.actions import directory, push
-from gatepost.api.tool import load_tools
+from gatepost.api.tool_spec import load_tools
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller, get_text

@@ -1,7 +1,7 @@
 """A tour through every tool, for any client: it uses each as a model does, and checks what comes back."""
 
 from gatepost.actions import push, work
-from gatepost.api.tool import load_tools
+from gatepost.api.tool_spec import load_tools
 from gatepost.core.event import Push
 from gatepost.core.work import WorkItemSpec, WorkType
 from tests.mcp.office import Office, ToolCaller

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gatepost.api.decoding import get_decoder
 from gatepost.api.encoding import encode_json
-from gatepost.api.tool import WAIT, load_tools, parse_wait
+from gatepost.api.tool_spec import WAIT, load_tools, parse_wait
 from gatepost.errors import Invalid
 
 TOOLS = load_tools()

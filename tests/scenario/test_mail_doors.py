@@ -10,7 +10,7 @@ import pytest
 from gatepost.actions import directory
 from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from gatepost.api.access import Caller, CallerKind
-from gatepost.api.tool import load_tools
+from gatepost.api.tool_spec import load_tools
 from gatepost.core.run import Run, RunStatus
 from gatepost.errors import Invalid
 from gatepost.handlers.executor import LocalExecutor

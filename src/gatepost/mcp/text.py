@@ -18,7 +18,7 @@ from gatepost.api.mail import MailView, SentReplyView
 from gatepost.api.operation import Page
 from gatepost.api.plans import PlanView
 from gatepost.api.spaces import MessageView
-from gatepost.api.tool import McpToolSpec
+from gatepost.api.tool_spec import McpToolSpec
 from gatepost.api.work import NoteView, WorkEventView
 from gatepost.core.render import quote, render_event, render_json, render_name
 

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from gatepost.api.decisions import AskDecision
 from gatepost.api.inbox import BatchView, ClaimBatch, DrainInbox
-from gatepost.api.tool import WAIT, McpToolSpec, load_tools, parse_wait
+from gatepost.api.tool_spec import WAIT, McpToolSpec, load_tools, parse_wait
 from gatepost.api.validation import suggest
 from gatepost.errors import GatepostError, quote_value
 from gatepost.mcp.host import ANYTHING, BatchDelivery, Context, Host, Peer

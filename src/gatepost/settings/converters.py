@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from gatepost.core import address, gate, times, work
-from gatepost.core.event import Priority
+from gatepost.core import address, gate, times
 from gatepost.errors import Invalid, quote_value
 from gatepost.telemetry import hide_secrets
 
@@ -155,8 +154,10 @@ def _format_list(names: Sequence[str]) -> str:
 
 def _parse_rules(value: Any) -> tuple[tuple[str, tuple[str, ...], int], ...]:
     """Parse a table of TOML, or of the environment, where it is an inline table."""
+    from gatepost.core import work  # most homes have no such table, and commands must start fast
+
     if isinstance(value, str):
-        import tomllib  # most commands set nothing of this in the environment
+        import tomllib
 
         try:
             value = tomllib.loads(f"rules = {value}")["rules"]
@@ -168,6 +169,9 @@ def _parse_rules(value: Any) -> tuple[tuple[str, tuple[str, ...], int], ...]:
 
 
 def _parse_rule(pattern: str, rule: Any) -> tuple[str, tuple[str, ...], int]:
+    from gatepost.core import work
+    from gatepost.core.event import Priority
+
     if not isinstance(rule, dict) or not {"to"} <= set(rule) <= {"to", "priority"} or not isinstance(rule["to"], list):
         raise Invalid(f"the rule of {pattern!r} is not valid", hint=_RULE_HINT)
     for target in rule["to"]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatepost.actions import push
-from gatepost.api.tool import load_tools
+from gatepost.api.tool_spec import load_tools
 from gatepost.core.event import Push
 from gatepost.mcp.prompts import PROMPTS
 from tests.mcp.office import TRANSPORTS, Office, ToolCaller
