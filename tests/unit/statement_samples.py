@@ -307,6 +307,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "triggers/list_page": {"owner": "ann"},
     "triggers/read": {"name": "x"},
     "work_items/find": {"type": "task"},
+    "work_items/has_name": {"type": "task"},
     "work_items/insert": NEW | {"type": "task", "topic": "new"},
     "work_items/list_page": {"type": "task"},
     "work_items/list_recent_ids": {"type": "task"},

@@ -28,6 +28,7 @@ built when it is run, and when help or completion lists it.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
@@ -184,6 +185,10 @@ class Noun(HelpFirst, click.Group):
             return function
 
         return register
+
+    def import_verb(self, name: str, module: str, builder: str) -> None:
+        """Declare a verb that a function of another module builds; the module is imported when the verb is used."""
+        self._builders[name] = lambda: getattr(import_module(module), builder)(name)
 
     def without_verb(self, function: F) -> F:
         """Declare what the noun does without a verb: its parameters and its help are those of the function."""

@@ -19,7 +19,6 @@ from gatepost.api.events import (
     ShowEvent,
 )
 from gatepost.api.inbox import ListInbox, ListItems, PeekInbox, WatchInbox
-from gatepost.api.mail import ListMail
 from gatepost.api.push import PushEvent
 from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, Noun, Outcome
@@ -27,7 +26,6 @@ from gatepost.cli.connect import Connection, choose_recipient, connect
 from gatepost.cli.drain import drain
 from gatepost.cli.parameters import JsonFlag, argument, flag, number, option
 from gatepost.cli.push import FIELDS, push
-from gatepost.cli.sent import SENT_FIELDS, list_sent, show_thread
 from gatepost.core import ids, render, times
 from gatepost.core.address import check_entity_address
 from gatepost.core.event import EventType, Item, ItemState, Posted, Priority, Ref, parse_body
@@ -190,8 +188,8 @@ def print_details(view: EventDetailView) -> None:
         output.line_out("\ndata:\n" + output.indent(output.format_json(data)))
 
 
-inbox.request("sent", ListMail, **SENT_FIELDS)(list_sent)
-inbox.command("thread")(show_thread)
+inbox.import_verb("sent", "gatepost.cli.sent", "build_sent")
+inbox.import_verb("thread", "gatepost.cli.sent", "build_thread")
 inbox.command("drain")(drain)
 
 

@@ -9,7 +9,7 @@ import msgspec
 from gatepost.api.events import ShowEvent
 from gatepost.api.mail import ListMail, MailBox, MailView, ShowMail
 from gatepost.cli import output
-from gatepost.cli.command import LimitOption, TableRow
+from gatepost.cli.command import LimitOption, TableRow, VerbCommand, build_request_verb, build_verb
 from gatepost.cli.connect import Connection, connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, render, times
@@ -19,7 +19,7 @@ from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
 from gatepost.settings import Configuration
 
-SENT_FIELDS: Final[dict[str, Any]] = {
+_SENT_FIELDS: Final[dict[str, Any]] = {
     "box": MailBox.SENT,
     "thread": option("--thread", "ID"),
     "ref": option("--ref", "TYPE:ID", parse=lambda text: str(Ref.parse(text))),
@@ -157,3 +157,11 @@ def _print_conversation(mails: Sequence[MailView]) -> None:
         subject = f": {render.quote(mail.subject)}" if mail.subject else ""
         heading = f"{output.format_seconds(mail.created_at)} {mail.sender} to {mail.to}{subject}"
         output.passage(heading, mail.text, is_first=number == 0)
+
+
+def build_sent(name: str) -> VerbCommand:
+    return build_request_verb(name, ListMail, _SENT_FIELDS, list_sent)
+
+
+def build_thread(name: str) -> VerbCommand:
+    return build_verb(name, show_thread)
