@@ -9,7 +9,7 @@ from typing import Annotated
 from click.exceptions import Exit
 
 from gatepost import settings
-from gatepost.cli import host_entries, output
+from gatepost.cli import host_entries
 from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.connect import find_agent, get_folder
 from gatepost.cli.hook import answer
@@ -103,26 +103,7 @@ def status(
     if file is not None and host is None:
         host = "claude"  # as for install
     files = [host_file for name in ([host] if host else HOSTS) for host_file in _inspect_files(name, file)]
-    if json:
-        output.document(
-            [
-                {
-                    "host": host,
-                    "scope": scope,
-                    "file": str(state.file),
-                    "state": state.state,
-                    "events": state.names,
-                    "agents": state.agents,
-                    "why": state.why,
-                    "note": note,
-                }
-                for host, scope, state, note in files
-            ]
-        )
-    else:
-        host_entries.print_files(files)
-    if not any(host_file.state.state == "installed" for host_file in files):
-        raise Exit(1)
+    host_entries.print_status(files, lambda state: {"events": state.names, "agents": state.agents}, json=json)
 
 
 def _inspect_files(host: str, file: str | None) -> list[HostFile]:

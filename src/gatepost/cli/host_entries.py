@@ -1,8 +1,10 @@
 """What `gatepost hooks` and `gatepost mcp` share: our entries in the settings files of other programs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from click.exceptions import Exit
 
 from gatepost.cli import output
 from gatepost.cli.connect import get_folder
@@ -92,9 +94,36 @@ def print_uninstall(host: str, change: FileChange, *, json: bool) -> None:
         output.talk("removed the entries of Gatepost" if change.is_changed else unchanged)
 
 
-def print_files(files: Iterable[HostFile]) -> None:
+def print_status(
+    files: Sequence[HostFile], list_facts: Callable[[InstallState], Mapping[str, Any]], *, json: bool
+) -> None:
+    """
+    Print the state of our entries in each file, and exit with 1 if they are installed nowhere. `list_facts` returns
+    what the JSON has beside that.
+    """
+    if json:
+        output.document(
+            [
+                {
+                    "host": host,
+                    "scope": scope,
+                    "file": str(state.file),
+                    "state": state.state,
+                    **list_facts(state),
+                    "why": state.why,
+                    "note": note,
+                }
+                for host, scope, state, note in files
+            ]
+        )
+    else:
+        _print_table(files)
+    if not any(file.state.state == "installed" for file in files):
+        raise Exit(1)
+
+
+def _print_table(files: Sequence[HostFile]) -> None:
     """Print a table of the files; then why our entries in them do not count, and what is left to do."""
-    files = list(files)
     labels = {"missing": "no file", "none": "not installed"}
     output.table(
         ["HOST", "SCOPE", "STATE", "AGENT", "FILE"],

@@ -7,8 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 
-from click.exceptions import Exit
-
 from gatepost import settings
 from gatepost.cli import host_entries, output
 from gatepost.cli.command import Noun
@@ -140,26 +138,7 @@ def status(
     if file is not None and host is None:
         host = "claude"  # as for install
     files = [host_file for name in ([host] if host else HOSTS) for host_file in _inspect_files(name, file)]
-    if json:
-        output.document(
-            [
-                {
-                    "host": host,
-                    "scope": scope,
-                    "file": str(state.file),
-                    "state": state.state,
-                    "agents": state.agents,
-                    "homes": state.homes,
-                    "why": state.why,
-                    "note": note,
-                }
-                for host, scope, state, note in files
-            ]
-        )
-    else:
-        host_entries.print_files(files)
-    if not any(host_file.state.state == "installed" for host_file in files):
-        raise Exit(1)
+    host_entries.print_status(files, lambda state: {"agents": state.agents, "homes": state.homes}, json=json)
 
 
 def require_package() -> None:
