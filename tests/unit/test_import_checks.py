@@ -29,6 +29,7 @@ from tests.exports import (
 
 DEEP = "[" * 200 + "]" * 200
 DEEPER = "[" * 100_000
+MAIL_DATA = '{"message_type":"fyi","subject":null,"payload":{},"context":null,"priority":3}'
 CONFIG_WITH_SECRET = '{"mcp":{"servers":[{"name":"files","command":["npx"],"env":{"NODE_OPTIONS":"-r evil"}}]}}'
 
 
@@ -157,6 +158,13 @@ REFUSED_ROWS: list[tuple[str, dict[str, Any], str]] = [
         "'yes' is not a kind of answer to an action",
     ),
     ("outgoing", {"kind": "mail", "data": "{}"}, "its columns do not fit each other"),
+    ("outgoing", {"kind": "mail", "data": MAIL_DATA, "targets": "[]"}, "mail needs a recipient and a thread"),
+    ("outgoing", {"kind": "mail", "data": MAIL_DATA, "thread": None}, "mail needs a recipient and a thread"),
+    (
+        "outgoing",
+        {"kind": "note", "data": '{"note":"x","priority":3}', "ref_type": None},
+        "a note or an event needs a work item",
+    ),
     ("outgoing", {"kind": "note", "data": '{"note":"x","priority":9}'}, "its columns do not fit each other"),
     ("outgoing", {"kind": "event", "data": '{"type":"task.blocked"}'}, "its columns do not fit each other"),
     ("steps", {"kind": "prompt", "body": "{torn"}, "its columns do not fit each other"),

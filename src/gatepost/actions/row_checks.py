@@ -115,8 +115,8 @@ def _check_row(table: str, row: Mapping[str, Any]) -> None:
             raise Invalid(f"a gate of the kind {kind!r} must say what it awaits")
         case "decisions", {"options": options}:
             _check_action(row.get("action"), row.get("args"), options)
-        case "outgoing", {"kind": kind, "data": data}:
-            outgoing.check_data(kind, data)
+        case "outgoing", {"kind": kind, "data": data, "targets": targets}:
+            outgoing.check_record(kind, data, targets, row.get("thread"), row.get("ref_type"))
         case "steps", {"kind": kind, "body": body}:
             runs.decode_turn(kind, body)
         case _:

@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct
 
 from gatepost.core.event import ItemState, Priority, Ref
 from gatepost.core.mail import PRIORITY_OFFSET, AckState, Mail, MailRecipient
 from gatepost.core.times import Instant
 from gatepost.core.work import Note, WorkEvent
+from gatepost.errors import Invalid
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Mapper, fetch_number, load_json, zip_columns
 
@@ -15,6 +19,32 @@ from gatepost.tables.rows import Mapper, fetch_number, load_json, zip_columns
 MAX_RECIPIENTS: Final = 100
 _RECIPIENT: Final = Mapper(MailRecipient)
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+_Priority = Annotated[int, Meta(ge=min(Priority) + PRIORITY_OFFSET, le=max(Priority) + PRIORITY_OFFSET)]
+
+
+class _MailData(Struct):
+    """What the data of mail must have; those of notes and events are below."""
+
+    message_type: str
+    subject: str | None
+    payload: dict[str, Any]
+    context: Any
+    priority: _Priority
+
+
+class _NoteData(Struct):
+    note: str
+    priority: _Priority
+
+
+class _EventData(Struct):
+    type: str
+    reason: str
+
+
+_DATA_TYPES: Final = {"mail": _MailData, "note": _NoteData, "event": _EventData}
 
 
 def insert_mail(tx: Transaction, mail: Mail, sender: int, recipients: Sequence[str]) -> int:
@@ -174,20 +204,13 @@ def keep_states(tx: Transaction, removed_items: Sequence[tuple[int, int, str, In
         tx.execute_many("outgoing/keep_states", zip_columns("outgoing recipient state ended_at", rows))
 
 
-def check_data(kind: str, text: str) -> None:
-    """Raise an error if a record of this kind cannot be read: KeyError, TypeError or ValueError."""
-    data = load_json(text)
-    if kind == "mail":
-        Priority(data["priority"] - PRIORITY_OFFSET)
-        str.strip(data["message_type"])
-        dict.keys(data["payload"])
-        _ = data["subject"], data["context"]
-    elif kind == "note":
-        Priority(data["priority"] - PRIORITY_OFFSET)
-        str.strip(data["note"])
-    else:
-        str.strip(data["type"])
-        str.strip(data["reason"])
+def check_record(kind: str, data: str, targets: str, thread: str | None, ref_type: str | None) -> None:
+    """Raise an error if a record with these columns cannot be read: Invalid, or ValueError for its data."""
+    msgspec.json.decode(data, type=_DATA_TYPES[kind])
+    if kind == "mail" and (not load_json(targets) or thread is None):
+        raise Invalid("mail needs a recipient and a thread")
+    if kind != "mail" and ref_type is None:
+        raise Invalid("a note or an event needs a work item")
 
 
 def _build_mails(tx: Reader, rows: Sequence[Row]) -> list[Mail]:
