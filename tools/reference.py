@@ -8,6 +8,7 @@ mark in these files is written by hand.
 
 import sys
 from collections.abc import Iterator
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,9 @@ def main(arguments: list[str]) -> int:
             path.write_text(new_text, encoding="utf-8")
         elif old_text != new_text:
             print(f"{path} is not up to date; run: python tools/reference.py", file=sys.stderr)
+            print(
+                *unified_diff(old_text.splitlines(), new_text.splitlines(), lineterm="", n=1), sep="\n", file=sys.stderr
+            )
             stale = 1
     return stale
 
