@@ -142,6 +142,8 @@ class Unavailable(GatepostError):
     status = 503
     exit = 3
     type = "unavailable"
+    #: seconds after which the other side wants to be asked again; None if it has not said
+    retry_after: float | None = None
 
 
 class Damaged(Unavailable):

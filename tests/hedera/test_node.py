@@ -1,0 +1,450 @@
+"""The real SDK against the nodes of the local network: what they accept, refuse, and do under faults."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx2
+import pytest
+from hiero_sdk_python import (  # type: ignore[import-untyped]
+    AccountCreateTransaction,
+    AccountId,
+    AccountInfoQuery,
+    AccountUpdateTransaction,
+    Client,
+    CryptoGetAccountBalanceQuery,
+    Hbar,
+    PrivateKey,
+    ResponseCode,
+    TopicCreateTransaction,
+    TopicId,
+    TopicInfoQuery,
+    TopicMessageSubmitTransaction,
+    TransactionGetReceiptQuery,
+    TransactionId,
+    TransferTransaction,
+)
+from hiero_sdk_python.crypto.key_list import KeyList  # type: ignore[import-untyped]
+from hiero_sdk_python.exceptions import MaxAttemptsError, PrecheckError  # type: ignore[import-untyped]
+
+from gatepost.core.ledger import Chunk, Proof, verify
+from gatepost.core.mirror import parse_messages
+from tests.hedera.keys import SigningKey
+from tests.hedera.node import HBAR, HederaNetwork
+from tests.hedera.prechecks import FEES
+from tests.hedera.protobufs import consensus_service_pb2_grpc, grpc, response_code_pb2, timestamp_pb2
+from tests.hedera.state import SECOND, Refusal, compute_running_hash
+from tests.hedera.transactions import build_account_id, build_body, build_topic_id, sign
+
+NODE = "0.0.3"
+
+
+class MovingClock:
+    def __init__(self) -> None:
+        self.now = time.time_ns()
+
+    def __call__(self) -> int:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += int(seconds * SECOND)
+
+
+class Office:
+    """A network, and clients of the SDK that do not wait long."""
+
+    def __init__(self, stack: ExitStack, node_count: int = 1) -> None:
+        self._stack = stack
+        self.clock = MovingClock()
+        self.network = stack.enter_context(HederaNetwork(self.clock, node_count=node_count))
+        self.client = self.open_client(self.network.operator_id, self.network.operator_key)
+
+    def open_client(self, account: str, key: str) -> Any:
+        nodes = {address: AccountId.from_string(id) for address, id in self.network.nodes.items()}
+        client = Client.for_network(nodes)
+        client.set_operator(AccountId.from_string(account), PrivateKey.from_string(key))
+        client.set_max_attempts(3).set_min_backoff(0.001).set_max_backoff(0.002)
+        self._stack.callback(client.close)
+        return client
+
+    def make_id(self, account: str | None = None, *, ago: float = 0) -> Any:
+        """Return an id of a transaction that is valid since `ago` seconds."""
+        seconds, nanos = divmod(self.clock.now - int(ago * SECOND), SECOND)
+        stamp = timestamp_pb2.Timestamp(seconds=seconds, nanos=nanos)
+        return TransactionId(AccountId.from_string(account or self.network.operator_id), stamp)
+
+    def build_message(self, topic: str, content: str = "hello", **id_options: Any) -> Any:
+        """Return a message of the operator, which no SDK has changed after this."""
+        message = TopicMessageSubmitTransaction(TopicId.from_string(topic), content)
+        message.set_transaction_id(self.make_id(**id_options))
+        return message.freeze_with(self.client).sign(self.client.operator_private_key)
+
+    def send(self, body: Any, key: str | None = None) -> str:
+        """Send a transaction to the node without the SDK; return the answer."""
+        transaction = sign(body, SigningKey.parse(key or self.network.operator_key))
+        [address] = self.network.nodes
+        with grpc.insecure_channel(address) as channel:
+            stub = consensus_service_pb2_grpc.ConsensusServiceStub(channel)
+            code = stub.submitMessage(transaction, timeout=5).nodeTransactionPrecheckCode
+        return str(response_code_pb2.ResponseCodeEnum.Name(code))
+
+    def build_raw_message(self, topic: str, content: bytes = b"hello") -> Any:
+        body = build_body(self.network.operator_id, NODE, self.clock.now)
+        body.consensusSubmitMessage.topicID.CopyFrom(build_topic_id(topic))
+        body.consensusSubmitMessage.message = content
+        return body
+
+    def find_balance(self) -> int:
+        return self.network.accounts[self.network.operator_id].balance
+
+
+@pytest.fixture
+def office() -> Iterator[Office]:
+    with ExitStack() as stack:
+        yield Office(stack)
+
+
+def name_of(status: int) -> str:
+    return str(ResponseCode(status).name)
+
+
+def refuse(transaction: Any, client: Any) -> str:
+    """Execute what a node refuses; return the code."""
+    with pytest.raises(PrecheckError) as caught:
+        transaction.execute(client)
+    return name_of(caught.value.status)
+
+
+def test_the_running_hash_of_a_real_message_is_computed() -> None:
+    first, second = (
+        "bca9d6f1b6128e162d1ed30d3895ab91fcafefb90a738111103c9c284d8bdfb694d12625c7e83a1c1f5a87b093152c65",
+        "24cf0ba6647051573ec22c33447060702bfcb8991b7da9fc055d903c2d2104c81703d288bf2f13c0ea17b2e92099e0be",
+    )
+    place = {"topic": "0.0.4603900", "payer": "0.0.2617920"}
+    running_hash = compute_running_hash(
+        bytes(48), **place, timestamp=1_683_553_059_977_315_003, sequence=1, content=b"Message 1"
+    )
+    assert running_hash.hex() == first
+    running_hash = compute_running_hash(
+        running_hash, **place, timestamp=1_683_553_060_092_158_003, sequence=2, content=b"Message 2"
+    )
+    assert running_hash.hex() == second
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa"])
+def test_an_account_is_made_and_pays(office: Office, kind: str) -> None:
+    before = office.find_balance()
+    key = PrivateKey.generate(kind)
+    create = AccountCreateTransaction().set_key_without_alias(key.public_key()).set_initial_balance(Hbar(3))
+    receipt = create.execute(office.client)
+    assert name_of(receipt.status) == "SUCCESS"
+    account = str(receipt.account_id)
+    assert office.find_balance() == before - 3 * HBAR - FEES["cryptoCreateAccount"]
+
+    own_client = office.open_client(account, key.to_string_der())
+    update = AccountUpdateTransaction().set_account_id(receipt.account_id).set_account_memo("hcs-11:hcs://1/0.0.7")
+    assert name_of(update.execute(own_client).status) == "SUCCESS"
+    info = AccountInfoQuery().set_account_id(receipt.account_id).execute(own_client)
+    assert (info.account_memo, info.key.to_bytes_raw()) == ("hcs-11:hcs://1/0.0.7", key.public_key().to_bytes_raw())
+    balance = CryptoGetAccountBalanceQuery(receipt.account_id).execute(own_client).hbars.to_tinybars()
+    # The query is paid with a transfer to the node.
+    assert balance == 3 * HBAR - FEES["cryptoUpdateAccount"] - 2 * FEES["cryptoTransfer"]
+
+
+def test_another_account_is_not_changed_without_its_key(office: Office) -> None:
+    account, key = office.network.create_account()
+    update = AccountUpdateTransaction().set_account_id(AccountId.from_string(account)).set_account_memo("mine")
+    assert name_of(update.execute(office.client).status) == "INVALID_SIGNATURE"
+    update = AccountUpdateTransaction().set_account_id(AccountId.from_string(account)).set_account_memo("mine")
+    update.freeze_with(office.client).sign(PrivateKey.from_string(key))
+    assert name_of(update.execute(office.client).status) == "SUCCESS"
+    assert office.network.accounts[account].memo == "mine"
+
+
+def test_tinybars_are_moved_and_none_is_lost(office: Office) -> None:
+    network = office.network
+    account, _ = network.create_account(0)
+    total = sum(account.balance for account in network.accounts.values())
+    stranger, operator = AccountId.from_string(account), AccountId.from_string(network.operator_id)
+    transfer = TransferTransaction().add_hbar_transfer(operator, -5).add_hbar_transfer(stranger, 5)
+    assert name_of(transfer.execute(office.client).status) == "SUCCESS"
+    assert network.accounts[account].balance == 5
+    theft = TransferTransaction().add_hbar_transfer(stranger, -5).add_hbar_transfer(operator, 5)
+    assert name_of(theft.execute(office.client).status) == "INVALID_SIGNATURE"
+    assert network.accounts[account].balance == 5
+    assert sum(account.balance for account in network.accounts.values()) == total
+
+
+def test_a_topic_with_a_threshold_key_takes_messages_of_each_key_and_of_no_other(office: Office) -> None:
+    keys = [PrivateKey.generate_ed25519(), PrivateKey.generate_ecdsa()]
+    submit_key = KeyList([key.public_key() for key in keys], threshold=1)
+    receipt = TopicCreateTransaction(memo="hcs-10:1:60:2:0.0.5:9", submit_key=submit_key).execute(office.client)
+    topic = receipt.topic_id
+    info = TopicInfoQuery().set_topic_id(topic).execute(office.client)
+    assert (info.memo, info.sequence_number, info.admin_key) == ("hcs-10:1:60:2:0.0.5:9", 0, None)
+    for key in keys:
+        message = TopicMessageSubmitTransaction(topic, "hello").freeze_with(office.client).sign(key)
+        assert name_of(message.execute(office.client).status) == "SUCCESS"
+    unsigned = TopicMessageSubmitTransaction(topic, "hello").execute(office.client)
+    assert name_of(unsigned.status) == "INVALID_SIGNATURE"
+    both = TopicCreateTransaction(submit_key=KeyList([key.public_key() for key in keys])).execute(office.client)
+    message = TopicMessageSubmitTransaction(both.topic_id, "hello").freeze_with(office.client).sign(keys[0])
+    assert name_of(message.execute(office.client).status) == "INVALID_SIGNATURE"
+    assert [len(found.messages) for found in office.network.topics.values()] == [2, 0]
+
+
+def test_a_long_message_is_sent_in_chunks_and_read_back(office: Office) -> None:
+    topic = office.network.create_topic()
+    content = "".join(f"{number:05}" for number in range(600))
+    receipts = TopicMessageSubmitTransaction(TopicId.from_string(topic), content).execute_all(office.client)
+    assert [name_of(receipt.status) for receipt in receipts] == ["SUCCESS"] * 3
+    messages = parse_messages(httpx2.get(f"{office.network.mirror_url}/api/v1/topics/{topic}/messages").content)
+    assert [verdict.proof for verdict in verify(messages)] == [Proof.PROVED] * 3
+    assert b"".join(message.content for message in messages).decode() == content
+    first_id = office.network.transactions[0].id
+    assert [message.chunk for message in messages] == [Chunk(first_id, number, 3) for number in (1, 2, 3)]
+
+
+def test_an_id_is_executed_once(office: Office) -> None:
+    topic = office.network.create_topic()
+    message = office.build_message(topic)
+    first = message.execute(office.client)
+    assert refuse(message, office.client) == "DUPLICATE_TRANSACTION"
+    again = TransactionGetReceiptQuery(first.transaction_id).execute(office.client)
+    assert (name_of(again.status), len(office.network.messages(topic))) == ("SUCCESS", 1)
+
+
+def test_a_busy_node_is_asked_again(office: Office) -> None:
+    topic = office.network.create_topic()
+    office.network.answer_busy(2)
+    assert name_of(office.build_message(topic).execute(office.client).status) == "SUCCESS"
+    assert (office.network.requests["submitMessage"], len(office.network.messages(topic))) == (3, 1)
+
+
+@pytest.mark.parametrize("hang", [False, True])
+def test_a_transaction_whose_reply_is_lost_is_a_duplicate_and_has_a_receipt(office: Office, hang: bool) -> None:
+    topic = office.network.create_topic()
+    message = office.build_message(topic)
+    office.network.drop_replies(1, hang=hang)
+    with pytest.raises(MaxAttemptsError):
+        message.set_max_attempts(1).set_grpc_deadline(0.2).execute(office.client)
+    assert len(office.network.wait_for_messages(topic, 1)) == 1
+    # The SDK asks a node that has failed no more for seconds, so somebody else asks.
+    other = office.open_client(office.network.operator_id, office.network.operator_key)
+    assert refuse(message, other) == "DUPLICATE_TRANSACTION"
+    assert name_of(TransactionGetReceiptQuery(message.transaction_id).execute(other).status) == "SUCCESS"
+    assert len(office.network.messages(topic)) == 1
+
+
+def test_refused_receipts_are_asked_for_again(office: Office) -> None:
+    topic = office.network.create_topic()
+    office.network.refuse_receipts(2)
+    assert name_of(office.build_message(topic).execute(office.client).status) == "SUCCESS"
+    assert office.network.requests["getTransactionReceipts"] == 3
+
+
+def test_a_receipt_is_unknown_until_consensus(office: Office) -> None:
+    topic = office.network.create_topic()
+    message = office.build_message(topic)
+    office.network.hold_consensus()
+    response = message.execute(office.client, wait_for_receipt=False)
+    with pytest.raises(MaxAttemptsError) as caught:
+        response.get_receipt(office.client)
+    assert name_of(caught.value.last_error.status) == "UNKNOWN"
+    assert refuse(message, office.client) == "DUPLICATE_TRANSACTION"
+    office.network.release_consensus()
+    assert name_of(response.get_receipt(office.client).status) == "SUCCESS"
+
+
+def test_a_lost_transaction_is_never_executed(office: Office) -> None:
+    topic = office.network.create_topic()
+    office.network.lose_transactions(1)
+    with pytest.raises(MaxAttemptsError):
+        office.build_message(topic).execute(office.client)
+    assert office.network.messages(topic) == []
+    assert office.network.transactions == []
+
+
+def test_a_payer_without_money_is_refused_before_consensus(office: Office) -> None:
+    network = office.network
+    topic = network.create_topic()
+    network.set_balance(network.operator_id, FEES["consensusSubmitMessage"] - 1)
+    message = office.build_message(topic)
+    assert refuse(message, office.client) == "INSUFFICIENT_PAYER_BALANCE"
+    network.set_balance(network.operator_id, FEES["consensusSubmitMessage"])
+    # The id was not used up.
+    assert name_of(message.execute(office.client).status) == "SUCCESS"
+    assert office.find_balance() == 0
+    network.set_balance(network.operator_id, HBAR + FEES["cryptoCreateAccount"] - 1)
+    create = AccountCreateTransaction(initial_balance=Hbar(1))
+    create.set_key_without_alias(PrivateKey.generate().public_key())
+    assert refuse(create, office.client) == "INSUFFICIENT_PAYER_BALANCE"
+
+
+def test_a_fee_that_is_too_low_is_refused(office: Office) -> None:
+    message = TopicMessageSubmitTransaction(TopicId.from_string(office.network.create_topic()), "hello")
+    message.transaction_fee = FEES["consensusSubmitMessage"] - 1
+    assert refuse(message, office.client) == "INSUFFICIENT_TX_FEE"
+
+
+def test_a_forger_cannot_pay_with_the_account_of_another(office: Office) -> None:
+    topic = office.network.create_topic()
+    forger, forged_key = office.network.create_account()
+    client = office.open_client(office.network.operator_id, forged_key)
+    assert refuse(TopicMessageSubmitTransaction(TopicId.from_string(topic), "hello"), client) == "INVALID_SIGNATURE"
+    with pytest.raises(Refusal, match="INVALID_SIGNATURE"):
+        office.network.submit_as(office.network.operator_id, forged_key, topic, "hello")
+    client = office.open_client("0.0.999999", forged_key)
+    message = TopicMessageSubmitTransaction(TopicId.from_string(topic), "hello")
+    assert refuse(message, client) == "PAYER_ACCOUNT_NOT_FOUND"
+    [message] = office.network.submit_as(forger, forged_key, topic, "hello", memo="hcs-10:op:6:3")
+    assert (message.payer, message.memo) == (forger, "hcs-10:op:6:3")
+
+
+def test_ids_are_valid_for_their_time(office: Office) -> None:
+    topic = office.network.create_topic()
+    assert refuse(office.build_message(topic, ago=-1), office.client) == "INVALID_TRANSACTION_START"
+    message = office.build_message(topic)
+    assert name_of(message.execute(office.client).status) == "SUCCESS"
+    office.clock.advance(110)
+    assert refuse(message, office.client) == "DUPLICATE_TRANSACTION"
+    # A node takes none that is valid for less than ten seconds, and looks at the time first.
+    office.clock.advance(0.001)
+    assert refuse(message, office.client) == "TRANSACTION_EXPIRED"
+    assert len(office.network.messages(topic)) == 1
+
+
+def test_a_transaction_that_is_too_old_at_consensus_has_done_nothing(office: Office) -> None:
+    topic = office.network.create_topic()
+    office.network.hold_consensus()
+    response = office.build_message(topic).execute(office.client, wait_for_receipt=False)
+    office.clock.advance(121)
+    office.network.release_consensus()
+    assert name_of(response.get_receipt(office.client).status) == "TRANSACTION_EXPIRED"
+    assert office.network.messages(topic) == []
+
+
+def test_receipts_are_forgotten_after_three_minutes(office: Office) -> None:
+    receipt = office.build_message(office.network.create_topic()).execute(office.client)
+    query = TransactionGetReceiptQuery(receipt.transaction_id)
+    office.clock.advance(180)
+    assert name_of(query.execute(office.client).status) == "SUCCESS"
+    office.clock.advance(0.001)
+    with pytest.raises(MaxAttemptsError) as caught:
+        query.execute(office.client)
+    assert name_of(caught.value.last_error.status) == "RECEIPT_NOT_FOUND"
+
+
+def test_a_node_comes_back_with_all_it_knew(office: Office) -> None:
+    network = office.network
+    topic = network.create_topic("kept")
+    message = office.build_message(topic)
+    message.execute(office.client)
+    ports = (network.nodes, network.mirror_url)
+    network.stop()
+    with pytest.raises(MaxAttemptsError):
+        office.build_message(topic).set_max_attempts(1).execute(office.client)
+    network.start()
+    assert (network.nodes, network.mirror_url) == ports
+    client = office.open_client(network.operator_id, network.operator_key)
+    assert refuse(message, client) == "DUPLICATE_TRANSACTION"
+    assert TopicInfoQuery().set_topic_id(TopicId.from_string(topic)).execute(client).sequence_number == 1
+
+
+def test_the_sdk_goes_on_with_another_node() -> None:
+    with ExitStack() as stack:
+        office = Office(stack, node_count=2)
+        office.network.stop_nodes(1)
+        topic = office.network.create_topic()
+        message = office.build_message(topic)
+        assert name_of(message.execute(office.client).status) == "SUCCESS"
+        office.network.start_nodes()
+        copy = TopicMessageSubmitTransaction(TopicId.from_string(topic), "hello")
+        copy.set_transaction_id(message.transaction_id).set_node_account_ids([AccountId.from_string(NODE)])
+        other = office.open_client(office.network.operator_id, office.network.operator_key)
+        assert refuse(copy, other) == "DUPLICATE_TRANSACTION"
+
+
+def test_each_wrong_message_is_refused_with_its_code(office: Office) -> None:
+    topic = office.network.create_topic()
+
+    def send(**changes: Any) -> str:
+        office.clock.advance(0.001)
+        body = office.build_raw_message(topic, changes.pop("content", b"hello"))
+        for name, value in changes.items():
+            setattr(body, name, value)
+        return office.send(body)
+
+    assert send(content=b"") == "INVALID_TOPIC_MESSAGE"
+    assert send(memo="é" * 51) == "MEMO_TOO_LONG"
+    assert send(memo="é" * 50) == "OK"
+    body = office.build_raw_message(topic)
+    body.nodeAccountID.CopyFrom(build_account_id("0.0.4"))
+    assert office.send(body) == "INVALID_NODE_ACCOUNT"
+    body = office.build_raw_message(topic)
+    body.transactionValidDuration.seconds = 181
+    assert office.send(body) == "INVALID_TRANSACTION_DURATION"
+    assert send(content=b"x" * 7_000) == "TRANSACTION_OVERSIZE"
+    assert len(office.network.messages(topic)) == 1
+
+
+def test_other_faults_of_messages_are_in_the_receipt(office: Office) -> None:
+    topic = office.network.create_topic()
+
+    def execute(body: Any) -> str:
+        assert office.send(body) == "OK"
+        office.clock.advance(0.001)
+        return office.network.transactions[-1].result
+
+    assert execute(office.build_raw_message("0.0.999999")) == "INVALID_TOPIC_ID"
+    assert execute(office.build_raw_message(topic, b"x" * 1_025)) == "MESSAGE_SIZE_TOO_LARGE"
+    assert execute(office.build_raw_message(topic, b"x" * 1_024)) == "SUCCESS"
+    for number, total in ((0, 2), (3, 2)):
+        body = office.build_raw_message(topic)
+        chunk = body.consensusSubmitMessage.chunkInfo
+        chunk.initialTransactionID.CopyFrom(body.transactionID)
+        chunk.number, chunk.total = number, total
+        assert execute(body) == "INVALID_CHUNK_NUMBER"
+    body = office.build_raw_message(topic)
+    chunk = body.consensusSubmitMessage.chunkInfo
+    chunk.initialTransactionID.CopyFrom(body.transactionID)
+    chunk.initialTransactionID.transactionValidStart.seconds -= 1
+    chunk.number, chunk.total = 1, 2
+    assert execute(body) == "INVALID_CHUNK_TRANSACTION_ID"
+    body = office.build_raw_message(topic)
+    chunk = body.consensusSubmitMessage.chunkInfo
+    chunk.initialTransactionID.CopyFrom(body.transactionID)
+    chunk.initialTransactionID.accountID.CopyFrom(build_account_id("0.0.7"))
+    chunk.number, chunk.total = 2, 2
+    assert execute(body) == "INVALID_CHUNK_TRANSACTION_ID"
+    assert len(office.network.messages(topic)) == 1
+    long_memo = TopicCreateTransaction(memo="m" * 101).execute(office.client)
+    assert name_of(long_memo.status) == "MEMO_TOO_LONG"
+    # Each of them was paid.
+    assert all(transaction.fee > 0 for transaction in office.network.transactions)
+
+
+def test_a_test_waits_for_messages_and_requests(office: Office) -> None:
+    network = office.network
+    topic = network.create_topic()
+    thread = Thread(target=network.submit_as, args=(*network.create_account(), topic, "x" * 3_000))
+    thread.start()
+    messages = network.wait_for_messages(topic, 3, timeout=5)
+    thread.join()
+    assert [(message.chunk.number, message.chunk.total) for message in messages if message.chunk] == [
+        (1, 3),
+        (2, 3),
+        (3, 3),
+    ]
+    assert b"".join(message.content for message in messages) == b"x" * 3_000
+    with pytest.raises(TimeoutError, match="there are 1 requests submitMessage"):
+        network.wait_for_requests("submitMessage", 1, timeout=0.001)
+
+
+def test_the_key_of_the_operator_is_for_its_owner_alone(office: Office, tmp_path: Path) -> None:
+    file = office.network.operator_key_file(tmp_path)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert str(SigningKey.parse(file.read_text().strip())) == office.network.operator_key
