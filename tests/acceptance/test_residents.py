@@ -63,6 +63,19 @@ def test_a_guest_stays_one_until_it_is_given_a_model(cli: CommandLine) -> None:
     assert cli.run_ok("agent", "set", "guest", "--model", "ollama:llama3", "--json").json["resident"] is True
 
 
+def test_capabilities_are_codes_or_names(cli: CommandLine) -> None:
+    words = ("--capability", "workflow-automation", "--capability", "4")
+    cli.run_ok("agent", "add", "cleo", "--model", "demo", *words)
+    assert "capabilities  code-generation (4), workflow-automation (18)\n" in cli.run_ok("agent", "show", "cleo").out
+    agent = cli.run_ok("agent", "set", "cleo", "--capability", "16", "--json").json
+    assert (agent["version"], agent["config"]["capabilities"]) == (2, [16])
+    for verb, name in (("add", "newcomer"), ("set", "analyst")):
+        result = cli("agent", verb, name, *words)
+        assert (result.code, result.error) == (2, "--capability: a guest has none of its own")
+        assert "give it a --model M too" in result.err
+    assert "there is no entity 'newcomer'" in cli("agent", "show", "newcomer").error
+
+
 def test_a_key_that_is_missing_is_said_at_once(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -110,6 +123,7 @@ def _find_number(reader: object) -> int:
     [
         (["--model", "gpt-5"], "--model: 'gpt-5' is not a model"),
         (["--model", ""], "--model is empty"),
+        (["--capability", "code-generatoin"], "--capability: 'code-generatoin' is not a capability"),
         (["--config", "bad.json"], "--config: 'bad.json' is not JSON"),
         (["--config", "list.json"], "--config: 'list.json' is not a JSON object"),
         (["--config", "bad.toml"], "--config: 'bad.toml' is not TOML"),

@@ -93,4 +93,5 @@ def configs(draw: st.DrawFn) -> AgentConfig:
         ),
         budget=draw(st.none() | budgets),
         skills=tuple(draw(st.sampled_from([[], ["routing"]]))),
+        capabilities=tuple(sorted(draw(st.sets(st.integers(0, 18), max_size=4)))),
     )

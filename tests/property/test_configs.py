@@ -97,6 +97,11 @@ def test_whatever_is_wrong_is_said_in_one_way(resident_config: AgentConfig, data
         ({"mcp": {"servers": [{"name": "x"}]}}, "mcp.servers[0]: a server has either", "npx"),
         ({"instructions": "x" * 65_537}, "instructions: 65537 bytes", "65536"),
         ({"skills": ["juggling"]}, "skills[0]: 'juggling'", "routing"),
+        ({"capabilities": 4}, "capabilities: 4 is not a list", None),
+        ({"capabilities": [4, 19]}, "capabilities[1]: 19 is not a capability", "0 to 18"),
+        ({"capabilities": [True]}, "capabilities[0]: true is not a capability", "code-generation"),
+        ({"capabilities": ["code-generatoin"]}, "capabilities[0]: 'code-generatoin' is not", "'code-generation'?"),
+        ({"capabilities": [0] * 20}, "capabilities: 20 are too many", "19"),
     ],
 )
 def test_an_error_names_the_place_and_the_fix(document: Any, message: str, hint: str | None) -> None:
@@ -122,6 +127,14 @@ def test_no_error_tells_a_secret(document: Any) -> None:
     with pytest.raises(Invalid) as raised:
         agent_config.parse(document)
     assert "sk_1" not in f"{raised.value.message} {raised.value.hint}"
+
+
+def test_capabilities_are_codes_or_names_and_are_kept_as_codes() -> None:
+    document = {"capabilities": ["workflow-automation", 4, "4", "Code Generation"]}
+    config = agent_config.parse(document)
+    assert config.capabilities == (4, 18)
+    assert agent_config.build_document(config)["capabilities"] == [4, 18]
+    assert agent_config.decode('{"skills": []}').capabilities == (), "stored before there were capabilities"
 
 
 def test_short_forms() -> None:

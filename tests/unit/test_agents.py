@@ -42,6 +42,17 @@ def test_a_guest_settles_later_and_only_once(ctx: StoreContext) -> None:
     assert ctx.store.run_sync(agents.configure, "bob", {"model": "demo"}).version == 1
 
 
+def test_capabilities_alone_do_not_make_a_guest_a_resident(ctx: StoreContext) -> None:
+    with pytest.raises(Invalid, match="capabilities: a guest has none of its own"):
+        ctx.store.run_sync(agents.configure, "ann", {"capabilities": ["code-generation"]})
+    assert ctx.store.read_sync(agents.show, "ann") is None
+    make_resident(ctx, "ann")
+    resident = ctx.store.run_sync(agents.configure, "ann", {"capabilities": ["code-generation", 16]})
+    assert (resident.version, resident.config.capabilities) == (2, (4, 16))
+    assert ctx.store.run_sync(agents.configure, "ann", {"capabilities": [16, "4"]}).version == 2
+    assert ctx.store.run_sync(agents.configure, "ann", {"capabilities": None}).config.capabilities == ()
+
+
 def test_a_change_is_of_what_is_given_and_counts(ctx: StoreContext) -> None:
     make_resident(ctx, tools=[TOOL], instructions="Be brief", loop={"maxSteps": 5})
     ctx.signal_sink.clear()

@@ -56,7 +56,7 @@ def configure(tx: Transaction, name: str, changes: dict[str, Any]) -> Resident:
     agent = _lock_agent(tx, name)
     resident = agents.read(tx, agent.number)
     if resident is None:
-        agents.insert(tx, agent.number, rules.parse(changes))
+        agents.insert(tx, agent.number, rules.parse_new(changes))
         return _signal_and_read(tx, agent, "settle")
     config = rules.parse(rules.build_document(resident.config) | changes, stored_config=resident.config)
     if config != resident.config or resident.rest_until is not None:

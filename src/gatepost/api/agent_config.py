@@ -64,6 +64,7 @@ class ConfiguringRequest(Request[R], kw_only=True):
     loop: Setting[Annotated[Object, describe("limits of a cycle: {maxSteps, maxCalls, maxTokens, phases}")]] = UNSET
     budget: Setting[Annotated[Object, describe("limits of its spending: {tokens, cycles, per: hour or day}")]] = UNSET
     skills: Setting[list[str]] = UNSET
+    capabilities: Setting[Annotated[list[str | int], describe("what it can do: codes of HCS-11, or names")]] = UNSET
 
 
 class ModelView(RecordView[ModelChoice]):
@@ -143,3 +144,4 @@ class ConfigView(RecordView[AgentConfig]):
     loop: LoopRulesView
     budget: BudgetView | None
     skills: list[str]
+    capabilities: Annotated[list[int], describe("codes of HCS-11")]

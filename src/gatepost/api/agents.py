@@ -75,7 +75,7 @@ class MindView(RecordView[MindSummaries]):
     },
 )
 class RegisterAgent(ConfiguringRequest[AgentView]):
-    """Register an agent: a resident if anything of a configuration is given, else a guest."""
+    """Register an agent: a resident if anything of a configuration is given, else a guest, without capabilities."""
 
     name: NewName
     display_name: str | None = None

@@ -29,6 +29,7 @@ from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.cli.person import ALIASES, COLUMNS, ENTITY_FIELDS, NAME, NEW_NAME, send_to_agent
 from gatepost.core import agent_config, ids
 from gatepost.core.agent import DEMO, Budget, ModelChoice
+from gatepost.core.capability import Capability, parse_capability
 from gatepost.core.entity import EntityKind
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_instant
@@ -57,6 +58,13 @@ _FIELDS: Final[dict[str, Any]] = {
         parse=inputs.read_text_or_file,
     ),
     **dict.fromkeys(("tools", "mcp", "mind", "loop", "budget", "skills")),  # only in a file
+    "capabilities": option(
+        "--capability",
+        "CODE|NAME",
+        "what a resident can do, by HCS-11: a code, or a name such as code-generation; repeatable",
+        parse=parse_capability,
+        choices=[capability.label for capability in Capability],
+    ),
     **ENTITY_FIELDS,
 }
 
@@ -69,7 +77,7 @@ def add(
     Register an agent, which gets an inbox.
 
     With a model, instructions or any other configuration it is a resident: a gateway runs its think cycles. Without, it
-    is a guest that reads its inbox itself.
+    is a guest that reads its inbox itself. Only residents have capabilities of their own.
 
     Examples:
       gatepost agent add analyst --model demo --instructions "Answer briefly"
@@ -77,7 +85,7 @@ def add(
       gatepost agent add quinn --team web --role reviewer --alias shop-42
     """
     fields = _merge_config(request, config)
-    if fields:  # a field that is null gets its default, and makes a resident too
+    if fields.keys() - {"capabilities"}:  # a field that is null gets its default, and makes a resident too
         fields = {"model": DEMO} | {field: value for field, value in fields.items() if value is not None}
     with connect(configuration) as connection:
         agent = connection.send(msgspec.structs.replace(request, **fields))
@@ -259,7 +267,7 @@ def _merge_config(request: RegisterAgent | ChangeAgent, file: dict[str, Any] | N
     if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
         document = document["config"]
     parse_field("--config", document, partial(agent_config.parse, is_masked=True))  # a request has no unknown fields
-    options = {field: getattr(request, field) for field in ("model", "description", "instructions")}
+    options = {field: getattr(request, field) for field in ("model", "description", "instructions", "capabilities")}
     config = document | {field: value for field, value in options.items() if value is not msgspec.UNSET}
     agent_config.parse(config, is_masked=True)
     return config
@@ -286,6 +294,7 @@ def _list_resident_facts(agent: AgentView, config: ConfigView) -> list[tuple[str
         ("tools", ", ".join(f"{tool.name} ({tool.execution_type})" for tool in config.tools)),
         ("servers", ", ".join(server.name for server in config.mcp.servers)),
         ("skills", ", ".join(config.skills)),
+        ("capabilities", ", ".join(f"{Capability(code).label} ({code})" for code in config.capabilities)),
         ("steps", f"at most {config.loop.max_steps} a cycle, {config.loop.max_calls} calls in a reply"),
         ("tokens", f"at most {config.loop.max_tokens} that a cycle adds"),
         ("budget", Budget(**msgspec.structs.asdict(config.budget)) if config.budget is not None else None),

@@ -162,6 +162,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     #: None for no limit
     budget: Budget | None = None
     skills: tuple[str, ...] = ()
+    #: codes of HCS-11, in ascending order (`core/capability.py`)
+    capabilities: tuple[int, ...] = ()
 
 
 class Resident(Struct, frozen=True, kw_only=True):

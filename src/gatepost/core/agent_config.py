@@ -31,8 +31,10 @@ from gatepost.core.agent import (
     ToolRequest,
     ToolServer,
 )
+from gatepost.core.capability import Capability, parse_capability
 from gatepost.core.event import Json
 from gatepost.core.json_node import JsonNode
+from gatepost.core.text import parse_field
 from gatepost.core.times import HOUR, format_duration
 from gatepost.errors import quote_value
 
@@ -49,7 +51,10 @@ BUILT_IN_TOOLS: Final = frozenset(
 #: skills that a configuration may name
 SKILLS: Final = ("routing",)
 #: the fields of a configuration
-FIELDS: Final = ("model", "description", "instructions", "tools", "mcp", "mind", "loop", "budget", "skills")
+FIELDS: Final = (
+    *("model", "description", "instructions", "tools", "mcp"),
+    *("mind", "loop", "budget", "skills", "capabilities"),
+)
 
 MAX_MODEL_LENGTH: Final = 300
 _MASK: Final = "***"
@@ -110,7 +115,18 @@ def parse(document: Json, *, stored_config: AgentConfig | None = None, is_masked
         loop=_parse_loop(fields["loop"], None if servers else BUILT_IN_TOOLS | {tool.name for tool in tools}),
         budget=None if fields["budget"].is_absent else _parse_budget(fields["budget"]),
         skills=_parse_skills(fields["skills"]),
+        capabilities=_parse_capabilities(fields["capabilities"]),
     )
+
+
+def parse_new(document: dict[str, Any]) -> AgentConfig:
+    """Return the configuration of an agent that becomes a resident. Capabilities alone do not make it one."""
+    if document.keys() == {"capabilities"}:
+        JsonNode(document, "capabilities").reject(
+            "a guest has none of its own",
+            hint="give it a `model` too, or set the capabilities of its role with `ledger.capabilities`",
+        )
+    return parse(document)
 
 
 def build_document(config: AgentConfig) -> dict[str, Any]:
@@ -125,6 +141,7 @@ def build_document(config: AgentConfig) -> dict[str, Any]:
         "loop": _to_json(config.loop),
         "budget": _to_json(config.budget) if config.budget is not None else None,
         "skills": list(config.skills),
+        "capabilities": list(config.capabilities),
     }
 
 
@@ -339,6 +356,17 @@ def _parse_budget(node: JsonNode) -> Budget:
 def _parse_skills(node: JsonNode) -> tuple[str, ...]:
     skills = [skill_node.choice(*SKILLS, default="") for skill_node in node.items(len(SKILLS))]
     return tuple(skill for skill in dict.fromkeys(skills) if skill)
+
+
+def _parse_capabilities(node: JsonNode) -> tuple[int, ...]:
+    codes = [_parse_capability(code_node) for code_node in node.items(len(Capability))]
+    return tuple(sorted(set(codes)))
+
+
+def _parse_capability(node: JsonNode) -> int:
+    if not isinstance(node.value, str | int) or isinstance(node.value, bool):
+        node.reject_value("is not a capability", hint="use a code, or a name such as code-generation")
+    return parse_field(node.path, node.value, parse_capability)
 
 
 def _check_unique(node: JsonNode, names: Iterable[str]) -> None:

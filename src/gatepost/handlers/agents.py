@@ -79,7 +79,7 @@ def register_agent(tx: Transaction, request: RegisterAgent, caller: Caller) -> A
     spec = _build_spec(request, EntityKind.AGENT)
     config = {name: value for name, value in _build_config(request).items() if value is not None}
     if config:
-        agents.make_resident(tx, spec, agent_config.parse(config))
+        agents.make_resident(tx, spec, agent_config.parse_new(config))
     else:
         directory.register(tx, spec)
     return _read_agent(tx, request.name)
