@@ -8,10 +8,13 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from gatepost.actions import inbox, mail, work
+from gatepost.actions import directory, inbox, mail, work
+from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.threaded import ThreadedStore
+from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push, Ref
 from gatepost.core.mail import AckRequest, MailSpec
+from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.errors import Conflict
 from tests.faults import journal
 from tests.faults.commit_points import KillPoint
@@ -59,14 +62,20 @@ def run_sync_round(store: ThreadedStore, client: JournaledClient, life: str, kil
 
 
 def run_mail_round(store: ThreadedStore, life: str, kill_point: KillPoint) -> None:
-    """Mail that is waited for, read by both who get it; mail to all; a note and an event of the task `deck`."""
-    task = Ref("task", "deck")
+    """
+    Mail that is waited for, read by both who get it; mail to all; a note and an event. The sender of the mail to all
+    and the task of the note are new in each life, so that their account and their topics on the ledger are made.
+    """
+    newcomer, task = f"newcomer-{life}", Ref("task", life)
+    with suppress(Conflict):  # an earlier life had the same name
+        store.run_sync(directory.register, EntitySpec(name=newcomer, kind=EntityKind.HUMAN))
+        store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id=task.id), by="ana")
     kill_point.is_armed = True
     awaited_mail = MailSpec(to="team:crew", payload=f"{life}-mail", ack=AckRequest.REQUIRED)
     store.run_sync(mail.send, awaited_mail, sender="ana", key=life)
-    store.run_sync(mail.send, MailSpec(to="ALL", payload=f"{life}-all"), sender="ana", key=life)
+    store.run_sync(mail.send, MailSpec(to="ALL", payload=f"{life}-all"), sender=newcomer, key=life)
     store.run_sync(work.post_note, task, f"{life}-note", by="ana", notify=["ben", "cleo"])
-    store.run_sync(work.post_event, task, "blocked", reason=life, by="ben")
+    store.run_sync(work.post_event, Ref("task", "deck"), "blocked", reason=life, by="ben")
     for name in ("ben", "cleo"):
         while (claim := store.run_sync(inbox.claim, name, owner=life, hold=SHORTEST_HOLD).claim) is not None:
             with suppress(Conflict):  # it has lapsed: what it held is claimed again

@@ -1,12 +1,12 @@
 """
-Whoever sends mail, posts on a work item or reads may be killed at any point: the event, the items and the record are
-there together or not at all, and the sender hears once that its mail was read.
+Whoever sends mail, posts on a work item or reads may be killed at any point: the event, the items, the record and the
+messages on the ledger are there together or not at all, and the sender hears once that its mail was read.
 """
 
 from contextlib import closing
 from pathlib import Path
 
-from gatepost.actions import directory, maintenance, work
+from gatepost.actions import directory, ledger, maintenance, work
 from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
 from gatepost.core.entity import EntityKind
@@ -15,7 +15,10 @@ from tests.faults.conftest import NIGHTLY
 from tests.faults.crew_store import RunQuery, open_database_alone
 from tests.faults.worker_process import WorkerProcess
 
-REQUIRED_POINTS = {"outgoing/insert", "outgoing/insert_recipients", "items/deliver", "outgoing/set_ack", "commit"}
+REQUIRED_POINTS = {
+    *("outgoing/insert", "outgoing/insert_recipients", "items/deliver", "outgoing/set_ack", "commit"),
+    *("topics/insert_account", "topics/insert", "topics/insert_messages", "topics/advance", "outgoing/set_posted"),
+}
 
 
 def test_what_was_sent_is_there_with_its_record_or_not_at_all(crew_url: str, tmp_path: Path) -> None:
@@ -23,11 +26,13 @@ def test_what_was_sent_is_there_with_its_record_or_not_at_all(crew_url: str, tmp
         store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
         store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="deck"), by="ana")
     with WorkerProcess(crew_url, tmp_path) as worker:
-        worker.start(life="0000", kind="mail")
-        point_counts: dict[str, int] = worker.wait_for_message("visited")
-        worker.wait_until_finished()
+        lives = ["0000", "0001"]
+        point_counts: dict[str, int] = {}
+        for life in lives:  # the first makes what the others find: the topics of the crew, and that of all
+            worker.start(life=life, kind="mail")
+            point_counts = worker.wait_for_message("visited")
+            worker.wait_until_finished()
         assert point_counts.keys() >= {f"{moment} {name}" for name in REQUIRED_POINTS for moment in ("before", "after")}
-        lives = ["0000"]
         for point, times in point_counts.items():
             is_commit = point.endswith(" commit")
             for nth in range(1, 1 + (times if NIGHTLY or is_commit else 1)):
@@ -42,10 +47,16 @@ def test_what_was_sent_is_there_with_its_record_or_not_at_all(crew_url: str, tmp
     check_records(crew_url)
     with open_database_alone(crew_url) as query:
         check_finished_lives(query, len(lives))
+    with closing(open_store(crew_url)) as store:
+        topics = store.read_sync(ledger.page_topics, kind=None, viewer=None, limit=10_000)
+        assert len(topics) > 3 * len(lives), "two of the newcomer, one of the task"
+        for topic in topics:
+            verification = store.read_sync(ledger.verify_topic, topic)
+            assert (verification.proved, verification.first_fault) == (topic.last_sequence, None)
 
 
 def check_records(url: str) -> None:
-    """Each record has its event and its items, each event its record; and the accounts balance."""
+    """Each record has its event, its items and its messages, each event its record; and the accounts balance."""
     with open_database_alone(url) as query:
         record_events = {
             event: (kind, recipients, items)
@@ -57,7 +68,16 @@ def check_records(url: str) -> None:
                 " FROM outgoing o"
             )
         }
+        unposted = query(
+            "SELECT o.id FROM outgoing o WHERE o.posted_at IS NULL"
+            " OR NOT EXISTS (SELECT 1 FROM topic_messages m WHERE m.outgoing = o.number)"
+        )
+        miscounted = query(
+            "SELECT t.id FROM topics t"
+            " WHERE t.last_sequence <> (SELECT count(*) FROM topic_messages m WHERE m.topic = t.number)"
+        )
         events = {id for [id] in query("SELECT id FROM events WHERE type IN ('mail', 'note', 'event')")}
+    assert (unposted, miscounted) == ([], [])
     assert record_events.keys() == events
     assert [entry for entry in record_events.values() if entry[1] != entry[2]] == []
     with closing(open_store(url)) as store:

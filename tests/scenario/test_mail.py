@@ -58,7 +58,7 @@ class TestSending:
             "analyst",
             sent["id"],
             None,
-            None,
+            "2026-02-18T09:00:00Z",
         )
         assert (sent["ack"], sent["createdAt"], sent["ackDeadline"]) == (
             "pending",

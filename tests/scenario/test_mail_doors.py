@@ -132,7 +132,7 @@ async def read_record(office: Office, id: str) -> Any:
     def read(tx: Reader) -> Any:
         row = tx.fetch_one("outgoing/find", id=id)
         assert row is not None
-        assert row.posted_at is None
+        assert row.posted_at == row.created_at
         return json.loads(row.data)
 
     return await office.gateway.store.read(read)

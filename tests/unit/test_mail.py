@@ -62,7 +62,7 @@ class TestSending:
         }
         assert (record["kind"], record["row"].posted_at, json.loads(record["row"].targets)) == (
             "mail",
-            None,
+            post.ctx.clock.now(),
             ["husam"],
         )
 

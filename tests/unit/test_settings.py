@@ -34,6 +34,14 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
+#: values of settings that have no default, and take no name
+EXAMPLES = {
+    "auth.jwt_secret": "x" * 32,
+    "hedera.operator_id": "0.0.1001",
+    "hedera.mirror": "https://mirror.example",
+}
+
+
 def load(home: Path, toml: str = "", **environ: str) -> Configuration:
     (home / "gatepost.toml").write_text(toml)
     return settings.load({"GATEPOST_HOME": str(home), **environ})
@@ -145,8 +153,9 @@ class TestValues:
     def test_every_setting_can_be_set_in_both_places(self, home: Path) -> None:
         for name, field in list_settings():
             section, _, key = name.rpartition(".")
-            example = "x" * 32 if name == "auth.jwt_secret" else "analyst"
-            text = field.metadata["converter"].format(field.default) if field.default is not None else example
+            text = EXAMPLES.get(name, "analyst")
+            if field.default is not None:
+                text = field.metadata["converter"].format(field.default)
             literal = f'"{text}"' if field.metadata["converter"].is_quoted else text
             toml = (f"[{section}]\n" if section else "") + f"{key} = {literal}\n"
             assert load(home, toml).values[name].origin == str(home / "gatepost.toml")
@@ -159,6 +168,11 @@ class TestValues:
             "allowed_repositories": "ci",
             "has_answer_command": "on_answer",
             "work_notify": "notify",
+            "ledger": "url",
+            "ledger_post": "post",
+            "ledger_patience": "patience",
+            "ledger_hourly": "hourly",
+            "ledger_capabilities": "capabilities",
         }
         assert {permissions.get(field.name, field.name) for field in fields(Limits)} <= names
 
@@ -412,11 +426,11 @@ class TestTemplate:
 
     def test_every_setting_in_it_holds_when_uncommented(self, home: Path) -> None:
         lines = [line.removeprefix("# ") if " = " in line else line for line in build_template().splitlines()]
-        toml = (
-            "\n".join(lines)
-            .replace('jwt_secret = "..."', 'jwt_secret = "' + 32 * "x" + '"')
-            .replace('"..."', '"analyst"')
-        )
+        toml = "\n".join(lines)
+        for name, example in EXAMPLES.items():
+            key = name.rpartition(".")[2]
+            toml = toml.replace(f'{key} = "..."', f'{key} = "{example}"')
+        toml = toml.replace('"..."', '"analyst"')
         # but for a command that is none: there is no word in it for nothing
         assert load(home, toml).settings.build_limits() == Limits(has_answer_command=True)
         assert {value.origin for value in load(home, toml).values.values()} == {str(home / "gatepost.toml")}

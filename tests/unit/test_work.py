@@ -189,7 +189,7 @@ class TestNotes:
                 "priority": 2,
                 "ts": "2026-02-18T09:00:00Z",
             },
-            "posted": None,
+            "posted": board.ctx.clock.now(),
             "event": note.event,
         }
         assert board.ctx.is_balanced()
@@ -297,7 +297,7 @@ class TestEvents:
                 "ts": "2026-02-18T09:00:00Z",
             },
         ]
-        assert [record["posted"] for record in board.list_records()] == [None, None]
+        assert [record["posted"] for record in board.list_records()] == 2 * [board.ctx.clock.now()]
 
     def test_the_table_of_the_source(self, board: Board) -> None:
         for name in ("mindy", "engine"):

@@ -34,7 +34,15 @@ class Limits:
     allowed_repositories: Sequence[str] = ()
     #: whether a command runs when a decision is answered
     has_answer_command: bool = False
-    #: where what is sent is recorded: `off` or `local:`
-    ledger: str = "off"
+    #: where what is sent is recorded: `off`, `local:`, `hedera:testnet` or `hedera:mainnet`
+    ledger: str = "local:"
+    #: what is posted on it: `mail`, `notes`, `events`
+    ledger_post: Sequence[str] = ("mail", "notes", "events")
+    #: how long mail waits for a public ledger before it goes to the inbox directly
+    ledger_patience: Duration = MINUTE
+    #: messages that one agent outside may send in an hour
+    ledger_hourly: int = 60
+    #: the capability codes (HCS-11) of agents, by role
+    ledger_capabilities: Sequence[tuple[str, tuple[int, ...]]] = ()
     #: who gets which events of work items: pattern, addresses and priority (`core/work.py`)
     work_notify: Sequence[tuple[str, Sequence[str], int]] = (("task.blocked", ("admin",), 0),)

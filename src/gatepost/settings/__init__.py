@@ -8,7 +8,7 @@ Settings: where the home is, what can be set, and where each value came from.
 
 from gatepost.paths import HOME_FOLDER as HOME
 from gatepost.settings.converters import Converter, mask_passwords
-from gatepost.settings.declared import Settings, list_settings, variable_name
+from gatepost.settings.declared import Settings, check_ledger, list_settings, variable_name
 from gatepost.settings.loading import FILE, Configuration, Value, find_file, find_home, load, resolve_variables
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Converter",
     "Settings",
     "Value",
+    "check_ledger",
     "find_file",
     "find_home",
     "list_settings",

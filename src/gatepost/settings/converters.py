@@ -14,6 +14,11 @@ _MIB: Final = 1024 * _KIB
 _MAX_SIZE: Final = 64 * _MIB
 _HOSTS_HINT: Final = 'name each without its port: ["gatepost.example.com"]'
 _RULE_HINT: Final = 'write it as "task.blocked" = {to = ["mindy"], priority = 0}'
+_NODE_HINT: Final = 'write each as HOST:PORT=ACCOUNT: ["127.0.0.1:50211=0.0.3"]'
+_CAPABILITIES_HINT: Final = 'write it as engineer = ["code-generation", 16]'
+#: tinybars of one Hbar
+_HBAR: Final = 100_000_000
+_MAX_HBAR: Final = 10_000
 _LIST_HINT: Final = 'name each as OWNER/NAME: ["acme/shop", "acme/site"]'
 #: bytes of a key for HS256 (RFC 7518, section 3.2)
 _MIN_SIGNING_SECRET: Final = 32
@@ -63,7 +68,14 @@ def _parse_spool(value: Any) -> str:
     return path
 
 
-def _resolve_spool(path: str, folder: Path) -> str:
+def _parse_path(value: Any) -> str:
+    path = _parse_text(value, "the path of a file")
+    if "\x00" in path:
+        raise Invalid(f"{quote_value(path)} is not the path of a file")
+    return path
+
+
+def _resolve_path(path: str, folder: Path) -> str:
     try:
         return str(folder / Path(path).expanduser())
     except RuntimeError:
@@ -152,20 +164,27 @@ def _format_list(names: Sequence[str]) -> str:
     return "[" + ", ".join(f'"{name}"' for name in names) + "]"
 
 
-def _parse_rules(value: Any) -> tuple[tuple[str, tuple[str, ...], int], ...]:
+def _parse_table(value: Any, hint: str) -> dict[str, Any]:
     """Parse a table of TOML, or of the environment, where it is an inline table."""
-    from gatepost.core import work  # most homes have no such table, and commands must start fast
-
     if isinstance(value, str):
         import tomllib
 
         try:
-            value = tomllib.loads(f"rules = {value}")["rules"]
+            table = tomllib.loads(f"table = {value}")["table"]
         except tomllib.TOMLDecodeError:
-            raise Invalid(f"{quote_value(value)} is not a table", hint=_RULE_HINT) from None
-    if not isinstance(value, dict):
-        raise Invalid(f"{quote_value(value)} is not a table", hint=_RULE_HINT)
-    return tuple(_parse_rule(work.check_pattern(pattern), rule) for pattern, rule in value.items())
+            raise Invalid(f"{quote_value(value)} is not a table", hint=hint) from None
+    else:
+        table = value
+    if not isinstance(table, dict):
+        raise Invalid(f"{quote_value(table)} is not a table", hint=hint)
+    return table
+
+
+def _parse_rules(value: Any) -> tuple[tuple[str, tuple[str, ...], int], ...]:
+    from gatepost.core import work  # most homes have no such table, and commands must start fast
+
+    table = _parse_table(value, _RULE_HINT)
+    return tuple(_parse_rule(work.check_pattern(pattern), rule) for pattern, rule in table.items())
 
 
 def _parse_rule(pattern: str, rule: Any) -> tuple[str, tuple[str, ...], int]:
@@ -184,6 +203,77 @@ def _parse_rule(pattern: str, rule: Any) -> tuple[str, tuple[str, ...], int]:
 def _format_rules(rules: Iterable[tuple[str, tuple[str, ...], int]]) -> str:
     lines = [f'"{pattern}" = {{to = {_format_list(to)}, priority = {priority}}}' for pattern, to, priority in rules]
     return f"{{{', '.join(lines)}}}"
+
+
+def _parse_capabilities(value: Any) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
+    """Parse the capabilities of each role; they stay as they are written."""
+    from gatepost.core.capability import parse_capability  # most homes have no such table, and commands must start fast
+
+    table = _parse_table(value, _CAPABILITIES_HINT)
+    for role, entries in table.items():
+        address.check_name(role, "name of a role")
+        if not isinstance(entries, list):
+            raise Invalid(f"the capabilities of {role!r} are not a list", hint=_CAPABILITIES_HINT)
+        for entry in entries:
+            if not isinstance(entry, str | int) or isinstance(entry, bool):
+                raise Invalid(f"{quote_value(entry)} is not a capability", hint=_CAPABILITIES_HINT)
+            parse_capability(entry)
+    return tuple((role, tuple(entries)) for role, entries in table.items())
+
+
+def _format_capabilities(roles: Iterable[tuple[str, tuple[str | int, ...]]]) -> str:
+    lines = []
+    for role, entries in roles:
+        texts = (str(entry) if isinstance(entry, int) else f'"{entry}"' for entry in entries)
+        lines.append(f'"{role}" = [{", ".join(texts)}]')
+    return f"{{{', '.join(lines)}}}"
+
+
+def _parse_account(value: Any) -> str:
+    from gatepost.core.ledger import LedgerId
+
+    return str(LedgerId.parse(_parse_text(value, "an account")))
+
+
+def _parse_mirror(value: Any) -> str:
+    url = _parse_text(value, "the URL of a mirror node")
+    if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", url):
+        hint = "write it as https://testnet.mirrornode.hedera.com"
+        raise Invalid(f"{hide_secrets(quote_value(url))} is not the URL of a mirror node", hint=hint)
+    return url.rstrip("/")
+
+
+def _parse_nodes(value: Any) -> tuple[tuple[str, str], ...]:
+    """Parse nodes as pairs of an address and an account: `127.0.0.1:50211` and `0.0.3`."""
+    return tuple(_parse_node(node) for node in _parse_list(value, "nodes", _NODE_HINT))
+
+
+def _parse_node(node: Any) -> tuple[str, str]:
+    node_address, _, account = node.partition("=") if isinstance(node, str) else ("", "", "")
+    match = re.fullmatch(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", node_address)
+    if match is None or not 0 < int(match[1]) < 1 << 16 or not re.fullmatch(r"0\.0\.[0-9]{1,10}", account):
+        raise Invalid(f"{quote_value(node)} is not a node", hint=_NODE_HINT)
+    return node_address, account
+
+
+def _format_nodes(nodes: Iterable[tuple[str, str]]) -> str:
+    return _format_list([f"{node_address}={account}" for node_address, account in nodes])
+
+
+def _parse_hbar(value: Any) -> int:
+    """Parse an amount of Hbar, and return it in tinybars."""
+    text = f"{value:.8f}" if isinstance(value, float) else str(value).strip()
+    match = re.fullmatch(r"([0-9]{1,5})(?:\.([0-9]{1,8}))?", text)
+    tinybars = int(match[1]) * _HBAR + int((match[2] or "0").ljust(8, "0")) if match else 0
+    if not 0 < tinybars <= _MAX_HBAR * _HBAR:
+        hint = f"write a number such as 1 or 0.5, {_MAX_HBAR} at most"
+        raise Invalid(f"{quote_value(value)} is not an amount of Hbar", hint=hint)
+    return tinybars
+
+
+def _format_hbar(tinybars: int) -> str:
+    whole, rest = divmod(tinybars, _HBAR)
+    return f"{whole}.{rest:08}".rstrip("0").rstrip(".")
 
 
 def integer(low: int, high: int) -> Converter:
@@ -212,6 +302,17 @@ def one_of(*words: str) -> Converter:
     return Converter(f"one of {', '.join(f'`{word}`' for word in words)}", parse)
 
 
+def some_of(*words: str) -> Converter:
+    def parse(value: Any) -> tuple[str, ...]:
+        entries = _parse_list(value, f"{', '.join(words)}", f"choose from {_format_list(words)}")
+        for entry in entries:
+            if entry not in words:
+                raise Invalid(f"{quote_value(entry)} is not one of {', '.join(words)}")
+        return tuple(word for word in words if word in entries)
+
+    return Converter(f"a list of {', '.join(f'`{word}`' for word in words)}", parse, _format_list, is_quoted=False)
+
+
 TEXT: Final = Converter("a text", _parse_text)
 #: a text that may hold a password
 COMMAND: Final = Converter("a text", _parse_text, hide_secrets)
@@ -231,7 +332,8 @@ STORE: Final = Converter(
 TRANSPORT: Final = Converter(
     "a URL: `memory:`, `socket:`, `postgres:`, `redis://...` or `nats://...`", _parse_transport, mask_passwords
 )
-SPOOL: Final = Converter("a path that ends in `<session>.jsonl`", _parse_spool, resolve=_resolve_spool)
+PATH: Final = Converter("a path", _parse_path, resolve=_resolve_path)
+SPOOL: Final = Converter("a path that ends in `<session>.jsonl`", _parse_spool, resolve=_resolve_path)
 REPOSITORIES: Final = Converter("a list of `OWNER/NAME`", _parse_repositories, _format_list, is_quoted=False)
 HOSTS: Final = Converter("a list of host names", _parse_hosts, _format_list, is_quoted=False)
 
@@ -241,6 +343,17 @@ RULES: Final = Converter(
     _format_rules,
     is_quoted=False,
 )
+CAPABILITIES: Final = Converter(
+    'a table of lists, such as `engineer = ["code-generation", 16]`',
+    _parse_capabilities,
+    _format_capabilities,
+    is_quoted=False,
+)
+ACCOUNT: Final = Converter("the id of an account, such as `0.0.1001`", _parse_account)
+MIRROR: Final = Converter("a URL", _parse_mirror, hide_secrets)
+NODES: Final = Converter("a list of `HOST:PORT=ACCOUNT`", _parse_nodes, _format_nodes, is_quoted=False)
+#: in tinybars, of which one Hbar has 100,000,000
+HBAR: Final = Converter("a number of Hbar, such as `1` or `0.5`", _parse_hbar, _format_hbar, is_quoted=False)
 ENTITY: Final = Converter("a name or an alias", _parse_entity)
 BOOL: Final = Converter("`true` or `false`", _parse_bool, lambda value: str(value).lower(), is_quoted=False)
 DURATION: Final = Converter(

@@ -8,6 +8,8 @@ The field `remember` of the section `inbox` is
     [inbox]
     remember = "2d"                   in gatepost.toml
     GATEPOST_INBOX__REMEMBER=2d       in the environment, which is stronger
+
+A section may have a short form, for homes that set nothing else in it: `ledger` for `ledger.url`.
 """
 
 # ruff: noqa: RUF009 (`setting` and `section` are `field` with more to say)
@@ -18,13 +20,20 @@ from typing import Any, Final
 
 from gatepost.core.limits import Limits
 from gatepost.core.times import MINUTE, SECOND, Duration
+from gatepost.errors import Invalid
 from gatepost.settings.converters import (
+    ACCOUNT,
     BOOL,
+    CAPABILITIES,
     COMMAND,
     DURATION,
     ENTITY,
+    HBAR,
     HOST,
     HOSTS,
+    MIRROR,
+    NODES,
+    PATH,
     REPOSITORIES,
     RULES,
     SIGNING_SECRET,
@@ -38,6 +47,7 @@ from gatepost.settings.converters import (
     integer,
     integer_or_auto,
     one_of,
+    some_of,
 )
 
 PREFIX: Final = "GATEPOST_"
@@ -48,8 +58,9 @@ def setting(converter: Converter, default: Any, meaning: str) -> Any:
     return field(default=default, metadata={"converter": converter, "meaning": meaning})
 
 
-def section(kind: type) -> Any:
-    return field(default_factory=kind, metadata={"section": kind})
+def section(kind: type, *, short_form: str | None = None) -> Any:
+    """Declare a section; the name of the section alone means its field `short_form`."""
+    return field(default_factory=kind, metadata={"section": kind, "short_form": short_form})
 
 
 class Section:
@@ -218,6 +229,55 @@ class WorkSettings(Section):
 
 
 @dataclass(init=False, repr=False, eq=False)
+class LedgerSettings(Section):
+    url: str = setting(
+        one_of("off", "local:", "hedera:testnet", "hedera:mainnet"),
+        _LIMITS.ledger,
+        "the ledger that records mail, notes and work events; the short form is `ledger`",
+    )
+    post: tuple[str, ...] = setting(
+        some_of("mail", "notes", "events"), _LIMITS.ledger_post, "what is posted on the ledger"
+    )
+    poll: Duration = setting(DURATION, 5 * SECOND, "how often a mirror node is asked for new messages")
+    patience: Duration = setting(
+        DURATION,
+        _LIMITS.ledger_patience,
+        "after this time, mail that is not on a public ledger yet goes to the inbox directly",
+    )
+    public: bool = setting(
+        BOOL, False, "whether what is sent may be public for ever; must be `true` for `hedera:mainnet`"
+    )
+    hourly: int = setting(
+        integer(1, 100_000), _LIMITS.ledger_hourly, "messages that one agent outside may send in an hour"
+    )
+    capabilities: tuple[tuple[str, tuple[str | int, ...]], ...] = setting(
+        CAPABILITIES, (), "the capabilities in the profiles of agents (HCS-11), by role: names or codes"
+    )
+
+    def build_capabilities(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Return the codes of the capabilities, by role."""
+        if not self.capabilities:
+            return ()
+        from gatepost.core.capability import parse_capability  # most homes have none, and commands must start fast
+
+        return tuple((role, tuple(map(parse_capability, entries))) for role, entries in self.capabilities)
+
+
+@dataclass(init=False, repr=False, eq=False)
+class HederaSettings(Section):
+    operator_id: str | None = setting(ACCOUNT, None, "the account that pays for new accounts and topics")
+    operator_key_file: str | None = setting(PATH, None, "the file with the private key of that account")
+    mirror: str | None = setting(MIRROR, None, "the mirror node to read from; the default is the one of the network")
+    nodes: tuple[tuple[str, str], ...] = setting(
+        NODES, (), "the nodes to submit to; the default are those of the network"
+    )
+    #: in tinybars
+    fund: int = setting(
+        HBAR, 100_000_000, "what the operator pays into a new account, and again when the account is empty"
+    )
+
+
+@dataclass(init=False, repr=False, eq=False)
 class AuthSettings(Section):
     jwt_secret: str | None = setting(SIGNING_SECRET, None, "the secret that bearer tokens are signed with (HS256)")
     jwks_url: str | None = setting(URL, None, "the URL of the keys that bearer tokens are signed with (JWKS)")
@@ -230,7 +290,6 @@ class AuthSettings(Section):
 class Settings(Section):
     store: str = setting(STORE, "sqlite:///gatepost.db", "the database")
     transport: str = setting(TRANSPORT, "socket:", "the way of signals to other processes")
-    ledger: str = setting(one_of("off", "local:"), "off", "the ledger that records mail, notes and work events")
     agent: str | None = setting(ENTITY, None, "the current agent: its inbox is used if no address is given")
     inbox: InboxSettings = section(InboxSettings)
     limits: LimitSettings = section(LimitSettings)
@@ -247,6 +306,8 @@ class Settings(Section):
     hooks: HookSettings = section(HookSettings)
     courier: CourierSettings = section(CourierSettings)
     work: WorkSettings = section(WorkSettings)
+    ledger: LedgerSettings = section(LedgerSettings, short_form="url")
+    hedera: HederaSettings = section(HederaSettings)
     auth: AuthSettings = section(AuthSettings)
 
     def build_limits(self) -> Limits:
@@ -257,7 +318,11 @@ class Settings(Section):
             can_run_commands=self.gates.commands,
             allowed_repositories=self.gates.ci,
             has_answer_command=self.decision.on_answer is not None,
-            ledger=self.ledger,
+            ledger=self.ledger.url,
+            ledger_post=self.ledger.post,
+            ledger_patience=self.ledger.patience,
+            ledger_hourly=self.ledger.hourly,
+            ledger_capabilities=self.ledger.build_capabilities(),
             work_notify=self.work.notify,
         )
 
@@ -269,6 +334,31 @@ def list_settings(kind: type = Settings, prefix: str = "") -> Iterator[tuple[str
             yield from list_settings(inner, f"{entry.name}.")
         else:
             yield prefix + entry.name, entry
+
+
+def list_short_forms() -> Iterator[tuple[str, str]]:
+    """Yield the sections with a short form, and the name of the setting that it means (`ledger` and `ledger.url`)."""
+    for entry in fields(Settings):
+        if short_form := entry.metadata.get("short_form"):
+            yield entry.name, f"{entry.name}.{short_form}"
+
+
+def check_ledger(settings: Settings) -> None:
+    """Raise Invalid unless the settings of the ledger go together. It is called where the ledger is opened."""
+    url = settings.ledger.url
+    if not url.startswith("hedera:"):
+        return
+    if url == "hedera:mainnet" and not settings.ledger.public:
+        raise Invalid(
+            f"the ledger {url!r} needs the setting 'ledger.public'",
+            hint="everything on it is public for ever: if it may be, write public = true in [ledger]",
+        )
+    for name in ("operator_id", "operator_key_file"):
+        if getattr(settings.hedera, name) is None:
+            raise Invalid(
+                f"the ledger {url!r} needs the setting 'hedera.{name}'",
+                hint="write operator_id and operator_key_file in [hedera], as in docs/ledger.md",
+            )
 
 
 def variable_name(name: str) -> str:

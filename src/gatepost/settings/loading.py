@@ -4,6 +4,11 @@ Find the home and load the settings: the environment is stronger than the settin
 An empty variable is an unset one. A relative path starts at the folder of the settings file, at the working directory
 if a variable has it, at the home if it is a default.
 
+A section may have a short form, the name of the section alone, which means one of its settings:
+
+    ledger = "off"                    the same as url = "off" in [ledger]
+    GATEPOST_LEDGER=off               the same as GATEPOST_LEDGER__URL=off; two different values are refused
+
 Settings name commands to run, so not everybody may set them: a home that was only come across, or a settings file
 beside a home, counts if it belongs to this user or to the system. A home that was named is trusted as it is.
 """
@@ -20,7 +25,7 @@ from typing import Any, Final
 from gatepost import paths
 from gatepost.errors import Invalid, Unavailable
 from gatepost.settings.converters import Converter, mask_passwords
-from gatepost.settings.declared import PREFIX, Settings, list_settings, variable_name
+from gatepost.settings.declared import PREFIX, Settings, list_settings, list_short_forms, variable_name
 
 FILE: Final = "gatepost.toml"
 
@@ -63,14 +68,15 @@ def load(environ: Mapping[str, str] | None = None) -> Configuration:
     for name, field in list_settings():
         converter: Converter = field.metadata["converter"]
         if name in in_environment:
-            origin = variable_name(name)
-            value = _convert_variable(converter, in_environment[name], origin)
+            origin, text = in_environment[name]
+            value = _convert_variable(converter, text, origin)
         elif name in in_file and file:
+            key, value = in_file[name]
             origin = str(file)
-            value = _convert(converter, in_file[name], f"{name} in {origin!r}", file.parent)
+            value = _convert(converter, value, f"{key} in {origin!r}", file.parent)
         else:
             origin, value = "default", field.default
-            value = converter.resolve(str(value), home) if converter.resolve else value
+            value = converter.resolve(str(value), home) if converter.resolve and value is not None else value
         values[name] = Value(value, origin, converter)
     settings = _build(Settings, "", values)
     return Configuration(home=home, home_origin=home_origin, file=file, settings=settings, values=values)
@@ -79,12 +85,12 @@ def load(environ: Mapping[str, str] | None = None) -> Configuration:
 def resolve_variables(environ: Mapping[str, str], folder: str) -> dict[str, str]:
     """Return the variables of a process that is in another folder, to be read here: paths in them become absolute."""
     variables = dict(environ)
-    for name, field in list_settings():
-        converter: Converter = field.metadata["converter"]
-        value = variables.get(variable_name(name))
+    converters: dict[str, Converter] = {name: field.metadata["converter"] for name, field in list_settings()}
+    for variable, name in _list_variables().items():
+        converter, value = converters[name], variables.get(variable)
         if converter.resolve and value and os.path.isabs(folder):  # noqa: PTH117 (a string as it is)
             with suppress(Invalid):  # `load` reports it
-                variables[variable_name(name)] = converter.resolve(converter.parse(value), Path(folder))
+                variables[variable] = converter.resolve(converter.parse(value), Path(folder))
     return variables
 
 
@@ -109,8 +115,8 @@ def find_file(home: Path) -> Path | None:
     return files[0] if files else None
 
 
-def _read_file(file: Path) -> dict[str, Any]:
-    """Return what a settings file sets, as `inbox.remember` and the value."""
+def _read_file(file: Path) -> dict[str, tuple[str, Any]]:
+    """Return what a settings file sets: by `inbox.remember`, the name that is written there and the value."""
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -121,35 +127,48 @@ def _read_file(file: Path) -> dict[str, Any]:
         raise Unavailable(f"{str(file)!r} cannot be read: {error.strerror}") from None
     names = {name for name, _ in list_settings()}
     sections = {name.partition(".")[0] for name in names if "." in name}
-    values: dict[str, Any] = {}
+    short_forms = dict(list_short_forms())
+    values: dict[str, tuple[str, Any]] = {}
     for key, value in document.items():
         if isinstance(value, dict):
-            values |= {f"{key}.{name}": inner for name, inner in value.items()}
+            values |= {f"{key}.{name}": (f"{key}.{name}", inner) for name, inner in value.items()}
+        elif key in short_forms:
+            values[short_forms[key]] = key, value
         elif key in sections:
             raise Invalid(
                 f"{key!r} in {str(file)!r} is a section, not a value", hint=f"write [{key}] above its settings"
             )
         else:
-            values[key] = value
+            values[key] = key, value
     for name in values:
         if name not in names:
-            raise Invalid(f"there is no setting {name!r}, as in {str(file)!r}", hint=_suggest(name, names))
+            hint = _suggest(name, [*names, *short_forms])
+            raise Invalid(f"there is no setting {name!r}, as in {str(file)!r}", hint=hint)
     return values
 
 
-def _read_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def _list_variables() -> dict[str, str]:
+    """Return the name of a setting by the variable that sets it; a setting with a short form has two."""
+    variables = {variable_name(name): name for name, _ in list_settings()}
+    return variables | {variable_name(section): name for section, name in list_short_forms()}
+
+
+def _read_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """
-    Return what the environment sets. A variable that looks like a setting and is none is refused; others that only
-    share the prefix are ignored: Kubernetes makes some (`GATEPOST_SERVICE_HOST`) for a service called gatepost.
+    Return what the environment sets: by `inbox.remember`, the variable and its value. A variable that looks like a
+    setting and is none is refused; others that only share the prefix are ignored: Kubernetes makes some
+    (`GATEPOST_SERVICE_HOST`) for a service called gatepost.
     """
-    names = {variable_name(name): name for name, _ in list_settings()}
-    values: dict[str, str] = {}
+    names = _list_variables()
+    values: dict[str, tuple[str, str]] = {}
     for key, value in environ.items():
         rest = key.removeprefix(PREFIX)
         if rest == key or rest in _NOT_SETTINGS or not value:
             continue
         if key in names:
-            values[names[key]] = value
+            other_key, other_value = values.setdefault(names[key], (key, value))
+            if other_value != value:
+                raise Invalid(f"{other_key} and {key} have different values for one setting", hint="keep one of them")
         elif "__" in rest or get_close_matches(rest, [name.removeprefix(PREFIX) for name in names], cutoff=0.8):
             raise Invalid(f"there is no setting for the variable {key!r}", hint=_suggest(key, names))
     return values
