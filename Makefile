@@ -24,6 +24,7 @@ test-hosts: .venv/.node ## install agent programs and MCP clients from npm into 
 
 nightly: .venv/.compiler .venv/.node ## run all tests, the long ones and the agent programs included
 	@$(BIN)/python -m tests.programs.cache
+	@$(BIN)/python -m tests.programs.cache ledger
 	@GATEPOST_NIGHTLY=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "nightly or not nightly"
 
 check: .venv/.installed ## check format, lint, types, layers and file sizes

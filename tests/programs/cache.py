@@ -1,10 +1,14 @@
 """
-The agent programs and MCP clients from npm, in a cache outside the repository.
+The agent programs, MCP clients and SDKs from npm, in a cache outside the repository.
 
 `python -m tests.programs.cache` installs what package-lock.json names, unless it is there already, and prints the
-folder. The folder is named after the digest of the lock, so another lock never finds the programs of this one. The lock
-names no registry: npm uses the one it is configured for, and checks what it gets against the hashes in the lock. No
-install script runs, because the tests start the native programs themselves.
+folder; with `ledger`, it installs what the lock in that folder names. The folder is named after the digest of the lock,
+so another lock never finds the programs of this one. A lock names no registry: npm uses the one it is configured for,
+and checks what it gets against the hashes in the lock. No install script runs, because the tests start the native
+programs themselves.
+
+After a change of a package.json, write its lock in that folder:
+`npm install --package-lock-only --omit-lockfile-registry-resolved`.
 """
 
 import hashlib
@@ -20,21 +24,23 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).parent
+#: the lock of what `make nightly` needs, and `make test-hosts` does not
+LEDGER: Final = HERE / "ledger"
 #: names another cache folder
 VARIABLE: Final = "GATEPOST_TEST_PROGRAMS"
 #: the oldest Node.js that all programs accept
 NODE_VERSION: Final = (22, 19)
 
 
-def find_folder() -> Path:
-    """Return the folder of the programs that the lock names, whether they are installed or not."""
+def find_folder(source: Path = HERE) -> Path:
+    """Return the folder of the programs that the lock in `source` names, whether they are installed or not."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(os.environ.get(VARIABLE) or Path(base) / "gatepost-test-programs")
-    return folder / hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:16]
+    return folder / hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
 
 
-def is_installed() -> bool:
-    return find_folder().is_dir()
+def is_installed(source: Path = HERE) -> bool:
+    return find_folder(source).is_dir()
 
 
 @cache
@@ -48,9 +54,9 @@ def find_node() -> Path | None:
     return next((path for path in candidates if _read_version(path) >= NODE_VERSION), None)
 
 
-def install() -> Path:
+def install(source: Path = HERE) -> Path:
     """Install the programs if they are missing, and return their folder. An interrupted install leaves nothing."""
-    folder = find_folder()
+    folder = find_folder(source)
     if folder.is_dir():
         return folder
     node = find_node()
@@ -61,7 +67,7 @@ def install() -> Path:
     staging = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
         for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, staging)
+            shutil.copy(source / name, staging)
         subprocess.run(
             [*_find_npm(node), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
             cwd=staging,
@@ -93,4 +99,4 @@ def _read_version(node: Path) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{install()}\n")
+    sys.stdout.write(f"{install(HERE.joinpath(*sys.argv[1:]))}\n")

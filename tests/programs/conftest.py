@@ -1,4 +1,7 @@
-"""Tests with `guest` run in each of the three agent programs, in a home of its own; those in `mcp` use MCP clients."""
+"""
+Tests with `guest` run in each of the three agent programs, in a home of its own; those in `mcp` use MCP clients. Those
+in `ledger` need neither: `make nightly` installs what they need, and `make test-hosts` leaves them out.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +15,8 @@ from tests.programs.programs import PROGRAMS
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if cache.HERE in item.path.parents and cache.LEDGER not in item.path.parents:
             item.add_marker(pytest.mark.hosts)
 
 

@@ -1,6 +1,7 @@
 """The settings files of the real programs: they accept our entries, and get them taken out byte for byte."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -26,8 +27,9 @@ def test_the_program_runs_with_our_entries_and_gets_its_file_back(guest: Guest) 
     assert guest.model.count_shown("without the hooks") == 0
 
 
-def test_the_lock_names_no_registry() -> None:
-    lock = json.loads((cache.HERE / "package-lock.json").read_text())
+@pytest.mark.parametrize("folder", [cache.HERE, cache.LEDGER], ids=lambda folder: folder.name)
+def test_the_lock_names_no_registry(folder: Path) -> None:
+    lock = json.loads((folder / "package-lock.json").read_text())
     packages = [package for path, package in lock["packages"].items() if path]
     assert all("integrity" in package and "resolved" not in package for package in packages)
-    assert "://" not in (cache.HERE / "package.json").read_text()
+    assert "://" not in (folder / "package.json").read_text()
