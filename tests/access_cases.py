@@ -14,6 +14,7 @@ from gatepost.actions import (
     inbox,
     inbox_items,
     keys,
+    ledger,
     mail,
     plans,
     push,
@@ -32,8 +33,8 @@ from gatepost.core.mail import MailSpec
 from gatepost.core.webhook import Scheme
 from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.handlers.keys import generate_secret
-from gatepost.ports import Store, Transaction
-from gatepost.tables import topics
+from gatepost.ports import Reader, Store, Transaction
+from gatepost.tables import connections
 from tests import resident_runs
 from tests.gateways import Gateway, create_entities, create_token, list_operations
 from tests.plan_specs import parse_spec
@@ -61,6 +62,8 @@ class CallCase:
     body: Mapping[str, str] = field(default_factory=dict)
     #: what the administrator gets, who is concerned by everything
     admin_status: int = 200
+    #: some can be done on a public ledger only
+    ledger: str = "local:"
 
 
 ANALYST_PATH: Final = {"name": "analyst"}
@@ -73,6 +76,7 @@ TRIGGER_PATH: Final = {"name": "trigger"}
 THINKER_PATH: Final = {"name": "thinker"}
 RUN_PATH: Final = {"id": "run"}
 WORK_PATH: Final = {"type": "task", "id": "0.0.7"}
+PUBLIC_LEDGER: Final = "hedera:testnet"
 CLAIM_BODY: Final = {"claimId": "claim", "fence": "fence"}
 
 CALL_CASES: Final = {
@@ -172,6 +176,14 @@ CALL_CASES: Final = {
     "GET /api/ledger/topics": CallCase(EXPECT_OPEN),
     "GET /api/ledger/topics/{id}/messages": CallCase(path={"id": "topic"}),
     "GET /api/ledger/topics/{id}/verify": CallCase(path={"id": "topic"}),
+    "GET /api/ledger/profiles/{name}": CallCase(EXPECT_OPEN, ANALYST_PATH),
+    "POST /api/ledger/sync": CallCase(),
+    "GET /api/ledger/sync": CallCase(),
+    "GET /api/ledger/connections": CallCase(EXPECT_OWN),
+    "POST /api/ledger/connections": CallCase(body={"sender": "husam"}, admin_status=201, ledger=PUBLIC_LEDGER),
+    "POST /api/ledger/connections/{id}/accept": CallCase(path={"id": "request"}, ledger=PUBLIC_LEDGER),
+    "POST /api/ledger/connections/{id}/refuse": CallCase(path={"id": "request"}, ledger=PUBLIC_LEDGER),
+    "POST /api/ledger/connections/{id}/close": CallCase(path={"id": "connection"}, ledger=PUBLIC_LEDGER),
     "GET /api/sessions/{id}": CallCase(path={"id": "guest"}),
     "GET /health": CallCase(EXPECT_OPEN),
     "GET /metrics": CallCase(),
@@ -179,11 +191,27 @@ CALL_CASES: Final = {
 }
 
 
-def make_topic(tx: Transaction, name: str) -> str:
-    """Return a new topic of an entity."""
-    id = topics.take_id(tx)
-    topics.insert(tx, id, TopicKind.INBOUND, "memo", entity=directory.find(tx, name).number)
-    return str(id)
+def add_connection(tx: Transaction, name: str, *, is_incoming: bool = True, request: int = 1) -> str:
+    """Return a connection that was asked for, on a public ledger."""
+    id = tx.new_id("con")
+    connections.insert(
+        tx,
+        id,
+        "testnet",
+        directory.find(tx, name).number,
+        peer_account="0.0.9001",
+        peer_inbound="0.0.9002",
+        is_incoming=is_incoming,
+        request=request,
+        note=None,
+    )
+    return id
+
+
+def find_inbound_topic(tx: Reader, name: str) -> str:
+    """Return the inbound topic of an entity that has sent mail."""
+    [topic] = ledger.page_topics(tx, kind=TopicKind.INBOUND, viewer=name)
+    return topic.id
 
 
 @dataclass(frozen=True)
@@ -252,7 +280,9 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         "past": finished_run.run_id,
         "run": waiting_run.run_id,
         "call": waiting_run.call_id,
-        "topic": store.run_sync(make_topic, "analyst"),
+        "topic": store.read_sync(find_inbound_topic, "analyst"),
+        "request": store.run_sync(add_connection, "analyst", is_incoming=True),
+        "connection": store.run_sync(add_connection, "analyst", is_incoming=False),
         "mail": sent.id,
         "mailed": sent.event,
         "trigger": "github-main",

@@ -10,6 +10,7 @@ import psycopg
 from msgspec.structs import replace
 
 from gatepost.actions import (
+    connections,
     decisions,
     directory,
     export,
@@ -18,6 +19,9 @@ from gatepost.actions import (
     inbox_items,
     jobs,
     keys,
+    ledger,
+    ledger_posts,
+    ledger_profiles,
     mail,
     maintenance,
     plans,
@@ -34,11 +38,15 @@ from gatepost.actions.export import Summary
 from gatepost.actions.idempotency import run_once
 from gatepost.actions.runs import answer_call
 from gatepost.actions.webhooks import TriggerSpec
+from gatepost.core import hcs10
 from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.core.decision_action import Action
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Priority, Push, Ref, Route, Trust
 from gatepost.core.gate import GateKind, GateSpec
+from gatepost.core.hcs10 import OperatorId
+from gatepost.core.ledger import LedgerId, TopicKind
+from gatepost.core.ledger_transaction import LedgerReceipt
 from gatepost.core.limits import Limits
 from gatepost.core.mail import AckRequest, MailSpec
 from gatepost.core.mind import MindSummaries
@@ -47,7 +55,7 @@ from gatepost.core.times import DAY
 from gatepost.core.webhook import Scheme
 from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.ports import Store, Transaction
-from gatepost.tables import entities, runs
+from gatepost.tables import entities, runs, topics
 from gatepost.testing import Kit
 from tests import resident_runs
 from tests.plan_specs import parse_spec
@@ -130,6 +138,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     store.run_sync(runs.insert_mind, thinker, MindSummaries(run=0, summaries=("It began.",), dropped_count=2))
     _stop_builder(store)
     resident_runs.finish_run(store, resident_runs.begin_run(store))
+    _fill_public_ledger(kit)
     return resident_runs.begin_run(store, content="Where is order 8?")
 
 
@@ -144,6 +153,36 @@ def _send_mail_and_notes(kit: Kit) -> None:
     store.run_sync(work.add, spec_of_task, by="ana")
     store.run_sync(work.post_note, Ref("task", "0.0.1"), "**Done**", by="ana", notify=["ben"])
     store.run_sync(work.post_event, Ref("task", "0.0.1"), "blocked", reason="no schema", by="ana")
+
+
+def _fill_public_ledger(kit: Kit) -> None:
+    """An account with a profile, a transaction under way, mail that waits for the ledger, and connections."""
+    store = kit.open(limits=Limits(ledger="hedera:testnet"))
+    account, inbound, outside = (
+        LedgerId(0, 0, 7_001),
+        LedgerId(0, 0, 7_002),
+        OperatorId(LedgerId(0, 0, 9_002), LedgerId(0, 0, 9_001)),
+    )
+    store.run_sync(ledger_profiles.sync_entities, name="ana", account=account)
+    store.run_sync(_add_inbound_topic, "ana", inbound)
+    ana = store.read_sync(directory.find, "ana")
+    store.run_sync(ledger_profiles.save_profile, "testnet", ana, {"display_name": "ana \u2028"}, LedgerId(0, 0, 7_003))
+    for step in ("topic/inbound/ana", "mail_1/0.0.7/1"):
+        id, _ = store.run_sync(ledger_posts.begin_step, "testnet", step, account)
+        receipt = LedgerReceipt(topic=inbound, sequence=3)
+        store.run_sync(ledger_posts.finish_step, "testnet", step, id, receipt)
+    store.run_sync(mail.send, MailSpec(to="ben", payload={"text": "later"}), sender="ana")
+    store.run_sync(connections.connect, LedgerId(0, 0, 9_003), None, by="ana", note="Hello?")
+    topic = store.read_sync(ledger.find_topic, str(inbound))
+    assert store.run_sync(connections.record_request, topic, 4, outside, "Let us talk \u2028") is None
+    [request] = store.read_sync(connections.page, state=None, viewer="ana", is_incoming=True)
+    store.run_sync(connections.accept, request.id)
+    store.run_sync(connections.open_connection, request.id, LedgerId(0, 0, 7_004), memo="hcs-10:1:60:2:0.0.7002:4")
+
+
+def _add_inbound_topic(tx: Transaction, name: str, id: LedgerId) -> None:
+    memo = hcs10.build_inbound_memo(LedgerId(0, 0, 7_001))
+    topics.insert(tx, "testnet", id, TopicKind.INBOUND, memo, entity=directory.find(tx, name).number)
 
 
 def _add_checked_gates(kit: Kit) -> None:

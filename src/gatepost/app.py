@@ -23,9 +23,20 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.core.transport import TransportStatus
-from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
-from gatepost.ports import Clock, IntakeQueue, Nudge, SignalSink, Spool, Store, Subscription, Transport, ignore_signals
-from gatepost.settings import Configuration, Settings, mask_passwords
+from gatepost.errors import Conflict, GatepostError, Invalid, Unavailable, UnknownAddress
+from gatepost.ports import (
+    Clock,
+    IntakeQueue,
+    Nudge,
+    PublicLedger,
+    SignalSink,
+    Spool,
+    Store,
+    Subscription,
+    Transport,
+    ignore_signals,
+)
+from gatepost.settings import Configuration, Settings, check_ledger, mask_passwords
 
 if TYPE_CHECKING:
     from gatepost.hooks.spool_writer import SpoolWriter
@@ -37,9 +48,12 @@ _EXTRAS: Final = {
     **dict.fromkeys(("redis", "rediss", "unix"), "redis"),
     **dict.fromkeys(("nats", "tls"), "nats"),
     **dict.fromkeys(("postgres", "postgresql"), "postgres"),
+    "hedera": "hedera",
 }
 #: the folder in the home with the sockets through which processes signal each other
 SIGNALS_FOLDER: Final = "signals"
+#: the folder in the home with the private keys of entities on a public ledger, one folder for each network
+KEYS_FOLDER: Final = "ledger/keys"
 
 
 @contextmanager
@@ -110,6 +124,61 @@ def build_intake_queue(configuration: Configuration) -> IntakeQueue | None:
     url = configuration.settings.transport
     with _explain_missing_driver(url):
         return transports.open_intake_queue(url)
+
+
+def build_ledger(configuration: Configuration) -> PublicLedger | None:
+    """Return the public ledger that is set; None if there is none, because the local one is in the store."""
+    settings = configuration.settings
+    check_ledger(settings)
+    url, hedera = settings.ledger.url, settings.hedera
+    if not url.startswith("hedera:"):
+        return None
+    with _explain_missing_driver(url, "ledger"):
+        from gatepost.adapters.hedera import HederaLedger
+
+        return HederaLedger(
+            url.removeprefix("hedera:"),
+            operator=str(hedera.operator_id),
+            operator_key_file=Path(str(hedera.operator_key_file)),
+            keys=find_keys_folder(configuration),
+            mirror=hedera.mirror,
+            nodes=[f"{host}={account}" for host, account in hedera.nodes],
+        )
+
+
+def find_keys_folder(configuration: Configuration) -> Path:
+    """Return the folder with the private keys of entities on the public ledger that is set."""
+    return configuration.home / KEYS_FOLDER / configuration.settings.ledger.url.removeprefix("hedera:")
+
+
+def read_ledger_key(configuration: Configuration, source: Path) -> str:
+    """Return the public key of the private key in a file."""
+    with _explain_missing_driver(configuration.settings.ledger.url, "ledger"):
+        from gatepost.adapters.hedera.keys import read_key
+
+        return read_key(source).public_text
+
+
+@contextmanager
+def import_ledger_key(configuration: Configuration, owner: str, source: Path) -> Iterator[None]:
+    """
+    Copy a private key to those of entities, and remove a new copy again if what is done while entered is refused: an
+    account that is made later must not have it.
+    """
+    with _explain_missing_driver(configuration.settings.ledger.url, "ledger"):
+        from gatepost.adapters.hedera import import_key
+
+        path = find_keys_folder(configuration) / f"{owner}.key"
+        is_new = not path.exists()
+        import_key(path.parent, owner, source)
+    try:
+        yield
+    except Unavailable:  # it may have been done
+        raise
+    except GatepostError:
+        if is_new:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def build_spool(configuration: Configuration) -> Spool:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -78,12 +79,12 @@ def open_hook_socket(cli: CommandLine, gateway: GatewayThread) -> Iterator[str |
 
 
 @contextmanager
-def start_local_gateway(cli: CommandLine) -> Iterator[GatewayThread]:
-    """While entered, a gateway runs in the home."""
+def start_local_gateway(cli: CommandLine, **options: Any) -> Iterator[GatewayThread]:
+    """While entered, a gateway runs in the home; options as for `open_gateway`."""
     url = f"sqlite:///{cli.database}"
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with (
-        serve_gateway(url) as gateway,
+        serve_gateway(url, **options) as gateway,
         open_hook_socket(cli, gateway) as path,
         gateway_files.publish(cli.home, gateway.base_url, url, path),
     ):

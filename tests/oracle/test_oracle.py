@@ -21,12 +21,13 @@ REFUSED_ANSWERS = {
 ENTRY = '[[difference]]\nreason = "rights come first"\ncases = ["GET /a"]\n'
 
 #: what came after the record: it has no earlier answers
-NEW_TAGS: Final = frozenset(("mail", "work", "ledger"))
+NEW_TAGS: Final = frozenset(("mail", "work", "ledger", "connections"))
 NEW_COMMANDS: Final = frozenset(
     (
         *("send", "reply", "note", "inbox sent", "inbox thread"),
         *("work add", "work list", "work show", "work event", "work notes"),
-        *("ledger topics", "ledger messages", "ledger export", "ledger verify"),
+        *("ledger topics", "ledger messages", "ledger export", "ledger verify", "ledger profile", "ledger sync"),
+        *("ledger requests", "ledger connections", "ledger connect", "ledger accept", "ledger refuse", "ledger close"),
     )
 )
 

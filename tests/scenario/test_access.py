@@ -15,6 +15,7 @@ import pytest
 
 from gatepost.actions import inbox, inbox_items, keys, push, spaces
 from gatepost.core.event import Push
+from gatepost.core.limits import Limits
 from tests.access_cases import (
     CALL_CASES,
     ENTITY_CREDENTIALS,
@@ -79,10 +80,11 @@ def _is_expected(credential: str, operation: str, expected: str, status: int, an
 @pytest.mark.parametrize("operation", CALL_CASES)
 async def test_the_same_call_is_good_when_the_administrator_makes_it(operation: str, tmp_path: Path) -> None:
     """So what was refused above was refused for who it was."""
-    async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
-        world = World(gateway, create_owned_objects(gateway.store))
-        status, answer = await world.call(operation, {"x-secret-key": gateway.admin_key})
-        assert status == CALL_CASES[operation].admin_status, answer
+    case, url = CALL_CASES[operation], f"sqlite:///{tmp_path}/office.db"
+    async with open_gateway(url) as gateway, open_gateway(url, limits=Limits(ledger=case.ledger)) as called_gateway:
+        world = World(called_gateway, create_owned_objects(gateway.store))
+        status, answer = await world.call(operation, {"x-secret-key": called_gateway.admin_key})
+        assert status == case.admin_status, answer
 
 
 async def test_one_who_can_only_be_itself_is_itself(world: World) -> None:

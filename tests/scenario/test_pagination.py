@@ -28,9 +28,8 @@ from gatepost.core.gate import GateSpec
 from gatepost.core.ledger import TopicKind
 from gatepost.core.mail import MailSpec
 from gatepost.core.work import WorkItemSpec, WorkType
-from gatepost.ports import Transaction
-from gatepost.tables import topics
 from tests import resident_runs
+from tests.access_cases import add_connection
 from tests.gateways import Gateway, list_operations
 from tests.plan_specs import parse_spec
 from tests.scenario.test_requests import assert_problem
@@ -40,7 +39,6 @@ POSTGRES_BY_NIGHT = True
 
 
 TASK: Final = Ref("task", "0")
-FIRST_TOPIC: Final = "0.0.1001"
 
 
 class ListFiller:
@@ -65,14 +63,7 @@ class ListFiller:
             gateway.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id=str(number)), by="analyst")
             gateway.store.run_sync(work.post_note, TASK, str(number), by="analyst")
             gateway.store.run_sync(work.post_event, TASK, "started", by="analyst")
-            gateway.store.run_sync(fill_ledger, number)
-
-
-def fill_ledger(tx: Transaction, number: int) -> None:
-    """Make a topic, and append a message to the first one."""
-    topics.insert(tx, topics.take_id(tx), TopicKind.FILE, str(number))
-    first_topic = ledger.find_topic(tx, FIRST_TOPIC)
-    ledger.append(tx, first_topic, first_topic.ledger_id, b"x", None)
+            gateway.store.run_sync(add_connection, "analyst", request=number)
 
 
 PAGED_PATHS: Final = {
@@ -94,7 +85,9 @@ PAGED_PATHS: Final = {
     "/api/work/task/0/notes": "id",
     "/api/work/task/0/events": "id",
     "/api/ledger/topics": "id",
-    f"/api/ledger/topics/{FIRST_TOPIC}/messages": "sequenceNumber",
+    "/api/ledger/topics/{topic}/messages": "sequenceNumber",
+    "/api/ledger/connections": "id",
+    "/api/ledger/connections?state=requested&incoming=true": "id",
     "/api/triggers": "name",
     "/api/keys": "id",
     "/api/runs": "id",
@@ -113,12 +106,13 @@ async def test_next_walks_a_list_without_gap_or_repeat(path: str, gateway: Gatew
         resident_runs.finish_run(gateway.store, resident_runs.begin_run(gateway.store))
     last_run = resident_runs.begin_run(gateway.store)
     resident_runs.finish_run(gateway.store, last_run)
+    [topic] = gateway.store.read_sync(ledger.page_topics, kind=TopicKind.INBOUND, viewer="analyst")
     gateway.store.run_sync(memories.set_memories, "thinker", {f"key {number}": "x" for number in range(5)})
     async with gateway.open_client() as admin:
         for number in range(5):
             hook = {"name": f"hook-{number}", "scheme": "bearer", "secret": "x" * 20, "target": "analyst"}
             assert (await admin.post("/api/triggers", json=hook)).status_code == 201
-        field, path = PAGED_PATHS[path], path.replace("{id}", last_run.run_id)
+        field, path = PAGED_PATHS[path], path.format(id=last_run.run_id, topic=topic.id)
         all_rows = await _walk(admin, path, field, 1000)
         assert len(all_rows) >= 3
         for limit in (1, 2, 3, len(all_rows), len(all_rows) + 1):
@@ -153,7 +147,7 @@ def test_every_list_is_walked() -> None:
         and not name.endswith("/stream")
     }
     paths = {re.sub("analyst|thinker", "{name}", path.partition("?")[0]) for path in PAGED_PATHS}
-    assert lists == {path.replace("task/0", "{type}/{id}").replace(FIRST_TOPIC, "{id}") for path in paths}
+    assert lists == {path.replace("task/0", "{type}/{id}").replace("{topic}", "{id}") for path in paths}
 
 
 async def test_a_page_may_end_between_two_recipients_of_an_event(gateway: Gateway) -> None:

@@ -42,7 +42,7 @@ def _read_topics(tx: Reader) -> dict[tuple[str, str | None], list[TopicMessage]]
         assert (verification.proved, verification.first_fault) == (topic.last_sequence, None)
         if topic.last_sequence:
             owner = topic.entity or (str(topic.item) if topic.item else topic.memo)
-            result[topic.kind, owner] = ledger.page_messages(tx, topic, limit=1_000)
+            result[topic.kind, owner] = [stored.message for stored in ledger.page_messages(tx, topic, limit=1_000)]
     return result
 
 
@@ -226,9 +226,10 @@ def test_what_is_refused_leaves_nothing_on_the_ledger(store: Store) -> None:
 
 
 def test_without_a_ledger_nothing_is_posted(ctx: StoreContext) -> None:
-    sent = ctx.store.run_sync(mail.send, MailSpec(to="bob", payload={"text": "x"}), sender="ann")
+    store = ctx.kit.open(limits=Limits(ledger="off"))
+    sent = store.run_sync(mail.send, MailSpec(to="bob", payload={"text": "x"}), sender="ann")
     assert sent.posted_at is None
-    assert ctx.store.read_sync(ledger.page_topics, kind=None, viewer=None) == []
+    assert store.read_sync(ledger.page_topics, kind=None, viewer=None) == []
 
 
 def test_an_entity_sees_its_own_topics_and_those_of_all(store: Store) -> None:
@@ -257,3 +258,30 @@ def test_an_export_has_the_ledger_in_it(store: Store) -> None:
 
 def test_ids_of_the_ledger_are_numbers() -> None:
     assert str(LedgerId.parse("0.0.1002")) == "0.0.1002"
+
+
+def test_a_topic_is_verified_page_by_page(store: Store) -> None:
+    for number in range(7):
+        send(store, "bob", str(number))
+    [messages] = read_topics(store).values()
+    topic = store.read_sync(ledger.find_topic, str(messages[0].topic))
+    after, pages = 0, []
+    while True:
+        page = store.read_sync(ledger.verify_topic, topic, after=after, limit=3)
+        pages.append((page.messages, page.proved, page.next))
+        if page.next is None:
+            break
+        after = page.next
+    assert pages == [(3, 3, 3), (3, 3, 6), (1, 1, None)]
+
+
+def test_a_changed_message_is_found_on_its_own_page(store: Store) -> None:
+    for number in range(7):
+        send(store, "bob", str(number))
+    [messages] = read_topics(store).values()
+    tamper(store, "UPDATE topic_messages SET timestamp = timestamp + 1 WHERE sequence = 4")
+    topic = store.read_sync(ledger.find_topic, str(messages[0].topic))
+    first, second = (store.read_sync(ledger.verify_topic, topic, after=after, limit=3) for after in (0, 3))
+    assert first.first_fault is None
+    assert second.first_fault is not None
+    assert second.first_fault.sequence == 4

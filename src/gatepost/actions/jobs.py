@@ -44,9 +44,20 @@ def complete(tx: Transaction, id: str, holder: str) -> None:
         raise Conflict(f"the job {id!r} went to another runner meanwhile")
 
 
-def fail(tx: Transaction, job: Job, holder: str, error: str, *, retry_in: Duration | None = None) -> None:
-    """Record a failed attempt: the job is due again later (`retry_in`, or a growing delay), or ends after the last."""
-    is_last_attempt = job.attempts + 1 >= MAX_JOB_ATTEMPTS
+def fail(
+    tx: Transaction,
+    job: Job,
+    holder: str,
+    error: str,
+    *,
+    retry_in: Duration | None = None,
+    is_outage: bool = False,
+) -> None:
+    """
+    Record a failed attempt: the job is due again later (`retry_in`, or a growing delay), or ends after the last. An
+    outage does not end it.
+    """
+    is_last_attempt = job.attempts + 1 >= MAX_JOB_ATTEMPTS and not is_outage
     is_still_owner = jobs.finish(
         tx,
         job.id,
@@ -65,3 +76,13 @@ def fail(tx: Transaction, job: Job, holder: str, error: str, *, retry_in: Durati
 def find_next_due(tx: Reader, kinds: Sequence[str]) -> Instant | None:
     """Return when the next job of these kinds is due."""
     return jobs.find_next_due(tx, kinds)
+
+
+def count_open(tx: Reader, kind: str) -> int:
+    """Return how many jobs of a kind have not ended."""
+    return jobs.count_open(tx, kind)
+
+
+def find_error(tx: Reader, kind: str) -> str | None:
+    """Return why the last try of a job of a kind that has not ended has failed; None if there is no such job."""
+    return jobs.find_error(tx, kind)

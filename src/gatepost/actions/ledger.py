@@ -7,21 +7,25 @@ nothing was appended.
 
     mail        the inbound topic of each recipient; mail to every agent: the broadcast topic
     note, event the topic of the work item
+    profile     the topic of the definitions
+
+With a public ledger instead, the same verbs write a job, and `runtime/ledger_poster.py` posts. The messages that were
+read from there are in the same tables, so all of them are listed and verified here.
 """
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha384
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
-from gatepost.actions import directory
-from gatepost.core import hcs1, hcs10
+from gatepost.actions import directory, jobs
+from gatepost.core import hcs1, hcs10, ledger_message
 from gatepost.core import ledger as rules
 from gatepost.core.entity import Entity
+from gatepost.core.event import Priority
 from gatepost.core.ledger import (
-    MAX_MESSAGE_SIZE,
+    LOCAL,
+    SINGLE_MEMOS,
     Chunk,
     Fault,
     LedgerId,
@@ -32,66 +36,84 @@ from gatepost.core.ledger import (
     TopicMessage,
     TopicVerification,
 )
-from gatepost.core.mail import Mail
+from gatepost.core.ledger_message import LedgerFile, LedgerMessage
+from gatepost.core.mail import Mail, PostState
 from gatepost.core.mirror import format_timestamp
 from gatepost.core.times import Instant
 from gatepost.core.work import Note, WorkEvent, WorkItem
 from gatepost.errors import NotFound
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import entities, outgoing, topics, work_items
+from gatepost.tables import entities, posts, topics, work_items
+from gatepost.tables.topics import NewMessage, StoredMessage
 
+#: the kind of the jobs that post to a public ledger; the payload is the id of a record
+POST_JOB: Final = "ledger.post"
 #: messages that are read at once
 _PAGE_SIZE: Final = 500
 _NANOSECONDS: Final = 1_000
-#: bytes of a text that is worth a file of its own
-_MIN_FILE_SIZE: Final = 256
 
 
-def is_on(tx: Reader) -> bool:
-    return tx.limits.ledger == "local:"
+def find_network(tx: Reader) -> str | None:
+    """Return the ledger that is set: `local`, or a network of Hedera; None if there is none."""
+    return rules.get_network(tx.limits.ledger)
+
+
+def find_public_network(tx: Reader) -> str | None:
+    """Return the network of Hedera that is set; None if there is none."""
+    network = find_network(tx)
+    return None if network == LOCAL else network
+
+
+def find_post_state(tx: Reader, kind: str) -> PostState | None:
+    """Return the first state of a new record: `unposted`, or None if `mail`, `notes` or `events` are not posted."""
+    return PostState.UNPOSTED if find_network(tx) is not None and kind in tx.limits.ledger_post else None
+
+
+def is_awaited(tx: Reader, priority: Priority) -> bool:
+    """Return True if mail of this priority waits until it is on the ledger: all but urgent mail on a public one."""
+    is_public = find_public_network(tx) is not None
+    return is_public and "mail" in tx.limits.ledger_post and priority > Priority.HIGH
 
 
 def post_mail(tx: Transaction, mail: Mail, sender: Entity, recipients: Sequence[str], record: int) -> None:
     """Append mail to the inbound topics of its recipients; without recipients, to the broadcast topic."""
-    if not is_on(tx):
+    if mail.post is None or _leave_to_poster(tx, mail.id):
         return
-    payer = _ensure_account(tx, sender)
-    operator_id = hcs10.build_operator_id(_ensure_inbound(tx, sender).ledger_id, payer)
-    data = mail.build_data()
-    text = hcs10.encode(data).decode()
-    message = hcs10.build_message(operator_id, text)
-    if len(message) > MAX_MESSAGE_SIZE:
-        message = hcs10.build_message(operator_id, _store_outside(tx, payer, data, text.encode()))
+    payer = ensure_account(tx, sender)
+    operator_id = hcs10.build_operator_id(ensure_inbound(tx, sender).ledger_id, payer)
+    message = LedgerMessage(data=mail.build_data(), operator_id=operator_id)
+    content = message.encode(_store_file(tx, payer, message.find_file()))
     found = entities.find_by_names(tx, recipients) if recipients else {}
-    targets = [_ensure_inbound(tx, entity) for entity in found.values()] or [_ensure_broadcast(tx)]
+    targets = [ensure_inbound(tx, entity) for entity in found.values()] or [ensure_single(tx, TopicKind.BROADCAST)]
     for topic in sorted(targets, key=lambda topic: topic.ledger_id):
-        append(tx, topic, payer, message, record)
-    outgoing.set_posted(tx, record)
+        append(tx, topic, payer, content, record)
+    posts.set_posted(tx, record)
 
 
 def post_work(tx: Transaction, post: Note | WorkEvent, author: Entity, item: WorkItem, record: int) -> Instant | None:
-    """Append a note or an event to the topic of its work item; return when it was posted, None without a ledger."""
-    if not is_on(tx):
+    """Append a note or an event to the topic of its work item; return when it was posted, None if it was not."""
+    if post.post is None or _leave_to_poster(tx, post.id):
         return None
-    payer = _ensure_account(tx, author)
-    data = post.build_data()
-    message = hcs10.encode(data)
-    field = "note" if isinstance(post, Note) else "reason"
-    content = data[field].encode()
-    if len(message) > MAX_MESSAGE_SIZE and len(content) > _MIN_FILE_SIZE:
-        if len(content) > hcs1.MAX_FILE_SIZE:
-            message = hcs10.encode({**data, field: f"sha384:{sha384(content).hexdigest()}"})
-        else:
-            message = hcs10.encode({**data, field: _store_file(tx, payer, content, "text/markdown")})
-    append(tx, _ensure_work_topic(tx, item), payer, message, record)
-    outgoing.set_posted(tx, record)
+    payer = ensure_account(tx, author)
+    message = LedgerMessage(data=post.build_data())
+    content = message.encode(_store_file(tx, payer, message.find_file()))
+    append(tx, ensure_work_topic(tx, item), payer, content, record)
+    posts.set_posted(tx, record)
     return tx.now
+
+
+def _leave_to_poster(tx: Transaction, id: str) -> bool:
+    """Write the job that posts a record to a public ledger; return False if the ledger is local."""
+    if find_public_network(tx) is None:
+        return False
+    jobs.add(tx, POST_JOB, id)
+    return True
 
 
 def find_topic(tx: Reader, id: str, *, viewer: str | None = None) -> Topic:
     """Return a topic to the administrator (None), to the entity that it belongs to, or to all if it is of all."""
-    topic = topics.find(tx, str(LedgerId.parse(id)))
-    is_shared = topic is not None and topic.kind in (TopicKind.WORK, TopicKind.BROADCAST)
+    topic = topics.find(tx, _find_shown_network(tx), str(LedgerId.parse(id)))
+    is_shared = topic is not None and topic.kind in (TopicKind.WORK, TopicKind.BROADCAST, TopicKind.DEFINITIONS)
     if topic is None or not (viewer is None or is_shared or topic.entity == viewer):
         raise NotFound(f"there is no topic {id!r}", hint="`gatepost ledger topics` lists them")
     return topic
@@ -101,89 +123,94 @@ def page_topics(
     tx: Reader, *, kind: TopicKind | None, viewer: str | None, after: int = 0, limit: int = 100
 ) -> list[Topic]:
     """Return topics in the order in which they were made."""
-    return topics.list_page(tx, kind=kind, viewer=directory.find_number(tx, viewer), after=after, limit=limit)
+    number = directory.find_number(tx, viewer)
+    return topics.list_page(tx, _find_shown_network(tx), kind=kind, viewer=number, after=after, limit=limit)
 
 
-def page_messages(tx: Reader, topic: Topic, *, after: int = 0, limit: int = 100) -> list[TopicMessage]:
-    return [message for message, _ in topics.list_messages(tx, topic, after=after, limit=limit)]
+def page_messages(
+    tx: Reader, topic: Topic, *, refused_only: bool = False, after: int = 0, limit: int = 100
+) -> list[StoredMessage]:
+    """Return messages in their order; with `refused_only`, those that do not count."""
+    return topics.list_messages(tx, topic, refused_only=refused_only, after=after, limit=limit)
 
 
-def verify_topic(tx: Reader, topic: Topic) -> TopicVerification:
+def _find_shown_network(tx: Reader) -> str:
+    """Return the ledger whose topics are shown: without one, that is the local one, which may have had messages."""
+    return find_network(tx) or LOCAL
+
+
+def verify_topic(tx: Reader, topic: Topic, *, after: int = 0, limit: int | None = None) -> TopicVerification:
     """
-    Check the messages of a topic: their running hashes and, where only the hash of a content was posted, whether the
-    record in the store still has that content.
+    Check messages of a topic: their running hashes and, where only the hash of a content was posted, whether the record
+    in the store still has that content. Without a limit, all messages after the number `after` are checked.
     """
-    verification = rules.summarize(_judge_messages(tx, topic))
-    if verification.messages < topic.last_sequence and verification.first_fault is None:
+    last_sequence = after
+
+    def follow() -> Iterator[MessageVerdict]:
+        nonlocal last_sequence
+        for verdict in _judge_messages(tx, topic, after, limit):
+            last_sequence = verdict.message.sequence
+            yield verdict
+
+    verification = rules.summarize(follow())
+    if topic.kind is TopicKind.PEER or last_sequence >= topic.last_sequence:  # those of a peer are not stored
+        return verification
+    if verification.messages == limit:
+        return replace(verification, next=last_sequence)
+    if verification.first_fault is None:
         reason = f"it is missing: the topic has {topic.last_sequence} messages"
-        return replace(verification, first_fault=Fault(topic.id, verification.messages + 1, reason))
+        return replace(verification, first_fault=Fault(topic.id, last_sequence + 1, reason))
     return verification
 
 
-def _judge_messages(tx: Reader, topic: Topic) -> Iterator[MessageVerdict]:
+def _judge_messages(tx: Reader, topic: Topic, after: int, limit: int | None) -> Iterator[MessageVerdict]:
     """Yield a verdict on each message; one page of them is held at a time."""
     records: dict[int, str | None] = {}
+    before = topics.list_messages(tx, topic, after=after - 1, limit=1) if after else []
+    last = before[0].message if before and before[0].message.sequence == after else None
 
     def read() -> Iterator[TopicMessage]:
-        after = 0
-        while page := topics.list_messages(tx, topic, after=after, limit=_PAGE_SIZE):
-            for message, record in page:
-                records[message.sequence] = record
+        position, remaining = after, limit
+        while page := topics.list_messages(
+            tx, topic, after=position, limit=_PAGE_SIZE if remaining is None else min(_PAGE_SIZE, remaining)
+        ):
+            for message, _, record in page:
+                records[message.sequence] = record if message.chunk is None else None
                 yield message
-            after = page[-1][0].sequence
+            position = page[-1].message.sequence
+            remaining = None if remaining is None else remaining - len(page)
+            if remaining == 0:
+                return
 
-    for verdict in rules.verify(read()):
+    for verdict in rules.verify(read(), last):
         record = records.pop(verdict.message.sequence)
-        if verdict.proof is Proof.PROVED and record is not None and not _has_content(verdict.message, record):
+        has_content = record is None or ledger_message.has_content(verdict.message.content, record)
+        if verdict.proof is Proof.PROVED and not has_content:
             yield MessageVerdict(verdict.message, Proof.WRONG, "the record in the store is not what was posted")
         else:
             yield verdict
 
 
-def _has_content(message: TopicMessage, record: str) -> bool:
-    """Return False if a message names the hash of a content, and the record has another."""
-    if message.chunk is not None:
-        return True
-    try:
-        document: dict[str, Any] = msgspec.json.decode(message.content, type=dict)
-        data: dict[str, Any] = msgspec.json.decode(record, type=dict)
-    except msgspec.MsgspecError:
-        return True
-    if isinstance(document.get("data"), str) and '"sha384"' in document["data"]:
-        posted = msgspec.json.decode(document["data"], type=dict).get("sha384")
-        return bool(posted == sha384(hcs10.encode(data)).hexdigest())
-    for field in ("note", "reason"):
-        posted = document.get(field)
-        if isinstance(posted, str) and posted.startswith("sha384:"):
-            return posted == f"sha384:{sha384(str(data.get(field)).encode()).hexdigest()}"
-    return True
-
-
-def _store_outside(tx: Transaction, payer: LedgerId, data: dict[str, Any], content: bytes) -> str:
-    """Return what is posted in the place of a content that is too long for a message."""
-    if len(content) > hcs1.MAX_FILE_SIZE:
-        return hcs10.build_digest(data, content)
-    return _store_file(tx, payer, content, hcs1.MEDIA_TYPE)
-
-
-def _store_file(tx: Transaction, payer: LedgerId, content: bytes, media_type: str) -> str:
-    """Put a file on the ledger, unless it is there already, and return the reference to it."""
-    memo, parts = hcs1.build_file(content, media_type)
-    topic = topics.find_file(tx, memo)
+def _store_file(tx: Transaction, payer: LedgerId, file: LedgerFile | None) -> str | None:
+    """Put a file on the ledger, unless it is there already, and return the reference to it; None for None."""
+    if file is None:
+        return None
+    memo, parts = hcs1.build_file(file.content, file.media_type)
+    topic = topics.find_file(tx, LOCAL, memo)
     if topic is None:
         topic = _create(tx, TopicKind.FILE, memo)
         if topic.last_sequence == 0:
             for part in parts:
-                append(tx, topic, payer, part, None)
+                append(tx, topic, payer, part)
     return hcs10.build_reference(topic.ledger_id)
 
 
-def append(tx: Transaction, topic: Topic, payer: LedgerId, content: bytes, record: int | None) -> None:
+def append(tx: Transaction, topic: Topic, payer: LedgerId, content: bytes, record: int | None = None) -> None:
     """Append a content to a topic, in chunks if it is long."""
     sequence, timestamp, running_hash = topics.lock(tx, topic.number)
     parts = rules.split(content)
     first_timestamp = max(tx.now * _NANOSECONDS, timestamp + 1)
-    messages: list[TopicMessage] = []
+    messages: list[NewMessage] = []
     for place, part in enumerate(parts):
         transaction = f"{payer}@{format_timestamp(first_timestamp)}"
         message = TopicMessage(
@@ -196,30 +223,30 @@ def append(tx: Transaction, topic: Topic, payer: LedgerId, content: bytes, recor
             chunk=Chunk(transaction, place + 1, len(parts)) if len(parts) > 1 else None,
         )
         running_hash = message.compute_hash(running_hash)
-        messages.append(replace(message, running_hash=running_hash))
-    topics.append(tx, topic, messages, record)
+        messages.append(NewMessage(replace(message, running_hash=running_hash), record))
+    topics.append(tx, topic, messages)
 
 
-def _ensure_account(tx: Transaction, entity: Entity) -> LedgerId:
-    account = topics.find_account(tx, entity.number)
+def ensure_account(tx: Transaction, entity: Entity) -> LedgerId:
+    account = topics.find_account(tx, LOCAL, entity.number)
     if account is not None:
         return account
     topics.lock_creation(tx)
-    account = topics.find_account(tx, entity.number)
+    account = topics.find_account(tx, LOCAL, entity.number)
     if account is None:
         account = topics.take_id(tx)
-        topics.insert_account(tx, entity.number, account)
+        topics.insert_account(tx, LOCAL, entity.number, account)
     return account
 
 
-def _ensure_inbound(tx: Transaction, entity: Entity) -> Topic:
+def ensure_inbound(tx: Transaction, entity: Entity) -> Topic:
     """Return the inbound topic of an entity; make it, and the outbound topic, if there is none."""
-    topic = topics.find_by_entity(tx, entity.number, TopicKind.INBOUND)
+    topic = topics.find_by_entity(tx, LOCAL, entity.number, TopicKind.INBOUND)
     if topic is not None:
         return topic
-    account = _ensure_account(tx, entity)
+    account = ensure_account(tx, entity)
     topics.lock_creation(tx)
-    topic = topics.find_by_entity(tx, entity.number, TopicKind.INBOUND)
+    topic = topics.find_by_entity(tx, LOCAL, entity.number, TopicKind.INBOUND)
     if topic is not None:
         return topic
     topic = _create(tx, TopicKind.INBOUND, hcs10.build_inbound_memo(account), entity=entity.number)
@@ -227,12 +254,12 @@ def _ensure_inbound(tx: Transaction, entity: Entity) -> Topic:
     return topic
 
 
-def _ensure_work_topic(tx: Transaction, item: WorkItem) -> Topic:
-    topic = topics.find_by_work_item(tx, item.number)
+def ensure_work_topic(tx: Transaction, item: WorkItem) -> Topic:
+    topic = topics.find_by_work_item(tx, LOCAL, item.number)
     if topic is not None:
         return topic
     topics.lock_creation(tx)
-    topic = topics.find_by_work_item(tx, item.number)
+    topic = topics.find_by_work_item(tx, LOCAL, item.number)
     if topic is None:
         memo = hcs10.build_work_memo(item.type, item.id)
         topic = _create(tx, TopicKind.WORK, memo, id=_take_work_id(tx, item), work_item=item.number)
@@ -248,12 +275,13 @@ def _take_work_id(tx: Transaction, item: WorkItem) -> LedgerId:
     return id
 
 
-def _ensure_broadcast(tx: Transaction) -> Topic:
-    topic = topics.find_broadcast(tx)
+def ensure_single(tx: Transaction, kind: TopicKind) -> Topic:
+    """Return the topic of a kind of which there is one: the broadcast topic, or that of the definitions."""
+    topic = topics.find_single(tx, LOCAL, kind)
     if topic is not None:
         return topic
     topics.lock_creation(tx)
-    return topics.find_broadcast(tx) or _create(tx, TopicKind.BROADCAST, hcs10.BROADCAST_MEMO)
+    return topics.find_single(tx, LOCAL, kind) or _create(tx, kind, SINGLE_MEMOS[kind])
 
 
 def _create(
@@ -266,10 +294,10 @@ def _create(
     work_item: int | None = None,
 ) -> Topic:
     topics.lock_creation(tx)
-    if kind is TopicKind.FILE and (found := topics.find_file(tx, memo)) is not None:
+    if kind is TopicKind.FILE and (found := topics.find_file(tx, LOCAL, memo)) is not None:
         return found
     id = id or topics.take_id(tx)
-    topics.insert(tx, id, kind, memo, entity=entity, work_item=work_item)
-    topic = topics.find(tx, str(id))
+    topics.insert(tx, LOCAL, id, kind, memo, entity=entity, work_item=work_item)
+    topic = topics.find(tx, LOCAL, str(id))
     assert topic is not None
     return topic

@@ -4,6 +4,10 @@ Send mail, list what was sent, and tell senders who has read it.
 Sending is one transaction: the event, an item for each recipient, and one record in `outgoing`, which holds what a
 ledger posts. The record stays when the items are removed after their time; how each item ended is saved with it.
 
+With a public ledger, mail that is not urgent has only the record at first. It is delivered when it is seen on the
+ledger, or when it has waited for `ledger.patience`; both do it by `deliver`, and the first one counts. Mail to an agent
+outside has no item at all: its recipient reads it on the ledger.
+
 A sender that asks for an acknowledgement gets an event when all recipients have read its mail, and another after the
 deadline if somebody has not. An agent has read mail when the batch with it is acked; a person, when it is marked as
 done. A broadcast cannot be acknowledged, because it has no list of recipients.
@@ -15,18 +19,19 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import directory, inbox_items, ledger, push
+from gatepost.actions import connections, directory, inbox_items, ledger, push
 from gatepost.core import address
 from gatepost.core import mail as rules
-from gatepost.core.address import AllAgentsAddress, EntityAddress
+from gatepost.core.address import Address, AllAgentsAddress, EntityAddress
+from gatepost.core.connection import Connection
 from gatepost.core.entity import Entity
 from gatepost.core.event import Event, EventType, Json, Push, PushResult, Ref, Trust
 from gatepost.core.ids import check as check_id
-from gatepost.core.mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec
-from gatepost.core.times import MAX_DURATION, format_duration
-from gatepost.errors import Invalid, NotFound, Refused, quote_value
+from gatepost.core.mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec, PostState
+from gatepost.core.times import HOUR, MAX_DURATION, format_duration
+from gatepost.errors import Invalid, LimitReached, NotFound, Refused, quote_value
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import outgoing
+from gatepost.tables import entities, outgoing, posts
 
 #: mails that one call reports as overdue; the next call reports the rest
 _OVERDUE_LIMIT: Final = 500
@@ -50,17 +55,72 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0
         raise Refused(f"the mail would go back to its sender {author.name!r}", hint="name another recipient")
     if isinstance(target, AllAgentsAddress) and spec.ack is AckRequest.REQUIRED:
         raise Invalid("mail to every agent cannot be acknowledged", hint="name those who have to read it, or a team")
-    mail = _build_mail(tx, spec, author, thread)
-    result = push.push_event(tx, _build_push(mail, key or mail.id, hops))
-    if result.broadcast is None and not result.deliveries:
-        raise Refused(f"nobody else is in {spec.to!r}")
-    if key is not None and (first_mail := outgoing.find_mail_by_event(tx, result.event)) is not None:
-        return first_mail
-    mail = replace(mail, event=result.event)
-    names = _list_names(result)
-    record = outgoing.insert_mail(tx, mail, author.number, names)
+    mail, deliver_at = _build_mail(tx, spec, author, thread), None
+    outside = connections.find_for_mail(tx, target, author) if isinstance(target, EntityAddress) else None
+    is_awaited = outside is not None or ledger.is_awaited(tx, mail.priority)
+    if key is not None and ledger.find_public_network(tx) is not None:  # the first one may have no event yet
+        first_mail = outgoing.find_mail_by_key(tx, author.number, key)
+        if first_mail is not None:
+            return first_mail
+    if outside is not None:
+        mail, names = replace(mail, post=PostState.UNPOSTED), _check_outside(tx, mail, outside)
+    elif is_awaited:
+        names, deliver_at = _check_awaited(tx, mail, author, target), tx.now + tx.limits.ledger_patience
+    else:
+        result = push.push_event(tx, _build_push(mail, key or mail.id, hops))
+        if result.broadcast is None and not result.deliveries:
+            raise Refused(f"nobody else is in {spec.to!r}")
+        if key is not None and (first_mail := outgoing.find_mail_by_event(tx, result.event)) is not None:
+            return first_mail
+        mail, names = replace(mail, event=result.event), _list_names(result)
+    record = outgoing.insert_mail(tx, mail, author.number, names, dedup_key=key, hops=hops, deliver_at=deliver_at)
     ledger.post_mail(tx, mail, author, names, record)
     return show(tx, mail.id)
+
+
+def _check_outside(tx: Transaction, mail: Mail, connection: Connection) -> list[str]:
+    """Refuse mail that cannot go to an agent outside; return the name of the agent."""
+    push.validate_push(_build_push(mail, mail.id, 0), tx.limits)
+    if mail.ack is not None:
+        raise Invalid(f"mail to {mail.to!r} cannot be acknowledged", hint="it is an agent outside: ask for a reply")
+    assert connection.peer is not None
+    return [connection.peer]
+
+
+def _check_awaited(tx: Transaction, mail: Mail, author: Entity, target: Address) -> list[str]:
+    """Refuse mail that could not be delivered later; return the names of its recipients, none for a broadcast."""
+    push.validate_push(_build_push(mail, mail.id, 0), tx.limits)
+    if isinstance(target, AllAgentsAddress):
+        return []
+    recipients = push.find_recipients(tx, target, author)
+    if not recipients:
+        raise Refused(f"nobody else is in {mail.to!r}")
+    return [entity.name for entity in recipients]
+
+
+def deliver(tx: Transaction, id: str) -> None:
+    """Put mail into the inboxes of its recipients, if it waits for the ledger."""
+    post = posts.lock(tx, id)
+    if post is None or post.event is not None or post.deliver_at is None:
+        return
+    mail, author = show(tx, id), directory.find(tx, post.sender)
+    names = posts.list_recipients(tx, post.number)
+    recipients = list(entities.find_by_names(tx, names).values()) if names else None
+    request = _build_push(mail, post.dedup_key or mail.id, post.hops)
+    try:
+        result = push.fan_out(tx, request, author, recipients, allow_retired=True)
+    except LimitReached:  # of broadcasts
+        posts.set_deliver_at(tx, post.number, tx.now + HOUR)
+        return
+    posts.set_delivered(tx, post.number, result.event)
+
+
+def deliver_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
+    """Deliver mail that has waited for the ledger long enough; return how many mails there were."""
+    ids = posts.list_undelivered(tx, limit)
+    for id in ids:
+        deliver(tx, id)
+    return len(ids)
 
 
 def show(tx: Reader, id: str, *, viewer: str | None = None) -> Mail:
@@ -196,6 +256,7 @@ def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | N
         ack=AckState.PENDING if is_awaited else None,
         ack_deadline=tx.now + spec.ack_within if is_awaited else None,
         created_at=tx.now,
+        post=ledger.find_post_state(tx, "mail"),
         posted_at=None,
     )
 

@@ -89,15 +89,30 @@ def push_event(tx: Transaction, push: Push) -> PushResult:
     return outcome
 
 
-def fan_out(tx: Transaction, push: Push, sender: Entity | None, recipients: Sequence[Entity]) -> PushResult:
+def find_recipients(tx: Transaction, target: EntityAddress | TeamAddress, sender: Entity) -> list[Entity]:
+    """Return those who get what is pushed to an address; refuse an address of nobody."""
+    return _find_recipients(tx, target, sender, directory.resolve(tx, [target]))
+
+
+def fan_out(
+    tx: Transaction,
+    push: Push,
+    sender: Entity | None,
+    recipients: Sequence[Entity] | None,
+    *,
+    allow_retired: bool = False,
+) -> PushResult:
     """
     Store one push of this sender, None for Gatepost itself, for these recipients: one event, one item each. The sender
-    and retired recipients get none.
+    and retired recipients get none. Without recipients (None) it is a broadcast. With `allow_retired` the sender may
+    have retired since it sent this.
     """
     senders: dict[Address, list[Entity]] = {EntityAddress(sender.name): [sender]} if sender is not None else {}
     [push] = chains.apply_hops(tx, [push], senders)
     [arrival] = events.take_arrivals(tx, 1)
-    draft = build_draft(tx, push, arrival, senders)
+    draft = build_draft(tx, push, arrival, senders, allow_retired=allow_retired)
+    if recipients is None:
+        return _push_broadcast(tx, draft)
     draft.recipients = [entity for entity in recipients if entity.is_live and entity != draft.sender]
     _store_and_alert(tx, [draft])
     return event_drafts.build_result(tx, draft)
@@ -106,7 +121,8 @@ def fan_out(tx: Transaction, push: Push, sender: Entity | None, recipients: Sequ
 def push_copy(tx: Transaction, push: Push, recipient: Entity) -> PushResult:
     """Store the copy of an event for one recipient, without a dedup key; its sender may have retired since."""
     [arrival] = events.take_arrivals(tx, 1)
-    draft = build_draft(tx, push, arrival, directory.resolve(tx, _parse_senders([push])), is_copy=True)
+    senders = directory.resolve(tx, _parse_senders([push]))
+    draft = build_draft(tx, push, arrival, senders, is_copy=True, allow_retired=True)
     draft.recipients = [recipient]
     event_drafts.store_drafts(tx, [draft])
     return event_drafts.build_result(tx, draft)
@@ -175,11 +191,17 @@ def _parse_senders(pushes: Sequence[Push]) -> list[Address]:
 
 
 def build_draft(
-    tx: Transaction, push: Push, arrival: int, senders: Mapping[Address, list[Entity]], *, is_copy: bool = False
+    tx: Transaction,
+    push: Push,
+    arrival: int,
+    senders: Mapping[Address, list[Entity]],
+    *,
+    is_copy: bool = False,
+    allow_retired: bool = False,
 ) -> EventDraft:
     """
     Check a push and return the event to store, without recipients. A copy of an earlier event (`is_copy`) has no dedup
-    key, and its sender may be retired.
+    key; with `allow_retired` the sender may be retired.
     """
     sender = None
     if push.sender:
@@ -188,7 +210,7 @@ def build_draft(
             address.parse(push.sender)
             raise directory.build_unknown_error(tx, push.sender)
         [sender] = matches
-        if not sender.is_live and not is_copy:
+        if not sender.is_live and not allow_retired:
             raise directory.build_retired_error(sender, " and sends nothing")
     data = validate_push(push, tx.limits)
     event = Event(

@@ -20,6 +20,7 @@ from gatepost.core.decision_action import AnswerKind
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import MAX_HOPS, EventType, Priority, Trust
 from gatepost.core.ledger import LedgerId
+from gatepost.core.ledger_transaction import LedgerReceipt, TransactionId
 from gatepost.core.run import RunLimit
 from gatepost.core.times import MAX_INSTANT
 from gatepost.core.webhook import Scheme
@@ -117,8 +118,25 @@ def _check_row(table: str, row: Mapping[str, Any]) -> None:
             _check_action(row.get("action"), row.get("args"), options)
         case "outgoing", {"kind": kind, "data": data, "targets": targets}:
             outgoing.check_record(kind, data, targets, row.get("thread"), row.get("ref_type"))
+        case "topics" | "connections", _:
+            _check_ledger_row(table, row)
         case "steps", {"kind": kind, "body": body}:
             runs.decode_turn(kind, body)
+        case _:
+            pass
+
+
+def _check_ledger_row(table: str, row: Mapping[str, Any]) -> None:
+    """Raise an error if a topic or a connection lacks what its readers rely on."""
+    match table, row:
+        case "topics", {"kind": "inbound" | "outbound" | "connection"} if row.get("entity") is None:
+            raise Invalid("this kind of topic belongs to an entity")
+        case "topics", {"kind": "work"} if row.get("work_item") is None:
+            raise Invalid("this kind of topic needs a work item")
+        case "connections", {"is_incoming": True} if row.get("request") is None:
+            raise Invalid("a connection that an agent outside has asked for needs the request")
+        case "connections", {"state": "open" | "closing"} if row.get("peer") is None or row.get("topic") is None:
+            raise Invalid("an open connection needs two ends and a topic")
         case _:
             pass
 
@@ -158,6 +176,13 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("outgoing", "data"): _check_data,
     ("outgoing", "targets"): msgspec.json.Decoder(list[str]).decode,
     ("ledger_accounts", "account"): topics.check_id,
+    ("ledger_accounts", "profile"): _check_object,
+    ("ledger_accounts", "profile_topic"): LedgerId.parse,
+    ("ledger_payers", "account"): LedgerId.parse,
+    ("ledger_steps", "transaction_id"): TransactionId.parse,
+    ("ledger_steps", "receipt"): msgspec.json.Decoder(LedgerReceipt).decode,
+    ("connections", "peer_account"): LedgerId.parse,
+    ("connections", "peer_inbound"): LedgerId.parse,
     ("topics", "id"): topics.check_id,
     ("topics", "running_hash"): topics.decode_hash,
     ("topic_messages", "payer"): LedgerId.parse,

@@ -18,12 +18,14 @@ from gatepost.core import work as rules
 from gatepost.core.address import Address, AllAgentsAddress, TeamAddress
 from gatepost.core.entity import Entity
 from gatepost.core.event import EventType, Priority, Push, PushResult, Ref
+from gatepost.core.mail import PostState
 from gatepost.core.signals import Signal
 from gatepost.core.text import check_storable, count_bytes
+from gatepost.core.times import Instant
 from gatepost.core.work import Note, NotifyRule, WorkEvent, WorkItem, WorkItemSpec, WorkType
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress, quote_value
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import outgoing, work_items
+from gatepost.tables import outgoing, posts, work_items
 
 _MAX_HINTS: Final = 3
 
@@ -95,8 +97,12 @@ def post_note(
     notify: Sequence[str] = (),
     priority: Priority = Priority.NORMAL,
     hops: int = 0,
+    ledger_key: str | None = None,
 ) -> Note:
-    """Post a note on a work item; everyone in `notify` has it in the inbox."""
+    """
+    Post a note on a work item; everyone in `notify` has it in the inbox. A note that is on the ledger already has a
+    `ledger_key` there.
+    """
     author, item = directory.find_live(tx, by), find(tx, ref)
     if not text.strip():
         raise Invalid("the note is empty")
@@ -115,7 +121,7 @@ def post_note(
             content=text,
             data={"noteId": id},
             priority=priority,
-            dedup_key=f"note:{author.name}:{id}",
+            dedup_key=f"note:{author.name}:{ledger_key or id}",
             ref=item.ref,
             hops=hops,
         ),
@@ -132,18 +138,29 @@ def post_note(
         priority=priority,
         event=result.event if result.deliveries else None,
         created_at=tx.now,
+        post=PostState.UNPOSTED if ledger_key is not None else ledger.find_post_state(tx, "notes"),
         posted_at=None,
         recipients=_list_names(result),
     )
-    record = outgoing.insert_note(tx, note, author.number)
-    posted_at = ledger.post_work(tx, note, author, item, record)
-    return replace(note, number=record, posted_at=posted_at)
+    record = outgoing.insert_note(tx, note, author.number, ledger_key)
+    posted_at = _post(tx, note, author, item, record, ledger_key)
+    return replace(note, number=record, post=_find_state(note.post, posted_at), posted_at=posted_at)
 
 
 def post_event(
-    tx: Transaction, ref: Ref, event: str, *, reason: str = "", by: str | Entity, hops: int = 0
+    tx: Transaction,
+    ref: Ref,
+    event: str,
+    *,
+    reason: str = "",
+    by: str | Entity,
+    hops: int = 0,
+    ledger_key: str | None = None,
 ) -> WorkEvent:
-    """Record an event of a work item, and notify whom the rules name."""
+    """
+    Record an event of a work item, and notify whom the rules name. An event that is on the ledger already has a
+    `ledger_key` there.
+    """
     author, item = directory.find_live(tx, by), find(tx, ref)
     work_event = WorkEvent(
         number=0,
@@ -153,6 +170,7 @@ def post_event(
         author=author.name,
         reason=_check_reason(reason),
         created_at=tx.now,
+        post=PostState.UNPOSTED if ledger_key is not None else ledger.find_post_state(tx, "events"),
         posted_at=None,
     )
     work_items.set_status(tx, item.number, work_event.event)
@@ -163,9 +181,28 @@ def post_event(
     result = _notify(tx, work_event, rule, item, author, hops) if rule is not None else None
     work_event = replace(work_event, recipients=_list_names(result) if result else ())
     event_id = result.event if result is not None and result.deliveries else None
-    record = outgoing.insert_event(tx, work_event, author.number, targets, event_id)
-    posted_at = ledger.post_work(tx, work_event, author, item, record)
-    return replace(work_event, number=record, posted_at=posted_at)
+    record = outgoing.insert_event(tx, work_event, author.number, targets, event_id, ledger_key)
+    posted_at = _post(tx, work_event, author, item, record, ledger_key)
+    return replace(work_event, number=record, post=_find_state(work_event.post, posted_at), posted_at=posted_at)
+
+
+def _post(
+    tx: Transaction, post: Note | WorkEvent, author: Entity, item: WorkItem, record: int, ledger_key: str | None
+) -> Instant | None:
+    """Put a note or an event on the ledger, unless it is there; return when it was posted."""
+    if ledger_key is None:
+        return ledger.post_work(tx, post, author, item, record)
+    posts.set_posted(tx, record)
+    return tx.now
+
+
+def is_known(tx: Reader, target: str) -> bool:
+    """Return True if a note can notify this address."""
+    return any(entity.is_live for entity in _resolve(tx, target))
+
+
+def _find_state(post: PostState | None, posted_at: Instant | None) -> PostState | None:
+    return PostState.POSTED if posted_at is not None else post
 
 
 def find_unknown_names(tx: Reader) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from gatepost.api.tool import McpTool, Scale
 from gatepost.core import address
 from gatepost.core import mail as rules
 from gatepost.core.event import ItemState
-from gatepost.core.mail import AckRequest, AckState, Mail, MailRecipient
+from gatepost.core.mail import AckRequest, AckState, Mail, MailRecipient, PostState
 from gatepost.core.text import ParsedEnum
 from gatepost.errors import Conflict, NotFound, Refused, TooLarge
 
@@ -59,6 +59,7 @@ class MailView(RecordView[Mail]):
     ack: Annotated[AckState | None, describe("null if its sender does not want to know that it was read")]
     ack_deadline: Time | None
     created_at: Time
+    post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
     posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
     recipients: Annotated[list[MailRecipientView], describe("the first hundred, by name; only its sender sees them")]
     states: Annotated[dict[str, Count], describe("number of recipients in each state; only its sender sees them")]
@@ -79,7 +80,7 @@ class MailPage(Page[MailView]):
     tool=McpTool(
         name="send_message",
         title="Send a message",
-        description="Send a message to an agent, a person, a team or every agent. It is in their inboxes at once.",
+        description="Send a message to an agent, a person, a team or every agent. It goes to their inboxes.",
         answer=("id", "event_id", "to", "subject", "thread_id"),
         own=("sender",),
         hidden=("text", "ack", "ack_within"),
@@ -97,7 +98,10 @@ class MailPage(Page[MailView]):
     ),
 )
 class SendMail(Request[MailView]):
-    """Send mail to an agent, a person, a team or every agent. What is answered with 201 is in their inboxes."""
+    """
+    Send mail to an agent, a person, a team or every agent. What is answered with 201 is in their inboxes; with a public
+    ledger, mail that is not urgent is there when it was seen on the ledger, or after `ledger.patience`.
+    """
 
     to: Annotated[
         str | None,

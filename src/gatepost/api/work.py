@@ -9,6 +9,7 @@ from gatepost.api.fields import Actor, After, Limit, Priority, RecordView, RefSp
 from gatepost.api.operation import Page, Request, read, write
 from gatepost.api.tool import McpTool
 from gatepost.core import work as rules
+from gatepost.core.mail import PostState
 from gatepost.core.work import Note, WorkEvent, WorkItem, WorkType
 from gatepost.errors import Conflict, NotFound, TooLarge
 
@@ -42,6 +43,7 @@ class NoteView(RecordView[Note], kw_only=True):
     priority: Priority
     event_id: Annotated[str | None, Source("event")]
     created_at: Time
+    post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
     posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
     recipients: Annotated[tuple[str, ...], describe("who got it; only in the answer to the one who posted it")]
 
@@ -63,6 +65,7 @@ class WorkEventView(RecordView[WorkEvent], kw_only=True):
     author: str
     reason: str
     created_at: Time
+    post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
     posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
     recipients: Annotated[tuple[str, ...], describe("who got it; only in the answer to the one who posted it")]
 

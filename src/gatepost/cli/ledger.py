@@ -1,67 +1,84 @@
-"""`gatepost ledger`: see what is on a ledger, and prove it."""
+"""
+`gatepost ledger`: see what is on a ledger, and prove it. What makes and changes something there is in `ledger_sync.py`
+and `ledger_connections.py`.
+"""
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from click.exceptions import Exit
 
 from gatepost.api.ledger import (
+    LedgerProfileView,
     ListTopicMessages,
     ListTopics,
+    ShowLedgerProfile,
     TopicMessageView,
     TopicVerificationView,
     TopicView,
     VerifyTopic,
 )
 from gatepost.cli import inputs, output
-from gatepost.cli.command import Noun, TableRow
+from gatepost.cli.command import Facts, Noun, TableRow
 from gatepost.cli.connect import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ledger as rules
 from gatepost.core import mirror, render
+from gatepost.core.address import check_entity_address
 from gatepost.core.ledger import LedgerId, TopicKind
 from gatepost.errors import Invalid
 
 ledger = Noun("ledger", "See what is on the ledger, and prove it.")
 commands = [ledger]
 
+#: verbs of `ledger_connections.py`
+_CONNECTION_VERBS: Final = ("requests", "connections", "connect", "accept", "refuse", "close")
+
 
 @ledger.list(
     "topics",
     ListTopics,
-    columns=("TOPIC", "KIND", "OF", "MESSAGES", "MEMO"),
-    empty='no topics yet: set `ledger` to "local:" in gatepost.toml, and send mail',
+    columns=("TOPIC", "NETWORK", "KIND", "OF", "MESSAGES", "MEMO"),
+    empty=lambda request: "no such topics" if request.kind else "no topics yet: `gatepost ledger sync` makes them",
     kind=option("--kind", "KIND", f"one of {', '.join(TopicKind)}", choices=list(TopicKind)),
 )
 def build_topic_row(topic: TopicView) -> TableRow:
     """
-    List the topics.
+    List the topics of the ledger that is set.
 
     Examples:
       gatepost ledger topics
       gatepost ledger topics --kind inbound
     """
     item = f"{topic.work_item.type}:{topic.work_item.id}" if topic.work_item else ""
-    return [topic.id, topic.kind.value, topic.entity or item, str(topic.messages), topic.memo]
+    return [topic.id, topic.network, topic.kind.value, topic.entity or item, str(topic.messages), topic.memo]
 
 
 @ledger.list(
     "messages",
     ListTopicMessages,
-    columns=("NUMBER", "TIME", "PAYER", "MESSAGE"),
-    empty="no messages yet",
+    columns=("NUMBER", "TIME", "PAYER", "REFUSED", "MESSAGE"),
+    empty=lambda request: "no messages were refused" if request.refused else "no messages yet",
     id=argument("TOPIC", "the id of a topic"),
+    refused=flag("--refused", "only messages that do not count, such as those of strangers"),
 )
 def build_message_row(message: TopicMessageView) -> TableRow:
     """
-    List the messages of a topic, the oldest first.
+    List the messages of a topic, the oldest first. Of a message that does not count, REFUSED says why.
 
-    Example:
+    Examples:
       gatepost ledger messages 0.0.1002
+      gatepost ledger messages 0.0.1002 --refused
     """
     text = render.escape_invisible(message.text) if message.text is not None else message.message
-    return [str(message.sequence_number), message.consensus_timestamp, message.payer_account_id, text]
+    return [
+        str(message.sequence_number),
+        message.consensus_timestamp,
+        message.payer_account_id,
+        message.refused or "",
+        text,
+    ]
 
 
 @ledger.command("export")
@@ -101,8 +118,7 @@ def verify(
       curl -s "$MIRROR/api/v1/topics/0.0.123/messages" | gatepost ledger verify -
     """
     if _is_topic(source):
-        with connect() as connection:
-            view = connection.send(VerifyTopic(id=source))
+        view = _verify_topic(source)
     else:
         messages = sorted(
             mirror.parse_messages(inputs.read_document(source), "stdin" if source == "-" else repr(source)),
@@ -116,6 +132,63 @@ def verify(
         fault = view.first_fault
         output.talk(f"message {fault.sequence_number} of {fault.topic_id} is not right: {fault.reason}")
         raise Exit(1)
+
+
+def _verify_topic(id: str) -> TopicVerificationView:
+    """Have a topic checked page by page, and show how far it is."""
+    progress = output.Progress()
+    with connect() as connection:
+        view = connection.send(VerifyTopic(id=id))
+        while view.next is not None:
+            progress.show(f"{view.messages} messages checked so far")
+            page = connection.send(VerifyTopic(id=id, after=view.next))
+            view = TopicVerificationView(
+                messages=view.messages + page.messages,
+                proved=view.proved + page.proved,
+                unknown=view.unknown + page.unknown,
+                wrong=view.wrong + page.wrong,
+                first_fault=view.first_fault or page.first_fault,
+                next=page.next,
+            )
+    return view
+
+
+@ledger.show(
+    "profile",
+    ShowLedgerProfile,
+    name=argument("NAME", "an agent, a person or a service", parse=check_entity_address),
+)
+def list_profile_facts(view: LedgerProfileView) -> Facts:
+    """
+    Show the account, the topics and the profile of somebody.
+
+    Example:
+      gatepost ledger profile analyst
+    """
+    from gatepost.core.capability import Capability
+
+    profile = view.profile or {}
+    agent = profile.get("aiAgent", {})
+    published = "yes" if view.published else "no: `gatepost ledger sync` publishes it"
+    return [
+        ("name", view.name),
+        ("network", view.network),
+        ("account", view.account_id),
+        ("inbound topic", view.inbound_topic_id),
+        ("outbound topic", view.outbound_topic_id),
+        ("display name", profile.get("display_name")),
+        ("type", ("agent" if agent else "person") if profile else "service, which has no profile"),
+        ("capabilities", ", ".join(Capability(code).label for code in agent.get("capabilities", ()))),
+        ("model", agent.get("model")),
+        ("uaid", profile.get("uaid")),
+        ("published", published if profile else None),
+        ("profile file", view.file_id),
+    ]
+
+
+ledger.import_verb("sync", "gatepost.cli.ledger_sync", "build_sync")
+for verb in _CONNECTION_VERBS:
+    ledger.import_verb(verb, "gatepost.cli.ledger_connections", "build_command")
 
 
 def _is_topic(text: str) -> bool:

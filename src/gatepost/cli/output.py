@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from shutil import get_terminal_size
 from typing import Any, Final, TypeVar
@@ -18,6 +19,8 @@ from gatepost.core import render
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant
 from gatepost.settings import mask_passwords
 
+#: seconds between two messages about how far long work is
+PROGRESS_INTERVAL: Final = 2.0
 #: characters of the last column, at least; a terminal without room for them gets a block for each row
 _MIN_LAST_WIDTH: Final = 24
 
@@ -27,6 +30,18 @@ T = TypeVar("T")
 def talk(text: str) -> None:
     """Print a message for the person at the terminal."""
     print("\n".join(map(render.escape_invisible, text.split("\n"))), file=sys.stderr)
+
+
+class Progress:
+    """Says how far long work is; short work ends before it says anything."""
+
+    def __init__(self) -> None:
+        self._next_at = time.monotonic() + PROGRESS_INTERVAL
+
+    def show(self, text: str) -> None:
+        if time.monotonic() >= self._next_at:
+            talk(text)
+            self._next_at = time.monotonic() + PROGRESS_INTERVAL
 
 
 def fail(message: str, hint: str | None = None) -> None:

@@ -13,7 +13,7 @@ from gatepost.cli.connect import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids
 from gatepost.core.event import Priority, Ref
-from gatepost.core.mail import MESSAGE_TYPES, AckRequest, check_type
+from gatepost.core.mail import MESSAGE_TYPES, AckRequest, PostState, check_type
 from gatepost.errors import Invalid
 from gatepost.settings import Configuration
 
@@ -63,7 +63,8 @@ def send(
     json: JsonFlag = False,
 ) -> None:
     """
-    Send mail, and print its id. When this returns, the mail is in the inbox of every recipient.
+    Send mail, and print its id. When this returns, the mail is in the inbox of every recipient. With a public ledger,
+    mail of normal or lower priority is there when it was posted.
 
     With --reply-to, TO may be left out: a single word is then the text, and the mail goes to the sender of the event.
     `gatepost inbox sent` shows who has read it.
@@ -93,8 +94,11 @@ def send(
     )
     with connect(configuration) as connection:
         view = connection.send(mail)
+        is_posted_later = connection.store is not None and view.post_state is PostState.UNPOSTED
     notice = "; you get an event when it has been read" if is_awaited else ""
     output.done(msgspec.to_builtins(view), view.id, f"{_describe_recipients(view)}{notice}", json=json)
+    if is_posted_later:
+        output.talk("it is posted on the ledger when a gateway runs: `gatepost up`")
 
 
 def reply(request: ReplyToEvent, configuration: Configuration, json: JsonFlag = False) -> None:

@@ -14,11 +14,13 @@ from gatepost.cli.connect import Connection, connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, render, times
 from gatepost.core.event import Priority, Ref
-from gatepost.core.mail import AckState
+from gatepost.core.mail import AckState, PostState
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
 from gatepost.settings import Configuration
 
+#: what is said of mail that is not on the ledger
+_POST_NOTES: Final = {PostState.UNPOSTED: "unposted", PostState.FAILED: "not on the ledger"}
 _SENT_FIELDS: Final[dict[str, Any]] = {
     "box": MailBox.SENT,
     "thread": option("--thread", "ID"),
@@ -39,7 +41,8 @@ def list_sent(
     json: JsonFlag = False,
 ) -> None:
     """
-    List sent mail, newest first. It says how many of the recipients have read it.
+    List sent mail, newest first. It says how many of the recipients have read it, and whether it has still to be posted
+    on a public ledger.
 
     With the id of one mail it shows all of it, and its state for each recipient.
 
@@ -119,7 +122,11 @@ def _build_row(mail: MailView, now: Instant) -> TableRow:
 def _describe_states(mail: MailView) -> str:
     """Return `2 delivered, 1 pending`; mail to every agent counts those that have taken it."""
     states = ", ".join(f"{count} {state}" for state, count in sorted(mail.states.items()) if count) or "to every agent"
-    return f"{states}, overdue" if mail.ack is AckState.OVERDUE else states
+    notes = [
+        "overdue" if mail.ack is AckState.OVERDUE else None,
+        _POST_NOTES.get(mail.post_state) if mail.post_state else None,
+    ]
+    return ", ".join([states, *filter(None, notes)])
 
 
 def _print_mail(mail: MailView) -> None:
@@ -138,6 +145,7 @@ def _print_mail(mail: MailView) -> None:
         ("sent", mail.created_at),
         ("ack", mail.ack.value if mail.ack else None),
         ("read before", mail.ack_deadline),
+        ("ledger", ", ".join(filter(None, (mail.post_state, mail.posted_at)))),
         *(
             (f"for {recipient.name}", ", ".join(filter(None, (recipient.state.value, recipient.ended_at))))
             for recipient in mail.recipients

@@ -26,6 +26,7 @@ PREFIXES: Final = {
     "mail": "mail",
     "note": "note",
     "work": "work event",
+    "con": "connection",
 }
 _HEX: Final = frozenset("0123456789abcdef")
 

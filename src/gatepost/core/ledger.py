@@ -63,6 +63,16 @@ class LedgerId(Struct, frozen=True, order=True):
         return LedgerId(*parts)
 
 
+#: the ledger in the store
+LOCAL: Final = "local"
+
+
+def get_network(url: str) -> str | None:
+    """Return the ledger of a setting: `local`, or the network of Hedera; None for `off`."""
+    scheme, _, network = url.partition(":")
+    return None if scheme == "off" else network or scheme
+
+
 class TopicKind(ParsedEnum, description="a kind of topic"):
     #: mail to an entity
     INBOUND = "inbound"
@@ -72,12 +82,23 @@ class TopicKind(ParsedEnum, description="a kind of topic"):
     WORK = "work"
     #: mail to every agent
     BROADCAST = "broadcast"
+    #: the profiles of entities
+    DEFINITIONS = "definitions"
     #: a file (HCS-1)
     FILE = "file"
+    #: between an entity and an agent outside
+    CONNECTION = "connection"
+    #: the inbound topic of an agent outside, which was asked for a connection
+    PEER = "peer"
+
+
+#: the memos of the topics of which a ledger has one
+SINGLE_MEMOS: Final = {TopicKind.BROADCAST: "gatepost:broadcast", TopicKind.DEFINITIONS: "gatepost:definitions"}
 
 
 class Topic(Struct, frozen=True, kw_only=True):
     number: int
+    network: str
     id: str
     kind: TopicKind
     memo: str
@@ -169,6 +190,8 @@ class TopicVerification(Struct, frozen=True, kw_only=True):
     unknown: int
     wrong: int
     first_fault: Fault | None
+    #: the number of the last message that was checked, if there are more; None at the end of the topic
+    next: int | None = None
 
 
 def summarize(verdicts: Iterable[MessageVerdict]) -> TopicVerification:
@@ -192,12 +215,13 @@ def split(content: bytes) -> list[bytes]:
     return [content[start : start + MAX_MESSAGE_SIZE] for start in range(0, len(content), MAX_MESSAGE_SIZE)]
 
 
-def verify(messages: Iterable[TopicMessage]) -> Iterator[MessageVerdict]:
+def verify(messages: Iterable[TopicMessage], last: TopicMessage | None = None) -> Iterator[MessageVerdict]:
     """
     Yield a verdict on each message. The messages of a topic must come in their order; those of several topics may be
-    mixed. After a message that is wrong, the next one is judged by what that one says.
+    mixed. After a message that is wrong, the next one is judged by what that one says. `last` is the message before the
+    first one, if it is known.
     """
-    last_messages: dict[LedgerId, TopicMessage] = {}
+    last_messages = {last.topic: last} if last is not None else {}
     for message in messages:
         yield _judge(message, last_messages.get(message.topic))
         last_messages[message.topic] = message

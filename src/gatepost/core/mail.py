@@ -59,6 +59,14 @@ class AckState(StrEnum):
     READ = "read"
 
 
+class PostState(StrEnum):
+    """Whether what was sent is on the ledger; `failed` if it never will be."""
+
+    UNPOSTED = "unposted"
+    POSTED = "posted"
+    FAILED = "failed"
+
+
 class MailSpec(Struct, frozen=True, kw_only=True):
     """Mail as it is asked for."""
 
@@ -108,6 +116,8 @@ class Mail(Struct, frozen=True, kw_only=True):
     ack: AckState | None
     ack_deadline: Instant | None
     created_at: Instant
+    #: None if it is not for the ledger
+    post: PostState | None
     #: when it was posted to the ledger
     posted_at: Instant | None
     #: the first ones by name; of a broadcast, those that have taken it

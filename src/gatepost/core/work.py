@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from gatepost.core.event import Json, Priority, Ref
-from gatepost.core.mail import PRIORITY_OFFSET
+from gatepost.core.mail import PRIORITY_OFFSET, PostState
 from gatepost.core.text import ParsedEnum, check_label
 from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Invalid, TooLarge, quote_value
@@ -78,6 +78,8 @@ class Note(Struct, frozen=True, kw_only=True):
     #: the event in the inboxes; None if nobody was told
     event: str | None
     created_at: Instant
+    #: None if it is not for the ledger
+    post: PostState | None
     #: when it was posted to the ledger
     posted_at: Instant | None
     #: the names of those who got it; only of a note that was posted now
@@ -107,6 +109,7 @@ class WorkEvent(Struct, frozen=True, kw_only=True):
     author: str
     reason: str
     created_at: Instant
+    post: PostState | None
     posted_at: Instant | None
     #: the names of those who got it; only of an event that was posted now
     recipients: tuple[str, ...] = ()

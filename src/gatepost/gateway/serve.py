@@ -23,7 +23,7 @@ import structlog
 import uvicorn
 
 from gatepost import app, hook_entry, paths
-from gatepost.actions import keys
+from gatepost.actions import keys, ledger_posts
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.core.transport import TransportStatus
@@ -39,6 +39,7 @@ from gatepost.hooks.spool_writer import SpoolWriter
 from gatepost.ports import Store
 from gatepost.runtime import gateway_files
 from gatepost.runtime.gateway_files import ADMIN_KEY, ensure_admin_key
+from gatepost.runtime.ledger_duties import LedgerOptions
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.queue_reader import QueueReader
@@ -76,12 +77,14 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
         deps = await stack.enter_async_context(
             app.open_cycle_deps(store, signal_bus.send, allow_private=settings.tools.allow_private)
         )
+        ledger_options = await _open_ledger(configuration, store, stack)
         options = WorkerOptions(
             janitor_interval=settings.janitor.interval / SECOND,
             max_cycles=settings.residents.most,
             lease=settings.residents.lease,
             remind=live_streams.wake,
             command_options=app.build_command_options(settings),
+            ledger_options=ledger_options,
         )
         worker = await stack.enter_async_context(run_worker(deps, signal_bus, options))
         spool_relay = SpoolRelay(app.build_spool_writer(configuration))
@@ -113,6 +116,26 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             hosts=frozenset(settings.gateway.hosts),
         )
         yield Gateway(state=state, worker=worker)
+
+
+async def _open_ledger(configuration: Configuration, store: Store, stack: AsyncExitStack) -> LedgerOptions | None:
+    """Open the public ledger that is set, and say what that means; None if there is none."""
+    public_ledger = app.build_ledger(configuration)
+    if public_ledger is None:
+        return None
+    stack.push_async_callback(public_ledger.close)
+    settings = configuration.settings
+    count = await store.read(ledger_posts.count_posted_today)
+    log.warning(
+        "what is sent is on a public ledger: everybody can read it, and nothing on it is ever deleted",
+        network=public_ledger.network,
+        operator=str(public_ledger.operator),
+        posts=", ".join(settings.ledger.post) or "nothing",
+        messages_a_day=count,
+        dollars_a_day=round(count * ledger_posts.MESSAGE_PRICE, 2),
+        prices="0.0008 dollars a message, 0.01 a topic, 0.05 an account",
+    )
+    return LedgerOptions(ledger=public_ledger, poll=settings.ledger.poll / SECOND, fund=settings.hedera.fund)
 
 
 class SpoolRelay:

@@ -1,10 +1,16 @@
-"""The ledger: topics and their messages."""
+"""The ledger: topics and their messages, profiles, and the sync of them."""
 
-from gatepost.actions import ledger
+from gatepost.actions import ledger, ledger_profiles
 from gatepost.api.access import Caller
 from gatepost.api.ledger import (
+    LedgerProfileView,
+    LedgerSyncStateView,
+    LedgerSyncView,
     ListTopicMessages,
     ListTopics,
+    ShowLedgerProfile,
+    ShowLedgerSync,
+    SyncLedger,
     TopicMessagePage,
     TopicMessageView,
     TopicPage,
@@ -12,8 +18,12 @@ from gatepost.api.ledger import (
     TopicView,
     VerifyTopic,
 )
+from gatepost.core.ledger import LedgerId
+from gatepost.core.ledger_profile import SyncPart
+from gatepost.core.text import parse_field
+from gatepost.errors import Invalid
 from gatepost.handlers.pages import read_page
-from gatepost.ports import Reader
+from gatepost.ports import Reader, Transaction
 
 
 @ListTopics.handler
@@ -37,8 +47,9 @@ def list_topic_messages(tx: Reader, request: ListTopicMessages, caller: Caller) 
         TopicMessagePage,
         ledger.page_messages,
         ledger.find_topic(tx, request.id, viewer=caller.entity),
-        view=TopicMessageView.of,
-        cursor=lambda message: message.sequence,
+        view=lambda stored: TopicMessageView.of(stored.message, refused=stored.refused),
+        cursor=lambda stored: stored.message.sequence,
+        refused_only=request.refused,
         after=request.after,
         limit=request.limit,
     )
@@ -46,4 +57,34 @@ def list_topic_messages(tx: Reader, request: ListTopicMessages, caller: Caller) 
 
 @VerifyTopic.handler
 def verify_topic(tx: Reader, request: VerifyTopic, caller: Caller) -> TopicVerificationView:
-    return TopicVerificationView.of(ledger.verify_topic(tx, ledger.find_topic(tx, request.id, viewer=caller.entity)))
+    topic = ledger.find_topic(tx, request.id, viewer=caller.entity)
+    return TopicVerificationView.of(ledger.verify_topic(tx, topic, after=request.after, limit=request.limit))
+
+
+@ShowLedgerProfile.handler
+def show_ledger_profile(tx: Reader, request: ShowLedgerProfile, caller: Caller) -> LedgerProfileView:
+    return LedgerProfileView.of(ledger_profiles.show(tx, request.name))
+
+
+@SyncLedger.handler
+def sync_ledger(tx: Transaction, request: SyncLedger, caller: Caller) -> LedgerSyncView:
+    if request.account is not None and request.name is None:
+        raise Invalid("`name` is missing", hint="name the entity whose account it is")
+    if request.part is SyncPart.WORK:
+        if request.name is not None:
+            raise Invalid("`name` is of an entity, and this part is about work items", hint="leave one of them out")
+        result = ledger_profiles.sync_work_items(tx, after=request.after, limit=request.limit)
+    else:
+        result = ledger_profiles.sync_entities(
+            tx,
+            name=request.name,
+            account=parse_field("account", request.account, LedgerId.parse),
+            after=request.after,
+            limit=request.limit,
+        )
+    return LedgerSyncView.of(result)
+
+
+@ShowLedgerSync.handler
+def show_ledger_sync(tx: Reader, request: ShowLedgerSync, caller: Caller) -> LedgerSyncStateView:
+    return LedgerSyncStateView.of(ledger_profiles.read_state(tx))

@@ -141,6 +141,7 @@ async def run_janitor_round(store: Store, bus: SignalBus) -> None:
         maintenance.reap,
         runs.expire_calls,
         mail.report_overdue,
+        mail.deliver_overdue,
     ):
         for _ in range(_MAX_STEPS):
             if await store.run(verb, lane="janitor") < maintenance.BATCH_SIZE:

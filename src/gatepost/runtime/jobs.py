@@ -29,11 +29,15 @@ JobHandler = Callable[[Job], Awaitable[None]]
 
 
 class RetryLater(Exception):
-    """A handler raises this to have its job tried again after `retry_in`."""
+    """
+    A handler raises this to have its job tried again after `retry_in`. An outage does not end a job, however long it
+    lasts.
+    """
 
-    def __init__(self, reason: str, retry_in: Duration) -> None:
+    def __init__(self, reason: str, retry_in: Duration, *, is_outage: bool = False) -> None:
         super().__init__(reason)
         self.retry_in = retry_in
+        self.is_outage = is_outage
 
 
 async def run_due_jobs(store: Store, handlers: Mapping[str, JobHandler], holder: str) -> float | None:
@@ -49,7 +53,8 @@ async def _run_job(store: Store, handler: JobHandler, job: Job, holder: str) -> 
     try:
         await handler(job)
     except RetryLater as retry:
-        await store.run(jobs.fail, job, holder, str(retry), retry_in=retry.retry_in, lane="jobs")
+        options = {"retry_in": retry.retry_in, "is_outage": retry.is_outage}
+        await store.run(jobs.fail, job, holder, str(retry), **options, lane="jobs")
     except Exception as error:  # noqa: BLE001 (whatever it was, the job is tried again and keeps the reason)
         await store.run(jobs.fail, job, holder, str(error) or repr(error), lane="jobs")
     else:

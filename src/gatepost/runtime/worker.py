@@ -22,6 +22,7 @@ from gatepost.runtime.duties import MAX_WAIT, GateDeadlines, fire_due_plans, res
 from gatepost.runtime.function_agent import AgentFunction
 from gatepost.runtime.gate_checks import CommandOptions
 from gatepost.runtime.jobs import JobHandler
+from gatepost.runtime.ledger_duties import LedgerOptions, build_ledger_duties
 from gatepost.runtime.periodic import Duty, is_about, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.supervisor import Supervisor
@@ -39,6 +40,8 @@ class WorkerOptions:
     remind: Callable[[], None] = field(default=lambda: None)
     #: None: the worker runs no commands
     command_options: CommandOptions | None = None
+    #: None: there is no public ledger
+    ledger_options: LedgerOptions | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,4 +109,6 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
         yield Duty(
             "gate-checks", check_gates, interval=options.janitor_interval, should_wake=gate_checks.is_wake_signal
         )
+    if options.ledger_options is not None:
+        yield from build_ledger_duties(store, options.ledger_options, holder, options.janitor_interval)
     yield Duty("resend", resend_local_signals, interval=options.janitor_interval)

@@ -8,7 +8,7 @@ from gatepost.core.event import Json
 from gatepost.core.retry_policy import Job
 from gatepost.core.times import CLOCK_TOLERANCE, Duration, Instant
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Mapper
+from gatepost.tables.rows import Mapper, fetch_number
 
 _JOB: Final = Mapper(Job, payload=json.loads)
 
@@ -43,6 +43,16 @@ def finish(
 def find_next_due(tx: Reader, kinds: Sequence[str]) -> Instant | None:
     row = tx.fetch_one("jobs/find_next_due", kinds=list(kinds))
     return row.due_at if row else None
+
+
+def count_open(tx: Reader, kind: str) -> int:
+    return fetch_number(tx, "jobs/count_open", kind=kind)
+
+
+def find_error(tx: Reader, kind: str) -> str | None:
+    """Return the last error of the job of a kind that is tried again next; None if no job has had one."""
+    row = tx.fetch_one("jobs/find_error", kind=kind)
+    return row.error if row else None
 
 
 def make_due(tx: Transaction, max_lease: Duration) -> None:

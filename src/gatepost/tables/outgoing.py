@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gatepost.core.event import ItemState, Priority, Ref
-from gatepost.core.mail import PRIORITY_OFFSET, AckState, Mail, MailRecipient
+from gatepost.core.mail import PRIORITY_OFFSET, AckState, Mail, MailRecipient, PostState
 from gatepost.core.times import Instant
 from gatepost.core.work import Note, WorkEvent
 from gatepost.errors import Invalid
@@ -47,7 +47,20 @@ class _EventData(Struct):
 _DATA_TYPES: Final = {"mail": _MailData, "note": _NoteData, "event": _EventData}
 
 
-def insert_mail(tx: Transaction, mail: Mail, sender: int, recipients: Sequence[str]) -> int:
+def insert_mail(
+    tx: Transaction,
+    mail: Mail,
+    sender: int,
+    recipients: Sequence[str],
+    *,
+    dedup_key: str | None = None,
+    hops: int = 0,
+    deliver_at: Instant | None = None,
+) -> int:
+    """
+    Insert mail. Its sender can send it again with the same `dedup_key`; what waits for the ledger is delivered at
+    `deliver_at` at the latest, with `hops`.
+    """
     return _insert(
         tx,
         recipients,
@@ -62,10 +75,14 @@ def insert_mail(tx: Transaction, mail: Mail, sender: int, recipients: Sequence[s
         event=mail.event,
         ack=mail.ack,
         ack_deadline=mail.ack_deadline,
+        post=mail.post,
+        dedup_key=dedup_key,
+        hops=hops,
+        deliver_at=deliver_at,
     )
 
 
-def insert_note(tx: Transaction, note: Note, author: int) -> int:
+def insert_note(tx: Transaction, note: Note, author: int, dedup_key: str | None = None) -> int:
     return _insert(
         tx,
         note.recipients,
@@ -76,10 +93,19 @@ def insert_note(tx: Transaction, note: Note, author: int) -> int:
         data=_encode(note.build_data()),
         ref=note.item,
         event=note.event,
+        post=note.post,
+        dedup_key=dedup_key,
     )
 
 
-def insert_event(tx: Transaction, event: WorkEvent, author: int, targets: Sequence[str], id: str | None) -> int:
+def insert_event(
+    tx: Transaction,
+    event: WorkEvent,
+    author: int,
+    targets: Sequence[str],
+    id: str | None,
+    dedup_key: str | None = None,
+) -> int:
     """Insert an event of a work item; `id` is the event in the inboxes."""
     return _insert(
         tx,
@@ -91,15 +117,17 @@ def insert_event(tx: Transaction, event: WorkEvent, author: int, targets: Sequen
         data=_encode(event.build_data()),
         ref=event.item,
         event=id,
+        post=event.post,
+        dedup_key=dedup_key,
     )
 
 
 def _insert(tx: Transaction, recipients: Sequence[str], *, ref: Ref | None, **columns: Any) -> int:
-    optional_columns = dict.fromkeys(("thread", "reply_to", "ack", "ack_deadline"))
+    optional_columns = dict.fromkeys(("thread", "reply_to", "ack", "ack_deadline", "dedup_key", "deliver_at"))
     number = fetch_number(
         tx,
         "outgoing/insert",
-        **(optional_columns | columns),
+        **(optional_columns | {"hops": 0} | columns),
         ref_type=ref.type if ref else None,
         ref_id=ref.id if ref else None,
         now=tx.now,
@@ -122,6 +150,11 @@ def lock_mail(tx: Transaction, id: str) -> Mail | None:
 def find_mail_by_event(tx: Reader, event: str) -> Mail | None:
     row = tx.fetch_one("outgoing/find_by_event", event=event)
     return _build_mails(tx, [row])[0] if row and row.kind == "mail" else None
+
+
+def find_mail_by_key(tx: Reader, sender: int, dedup_key: str) -> Mail | None:
+    row = tx.fetch_one("outgoing/find_by_key", sender=sender, dedup_key=dedup_key, is_mail=True)
+    return _build_mails(tx, [row])[0] if row else None
 
 
 def list_sent(
@@ -186,11 +219,6 @@ def set_ack(tx: Transaction, number: int, ack: AckState) -> None:
     tx.execute("outgoing/set_ack", number=number, ack=ack)
 
 
-def set_posted(tx: Transaction, number: int) -> None:
-    """Save that a record is on the ledger."""
-    tx.execute("outgoing/set_posted", number=number, now=tx.now)
-
-
 def keep_states(tx: Transaction, removed_items: Sequence[tuple[int, int, str, Instant]]) -> None:
     """Save how items of sent records ended that were removed: recipient, arrival, state and time of each."""
     arrivals = sorted({arrival for _, arrival, _, _ in removed_items})
@@ -245,6 +273,7 @@ def _build_mail(row: Row, recipients: Sequence[MailRecipient], states: dict[Item
         ack=AckState(row.ack) if row.ack else None,
         ack_deadline=row.ack_deadline,
         created_at=row.created_at,
+        post=PostState(row.post) if row.post else None,
         posted_at=row.posted_at,
         recipients=recipients,
         states=states,
@@ -263,6 +292,7 @@ def _build_note(row: Row) -> Note:
         priority=Priority(data["priority"] - PRIORITY_OFFSET),
         event=row.event,
         created_at=row.created_at,
+        post=PostState(row.post) if row.post else None,
         posted_at=row.posted_at,
     )
 
@@ -277,5 +307,6 @@ def _build_event(row: Row) -> WorkEvent:
         author=row.sender,
         reason=data["reason"],
         created_at=row.created_at,
+        post=PostState(row.post) if row.post else None,
         posted_at=row.posted_at,
     )

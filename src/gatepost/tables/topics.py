@@ -1,18 +1,37 @@
-"""Topics of the local ledger, their messages, and the accounts of entities."""
+"""Topics of ledgers, their messages, and the accounts of entities. A network is `local`, or one of Hedera."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
+from gatepost.core.entity import Entity
 from gatepost.core.event import Ref
 from gatepost.core.ledger import GENESIS_HASH, HASH_LENGTH, Chunk, LedgerId, Topic, TopicKind, TopicMessage
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Row, Transaction
+from gatepost.tables.entities import ENTITY
 from gatepost.tables.rows import Mapper, fetch_number, fetch_row, zip_columns
 
 _TOPIC: Final = Mapper(Topic, without="item")
 _MESSAGE_COLUMNS: Final = (
-    "topic sequence timestamp payer content running_hash chunk_transaction chunk_number chunk_total outgoing"
+    "topic sequence timestamp payer content running_hash chunk_transaction chunk_number chunk_total outgoing refused"
 )
+
+
+class NewMessage(NamedTuple):
+    message: TopicMessage
+    #: the number of the record that it is of
+    outgoing: int | None = None
+    #: why it does not count
+    refused: str | None = None
+
+
+class StoredMessage(NamedTuple):
+    message: TopicMessage
+    #: why it does not count
+    refused: str | None
+    #: the data of the record that it is of
+    record: str | None
 
 
 def take_id(tx: Transaction) -> LedgerId:
@@ -20,13 +39,32 @@ def take_id(tx: Transaction) -> LedgerId:
     return LedgerId(0, 0, fetch_number(tx, "topics/take_number"))
 
 
-def find_account(tx: Reader, entity: int) -> LedgerId | None:
-    row = tx.fetch_one("topics/find_account", entity=entity)
+def find_account(tx: Reader, network: str, entity: int) -> LedgerId | None:
+    row = tx.fetch_one("topics/find_account", network=network, entity=entity)
     return LedgerId.parse(row.account) if row else None
 
 
-def insert_account(tx: Transaction, entity: int, account: LedgerId) -> None:
-    tx.execute("topics/insert_account", entity=entity, account=str(account), now=tx.now)
+def find_accounts(tx: Reader, network: str, entities: Iterable[int]) -> dict[int, LedgerId]:
+    rows = tx.fetch_all("topics/find_accounts", network=network, entities=sorted(entities))
+    return {row.entity: LedgerId.parse(row.account) for row in rows}
+
+
+def find_account_owner(tx: Reader, network: str, account: LedgerId) -> Entity | None:
+    return ENTITY.fetch_one(tx, "topics/find_account_owner", network=network, account=str(account))
+
+
+def insert_account(tx: Transaction, network: str, entity: int, account: LedgerId) -> None:
+    tx.execute("topics/insert_account", network=network, entity=entity, account=str(account), now=tx.now)
+
+
+def read_profile(tx: Reader, network: str, entity: int) -> tuple[str | None, str | None]:
+    """Return the profile that was published last, as JSON, and the topic of its file."""
+    row = tx.fetch_one("topics/read_profile", network=network, entity=entity)
+    return (row.profile, row.profile_topic) if row else (None, None)
+
+
+def save_profile(tx: Transaction, network: str, entity: int, profile: str, topic: str | None) -> None:
+    tx.execute("topics/save_profile", network=network, entity=entity, profile=profile, profile_topic=topic)
 
 
 def lock_creation(tx: Transaction) -> None:
@@ -36,15 +74,20 @@ def lock_creation(tx: Transaction) -> None:
 
 def insert(
     tx: Transaction,
+    network: str,
     id: LedgerId,
     kind: TopicKind,
     memo: str,
     *,
     entity: int | None = None,
     work_item: int | None = None,
+    after: int = 0,
 ) -> None:
+    """Insert a topic; its messages up to the number `after` are not read."""
     tx.execute(
         "topics/insert",
+        last_sequence=after,
+        network=network,
         id=str(id),
         kind=kind,
         memo=memo,
@@ -55,24 +98,38 @@ def insert(
     )
 
 
-def find(tx: Reader, id: str) -> Topic | None:
-    return _build(tx.fetch_one("topics/find", id=id))
+def find_by_number(tx: Reader, number: int) -> Topic:
+    topic = _build(tx.fetch_one("topics/find_by_number", number=number))
+    assert topic is not None
+    return topic
 
 
-def find_by_entity(tx: Reader, entity: int, kind: TopicKind) -> Topic | None:
-    return _build(tx.fetch_one("topics/find_by_entity", entity=entity, kind=kind))
+def find(tx: Reader, network: str, id: str) -> Topic | None:
+    return _build(tx.fetch_one("topics/find", network=network, id=id))
 
 
-def find_by_work_item(tx: Reader, work_item: int) -> Topic | None:
-    return _build(tx.fetch_one("topics/find_by_work_item", work_item=work_item))
+def find_by_entity(tx: Reader, network: str, entity: int, kind: TopicKind) -> Topic | None:
+    """Return the inbound or the outbound topic of an entity."""
+    return _build(tx.fetch_one("topics/find_by_entity", network=network, entity=entity, kind=kind))
 
 
-def find_broadcast(tx: Reader) -> Topic | None:
-    return _build(tx.fetch_one("topics/find_by_kind", kind=TopicKind.BROADCAST))
+def list_inbounds(tx: Reader, network: str, entities: Iterable[int]) -> dict[int, Topic]:
+    """Return the inbound topics of these entities, by the number of the entity."""
+    rows = tx.fetch_all("topics/list_inbounds", network=network, entities=sorted(entities))
+    return {row.owner: topic for row in rows if (topic := _build(row)) is not None}
 
 
-def find_file(tx: Reader, memo: str) -> Topic | None:
-    return _build(tx.fetch_one("topics/find_by_memo", memo=memo))
+def find_by_work_item(tx: Reader, network: str, work_item: int) -> Topic | None:
+    return _build(tx.fetch_one("topics/find_by_work_item", network=network, work_item=work_item))
+
+
+def find_single(tx: Reader, network: str, kind: TopicKind) -> Topic | None:
+    """Return the topic of a kind of which a ledger has one: the broadcast topic, or that of the definitions."""
+    return _build(tx.fetch_one("topics/find_by_kind", network=network, kind=kind))
+
+
+def find_file(tx: Reader, network: str, memo: str) -> Topic | None:
+    return _build(tx.fetch_one("topics/find_by_memo", network=network, memo=memo))
 
 
 def lock(tx: Transaction, number: int) -> tuple[int, int, bytes]:
@@ -81,8 +138,8 @@ def lock(tx: Transaction, number: int) -> tuple[int, int, bytes]:
     return row.last_sequence, row.last_timestamp, decode_hash(row.running_hash)
 
 
-def append(tx: Transaction, topic: Topic, messages: Sequence[TopicMessage], outgoing: int | None) -> None:
-    """Store messages that follow the last one of a topic that is locked; `outgoing` is the record that they are of."""
+def append(tx: Transaction, topic: Topic, messages: Sequence[NewMessage]) -> None:
+    """Store messages that follow the last one of a topic that is locked."""
     rows = [
         (
             topic.number,
@@ -95,11 +152,16 @@ def append(tx: Transaction, topic: Topic, messages: Sequence[TopicMessage], outg
             message.chunk.number if message.chunk else None,
             message.chunk.total if message.chunk else None,
             outgoing,
+            refused,
         )
-        for message in messages
+        for message, outgoing, refused in messages
     ]
     tx.execute_many("topics/insert_messages", zip_columns(_MESSAGE_COLUMNS, rows))
-    last = messages[-1]
+    advance(tx, topic, messages[-1].message)
+
+
+def advance(tx: Transaction, topic: Topic, last: TopicMessage) -> None:
+    """Save which message of a topic is the last one."""
     tx.execute(
         "topics/advance",
         number=topic.number,
@@ -109,16 +171,39 @@ def append(tx: Transaction, topic: Topic, messages: Sequence[TopicMessage], outg
     )
 
 
-def list_page(tx: Reader, *, kind: TopicKind | None, viewer: int | None, after: int, limit: int) -> list[Topic]:
+def list_page(
+    tx: Reader, network: str, *, kind: TopicKind | None, viewer: int | None, after: int, limit: int
+) -> list[Topic]:
     """Return topics in the order in which they were made; with a viewer, only its own and those of everybody."""
-    rows = tx.fetch_page("topics/list_page", kind=kind, viewer=viewer, after=after, limit=limit)
+    rows = tx.fetch_page("topics/list_page", network=network, kind=kind, viewer=viewer, after=after, limit=limit)
     return [topic for row in rows if (topic := _build(row)) is not None]
 
 
-def list_messages(tx: Reader, topic: Topic, *, after: int, limit: int) -> list[tuple[TopicMessage, str | None]]:
-    """Return messages of a topic in their order, each with the data of the record that it is of."""
-    rows = tx.fetch_page("topics/list_messages", topic=topic.number, after=after, limit=limit)
-    return [(_build_message(topic.ledger_id, row), row.outgoing_data) for row in rows]
+def list_kinds(tx: Reader, network: str, kinds: Sequence[TopicKind], *, after: int, limit: int) -> list[Topic]:
+    """Return topics of these kinds in the order in which they were made."""
+    rows = tx.fetch_all("topics/list_kinds", network=network, kinds=list(kinds), after=after, limit=limit)
+    return [topic for row in rows if (topic := _build(row)) is not None]
+
+
+def list_messages(
+    tx: Reader, topic: Topic, *, refused_only: bool = False, after: int, limit: int
+) -> list[StoredMessage]:
+    """Return messages of a topic in their order; with `refused_only`, those that do not count."""
+    rows = tx.fetch_page(
+        "topics/list_messages", topic=topic.number, refused_only=refused_only, after=after, limit=limit
+    )
+    return [StoredMessage(_build_message(topic.ledger_id, row), row.refused, row.outgoing_data) for row in rows]
+
+
+def list_chunks(tx: Reader, topic: Topic, transaction: str, *, limit: int) -> list[StoredMessage]:
+    """Return the chunks of a message that are here, in the order of the topic."""
+    rows = tx.fetch_all("topics/list_chunks", topic=topic.number, transaction=transaction, limit=limit)
+    return [StoredMessage(_build_message(topic.ledger_id, row), row.refused, None) for row in rows]
+
+
+def count_posted(tx: Reader, since: Instant) -> int:
+    """Count the records that were posted since then."""
+    return fetch_number(tx, "topics/count_posted", since=since)
 
 
 def _build(row: Row | None) -> Topic | None:

@@ -61,8 +61,8 @@ SET value = CASE name
     WHEN 'arrival' THEN max(:arrival, (SELECT coalesce(max(arrival), 0) FROM events))
     WHEN 'ledger' THEN max(
         :ledger,
-        (SELECT coalesce(max(CAST(substr(id, 5) AS INTEGER)), 0) FROM topics),
-        (SELECT coalesce(max(CAST(substr(account, 5) AS INTEGER)), 0) FROM ledger_accounts)
+        (SELECT coalesce(max(CAST(substr(id, 5) AS INTEGER)), 0) FROM topics WHERE network = 'local'),
+        (SELECT coalesce(max(CAST(substr(account, 5) AS INTEGER)), 0) FROM ledger_accounts WHERE network = 'local')
     )
     ELSE max(
         :broadcast,
@@ -78,8 +78,8 @@ WITH counted AS (
     SET value = CASE name
         WHEN 'ledger' THEN greatest(
             :ledger::bigint,
-            (SELECT max(substr(id, 5)::bigint) FROM topics),
-            (SELECT max(substr(account, 5)::bigint) FROM ledger_accounts)
+            (SELECT max(substr(id, 5)::bigint) FROM topics WHERE network = 'local'),
+            (SELECT max(substr(account, 5)::bigint) FROM ledger_accounts WHERE network = 'local')
         )
         ELSE greatest(
             :broadcast::bigint, (SELECT max(number) FROM broadcasts), (SELECT max(cursor) FROM inboxes)

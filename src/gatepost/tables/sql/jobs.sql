@@ -45,3 +45,12 @@ WITH old AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 )
 DELETE FROM jobs USING old WHERE jobs.number = old.number
+
+-- name: count_open
+SELECT count(*) AS total FROM jobs WHERE ended_at IS NULL AND kind = :kind
+
+-- name: find_error
+SELECT error FROM jobs
+WHERE ended_at IS NULL AND kind = :kind AND error IS NOT NULL
+ORDER BY due_at, number
+LIMIT 1

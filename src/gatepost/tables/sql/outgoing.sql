@@ -1,9 +1,10 @@
 -- name: insert
 INSERT INTO outgoing
-    (id, kind, sender, targets, data, ref_type, ref_id, thread, reply_to, event, arrival, ack, ack_deadline, created_at)
+    (id, kind, sender, targets, data, ref_type, ref_id, thread, reply_to, event, arrival, ack, ack_deadline, created_at,
+     dedup_key, hops, post, deliver_at)
 VALUES
     (:id, :kind, :sender, :targets, :data, :ref_type, :ref_id, :thread, :reply_to, :event,
-     (SELECT arrival FROM events WHERE id = :event), :ack, :ack_deadline, :now)
+     (SELECT arrival FROM events WHERE id = :event), :ack, :ack_deadline, :now, :dedup_key, :hops, :post, :deliver_at)
 RETURNING number
 
 -- name: insert_recipients (sqlite)
@@ -21,6 +22,15 @@ WHERE o.id = :id
 -- name: find_by_event
 SELECT o.* FROM outgoing_details o
 WHERE o.event = :event
+
+-- name: find_by_key
+SELECT o.*
+FROM outgoing r
+JOIN outgoing_details o ON o.number = r.number
+WHERE r.sender = :sender AND r.dedup_key = :dedup_key AND r.dedup_key IS NOT NULL
+    AND (r.kind = 'mail') = CAST(:is_mail AS boolean)
+ORDER BY r.number
+LIMIT 1
 
 -- name: list_sent
 -- The newest first; `before` is the number of the last one seen.
@@ -88,6 +98,7 @@ FROM (
             o.number AS outgoing, e.name, i.seen_at, coalesce(i.ended_at, r.ended_at) AS ended_at,
             CASE
                 WHEN i.state = 'pending' AND i.expires_at <= :now THEN 'expired'
+                WHEN o.arrival IS NULL THEN coalesce(r.state, 'pending')
                 ELSE coalesce(i.state, r.state, 'discarded')
             END AS state
         FROM outgoing o
@@ -161,7 +172,44 @@ FOR UPDATE SKIP LOCKED
 UPDATE outgoing SET ack = :ack WHERE number = :number
 
 -- name: set_posted
-UPDATE outgoing SET posted_at = :now WHERE number = :number
+UPDATE outgoing SET posted_at = :now, post = 'posted' WHERE number = :number AND post = 'unposted'
+
+-- name: set_failed
+UPDATE outgoing SET post = 'failed' WHERE number = :number AND post = 'unposted'
+
+-- name: set_delivered
+UPDATE outgoing
+SET event = :event, arrival = (SELECT arrival FROM events WHERE id = :event), deliver_at = NULL
+WHERE number = :number
+
+-- name: set_deliver_at
+UPDATE outgoing SET deliver_at = :deliver_at WHERE number = :number
+
+-- name: list_undelivered
+SELECT id FROM outgoing
+WHERE deliver_at <= :now AND deliver_at IS NOT NULL
+ORDER BY deliver_at, number
+LIMIT :limit
+
+-- name: find_next_delivery
+SELECT min(deliver_at) AS deliver_at FROM outgoing WHERE deliver_at IS NOT NULL
+
+-- name: list_unposted
+-- The records of a sender that are not on the ledger yet, up to one of them, the oldest first.
+SELECT id FROM outgoing
+WHERE sender = :sender AND post = 'unposted' AND number <= :number
+ORDER BY number
+LIMIT :limit
+
+-- name: list_recipients
+SELECT e.name FROM outgoing_recipients r
+JOIN entities e ON e.number = r.recipient
+WHERE r.outgoing = :number
+ORDER BY e.name
+
+-- name: end_recipient
+UPDATE outgoing_recipients SET state = 'delivered', ended_at = :now
+WHERE outgoing = :number AND recipient = :recipient
 
 -- name: lock
 SELECT number FROM outgoing WHERE id = :id FOR UPDATE

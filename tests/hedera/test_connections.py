@@ -1,0 +1,375 @@
+"""Agents outside ask, are asked, write and leave; nobody else can do it in their name."""
+
+import json
+
+import pytest
+
+from gatepost.actions import connections, directory
+from gatepost.actions.connections import MAX_REQUESTS
+from gatepost.core.connection import ConnectionState
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, ItemState, Priority, Trust
+from gatepost.core.ledger import LedgerId, TopicKind
+from gatepost.core.mail import AckRequest, PostState
+from gatepost.errors import Conflict, Invalid, Refused
+from tests.hedera.connection_calls import find, find_inbound, list_notices, open_connection
+from tests.hedera.office import LedgerOffice
+from tests.hedera.posters import create_poster
+from tests.hedera.state import Refusal
+
+
+async def test_a_request_is_listed_and_its_owner_is_told(public_ledger: LedgerOffice) -> None:
+    office = public_ledger
+    peer = create_poster(office.network)
+    peer.ask(find_inbound(office), "let us talk")
+    await office.settle()
+    connection = find(office)
+    assert (connection.entity, connection.peer_account, connection.peer_inbound, connection.note) == (
+        "ann",
+        peer.account,
+        peer.inbound,
+        "let us talk",
+    )
+    assert (connection.state, connection.is_incoming, connection.request) == (ConnectionState.REQUESTED, True, 1)
+    assert office.list_alerts() == [
+        f"account {peer.account} asks ann for a connection: `gatepost ledger accept {connection.id}`"
+    ]
+    assert office.list_refusals(office.find_topic(TopicKind.INBOUND, "ann")) == [None]
+    assert office.list_inbox("ann") == []
+
+
+async def test_a_request_that_is_repeated_forged_or_one_too_many_is_refused(public_ledger: LedgerOffice) -> None:
+    office = public_ledger
+    inbound = find_inbound(office)
+    peers = [create_poster(office.network, balance=10_000_000) for _ in range(MAX_REQUESTS + 1)]
+    forger = create_poster(office.network)
+    forger.submit(inbound, json.dumps({"p": "hcs-10", "op": "connection_request", "operator_id": peers[0].operator_id}))
+    peers[0].ask(inbound)
+    peers[0].ask(inbound)
+    office.create_poster("bob").ask(inbound)
+    for peer in peers[1:]:
+        peer.ask(inbound)
+    await office.settle()
+    refusals = office.list_refusals(office.find_topic(TopicKind.INBOUND, "ann"))
+    assert refusals == [
+        f"it names account {peers[0].account}, and {forger.account} has paid for it",
+        None,
+        f"there is a connection with {peers[0].account} already",
+        "it is from an entity of this Gatepost, which needs no connection",
+        *[None] * (MAX_REQUESTS - 1),
+        f"{MAX_REQUESTS} requests wait for an answer",
+    ]
+    assert len(office.list_connections()) == len(office.list_alerts()) == MAX_REQUESTS
+    peers[-1].ask(find_inbound(office, "bob"))  # who has no requests
+    await office.settle()
+    assert office.list_connections()[-1].entity == "bob"
+
+
+async def test_an_accepted_connection_has_a_topic_for_both(public_ledger: LedgerOffice) -> None:
+    office = public_ledger
+    peer, stranger = create_poster(office.network), create_poster(office.network)
+    peer.publish_profile("Quinn of Acme")
+    connection = await open_connection(office, peer)
+    assert (connection.state, connection.peer) == (ConnectionState.OPEN, "quinn-of-acme")
+    entity = office.store.read_sync(directory.find, peer.account)
+    assert (entity.name, entity.kind, entity.display) == ("quinn-of-acme", EntityKind.SERVICE, "Quinn of Acme")
+    assert connection.topic is not None
+    made = office.network.topics[connection.topic]
+    assert (made.memo, made.admin_key) == (f"hcs-10:1:3600:2:{find_inbound(office)}:1", None)
+    with pytest.raises(Refusal, match="INVALID_SIGNATURE"):
+        stranger.send(connection.topic, "let me in")
+    peer.send(connection.topic, "hello")
+    _, created = office.read_ledger(TopicKind.INBOUND, "ann")
+    assert created == {
+        "p": "hcs-10",
+        "op": "connection_created",
+        "connection_topic_id": connection.topic,
+        "connected_account_id": peer.account,
+        "operator_id": office.find_operator_id("ann"),
+        "connection_id": 1,
+    }
+    [record] = office.read_ledger(TopicKind.OUTBOUND, "ann")
+    assert (record["op"], record["connection_topic_id"], record["connection_request_id"]) == (
+        "connection_created",
+        connection.topic,
+        1,
+    )
+    assert record["confirmed_request_id"] == 2
+    assert record["requestor_outbound_topic_id"] in office.network.topics
+    memos = [message.memo for message in office.network.messages(find_inbound(office))]
+    assert memos == ["", "hcs-10:op:4:1"]
+    [outbound] = office.network.messages(office.find_topic(TopicKind.OUTBOUND, "ann").id)
+    assert outbound.memo == "hcs-10:op:4:2"
+
+
+async def test_a_peer_without_a_profile_is_named_by_its_account(ledger: LedgerOffice) -> None:
+    peer = create_poster(ledger.network)
+    connection = await open_connection(ledger, peer)
+    assert connection.peer == f"peer-{peer.account}"
+    assert connection.state is ConnectionState.OPEN
+
+
+async def test_peers_of_the_same_name_are_two(ledger: LedgerOffice) -> None:
+    names = []
+    for _ in range(2):
+        peer = create_poster(ledger.network)
+        peer.publish_profile("Ann")
+        names.append((await open_connection(ledger, peer)).peer)
+    assert names == [f"ann-{connection.peer_account}" for connection in ledger.list_connections()]
+
+
+async def test_who_accepts_and_refuses_is_told_what_is_done_already(ledger: LedgerOffice) -> None:
+    peer = create_poster(ledger.network)
+    peer.ask(find_inbound(ledger))
+    await ledger.settle()
+    connection = find(ledger)
+    ledger.store.run_sync(connections.refuse, connection.id)
+    await ledger.settle()
+    assert find(ledger).state is ConnectionState.REFUSED
+    assert len(ledger.network.messages(find_inbound(ledger))) == 1, "the standard has no message for a refusal"
+    for verb in (connections.accept, connections.refuse, connections.close):
+        with pytest.raises(Conflict, match="is refused"):
+            ledger.store.run_sync(verb, connection.id)
+    peer.ask(find_inbound(ledger))
+    await ledger.settle()
+    assert len(ledger.list_connections()) == 1, "it is not heard again for a day"
+    ledger.kit.clock.advance("1 day")
+    peer.ask(find_inbound(ledger))
+    await ledger.settle()
+    assert [entry.state for entry in ledger.list_connections()] == [ConnectionState.REFUSED, ConnectionState.REQUESTED]
+
+
+async def test_what_a_peer_says_is_foreign_and_never_urgent(public_ledger: LedgerOffice) -> None:
+    office = public_ledger
+    peer = create_poster(office.network)
+    connection = await open_connection(office, peer)
+    assert connection.topic is not None
+    peer.send(connection.topic, "plain text")
+    data = {"subject": "S", "payload": {"text": "fire", "a": 1}, "priority": 1, "uid": "u1", "ref_type": "task"}
+    for _ in range(2):
+        peer.send(connection.topic, json.dumps(data))
+    peer.send(connection.topic, {"payload": {"text": "later"}, "priority": 5})
+    await office.settle()
+    events = office.read_inbox("ann")
+    assert [(event.content, event.priority, event.trust) for event in events] == [
+        ("plain text", Priority.NORMAL, Trust.EXTERNAL),
+        ("fire", Priority.NORMAL, Trust.EXTERNAL),
+        ("later", Priority.FYI, Trust.EXTERNAL),
+    ]
+    assert {event.sender.name for event in events if event.sender is not None} == {connection.peer}
+    assert {event.type for event in events} == {EventType.MAIL}
+    assert office.list_inbox("bob") == []
+    assert office.is_balanced()
+
+
+async def test_a_peer_has_a_limit_for_each_hour(public_ledger: LedgerOffice) -> None:
+    office = public_ledger
+    office.set_limits(ledger_hourly=3)
+    peer = create_poster(office.network)
+    connection = await open_connection(office, peer)
+    assert connection.topic is not None
+    for number in range(5):
+        peer.send(connection.topic, f"message {number}")
+    await office.settle()
+    topic = office.find_topic(TopicKind.CONNECTION, "ann")
+    refusal = "3 messages in an hour are the limit for an agent outside"
+    assert office.list_refusals(topic) == [None, None, None, refusal, refusal]
+    assert office.list_inbox("ann") == ["message 0", "message 1", "message 2"]
+    office.kit.clock.advance("1 hour")
+    peer.send(connection.topic, "message 5")
+    await office.settle()
+    assert office.list_inbox("ann")[3:] == ["message 5"]
+
+
+async def test_mail_to_a_peer_goes_to_the_topic_of_both(public_ledger: LedgerOffice) -> None:
+    office = public_ledger
+    peer = create_poster(office.network)
+    connection = await open_connection(office, peer)
+    assert connection.peer is not None
+    assert connection.topic is not None
+    texts = ["short", "long " * 2_000]
+    mails = [office.send(address, text) for address, text in zip((connection.peer, peer.account), texts, strict=True)]
+    assert [office.show(mail).states for mail in mails] == [{ItemState.PENDING: 1}] * 2
+    office.kit.clock.advance("1 hour")
+    assert office.deliver_overdue() == 0
+    await office.settle()
+    for mail in mails:
+        shown = office.show(mail)
+        assert (shown.post, shown.states, shown.event) == (PostState.POSTED, {ItemState.DELIVERED: 1}, None)
+    messages = office.network.messages(connection.topic)
+    assert [(message.payer, message.memo) for message in messages] == [
+        (str(office.find_account("ann")), "hcs-10:op:6:3")
+    ] * 2
+    first, second = office.read_ledger(TopicKind.CONNECTION, "ann")
+    assert json.loads(first["data"])["payload"] == {"text": "short"}
+    assert second["data"].startswith("hcs://1/")
+    assert office.list_inbox(connection.peer) == []
+    assert office.list_inbox("ann") == []
+    assert office.list_refusals(office.find_topic(TopicKind.CONNECTION, "ann")) == [None, None]
+    assert office.is_balanced()
+
+
+async def test_mail_to_a_peer_that_is_sent_again_with_its_key_is_sent_once(ledger: LedgerOffice) -> None:
+    peer = create_poster(ledger.network)
+    connection = await open_connection(ledger, peer)
+    first = ledger.send(connection.peer, "once", key="k", priority=Priority.CRITICAL)
+    assert ledger.send(connection.peer, "once", key="k", priority=Priority.CRITICAL).id == first.id
+    await ledger.settle()
+    assert ledger.list_posted_texts(TopicKind.CONNECTION, "ann") == ["once"]
+
+
+async def test_only_who_has_the_connection_can_write_to_a_peer(ledger: LedgerOffice) -> None:
+    peer = create_poster(ledger.network)
+    connection = await open_connection(ledger, peer)
+    assert connection.peer is not None
+    with pytest.raises(Refused, match="'bob' has no open connection with"):
+        ledger.send(connection.peer, sender="bob")
+    with pytest.raises(Refused, match="'bob' has no open connection with"):
+        ledger.send(peer.account, sender="bob", priority=Priority.CRITICAL)
+    with pytest.raises(Invalid, match="cannot be acknowledged"):
+        ledger.send(connection.peer, ack=AckRequest.REQUIRED)
+    await open_connection(ledger, peer, "bob")
+    ledger.send(connection.peer, "from bob", sender="bob")
+    await ledger.settle()
+    assert ledger.list_posted_texts(TopicKind.CONNECTION, "bob") == ["from bob"]
+    assert ledger.network.messages(str(connection.topic)) == []
+
+
+async def test_a_reply_to_a_peer_goes_to_the_topic_of_both(ledger: LedgerOffice) -> None:
+    peer = create_poster(ledger.network)
+    connection = await open_connection(ledger, peer)
+    peer.send(str(connection.topic), json.dumps({"subject": "S", "payload": "hello"}))
+    await ledger.settle()
+    [event] = ledger.read_inbox("ann")
+    ledger.send(None, "hello back", reply_to=event.id)
+    await ledger.settle()
+    _, reply = ledger.read_ledger(TopicKind.CONNECTION, "ann")
+    assert json.loads(reply["data"])["subject"] == "S"
+
+
+async def test_we_close_a_connection(public_ledger: LedgerOffice) -> None:
+    office = public_ledger
+    peer = create_poster(office.network)
+    connection = await open_connection(office, peer)
+    assert connection.peer is not None
+    assert connection.topic is not None
+    office.store.run_sync(connections.close, connection.id)
+    await office.settle()
+    assert find(office).state is ConnectionState.CLOSED
+    assert list_notices(office) == [f"the connection with {connection.peer} has ended"]
+    [message] = office.read_ledger(TopicKind.CONNECTION, "ann")
+    assert (message["op"], message["operator_id"]) == ("close_connection", office.find_operator_id("ann"))
+    _, record = office.read_ledger(TopicKind.OUTBOUND, "ann")
+    assert (record["op"], record["close_method"]) == ("connection_closed", "explicit")
+    with pytest.raises(Refused, match="has no open connection"):
+        office.send(connection.peer)
+    peer.send(connection.topic, "are you there?")
+    await office.settle()
+    assert office.list_refusals(office.find_topic(TopicKind.CONNECTION, "ann")) == [None, "the connection is closed"]
+    assert office.list_inbox("ann") == [f"the connection with {connection.peer} has ended"]
+
+
+async def test_a_peer_closes_a_connection_and_opens_it_again(public_ledger: LedgerOffice) -> None:
+    office = public_ledger
+    peer = create_poster(office.network)
+    connection = await open_connection(office, peer)
+    assert connection.peer is not None
+    operation = {"p": "hcs-10", "op": "close_connection", "operator_id": peer.operator_id, "reason": "bye"}
+    peer.submit(str(connection.topic), json.dumps(operation))
+    peer.send(str(connection.topic), "one more thing")
+    await office.settle()
+    assert find(office).state is ConnectionState.CLOSED
+    [notice] = office.read_inbox("ann")
+    assert (notice.content, notice.trust) == (f"the connection with {connection.peer} has ended: bye", Trust.EXTERNAL)
+    with pytest.raises(Refused, match="has no open connection"):
+        office.send(connection.peer)
+    again = await open_connection(office, peer)
+    assert (again.peer, again.state) == (connection.peer, ConnectionState.OPEN)
+    assert again.topic != connection.topic
+    office.send(connection.peer, "welcome back")
+    peer.send(str(again.topic), "hello again")
+    await office.settle()
+    assert len(office.network.messages(str(again.topic))) == 2
+    assert office.list_inbox("ann") == ["hello again"]
+
+
+async def test_mail_that_waits_when_the_connection_ends_is_not_posted_elsewhere(ledger: LedgerOffice) -> None:
+    peer = create_poster(ledger.network)
+    connection = await open_connection(ledger, peer)
+    ledger.network.answer_busy(10_000)
+    sent = ledger.send(connection.peer, "too late")
+    later = ledger.send("bob", "later")
+    await ledger.run_jobs()
+    peer.submit(
+        str(connection.topic),
+        json.dumps({"p": "hcs-10", "op": "close_connection", "operator_id": peer.operator_id}),
+    )
+    await ledger.listen()
+    ledger.network.answer_busy(0)
+    await ledger.settle()
+    assert ledger.show(sent).post is PostState.FAILED
+    assert ledger.show(later).post is PostState.POSTED
+    assert {topic.entity for topic in ledger.list_topics(TopicKind.INBOUND)} == {"ann", "bob", "husam"}
+    assert len(ledger.network.messages(str(connection.topic))) == 1
+    [alert] = [alert for alert in ledger.list_alerts() if "never will be" in alert]
+    assert alert == (
+        f"mail {sent.id} of ann is not on the ledger, and never will be: "
+        f"the connection with {connection.peer} has ended"
+    )
+
+
+async def test_garbage_on_a_connection_is_refused_and_ends_nothing(public_ledger: LedgerOffice) -> None:
+    office = public_ledger
+    peer = create_poster(office.network)
+    connection = await open_connection(office, peer)
+    topic = str(connection.topic)
+    created = {"p": "hcs-10", "op": "connection_request", "operator_id": peer.operator_id}
+    for content in (b"\x00\xff", b"hello", b"{" * 500, json.dumps(created).encode()):
+        peer.submit(topic, content)
+    peer.send(topic, "")
+    peer.send(topic, json.dumps({"uid": "x", "sha384": "0" * 96}))
+    peer.send(topic, "hcs://1/0.0.999999")
+    peer.send(topic, "still here")
+    await office.settle()
+    office.run_out_of_patience()
+    await office.settle()
+    refusals = office.list_refusals(office.find_topic(TopicKind.CONNECTION, "ann"))
+    assert [refusal is None for refusal in refusals] == [False] * 7 + [True]
+    assert office.list_inbox("ann") == ["still here"]
+    assert find(office).state is ConnectionState.OPEN
+
+
+async def test_a_retired_entity_has_no_connections(ledger: LedgerOffice) -> None:
+    peer, other = create_poster(ledger.network), create_poster(ledger.network)
+    connection = await open_connection(ledger, peer)
+    ledger.store.run_sync(directory.retire, "ann")
+    peer.send(str(connection.topic), "hello")
+    other.ask(find_inbound(ledger))
+    await ledger.settle()
+    assert ledger.list_refusals(ledger.find_topic(TopicKind.CONNECTION, "ann")) == ["ann is retired"]
+    assert ledger.list_refusals(ledger.find_topic(TopicKind.INBOUND, "ann"))[-1] == "ann is retired"
+
+
+async def test_the_local_ledger_has_no_agents_outside(local: LedgerOffice) -> None:
+    with pytest.raises(Refused, match="only a public ledger has agents outside"):
+        local.store.run_sync(connections.connect, LedgerId(0, 0, 7), None, by="ann")
+
+
+@pytest.mark.parametrize("kind", ["drop", "busy", "lost"])
+async def test_a_connection_is_made_once_whatever_the_nodes_do(ledger: LedgerOffice, kind: str) -> None:
+    peer = create_poster(ledger.network)
+    peer.ask(find_inbound(ledger))
+    await ledger.settle()
+    ledger.store.run_sync(connections.accept, find(ledger).id)
+    match kind:
+        case "drop":
+            ledger.network.drop_replies(9)
+        case "busy":
+            ledger.network.answer_busy(9)
+        case _:
+            ledger.network.lose_transactions(3)
+    await ledger.settle()
+    assert find(ledger).state is ConnectionState.OPEN
+    assert len(ledger.read_ledger(TopicKind.INBOUND, "ann")) == 2
+    assert len(ledger.read_ledger(TopicKind.OUTBOUND, "ann")) == 1
+    assert ledger.count_orphans() == (0, 0)

@@ -1,0 +1,110 @@
+"""Each transaction of a flow goes wrong once, in every way, and all is done once."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gatepost.actions import work
+from gatepost.core.event import Ref
+from gatepost.core.ledger import TopicKind
+from gatepost.core.ledger_transaction import LedgerReceipt, LedgerTransaction
+from gatepost.core.work import WorkItemSpec, WorkType
+from tests.hedera.office import LedgerOffice
+from tests.hedera.prechecks import parse
+
+LONG_TEXT = "".join(f"{number * number % 7919} " for number in range(900))
+
+
+class Killed(BaseException):
+    """The process has ended here."""
+
+
+class FlowFaults:
+    """Something goes wrong with one transaction: with the one at `place`, counted from 1."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, office: LedgerOffice, kind: str) -> None:
+        self._kind, self._network = kind, office.network
+        self._submit, self._execute = office.network.submit, office.ledger.execute
+        self._place = self.count = 0
+        monkeypatch.setattr(office.network, "submit", self._submit_or_lose)
+        monkeypatch.setattr(office.network, "take_reply_fault", self._take_reply_fault)
+        monkeypatch.setattr(office.ledger, "execute", self._execute_or_die)
+
+    def arm(self, place: int) -> None:
+        """Count anew, and break the transaction at this place."""
+        self._place, self.count = place, 0
+
+    def _submit_or_lose(self, transaction: Any, node: str) -> None:
+        """The adapter sends a transaction up to three times: those that are repeated do not count."""
+        is_new = parse(transaction).id not in self._network.state.accepted_ids
+        self.count += is_new
+        if self._kind == "lost" and is_new and self.count == self._place:
+            self._network.lose_transactions(1)
+        self._submit(transaction, node)
+
+    def _take_reply_fault(self) -> str | None:
+        return "drop" if self._kind == "silent" and self.count == self._place else None
+
+    async def _execute_or_die(self, transaction: LedgerTransaction) -> LedgerReceipt:
+        receipt = await self._execute(transaction)
+        if self._kind == "killed" and self.count == self._place:
+            self._place = 0
+            raise Killed
+        return receipt
+
+
+async def run_flow(office: LedgerOffice, name: str, *, round_length: str = "1 minute") -> None:
+    """Send what needs every kind of transaction, from and to those who are not on the ledger yet."""
+    sender, recipient, item = f"from-{name}", f"to-{name}", Ref("task", name)
+    for entity in (sender, recipient):
+        office.register(entity)
+    office.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id=name), by=sender)
+    text = f"{name}: {LONG_TEXT}"
+    office.send(recipient, text, sender=sender)
+    office.send("ALL", f"to all from {name}", sender=sender)
+    office.send(recipient, "short", sender=sender)
+    office.store.run_sync(work.post_note, item, "a note", by=sender, notify=[recipient])
+    while office.count_jobs():
+        try:
+            await office.run_jobs()
+            office.kit.clock.advance(round_length)
+        except BaseExceptionGroup as group:
+            if not group.subgroup(Killed):
+                raise
+            office.restart()
+            office.kit.clock.advance("3 minutes")  # the jobs are held until then
+    await office.listen()
+    texts = [event.content for event in office.read_inbox(recipient) if not event.content.startswith("to all")]
+    assert sorted(texts) == sorted([text, "short", "a note"])
+    assert texts.index(text) < texts.index("short")
+    assert office.list_inbox("husam") == []
+    first, second = office.read_ledger(TopicKind.INBOUND, recipient)
+    assert first["data"].startswith("hcs://1/")
+    assert json.loads(second["data"])["payload"]["text"] == "short"
+    [topic] = [topic for topic in office.list_topics(TopicKind.WORK) if topic.item == item]
+    [note] = office.network.messages(topic.id)
+    assert json.loads(note.content)["note"] == "a note"
+    places = [json.loads(part.content)["o"] for part in office.network.messages(first["data"].removeprefix("hcs://1/"))]
+    assert places == list(range(3))
+    assert office.list_posted_texts(TopicKind.BROADCAST).count(f"to all from {name}") == 1
+    assert office.count_orphans() == (0, 0)
+    assert (office.count_steps(), office.list_failed_jobs(), office.list_alerts()) == (0, [], [])
+
+
+#: two accounts, two inbound topics, a topic of a file, three parts, three messages, the topic of the task, a note
+FLOW_LENGTH = 13
+
+
+@pytest.mark.parametrize("kind", ["silent", "lost", "killed"])
+async def test_whichever_transaction_goes_wrong_all_is_done_once(
+    hedera: LedgerOffice, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A node drops the replies, or loses the transaction, or our process is killed before it hears what came of it."""
+    await run_flow(hedera, "first")
+    faults = FlowFaults(monkeypatch, hedera, kind)
+    for place in range(1, FLOW_LENGTH + 1):
+        faults.arm(place)
+        await run_flow(hedera, f"flow-{place}", round_length="3 minutes" if place % 2 else "1 minute")
+        assert faults.count == FLOW_LENGTH + (kind == "lost")
+    assert hedera.is_balanced()
