@@ -42,7 +42,7 @@ CREATE TABLE ledger_payers (
 -- The transactions that are under way, each with the id that it has, whatever happens; and what came of it, as JSON.
 CREATE TABLE ledger_steps (
     network        text NOT NULL,
-    step           text NOT NULL,
+    step           text COLLATE "C" NOT NULL,
     transaction_id text NOT NULL,
     receipt        text,
     created_at     bigint NOT NULL,

@@ -1,0 +1,357 @@
+"""
+A store with much to post, a network of Hedera of its own, and the processes that post and read.
+
+Everything that has to be done is in the store before the first process begins, and the ids in it are the same in every
+case. So what is on the network and in the store afterwards can be compared, whatever happened on the way.
+"""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any, Final, Self
+
+import msgspec
+
+from gatepost.actions import (
+    connections,
+    directory,
+    inbox,
+    jobs,
+    ledger,
+    ledger_posts,
+    ledger_profiles,
+    mail,
+    maintenance,
+    work,
+)
+from gatepost.actions.directory import EntitySpec
+from gatepost.adapters.hedera import compression, import_key
+from gatepost.app import open_store
+from gatepost.core import hcs1, hcs10
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Priority, Ref
+from gatepost.core.hcs10 import OperatorId
+from gatepost.core.ledger import LedgerId, Topic, TopicKind
+from gatepost.core.mail import MailSpec
+from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.ports import Reader, Store
+from gatepost.tables import topics
+from gatepost.testing import MORNING, FakeClock
+from tests.faults.crew_store import RunQuery, open_database
+from tests.faults.ledger_process import JOB_KINDS, LIMITS, SharedClock, Task
+from tests.fork_server import ForkedProcess
+from tests.hedera.node import HederaNetwork
+
+ROOT: Final = Path(__file__).parent.parent.parent
+TASK: Final = Ref("task", "7")
+NETWORK: Final = "testnet"
+#: the first accounts and topics of every network: the operator, dan, two strangers, and inbound topics
+DAN, STRANGER, OTHER = (LedgerId.parse(f"0.0.{number}") for number in (1_002, 1_003, 1_004))
+DAN_INBOUND, STRANGER_INBOUND, OTHER_INBOUND = (LedgerId.parse(f"0.0.{number}") for number in (1_005, 1_006, 1_007))
+#: seconds that a process may be silent
+MAX_SILENCE: Final = 60.0
+_ALIASES: Final = tuple(f"cat-{'x' * 50}-{number:02}" for number in range(30))
+
+
+class LedgerProcess:
+    """The program that processes come from, one after the other."""
+
+    def __init__(self) -> None:
+        self._process = ForkedProcess(
+            [sys.executable, "-m", "tests.faults.ledger_process"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._buffer = b""
+        self._child = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_child()
+        self._process.communicate()
+
+    def _end_child(self) -> None:
+        """Kill a child that a test which has failed has left behind."""
+        if self._child:
+            os.kill(self._child, signal.SIGKILL)
+        while self._child:
+            self._read_message()
+
+    def start(self, task: Task) -> None:
+        self._end_child()
+        assert self._process.stdin is not None
+        self._process.stdin.write(msgspec.json.encode(task) + b"\n")
+        self._process.stdin.flush()
+        self._child = self.wait_for("started")
+
+    def run(self, task: Task) -> Counter[str]:
+        """Do a task to its end; return how often each point was passed."""
+        self.start(task)
+        return self.finish()
+
+    def finish(self) -> Counter[str]:
+        counts: Counter[str] = Counter(self.wait_for("visited"))
+        assert self.wait_for("ended") == 0
+        return counts
+
+    def kill_at_point(self, task: Task) -> None:
+        """Do a task up to its point."""
+        self.start(task)
+        assert self.wait_for("ended") == -signal.SIGKILL
+
+    def stop_at_point(self, task: Task) -> None:
+        self.start(task)
+        self.wait_for("stopped")
+
+    def resume(self) -> None:
+        """Let a process that was stopped go on."""
+        os.kill(self._child, signal.SIGCONT)
+
+    def kill(self) -> None:
+        os.kill(self._child, signal.SIGKILL)
+        assert self.wait_for("ended") == -signal.SIGKILL
+
+    def wait_for(self, key: str) -> Any:
+        """Wait for a message; another one is a failure."""
+        message = self._read_message()
+        assert key in message, f"the process said {message}, not {key!r}"
+        return message[key]
+
+    def _read_message(self) -> dict[str, Any]:
+        message: dict[str, Any] = json.loads(self._read_line())
+        if "ended" in message:
+            self._child = 0
+        return message
+
+    def _read_line(self) -> bytes:
+        assert self._process.stdout is not None
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self._process.stdout], [], [], MAX_SILENCE)
+            assert ready, f"the process said nothing for {MAX_SILENCE:.0f} s"
+            chunk = os.read(self._process.stdout.fileno(), 65_536)
+            assert chunk, "the process is gone"
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+
+def fill_store(url: str) -> None:
+    """Put everything into a store that is to be posted."""
+    clock = FakeClock()
+    with closing(open_store(url, clock=clock, limits=LIMITS)) as store:
+        store.migrate()
+        store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+        for name in ("ann", "bob"):
+            store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, team="red"))
+        cat = EntitySpec(name="cat", kind=EntityKind.AGENT, team="red", aliases=list(_ALIASES))
+        store.run_sync(directory.register, cat)
+        store.run_sync(directory.register, EntitySpec(name="dan", kind=EntityKind.AGENT))
+        store.run_sync(ledger_posts.save_account, NETWORK, store.read_sync(directory.find, "dan"), DAN)
+        store.run_sync(
+            ledger_posts.save_topic,
+            *(NETWORK, DAN_INBOUND, TopicKind.INBOUND),
+            memo=hcs10.build_inbound_memo(DAN),
+            entity=store.read_sync(directory.find, "dan"),
+        )
+        store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="7"), by="ann")
+        for spec in (
+            MailSpec(to="team:red", payload={"text": "tea?"}),
+            MailSpec(to="bob", payload={"text": "fire!"}, priority=Priority.HIGH),
+            MailSpec(to="cat", payload={"text": _build_long_text()}),
+        ):
+            store.run_sync(mail.send, spec, sender="ann")
+        store.run_sync(work.post_note, TASK, "look", by="bob", notify=_ALIASES)
+        store.run_sync(work.post_event, TASK, "blocked", reason="no tea", by="ann")
+        store.run_sync(ledger_profiles.sync_entities, name="ann")
+        store.run_sync(connections.connect, OTHER, OTHER_INBOUND, by="dan", note="hello")
+
+
+def _build_long_text() -> str:
+    """Return 20 KB that need two parts of a file."""
+    noise = "".join(Random(1).choices("abcdefghijklmnop", k=2_500))
+    return noise + "tea " * ((20 * 1024 - len(noise)) // 4)
+
+
+@dataclass
+class LedgerCase:
+    """A store and a network."""
+
+    url: str
+    folder: Path
+    network: HederaNetwork
+    clock: SharedClock
+
+    def build_task(self, *points: tuple[str, int], **fields: Any) -> Task:
+        return Task(
+            points=points,
+            url=self.url,
+            folder=str(self.folder),
+            operator=self.network.operator_id,
+            mirror=self.network.mirror_url,
+            nodes=self.network.nodes_setting.split(","),
+            **fields,
+        )
+
+
+@contextmanager
+def open_case(url: str, folder: Path) -> Iterator[LedgerCase]:
+    """Start a network on which a stranger has asked dan for a connection; the store is filled already."""
+    clock = SharedClock(folder / "clock", MORNING)
+    with HederaNetwork(clock.read_nanoseconds) as network:
+        network.operator_key_file(folder)
+        keys = {}
+        for account in (DAN, STRANGER, OTHER):
+            id, keys[account] = network.create_account()
+            assert id == str(account)
+        for account, inbound in ((DAN, DAN_INBOUND), (STRANGER, STRANGER_INBOUND), (OTHER, OTHER_INBOUND)):
+            assert network.create_topic(hcs10.build_inbound_memo(account)) == str(inbound)
+        key_file = folder / "dan.key"
+        key_file.touch(mode=0o600)
+        key_file.write_text(keys[DAN])
+        import_key(folder / "keys", "dan", key_file)
+        request = hcs10.build_connection_request(OperatorId(STRANGER_INBOUND, STRANGER), "may I?")
+        network.submit_as(str(STRANGER), keys[STRANGER], str(DAN_INBOUND), request)
+        yield LedgerCase(url, folder, network, clock)
+
+
+def read_outcome(case: LedgerCase) -> dict[str, Any]:
+    """
+    Check that all is at rest and nothing is left over; return what came of the case, without what differs from case to
+    case: the numbers of accounts and topics.
+    """
+    with closing(open_store(case.url, clock=case.clock, limits=LIMITS)) as store:
+        check_rest(store)
+        labels = store.read_sync(_label_ids, case.network)
+        outcome = {
+            "network": _read_network(case.network, labels),
+            "topics": {
+                label: _read_topic(case.network, id) for id, label in labels.items() if id in case.network.topics
+            },
+            "inboxes": {name: store.read_sync(_read_inbox, name) for name in ("admin", "ann", "bob", "cat", "dan")},
+            "records": store.read_sync(_read_records),
+            "connections": [
+                (connection.peer_account, connection.state, connection.request, connection.topic is not None)
+                for connection in store.read_sync(connections.page, state=None, viewer=None)
+            ],
+        }
+        for topic in store.read_sync(ledger.page_topics, kind=None, viewer=None):
+            _check_copy(store, topic, case.network)
+    with open_database(case.url) as query:
+        outcome["steps"] = _count_steps(query)
+        assert query("SELECT payload, error FROM jobs WHERE outcome IS NULL OR outcome <> 'done'") == []
+        assert query("SELECT content, refused FROM topic_messages WHERE refused IS NOT NULL") == []
+    text = json.dumps(outcome, default=str)
+    text = re.sub(r"0\.0\.\d+", lambda match: labels.get(match[0], match[0]), text)
+    text = re.sub(r"uaid:aid:\w+", "UAID", text)
+    return dict(json.loads(re.sub(r"con_[0-9a-f]{32}", "CONNECTION", text)))
+
+
+def check_rest(store: Store) -> None:
+    assert [store.read_sync(jobs.count_open, kind) for kind in JOB_KINDS] == [0, 0, 0]
+    assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+    assert store.read_sync(maintenance.find_unbalanced)[0] == []
+    assert store.read_sync(maintenance.find_orphans) == []
+
+
+def _count_steps(query: RunQuery) -> dict[str, int]:
+    """Count the steps that are left: only those of what is made once stay, and all of them are done."""
+    steps = query("SELECT step, receipt FROM ledger_steps WHERE step NOT LIKE '%/fund/%'")
+    assert all(receipt is not None for _, receipt in steps)
+    return dict(sorted(Counter(re.split("[/_]", step)[0] for step, _ in steps).items()))
+
+
+def _label_ids(tx: Reader, network: HederaNetwork) -> dict[str, str]:
+    """Return names for the accounts and topics that were made."""
+    labels = {}
+    for entity in directory.page(tx, limit=1_000):
+        account = topics.find_account(tx, NETWORK, entity.number)
+        if account is not None:
+            labels[str(account)] = f"<{entity.name}>"
+            profile_topic = topics.read_profile(tx, NETWORK, entity.number)[1]
+            if profile_topic is not None:
+                labels[profile_topic] = f"<profile of {entity.name}>"
+    for topic in ledger.page_topics(tx, kind=None, viewer=None):
+        labels.setdefault(topic.id, f"<{topic.kind} of {topic.entity or topic.item or topic.memo}>")
+    assert len(set(labels.values())) == len(labels)
+    return labels
+
+
+def _read_network(network: HederaNetwork, labels: dict[str, str]) -> dict[str, Any]:
+    """Return how many transactions there were, and the accounts; there is no account or topic that the store forgot."""
+    strangers = {str(id) for id in (STRANGER, OTHER, STRANGER_INBOUND, OTHER_INBOUND)}
+    first_accounts = {id for id in network.accounts if int(id.split(".")[2]) <= int(network.operator_id.split(".")[2])}
+    ids = {*network.accounts, *network.topics} - first_accounts - strangers
+    assert ids == labels.keys() - strangers
+    results = Counter(f"{transaction.name} {transaction.result}" for transaction in network.transactions)
+    return {
+        "transactions": dict(sorted(results.items())),
+        "accounts": {label: network.accounts[id].memo for id, label in labels.items() if id in network.accounts},
+    }
+
+
+def _read_topic(network: HederaNetwork, id: str) -> list[str]:
+    """Return the memo of a topic, and its messages; of a file, its content. Each sender's messages have an order."""
+    memo, messages = network.topics[id].memo, network.messages(id)
+    contents = [message.content for message in messages]
+    if len(memo) > 64 and memo.endswith(":base64"):
+        media_type, content = hcs1.read_file(memo, contents, compression.decompress)
+        return [media_type, _shorten(content.decode()), str(len(contents))]
+    is_record = memo == hcs10.OUTBOUND_MEMO
+    messages.sort(key=lambda message: (message.payer, message.content if is_record else b""))
+    return [memo, *(f"{message.payer} {message.memo} {message.content.decode()}" for message in messages)]
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) < 1_000 else f"{text[:50]}... {sha256(text.encode()).hexdigest()}"
+
+
+def _read_inbox(tx: Reader, name: str) -> list[Any]:
+    return [
+        (
+            event.type,
+            event.source,
+            event.sender and event.sender.name,
+            event.priority,
+            event.trust,
+            _shorten(event.content),
+        )
+        for event in (item.event for item in inbox.page(tx, name, limit=100))
+    ]
+
+
+def _read_records(tx: Reader) -> list[Any]:
+    mails = mail.page_sent(tx, "ann", thread=None, ref=None, before=None, limit=100)
+    return [
+        *((entry.to, entry.post, entry.event is not None, entry.states) for entry in mails),
+        *((note.id, note.post, note.recipients) for note in work.page_notes(tx, TASK)),
+        *((event.id, event.post, event.recipients) for event in work.page_events(tx, TASK)),
+    ]
+
+
+def _check_copy(store: Store, topic: Topic, network: HederaNetwork) -> None:
+    """The store has the messages of a topic as they are on the network, and all of them are proved."""
+    if topic.kind in (TopicKind.FILE, TopicKind.PEER):
+        return
+    verification = store.read_sync(ledger.verify_topic, topic)
+    messages = network.messages(topic.id)
+    assert (verification.proved, verification.messages, verification.first_fault) == (
+        len(messages),
+        len(messages),
+        None,
+    )
+    stored_messages = store.read_sync(ledger.page_messages, topic, limit=1_000)
+    assert [entry.message.content for entry in stored_messages] == [message.content for message in messages]

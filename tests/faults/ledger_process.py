@@ -1,0 +1,323 @@
+"""
+Processes that post to a ledger and read it, and are killed or stopped at a point.
+
+`python -m tests.faults.ledger_process` reads tasks from stdin, a line of JSON each, and for every one forks a child,
+which has everything imported already. The child does what is to be done in its store until all is at rest, as the
+duties of a worker do it, but one job after the other. These are the points that it passes:
+
+    before V, before commit of V, after commit of V     V is a verb that the store runs; of a step, with what it is for
+    before C, after C                                   C is a call of the ledger, such as `execute CreateTopic`
+"""
+
+import asyncio
+import importlib
+import json
+import logging
+import mmap
+import os
+import select
+import signal
+import sys
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NoReturn, cast
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from gatepost.actions import connections, jobs, ledger_posts
+from gatepost.actions.connections import CONNECTION_JOB
+from gatepost.actions.ledger import POST_JOB
+from gatepost.actions.ledger_profiles import SYNC_JOB
+from gatepost.adapters.hedera import HederaLedger
+from gatepost.adapters.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
+from gatepost.adapters.stores.threaded import ThreadedStore
+from gatepost.app import open_store
+from gatepost.core.connection import ConnectionState
+from gatepost.core.ledger_transaction import LedgerReceipt, LedgerTransaction
+from gatepost.core.limits import Limits
+from gatepost.core.times import SECOND, Duration, Instant
+from gatepost.errors import Conflict, Unavailable
+from gatepost.ports import PublicLedger, Store, Transaction
+from gatepost.runtime.jobs import run_due_jobs
+from gatepost.runtime.ledger_connections import LedgerConnections
+from gatepost.runtime.ledger_listener import LedgerListener
+from gatepost.runtime.ledger_poster import LedgerPoster, retry_outages
+from gatepost.runtime.ledger_profiles import ProfilePublisher
+from gatepost.runtime.ledger_steps import LedgerSteps
+from tests.faults.commit_points import watch_store
+
+LIMITS: Final = Limits(ledger="hedera:testnet", work_notify=())
+#: tinybars: little, so accounts become empty on the way
+FUND: Final = 30_000_000
+JOB_KINDS: Final = (POST_JOB, SYNC_JOB, CONNECTION_JOB)
+#: rounds after which a ledger that is not at rest never will be
+_MAX_ROUNDS: Final = 2_000
+#: a job that is due later than this is held by another process, which goes on with it
+_MAX_RETRY: Final = 61.0
+_LEDGER_CALLS: Final = ("read_messages", "read_topic", "read_account")
+#: what the clients of nodes and of the mirror import when they are used
+_LAZY_MODULES: Final = (
+    "anyio._backends._asyncio",
+    "grpc._channel",
+    "grpc.experimental",
+    "h11",
+    "httpcore2",
+    "truststore",
+)
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """What a process does, and at which points it comes to harm."""
+
+    url: str
+    #: with the clock, and the keys
+    folder: str
+    operator: str
+    mirror: str
+    nodes: Sequence[str]
+    #: the names of points, and the how-manieth time that it passes each
+    points: Sequence[tuple[str, int]] = ()
+    #: killed, or stopped
+    how: str = "kill"
+    #: how long it holds a job; None as long as every process does
+    hold: Duration | None = None
+
+
+class SharedClock:
+    """A clock of several processes, in a file. It stands still until one of them moves it."""
+
+    def __init__(self, path: Path, now: Instant | None = None) -> None:
+        if now is not None:
+            path.write_bytes(now.to_bytes(8, "big"))
+        with path.open("r+b") as file:
+            self._memory = mmap.mmap(file.fileno(), 8)
+
+    def now(self) -> Instant:
+        return int.from_bytes(self._memory[:8], "big")
+
+    def read_nanoseconds(self) -> int:
+        return self.now() * 1_000
+
+    def advance(self, by: Duration) -> None:
+        self._memory[:8] = (self.now() + by).to_bytes(8, "big")
+
+    def entropy(self) -> int:
+        return int.from_bytes(os.urandom(10), "big")
+
+
+class FaultPoint:
+    """Counts the points, and kills or stops this process at some of them."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._lock = threading.Lock()
+        self.counts: Counter[str] = Counter()
+        #: held by the thread that has a transaction open
+        self.transaction_lock = threading.RLock()
+
+    def __call__(self, point: str) -> None:
+        with self._lock:
+            self.counts[point] += 1
+            is_due = (point, self.counts[point]) in self._task.points
+        if not is_due:
+            return
+        # Here and now: a signal to the whole process may reach another thread first, and this one goes on.
+        if self._task.how == "kill":
+            signal.pthread_kill(threading.get_ident(), signal.SIGKILL)
+        with self.transaction_lock:  # one who sleeps in a transaction would hold the database
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
+
+
+class WatchedStore:
+    """A store that tells of every verb, and of the commits with it. Jobs are taken one at a time."""
+
+    def __init__(self, store: ThreadedStore, on_point: FaultPoint, hold: Duration | None) -> None:
+        self._store = store
+        self._on_point = on_point
+        self._take_options = {"limit": 1} if hold is None else {"limit": 1, "hold": hold}
+        #: verbs of the transaction that is open
+        self._verbs: list[str] = []
+        watch_store(store, self._on_connection_point)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def run(self, verb: Callable[..., Any], /, *args: Any, lane: str = "", **kwargs: Any) -> Any:
+        name = verb.__name__
+        if verb is ledger_posts.begin_step:
+            name = f"{name} of {_describe_step(args[1])}"
+
+        def run_verb(tx: Transaction, /, *args: Any, **kwargs: Any) -> Any:
+            result = verb(tx, *args, **kwargs)
+            self._verbs.append(name)
+            return result
+
+        self._on_point(f"before {name}")
+        options = self._take_options if verb is jobs.take else {}
+        return await self._store.run(run_verb, *args, lane=lane, **kwargs, **options)
+
+    def _on_connection_point(self, point: str) -> None:
+        if point == "before begin":
+            self._on_point.transaction_lock.acquire()
+            self._verbs.clear()
+        elif point in ("before commit", "after commit"):
+            for verb in self._verbs:
+                self._on_point(f"{point} of {verb}")
+        if point in ("after commit", "after abandon"):
+            self._on_point.transaction_lock.release()
+
+
+def _describe_step(step: str) -> str:
+    """Return what a step is for: `mail`, `mail file`, `mail fund`, `account`, ..."""
+    words = step.split("/")
+    details = [word for word in ("file", "fund") if word in words]
+    return " ".join([words[0].partition("_")[0], *details])
+
+
+class WatchedLedger:
+    """A ledger that tells of every call."""
+
+    def __init__(self, ledger: PublicLedger, on_point: Callable[[str], None]) -> None:
+        self._ledger = ledger
+        self._on_point = on_point
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._ledger, name)
+        if name not in _LEDGER_CALLS:
+            return attribute
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            self._on_point(f"before {name}")
+            answer = await attribute(*args, **kwargs)
+            self._on_point(f"after {name}")
+            return answer
+
+        return call
+
+    def make_key(self, owner: str) -> str:
+        self._on_point("before make_key")
+        key = self._ledger.make_key(owner)
+        self._on_point("after make_key")
+        return key
+
+    async def execute(self, transaction: LedgerTransaction) -> LedgerReceipt:
+        name = f"execute {type(transaction.body).__name__}"
+        self._on_point(f"before {name}")
+        receipt = await self._ledger.execute(transaction)
+        self._on_point(f"after {name}")
+        return receipt
+
+
+def answer_strangers(tx: Transaction) -> None:
+    """Accept the connections that strangers ask for, and end them when they are open."""
+    for connection in connections.page(tx, state=None, viewer=None):
+        with suppress(Conflict):  # another process was first
+            if connection.is_incoming and connection.state is ConnectionState.REQUESTED:
+                connections.accept(tx, connection.id)
+            elif connection.is_incoming and connection.state is ConnectionState.OPEN:
+                connections.close(tx, connection.id)
+
+
+async def reach_rest(store: Store, ledger: PublicLedger, clock: SharedClock) -> None:
+    """Run jobs and read the ledger until nothing is left to do. The clock is moved while jobs wait."""
+    steps = LedgerSteps(store, ledger, fund=FUND)
+    handlers = {
+        POST_JOB: retry_outages(LedgerPoster(steps).run_job),
+        SYNC_JOB: retry_outages(ProfilePublisher(steps).run_job),
+        CONNECTION_JOB: retry_outages(LedgerConnections(steps).run_job),
+    }
+    listener = LedgerListener(store, ledger)
+    holder = f"process-{os.getpid()}"
+    for _ in range(_MAX_ROUNDS):
+        seconds = await run_due_jobs(store, handlers, holder)
+        listener._rounds = 0  # the quiet topics, too
+        try:
+            await listener.run_round()
+        except Unavailable:
+            listener._paused_until = 0.0
+            clock.advance(SECOND)
+            continue
+        await store.run(answer_strangers, lane="ledger")
+        if not sum([await store.read(jobs.count_open, kind) for kind in JOB_KINDS]):
+            return
+        if seconds is not None and seconds < _MAX_RETRY:
+            clock.advance(int(seconds * SECOND) + 1)
+        elif seconds is not None:
+            await asyncio.sleep(0.005)  # for another process
+    raise AssertionError("the ledger is not at rest")
+
+
+async def run_task(task: Task, on_point: FaultPoint) -> None:
+    folder = Path(task.folder)
+    clock = SharedClock(folder / "clock")
+    options: dict[str, Any] = {"writers": 1} if task.url.startswith("postgres") else {}
+    store = open_store(task.url, clock=clock, limits=LIMITS, **options)
+    ledger = HederaLedger(
+        "testnet",
+        operator=task.operator,
+        operator_key_file=folder / "operator.key",
+        keys=folder / "keys",
+        mirror=task.mirror,
+        nodes=task.nodes,
+        clock=clock.read_nanoseconds,
+        backoff=0.002,
+    )
+    assert isinstance(store, ThreadedStore)
+    try:
+        watched_store, watched_ledger = WatchedStore(store, on_point, task.hold), WatchedLedger(ledger, on_point)
+        await reach_rest(cast(Store, watched_store), cast(PublicLedger, watched_ledger), clock)
+    finally:
+        await ledger.close()
+        store.close()
+
+
+def main() -> None:
+    """Of each child it is told how it began, whether it was stopped, and how it has ended."""
+    for name in _LAZY_MODULES:
+        importlib.import_module(name)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            run_child(msgspec.json.decode(line, type=Task))
+        _, status = os.waitpid(child, os.WUNTRACED)
+        while os.WIFSTOPPED(status):
+            send_message(stopped=child)
+            _, status = os.waitpid(child, os.WUNTRACED)
+        send_message(ended=os.waitstatus_to_exitcode(status))
+
+
+def run_child(task: Task) -> NoReturn:
+    """Do a task and end the process, whatever happens."""
+    threading.Thread(target=exit_with_test, daemon=True).start()
+    fault_point = FaultPoint(task)
+    try:
+        send_message(started=os.getpid())
+        asyncio.run(run_task(task, fault_point))
+        send_message(visited=fault_point.counts)
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 (a forked child must not go on as its parent)
+        traceback.print_exc()
+        os._exit(1)
+
+
+def exit_with_test() -> None:
+    """Leave nothing behind when the test is gone: then the other end of stdin is closed."""
+    poller = select.poll()
+    poller.register(0, 0)
+    poller.poll()
+    os._exit(1)
+
+
+def send_message(**facts: Any) -> None:
+    os.write(1, (json.dumps(facts) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
