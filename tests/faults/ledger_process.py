@@ -228,9 +228,9 @@ async def reach_rest(store: Store, ledger: PublicLedger, clock: SharedClock) -> 
     """Run jobs and read the ledger until nothing is left to do. The clock is moved while jobs wait."""
     steps = LedgerSteps(store, ledger, fund=FUND)
     handlers = {
-        POST_JOB: retry_outages(LedgerPoster(steps).run_job),
-        SYNC_JOB: retry_outages(ProfilePublisher(steps).run_job),
-        CONNECTION_JOB: retry_outages(LedgerConnections(steps).run_job),
+        POST_JOB: retry_outages(steps.store, LedgerPoster(steps).run_job),
+        SYNC_JOB: retry_outages(steps.store, ProfilePublisher(steps).run_job),
+        CONNECTION_JOB: retry_outages(steps.store, LedgerConnections(steps).run_job),
     }
     listener = LedgerListener(store, ledger)
     holder = f"process-{os.getpid()}"

@@ -91,9 +91,9 @@ class LedgerOffice:
         steps = LedgerSteps(self.store, self.ledger, fund=FUND)
         self._listener = LedgerListener(self.store, self.ledger)
         self._handle_jobs = {
-            POST_JOB: retry_outages(LedgerPoster(steps).run_job),
-            SYNC_JOB: retry_outages(ProfilePublisher(steps).run_job),
-            CONNECTION_JOB: retry_outages(LedgerConnections(steps).run_job),
+            POST_JOB: retry_outages(steps.store, LedgerPoster(steps).run_job),
+            SYNC_JOB: retry_outages(steps.store, ProfilePublisher(steps).run_job),
+            CONNECTION_JOB: retry_outages(steps.store, LedgerConnections(steps).run_job),
         }
 
     def register(self, name: str, kind: EntityKind = EntityKind.AGENT, **fields: Any) -> None:

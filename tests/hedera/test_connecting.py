@@ -116,7 +116,8 @@ async def test_a_peer_cannot_make_another_topic_the_one_of_a_connection(ledger: 
     assert ledger.list_connections()[-1].state is ConnectionState.CLOSED
     [notice] = list_notices(ledger)
     assert notice == (
-        f"the connection with {peer.account} has ended: it has named the topic {topic}, which is in use here already"
+        f"the connection with {peer.account} has ended: "
+        f"it has named the topic {topic}, which was not made for this connection"
     )
     assert ledger.find_topic(TopicKind.INBOUND, "bob").kind is TopicKind.INBOUND
     ledger.send("bob", "later")
@@ -128,7 +129,7 @@ async def test_a_peer_whose_topic_we_cannot_write_to_holds_up_nothing(ledger: Le
     peer = create_poster(ledger.network)
     connect(ledger, peer)
     await ledger.settle()
-    topic = ledger.network.create_topic("mine alone", submit_key=peer.key)
+    topic = ledger.network.create_topic(f"hcs-10:1:60:2:{peer.inbound}:1", submit_key=peer.key)
     peer.answer(str(ledger.find_account("ann")), 1, topic=topic)
     await ledger.settle()
     sent = ledger.send(find(ledger).peer, "hello")
@@ -197,3 +198,17 @@ async def test_what_others_write_to_a_peer_is_not_stored(ledger: LedgerOffice) -
     assert ledger.list_refusals(topic) == []
     assert topic.last_sequence == 4
     assert ledger.verify(topic).first_fault is None
+
+
+async def test_an_answer_with_the_topic_of_strangers_ends_the_connection(ledger: LedgerOffice) -> None:
+    """Otherwise one message would make us read, and keep, all that they write there."""
+    peer = create_poster(ledger.network)
+    connect(ledger, peer)
+    await ledger.settle()
+    stranger, busy = create_poster(ledger.network), ledger.network.create_topic("busy")
+    for number in range(5):
+        stranger.submit(busy, f"message {number}")
+    peer.answer(str(ledger.find_account("ann")), 1, topic=busy)
+    await ledger.settle()
+    assert find(ledger).state is ConnectionState.CLOSED
+    assert busy not in [topic.id for topic in ledger.list_topics()]

@@ -54,7 +54,7 @@ async def test_a_request_that_is_repeated_forged_or_one_too_many_is_refused(publ
     assert refusals == [
         f"it names account {peers[0].account}, and {forger.account} has paid for it",
         None,
-        f"there is a connection with {peers[0].account} already",
+        f"there is a request of {peers[0].account} already",
         "it is from an entity of this Gatepost, which needs no connection",
         *[None] * (MAX_REQUESTS - 1),
         f"{MAX_REQUESTS} requests wait for an answer",
@@ -70,9 +70,10 @@ async def test_an_accepted_connection_has_a_topic_for_both(public_ledger: Ledger
     peer, stranger = create_poster(office.network), create_poster(office.network)
     peer.publish_profile("Quinn of Acme")
     connection = await open_connection(office, peer)
-    assert (connection.state, connection.peer) == (ConnectionState.OPEN, "quinn-of-acme")
+    assert (connection.state, connection.peer) == (ConnectionState.OPEN, f"quinn-of-acme-{peer.account}")
     entity = office.store.read_sync(directory.find, peer.account)
-    assert (entity.name, entity.kind, entity.display) == ("quinn-of-acme", EntityKind.SERVICE, "Quinn of Acme")
+    assert (entity.name, entity.kind) == (f"quinn-of-acme-{peer.account}", EntityKind.SERVICE)
+    assert entity.display == f"Quinn of Acme ({peer.account})"
     assert connection.topic is not None
     made = office.network.topics[connection.topic]
     assert (made.memo, made.admin_key) == (f"hcs-10:1:3600:2:{find_inbound(office)}:1", None)
@@ -373,3 +374,20 @@ async def test_a_connection_is_made_once_whatever_the_nodes_do(ledger: LedgerOff
     assert len(ledger.read_ledger(TopicKind.INBOUND, "ann")) == 2
     assert len(ledger.read_ledger(TopicKind.OUTBOUND, "ann")) == 1
     assert ledger.count_orphans() == (0, 0)
+
+
+async def test_a_peer_cannot_take_the_name_or_the_account_of_another(ledger: LedgerOffice) -> None:
+    """The names of peers come from their profiles, in which everybody can write everything."""
+    honest, liar = create_poster(ledger.network), create_poster(ledger.network)
+    liar.publish_profile(honest.account)
+    honest.publish_profile("honest bob")
+    first, second = await open_connection(ledger, liar), await open_connection(ledger, honest)
+    assert first.peer != second.peer
+    for poster, connection in ((liar, first), (honest, second)):
+        poster.send(str(connection.topic), {"uid": "u1", "payload": f"from {poster.account}"})
+    await ledger.settle()
+    texts = {event.sender.name: event.content for event in ledger.read_inbox("ann") if event.sender}
+    assert texts == {first.peer: f"from {liar.account}", second.peer: f"from {honest.account}"}
+    sent = ledger.send(honest.account, "for the honest one")
+    await ledger.settle()
+    assert [recipient.name for recipient in ledger.show(sent).recipients] == [second.peer]

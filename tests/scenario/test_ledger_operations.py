@@ -271,7 +271,7 @@ class TestConnections:
             assert (await change(own, "close"))["state"] == "closed"
             public.store.run_sync(connections.open_connection, first, LedgerId(0, 0, 7_009), memo="", display="Wolf")
             [view] = (await get(admin, "/api/ledger/connections", state="open"))["items"]
-            assert (view["id"], view["peer"], view["topicId"]) == (first, "wolf", "0.0.7009")
+            assert (view["id"], view["peer"], view["topicId"]) == (first, "wolf-0.0.9001", "0.0.7009")
             assert (await change(first, "close"))["state"] == "closing"
             for id, verb, status in (
                 (first, "accept", 409),

@@ -137,17 +137,37 @@ async def _walk(client: httpx2.AsyncClient, path: str, field: str, limit: int) -
 
 
 def test_every_list_is_walked() -> None:
-    """Those with a cursor; members are all there."""
+    """Those with a cursor; members are all there, and a check of a topic has no rows."""
     lists = {
         name.partition(" ")[2]
         for name, operation in list_operations().items()
         if any(
             parameter["name"] == "after" and parameter["in"] == "query" for parameter in operation.get("parameters", ())
         )
-        and not name.endswith("/stream")
+        and not name.endswith(("/stream", "/verify"))
     }
     paths = {re.sub("analyst|thinker", "{name}", path.partition("?")[0]) for path in PAGED_PATHS}
     assert lists == {path.replace("task/0", "{type}/{id}").replace("{topic}", "{id}") for path in paths}
+
+
+async def test_next_walks_the_check_of_a_topic(gateway: Gateway) -> None:
+    ListFiller.fill(gateway, 7)
+    [topic] = gateway.store.read_sync(ledger.page_topics, kind=TopicKind.INBOUND, viewer="analyst")
+    assert topic.last_sequence >= 7
+    async with gateway.open_client() as admin:
+        for limit in (1, 2, 3, topic.last_sequence, topic.last_sequence + 1):
+            counts: list[int] = []
+            after: int | None = 0
+            while after is not None:
+                query = {"after": after, "limit": limit}
+                answer = await admin.get(f"/api/ledger/topics/{topic.id}/verify", params=query)
+                page = answer.json()
+                assert answer.status_code == 200, page
+                assert (page["proved"], page["firstFault"]) == (page["messages"], None)
+                counts.append(page["messages"])
+                after = page["next"]
+            full_pages, rest = divmod(topic.last_sequence, limit)
+            assert counts == [limit] * full_pages + [rest] * (rest > 0)
 
 
 async def test_a_page_may_end_between_two_recipients_of_an_event(gateway: Gateway) -> None:

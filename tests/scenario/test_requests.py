@@ -13,6 +13,7 @@ import structlog
 from gatepost.actions import push, spaces
 from gatepost.api import problems
 from gatepost.core.event import Push
+from gatepost.core.limits import Limits
 from tests.access_cases import CALL_CASES, World, create_owned_objects, read_database
 from tests.gateways import Gateway, create_token, list_operations, open_gateway
 
@@ -48,6 +49,14 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield World(gateway, create_owned_objects(gateway.store))
 
 
+@pytest.fixture
+async def called_world(operation: str, world: World, tmp_path: Path) -> AsyncIterator[World]:
+    """The same things, called at a gateway with the ledger that the operation needs."""
+    limits = Limits(ledger=CALL_CASES[operation].ledger)
+    async with open_gateway(f"sqlite:///{tmp_path}/office.db", limits=limits) as gateway:
+        yield World(gateway, world.values)
+
+
 def assert_problem(answer: httpx2.Response, *statuses: int) -> None:
     assert answer.status_code in statuses, answer.text
     assert answer.headers["content-type"] == problems.MEDIA_TYPE
@@ -81,13 +90,15 @@ def test_every_write_takes_an_idempotency_key() -> None:
 
 
 @pytest.mark.parametrize("operation", IDEMPOTENT_OPERATIONS)
-async def test_a_repeat_gets_the_same_answer_and_changes_nothing(operation: str, world: World, tmp_path: Path) -> None:
+async def test_a_repeat_gets_the_same_answer_and_changes_nothing(
+    operation: str, called_world: World, tmp_path: Path
+) -> None:
     url = f"sqlite:///{tmp_path}/office.db"
-    headers = {"x-secret-key": world.gateway.admin_key}
-    first = await world.call(operation, headers | {"idempotency-key": '"once"'})
+    headers = {"x-secret-key": called_world.gateway.admin_key}
+    first = await called_world.call(operation, headers | {"idempotency-key": '"once"'})
     assert first[0] == CALL_CASES[operation].admin_status
     after = read_database(url)
-    assert await world.call(operation, headers | {"idempotency-key": "once"}) == first
+    assert await called_world.call(operation, headers | {"idempotency-key": "once"}) == first
     assert read_database(url) == after
 
 
@@ -165,13 +176,15 @@ INVALID_BODIES: Final = {
 
 
 @pytest.mark.parametrize("operation", BODY_OPERATIONS)
-async def test_what_is_no_request_is_refused(operation: str, world: World, tmp_path: Path) -> None:
+async def test_what_is_no_request_is_refused(operation: str, called_world: World, tmp_path: Path) -> None:
     """Whoever may leave the body out altogether may do so."""
     method, _, template = operation.partition(" ")
-    path = template.format(**{name: world.values.get(word, word) for name, word in CALL_CASES[operation].path.items()})
+    path = template.format(
+        **{name: called_world.values.get(word, word) for name, word in CALL_CASES[operation].path.items()}
+    )
     before = read_database(f"sqlite:///{tmp_path}/office.db")
     is_optional = not list_operations()[operation]["requestBody"].get("required", False)
-    async with world.gateway.open_client() as admin:
+    async with called_world.gateway.open_client() as admin:
         for case_name, (body, statuses) in INVALID_BODIES.items():
             if case_name == "nothing" and is_optional:
                 continue
@@ -182,12 +195,14 @@ async def test_what_is_no_request_is_refused(operation: str, world: World, tmp_p
 
 
 @pytest.mark.parametrize("operation", [name for name in BODY_OPERATIONS if not name.startswith("POST /hooks")])
-async def test_nul_is_refused_wherever_it_is(operation: str, world: World, tmp_path: Path) -> None:
+async def test_nul_is_refused_wherever_it_is(operation: str, called_world: World, tmp_path: Path) -> None:
     method, _, template = operation.partition(" ")
-    path = template.format(**{name: world.values.get(word, word) for name, word in CALL_CASES[operation].path.items()})
+    path = template.format(
+        **{name: called_world.values.get(word, word) for name, word in CALL_CASES[operation].path.items()}
+    )
     [content] = list_operations()[operation]["requestBody"]["content"].values()
     before = read_database(f"sqlite:///{tmp_path}/office.db")
-    async with world.gateway.open_client() as admin:
+    async with called_world.gateway.open_client() as admin:
         for bad in ("a\x00b", "\ud800"):
             for field, value in content["example"].items():
                 if isinstance(value, str):

@@ -14,6 +14,7 @@ from gatepost.api.events import EventDetailView, EventView, ItemView
 from gatepost.api.fields import Format, RecordView, Source, Time, get_source
 from gatepost.api.gates import GateView
 from gatepost.api.keys import NewKeyView
+from gatepost.api.ledger import TopicMessageView
 from gatepost.api.runs import RunWithCallsView, TurnView
 from gatepost.api.spaces import NewSpaceView
 from gatepost.core.times import Instant
@@ -32,6 +33,7 @@ PASSED: Final[Mapping[type, frozenset[str]]] = {
     NewKeyView: frozenset({"key"}),
     NewSpaceView: frozenset({"members"}),
     RunWithCallsView: frozenset({"calls"}),
+    TopicMessageView: frozenset({"refused"}),
     TurnView: frozenset({"kind", "prompt", "reply", "result"}),
 }
 

@@ -32,6 +32,9 @@ from gatepost.tables import connections, entities, topics
 CONNECTION_JOB: Final = "ledger.connection"
 #: requests to one entity that wait for an answer
 MAX_REQUESTS: Final = 20
+#: characters of the name, and of the display name, that are taken from a profile
+_MAX_STEM_LENGTH: Final = 30
+_MAX_TITLE_LENGTH: Final = 100
 #: how long an account whose request was refused is not heard again
 REFUSAL_LENGTH: Final = DAY
 _HINT: Final = "`gatepost ledger connections` lists them"
@@ -110,6 +113,8 @@ def _answer(tx: Transaction, id: str, state: ConnectionState) -> Connection:
     connection = find(tx, id)
     if not connection.is_incoming:
         raise Refused(f"{connection.entity!r} has asked for this connection itself", hint="the other end answers")
+    if state is ConnectionState.ACCEPTING:
+        directory.find_live(tx, connection.entity)
     if not connections.set_state(tx, connection.number, state, before=[ConnectionState.REQUESTED]):
         raise Conflict(f"the connection {id!r} is {connection.state} already")
     if state is ConnectionState.ACCEPTING:
@@ -156,8 +161,9 @@ def record_request(tx: Transaction, topic: Topic, sequence: int, requester: Oper
         return f"{entity.name} is retired"
     if topics.find_account_owner(tx, topic.network, requester.account) is not None:
         return "it is from an entity of this Gatepost, which needs no connection"
-    if connections.find_pending(tx, topic.network, entity.number, str(requester.account)) is not None:
-        return f"there is a connection with {requester.account} already"
+    pending = connections.find_pending(tx, topic.network, entity.number, str(requester.account))
+    if pending is not None and pending.state is not ConnectionState.OPEN:  # it may have closed that one just now
+        return f"there is a request of {requester.account} already"
     if connections.has_refused(tx, topic.network, entity.number, str(requester.account), tx.now - REFUSAL_LENGTH):
         return f"a request of {requester.account} was refused not long ago"
     if connections.count_requested(tx, topic.network, entity.number) >= MAX_REQUESTS:
@@ -192,6 +198,11 @@ def save_request(tx: Transaction, id: str, peer_inbound: LedgerId, request: int)
         topics.insert(tx, connection.network, peer_inbound, TopicKind.PEER, "", after=request)
 
 
+def check_answer(tx: Transaction, connection: Connection, topic: LedgerId) -> None:
+    """Have the topic looked at that an agent outside has named in its answer: it can name any topic."""
+    jobs.add(tx, CONNECTION_JOB, {"id": connection.id, "topic": str(topic)})
+
+
 def open_connection(tx: Transaction, id: str, topic: LedgerId, *, memo: str, display: str | None = None) -> Connection:
     """
     Save that a connection is open: its topic is read from now on, and its other end can be written to. It ends instead
@@ -205,7 +216,7 @@ def open_connection(tx: Transaction, id: str, topic: LedgerId, *, memo: str, dis
         end_connection(tx, connection, f"it has named the topic {topic}, which is in use here already")
         return find(tx, id)
     entity = directory.find(tx, connection.entity)
-    peer = _ensure_peer(tx, connection.peer_account, display)
+    peer = _ensure_peer(tx, connection, display)
     topics.insert(tx, connection.network, topic, TopicKind.CONNECTION, memo, entity=entity.number)
     row = topics.find(tx, connection.network, str(topic))
     assert row is not None
@@ -241,18 +252,27 @@ def _tell(tx: Transaction, connection: Connection, text: str, trust: Trust = Tru
     )
 
 
-def _ensure_peer(tx: Transaction, account: str, display: str | None) -> Entity:
-    """Return the entity of an agent outside; make it if there is none."""
-    entity = entities.find_by_names(tx, [account]).get(account)
-    if entity is not None and entity.kind is EntityKind.SERVICE and entity.is_live:
-        return entity
-    stem = re.sub(r"[^a-z0-9._-]+", "-", (display or "").lower()).strip("-._")[:40] or f"peer-{account}"
-    taken_names = entities.find_by_names(tx, [stem, f"{stem}-{account}"])
-    name = next(name for name in (stem, f"{stem}-{account}", tx.new_id("con")) if name not in taken_names)
-    title = display if display and display.isprintable() and display.strip() else None
-    aliases = [account] if entity is None else []
+def _ensure_peer(tx: Transaction, connection: Connection, display: str | None) -> Entity:
+    """
+    Return the entity of an agent outside; make it if there is none. It is found by its connections, never by a name: a
+    name comes from a profile, and everybody can write any name there. So its own account is always a part of its name.
+    """
+    known_peer = connections.find_peer(tx, connection.network, connection.peer_account)
+    if known_peer is not None and (peer := directory.find(tx, known_peer)).is_live:
+        return peer
+    account = connection.peer_account
+    stem = re.sub(r"[^a-z0-9_-]+", "-", (display or "").lower())[:_MAX_STEM_LENGTH].strip("-_") or "peer"
+    name = f"{stem}-{account}"
+    taken_names = entities.find_by_names(tx, [name, account])
+    title = "".join(letter for letter in display or "" if letter.isprintable()).strip()[:_MAX_TITLE_LENGTH]
     return directory.register(
-        tx, EntitySpec(name=name, kind=EntityKind.SERVICE, display=title and title[:200], aliases=aliases)
+        tx,
+        EntitySpec(
+            name=tx.new_id("con") if name in taken_names else name,
+            kind=EntityKind.SERVICE,
+            display=f"{title or 'peer'} ({account})",
+            aliases=[] if account in taken_names else [account],
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from gatepost.actions import ledger_readers
 from gatepost.actions.ledger_readers import FileMissing, FileRead, MessageRefused
 from gatepost.core.ledger import GENESIS_HASH, HASH_VERSION, LedgerId, Topic, TopicKind, TopicMessage
+from gatepost.core.times import MINUTE
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import topics
@@ -28,6 +29,8 @@ from gatepost.tables.topics import NewMessage
 
 #: chunks of one message; a longer one does not count
 MAX_CHUNKS: Final = 64
+#: how long the topic of a connection is read after its end: our own last message is there
+_END_LENGTH: Final = 10 * MINUTE
 
 
 class Intake(Struct, frozen=True, kw_only=True):
@@ -41,7 +44,7 @@ class Intake(Struct, frozen=True, kw_only=True):
 
 def list_topics(tx: Reader, network: str, kinds: Sequence[TopicKind], *, after: int, limit: int) -> list[Topic]:
     """Return the topics to read, in the order in which they were made."""
-    return topics.list_kinds(tx, network, kinds, after=after, limit=limit)
+    return topics.list_kinds(tx, network, kinds, since=tx.now - _END_LENGTH, after=after, limit=limit)
 
 
 def take_messages(
@@ -104,6 +107,9 @@ def _take(
 ) -> NewMessage:
     """Do what a message says; return it as it is to be stored."""
     try:
+        is_chunk = message.chunk is not None and message.chunk.total > 1
+        if is_chunk and (reason := ledger_readers.find_stranger(tx, topic, message)) is not None:
+            return NewMessage(message, None, reason)
         content = _join_chunks(tx, topic, message, earlier_messages)
         if content is None:
             return NewMessage(message)

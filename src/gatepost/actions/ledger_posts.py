@@ -145,6 +145,9 @@ def fail_post(tx: Transaction, network: str, id: str, reason: str) -> None:
     ledger_steps.delete_all(tx, network, id)
     text = f"{post.kind} {id} of {post.sender} is not on the ledger, and never will be: {reason}"
     ref = Ref("mail", id) if post.kind == "mail" else None
+    if post.sender != directory.ADMINISTRATOR and directory.find(tx, post.sender).is_live:
+        alert = push.build_alert(post.sender, text, f"ledger:{id}", source="ledger", ref=ref)
+        push.push_alerts(tx, [alert])
     push.push_alerts(tx, [push.build_alert(directory.ADMINISTRATOR, text, f"ledger:{id}", source="ledger", ref=ref)])
 
 

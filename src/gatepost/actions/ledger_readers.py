@@ -279,7 +279,7 @@ def _take_foreign_mail(
 
 
 def _take_answer(tx: Transaction, topic: Topic, message: TopicMessage) -> None:
-    """Open the connections that an agent outside has accepted; all else in its topic is not for us."""
+    """Take note of the requests that an agent outside has accepted; all else in its topic is not for us."""
     try:
         operation = hcs10_operations.parse_operation(message.content)
     except Invalid:
@@ -293,5 +293,12 @@ def _take_answer(tx: Transaction, topic: Topic, message: TopicMessage) -> None:
             operation.request,
             operation.requester,
         ):
-            memo = hcs10.build_connection_memo(topic.ledger_id, operation.request)
-            connections.open_connection(tx, connection.id, operation.connection, memo=memo)
+            connections.check_answer(tx, connection, operation.connection)
+
+
+def find_stranger(tx: Reader, topic: Topic, message: TopicMessage) -> str | None:
+    """Return why a chunk can be refused before the others are there: a stranger has posted it. None if not."""
+    is_ours_alone = topic.kind in (TopicKind.INBOUND, TopicKind.BROADCAST, TopicKind.WORK)
+    if not is_ours_alone or topics.find_account_owner(tx, topic.network, message.payer) is not None:
+        return None
+    return f"account {message.payer}, which has paid for it, is not one of ours"

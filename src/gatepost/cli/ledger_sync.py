@@ -57,6 +57,8 @@ def sync(
     if account is not None and name is None:
         raise Invalid("NAME is missing", hint="say whose account it is")
     configuration = settings.load()
+    if account is not None and str(account) == configuration.settings.hedera.operator_id:
+        raise Invalid(f"{account} is the account of the operator", hint="an agent needs an account of its own")
     totals: Counter[str] = Counter()
     progress = output.Progress()
     with connect(configuration) as connection:

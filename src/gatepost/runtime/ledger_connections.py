@@ -14,11 +14,11 @@ from gatepost.actions import connections
 from gatepost.core import hcs10, hcs11
 from gatepost.core.connection import Connection, ConnectionState
 from gatepost.core.entity import Entity
-from gatepost.core.hcs10 import OperationCode, OperatorId, TopicCode
+from gatepost.core.hcs10 import ConnectionMemo, OperationCode, OperatorId, TopicCode
 from gatepost.core.ledger import LedgerId
 from gatepost.core.ledger_transaction import CreateTopic, TransactionRefused
 from gatepost.core.retry_policy import Job
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, Unavailable
 from gatepost.runtime.ledger_steps import LedgerSteps, fetch_file
 
 
@@ -28,10 +28,16 @@ class LedgerConnections:
         self._store = steps.store
 
     async def run_job(self, job: Job) -> None:
-        connection = await self._store.read(connections.find, job.payload)
+        named_topic: str | None = None
+        id = job.payload
+        if isinstance(id, dict):
+            id, named_topic = id["id"], id["topic"]
+        connection = await self._store.read(connections.find, id)
         entity = await self._store.read(connections.find_entity, connection)
         try:
             match connection.state:
+                case ConnectionState.REQUESTED if named_topic is not None:
+                    await self._confirm(connection, LedgerId.parse(named_topic))
                 case ConnectionState.REQUESTED if not connection.is_incoming and connection.request is None:
                     await self._ask(connection, entity)
                 case ConnectionState.ACCEPTING:
@@ -72,6 +78,24 @@ class LedgerConnections:
         )
         await self._store.run(connections.save_request, connection.id, peer_inbound, receipt.sequence, lane="ledger")
 
+    async def _confirm(self, connection: Connection, topic: LedgerId) -> None:
+        """Open a connection that the other end has accepted, if the topic that it names was made for it."""
+        info = await self._steps.ledger.read_topic(topic)
+        if info is None:
+            raise Unavailable(f"the topic {topic} of a connection is not there yet")
+        assert connection.peer_inbound is not None
+        if not _is_made_for(info.memo, LedgerId.parse(connection.peer_inbound), connection.request):
+            raise Invalid(f"it has named the topic {topic}, which was not made for this connection")
+        profile = await self._read_known_profile(LedgerId.parse(connection.peer_account))
+        display = profile.get("display_name")
+        await self._store.run(
+            connections.open_connection,
+            *(connection.id, topic),
+            memo=info.memo,
+            display=display if isinstance(display, str) else None,
+            lane="ledger",
+        )
+
     async def _accept(self, connection: Connection, entity: Entity) -> None:
         peer = LedgerId.parse(connection.peer_account)
         account = await self._steps.ledger.read_account(peer)
@@ -80,7 +104,7 @@ class LedgerConnections:
         own_id = await self._find_operator_id(entity)
         assert connection.request is not None
         memo = hcs10.build_connection_memo(own_id.inbound, connection.request)
-        keys = (self._steps.ledger.make_key(entity.name), account.public_key)
+        keys = (await self._steps.find_key(entity.name), account.public_key)
         _, made = await self._steps.perform(
             f"{connection.id}/topic",
             own_id.account,
@@ -166,6 +190,15 @@ class LedgerConnections:
             return await self._read_profile(account)
         except Invalid:
             return {}
+
+
+def _is_made_for(text: str, inbound: LedgerId, request: int | None) -> bool:
+    """Return True if the memo of a topic says that it is for the connection of this request."""
+    try:
+        memo = hcs10.parse_memo(text)
+    except Invalid:
+        return False
+    return isinstance(memo, ConnectionMemo) and (memo.inbound, memo.request) == (inbound, request)
 
 
 def _find_outbound(profile: dict[str, Any]) -> LedgerId | None:

@@ -35,9 +35,9 @@ def build_ledger_duties(store: Store, options: LedgerOptions, holder: str, inter
     """Return the duties; `interval` are the seconds between two looks for jobs whose signal was lost."""
     steps = LedgerSteps(store, options.ledger, fund=options.fund)
     handlers = {
-        POST_JOB: retry_outages(LedgerPoster(steps).run_job),
-        SYNC_JOB: retry_outages(ProfilePublisher(steps).run_job),
-        CONNECTION_JOB: retry_outages(LedgerConnections(steps).run_job),
+        POST_JOB: retry_outages(steps.store, LedgerPoster(steps).run_job),
+        SYNC_JOB: retry_outages(steps.store, ProfilePublisher(steps).run_job),
+        CONNECTION_JOB: retry_outages(steps.store, LedgerConnections(steps).run_job),
     }
     run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
     yield Duty(

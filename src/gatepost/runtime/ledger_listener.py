@@ -42,6 +42,8 @@ _QUIET_ROUNDS: Final = 12
 _CONCURRENCY: Final = 8
 _PAGE_SIZE: Final = 100
 _TOPIC_PAGE: Final = 500
+#: pages of one topic that are read in one round
+_MAX_PAGES: Final = 10
 #: seconds to wait for a message that is left out, or for a file
 _PATIENCE: Final = 300.0
 
@@ -81,7 +83,9 @@ class LedgerListener:
         async with limit:
             last_sequence = topic.last_sequence
             try:
-                while not failures:
+                for _ in range(_MAX_PAGES):  # a topic with very many messages does not keep the others waiting
+                    if failures:
+                        return
                     messages = await self._ledger.read_messages(topic.ledger_id, after=last_sequence, limit=_PAGE_SIZE)
                     if not messages:
                         return
@@ -100,7 +104,7 @@ class LedgerListener:
             take = partial(self._store.run, ledger_intake.take_messages, lane=f"topic:{topic.id}")
             intake = await take(topic.number, messages, files, skip_gap=self._has_waited(gap))
             if intake.missing_file is not None:
-                file = await self._read_file(intake.missing_file)
+                file = await self._read_file(intake.missing_file, can_wait=topic.kind is not TopicKind.CONNECTION)
                 if file is None:
                     return intake.sequence
                 files[intake.missing_file] = file
@@ -116,15 +120,18 @@ class LedgerListener:
         first_seen = self._first_seen.get(key)
         return first_seen is not None and asyncio.get_running_loop().time() - first_seen >= _PATIENCE
 
-    async def _read_file(self, id: LedgerId) -> FileRead | None:
-        """Return the content of a file, or why it cannot be read; None while the rest of it may still come."""
+    async def _read_file(self, id: LedgerId, *, can_wait: bool) -> FileRead | None:
+        """
+        Return the content of a file, or why it cannot be read; None while the rest of it may still come. An agent
+        outside is not waited for: its later messages would wait, too.
+        """
         key = f"file:{id}"
         self._first_seen.setdefault(key, asyncio.get_running_loop().time())
         file: FileRead
         try:
             file = await fetch_file(self._ledger, id)
         except Invalid as error:
-            if not self._has_waited(key):
+            if can_wait and not self._has_waited(key):
                 log.info("a file is not complete yet", file=str(id), reason=error.message)
                 return None
             file = error

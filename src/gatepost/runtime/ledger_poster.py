@@ -22,9 +22,12 @@ from gatepost.core.ledger_transaction import TransactionRefused
 from gatepost.core.retry_policy import Job, compute_job_delay
 from gatepost.core.times import MINUTE, SECOND
 from gatepost.errors import Unavailable
+from gatepost.ports import Store
 from gatepost.runtime.jobs import JobHandler, RetryLater
-from gatepost.runtime.ledger_steps import LedgerSteps
+from gatepost.runtime.ledger_steps import LedgerSteps, ReportedOutage
 
+#: attempts of a job after which the administrator is told: about ten minutes
+_PATIENT_ATTEMPTS: Final = 15
 #: how long a ledger that is down is left alone at most
 _MAX_DELAY: Final = MINUTE
 
@@ -102,16 +105,30 @@ class LedgerPoster:
         return message.encode(hcs10.build_reference(await self._steps.put_file(id, file, sender, payer)))
 
 
-def retry_outages(handler: JobHandler) -> JobHandler:
-    """Return the handler of a job that is tried again for as long as the ledger cannot be reached."""
+def retry_outages(store: Store, handler: JobHandler) -> JobHandler:
+    """
+    Return the handler of a job that is tried again for as long as the ledger cannot be reached. The administrator is
+    told once a day why a job fails again and again.
+    """
 
     async def run_job(job: Job) -> None:
         try:
             await handler(job)
         except Unavailable as error:
+            if not isinstance(error, ReportedOutage):
+                await _warn(store, job, error.message_with_hint)
             delay = min(compute_job_delay(job.attempts), _MAX_DELAY)
             if error.retry_after is not None:
                 delay = max(delay, int(error.retry_after * SECOND))
             raise RetryLater(error.message, delay, is_outage=True) from None
+        except Exception as error:
+            await _warn(store, job, str(error) or repr(error))
+            raise
 
     return run_job
+
+
+async def _warn(store: Store, job: Job, reason: str) -> None:
+    if job.attempts >= _PATIENT_ATTEMPTS:
+        text = f"nothing is posted to the ledger, or not everything: {reason}"
+        await store.run(ledger_posts.warn_administrator, job.kind, text, lane="ledger")

@@ -50,6 +50,10 @@ _PERMANENT_CODES: Final = frozenset(
 )
 
 
+class ReportedOutage(Unavailable):
+    """Something has to be repaired before the ledger can be used, and the administrator was told."""
+
+
 class LedgerSteps:
     """
     Does things on the ledger. Each has a name, and is done once under it, however often it is asked for
@@ -116,7 +120,7 @@ class LedgerSteps:
         """Tell the administrator what has to be repaired, and raise Unavailable."""
         text = f"the ledger takes nothing from account {payer}: {refusal.message_with_hint}"
         await self.store.run(ledger_posts.warn_administrator, f"{payer}:{refusal.code}", text, lane="ledger")
-        raise Unavailable(text)
+        raise ReportedOutage(text)
 
     async def ensure_account(self, entity: Entity) -> LedgerId:
         """Return the account of an entity; make one, with a key, if it has none."""
@@ -127,6 +131,14 @@ class LedgerSteps:
         _, receipt = await self.perform(f"account/{entity.name}", self.ledger.operator, body, signers=(None,))
         assert receipt.account is not None
         return await self.store.run(ledger_posts.save_account, self.network, entity, receipt.account, lane="ledger")
+
+    async def find_key(self, owner: str) -> str:
+        """Return the public key of an entity that has an account. A key that is missing is never replaced."""
+        if not self.ledger.has_key(owner):
+            text = f"the private key of {owner!r} is not on this machine, so nothing can be signed for it"
+            await self.store.run(ledger_posts.warn_administrator, f"key:{owner}", text, lane="ledger")
+            raise ReportedOutage(text, hint="copy its file to ledger/keys in the home")
+        return self.ledger.make_key(owner)
 
     async def ensure_inbound(self, entity: Entity) -> Topic:
         """Return the inbound topic of an entity, to which everybody may write; make it if there is none."""
@@ -161,7 +173,7 @@ class LedgerSteps:
         if topic is not None:
             return topic
         subject = entity.name if entity else str(item.ref) if item else ""
-        body = CreateTopic(memo=memo, submit_keys=(self.ledger.make_key(owner),) if owner else ())
+        body = CreateTopic(memo=memo, submit_keys=(await self.find_key(owner),) if owner else ())
         _, receipt = await self.perform(f"topic/{kind}/{subject}", self.ledger.operator, body, signers=(None,))
         assert receipt.topic is not None
         return await self.store.run(
@@ -202,7 +214,7 @@ class LedgerSteps:
         topic = await self.store.read(ledger_posts.find_topic, self.network, TopicKind.FILE, memo=memo)
         if topic is not None:
             return topic.ledger_id
-        body = CreateTopic(memo=memo, submit_keys=(self.ledger.make_key(sender.name),))
+        body = CreateTopic(memo=memo, submit_keys=(await self.find_key(sender.name),))
         _, receipt = await self.perform(f"{step}/file", payer, body, signers=(sender.name,))
         assert receipt.topic is not None
         for number, part in enumerate(parts):

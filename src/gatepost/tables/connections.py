@@ -56,6 +56,12 @@ def find_pending(tx: Reader, network: str, entity: int, peer_account: str) -> Co
     )
 
 
+def find_peer(tx: Reader, network: str, account: str) -> str | None:
+    """Return the name of the agent outside with this account; None if there was no connection with it."""
+    row = tx.fetch_one("connections/find_peer", network=network, account=account)
+    return row.name if row else None
+
+
 def has_refused(tx: Reader, network: str, entity: int, peer_account: str, since: Instant) -> bool:
     """Return True if an entity has refused a request of this account since then."""
     row = tx.fetch_one(

@@ -179,9 +179,14 @@ def list_page(
     return [topic for row in rows if (topic := _build(row)) is not None]
 
 
-def list_kinds(tx: Reader, network: str, kinds: Sequence[TopicKind], *, after: int, limit: int) -> list[Topic]:
-    """Return topics of these kinds in the order in which they were made."""
-    rows = tx.fetch_all("topics/list_kinds", network=network, kinds=list(kinds), after=after, limit=limit)
+def list_kinds(
+    tx: Reader, network: str, kinds: Sequence[TopicKind], *, since: Instant, after: int, limit: int
+) -> list[Topic]:
+    """
+    Return topics of these kinds in the order in which they were made, without those of connections that ended before
+    `since`.
+    """
+    rows = tx.fetch_all("topics/list_kinds", network=network, kinds=list(kinds), since=since, after=after, limit=limit)
     return [topic for row in rows if (topic := _build(row)) is not None]
 
 

@@ -37,6 +37,14 @@ WHERE c.network = :network AND c.entity = :entity AND c.peer_account = :peer_acc
 ORDER BY c.number
 LIMIT 1
 
+-- name: find_peer
+SELECT e.name
+FROM connections c
+JOIN entities e ON e.number = c.peer
+WHERE c.network = :network AND c.peer_account = :account AND c.peer IS NOT NULL
+ORDER BY e.retired_at IS NOT NULL, c.number
+LIMIT 1
+
 -- name: has_refused
 SELECT TRUE AS has_refused FROM connections
 WHERE network = :network AND entity = :entity AND peer_account = :peer_account AND state = 'refused'

@@ -117,10 +117,25 @@ ORDER BY sequence
 LIMIT :limit
 
 -- name: list_kinds
+-- Without topics of connections that have ended before, and of agents outside that were not asked, or have answered.
 SELECT d.*
 FROM topics t
 JOIN topic_details d ON d.number = t.number
 WHERE t.network = :network AND t.kind IN :kinds[] AND t.number > :after
+    AND (
+        t.kind <> 'connection'
+        OR EXISTS (
+            SELECT 1 FROM connections c
+            WHERE c.topic = t.number AND (c.state IN ('open', 'closing') OR c.ended_at >= :since)
+        )
+    )
+    AND (
+        t.kind <> 'peer'
+        OR EXISTS (
+            SELECT 1 FROM connections c
+            WHERE c.peer_inbound = t.id AND c.network = t.network AND c.state IN ('requested', 'accepting')
+        )
+    )
 ORDER BY t.number
 LIMIT :limit
 
