@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.core import event, gate, memory, plan, webhook  # noqa: F401 # their words are subclasses
+from gatepost.core import envelope, event, gate, memory, plan, telegram_update, webhook  # noqa: F401 # their words are subclasses
 from gatepost.core.text import ParsedEnum
 from gatepost.errors import Invalid
 

@@ -1,0 +1,32 @@
+"""A Telegram whose clock stands still until the test moves it, and a client of its bot."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.telegram.bot_client import BotClient
+from tests.telegram.server import TelegramServer
+from tests.telegram.state import User
+
+START = 1_790_000_000.0
+
+
+@pytest.fixture
+def telegram() -> Iterator[TelegramServer]:
+    with TelegramServer(now=lambda: START, allows_http_webhooks=True) as telegram:
+        yield telegram
+
+
+@pytest.fixture
+def client(telegram: TelegramServer) -> Iterator[BotClient]:
+    client = BotClient(telegram)
+    with client.http:
+        yield client
+
+
+@pytest.fixture
+def ana(telegram: TelegramServer) -> User:
+    """A person who has written to the bot; nothing of it is left to read."""
+    ana = telegram.add_user(11, "Ana", "ana_b")
+    telegram.open_chat(ana)
+    return ana
