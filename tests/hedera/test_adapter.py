@@ -426,3 +426,15 @@ def test_a_wrong_setting_is_named(
     right_settings: dict[str, Any] = {"operator": "0.0.2", "operator_key_file": key_file, "keys": tmp_path}
     with pytest.raises(Invalid, match=problem):
         HederaLedger(network_name, **right_settings | settings)
+
+
+async def test_many_calls_at_once_to_a_node_that_is_down_do_not_end_the_process(
+    sender: Sender, network: HederaNetwork
+) -> None:
+    """gRPC crashes if a channel is closed in the moment in which another thread begins a call on it."""
+    topic = await sender.create_topic()
+    network.stop_nodes()
+    for _ in range(4):
+        calls = (sender.ledger.execute(sender.build_message(topic)) for _ in range(40))
+        failures = await asyncio.gather(*calls, return_exceptions=True)
+        assert {type(failure) for failure in failures} == {Unavailable}

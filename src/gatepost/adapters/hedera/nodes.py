@@ -16,8 +16,10 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import grpc  # type: ignore[import-untyped]
@@ -47,7 +49,12 @@ T = TypeVar("T")
 
 
 class Node:
-    """A node and the channel to it, which is opened when it is used."""
+    """
+    A node and the channel to it, which is opened when it is used.
+
+    Several threads share a channel. gRPC crashes the process if a channel is closed in the moment in which another
+    thread begins a call on it, so a channel that is not wanted any more is closed by its last user.
+    """
 
     def __init__(self, sdk_node: Any) -> None:
         account = sdk_node._account_id
@@ -57,24 +64,41 @@ class Node:
         self._sdk_node = sdk_node
         self._lock = threading.Lock()
         self._is_closed = False
+        #: how many threads use a channel
+        self._users: Counter[Any] = Counter()
 
     def __str__(self) -> str:
         return f"{self.account} at {self._sdk_node._address}"
 
-    def open_channel(self) -> Any:
+    @contextmanager
+    def use_channel(self) -> Iterator[Any]:
         with self._lock:
             if self._is_closed:
                 raise Unavailable("the ledger is closed")
-            return self._sdk_node._get_channel()
+            channel = self._sdk_node._get_channel()
+            self._users[channel] += 1
+        try:
+            yield channel
+        finally:
+            with self._lock:
+                self._users[channel] -= 1
+                if not self._users[channel]:
+                    del self._users[channel]
+                    if channel is not self._sdk_node._channel:
+                        channel.channel.close()
 
     def reset(self) -> None:
-        """Close the channel; the next one connects at once, and not after the backoff of the old one."""
+        """Leave the channel; the next one connects at once, and not after the backoff of the old one."""
         with self._lock:
-            self._sdk_node._close()
+            channel, self._sdk_node._channel = self._sdk_node._channel, None
+            if channel is not None and channel not in self._users:
+                channel.channel.close()
 
     def close(self) -> None:
-        self._is_closed = True
-        self.reset()
+        """Close the channel, and cancel the calls on it."""
+        with self._lock:
+            self._is_closed = True
+            self._sdk_node._close()
 
 
 class NodePool:
@@ -155,7 +179,8 @@ class NodePool:
     def _ask(self, node: Node, question: Callable[[Any], Any]) -> Any:
         """Ask a node. Every error of the SDK and of gRPC becomes Unavailable here."""
         try:
-            answer = question(node.open_channel())
+            with node.use_channel() as channel:
+                answer = question(channel)
         except GatepostError:
             raise
         except grpc.RpcError as error:
