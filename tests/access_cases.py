@@ -18,23 +18,26 @@ from gatepost.actions import (
     mail,
     plans,
     push,
+    routing,
     sessions,
     spaces,
-    webhooks,
+    triggers,
     work,
 )
-from gatepost.actions.webhooks import TriggerSpec
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.app import parse_sqlite_path
 from gatepost.core.decision import Option, Question
+from gatepost.core.envelope import Envelope, EnvelopeKind
 from gatepost.core.event import Push
 from gatepost.core.gate import GateSpec
 from gatepost.core.ledger import TopicKind
 from gatepost.core.mail import MailSpec
+from gatepost.core.route_rule import RouteSpec, UnroutedReason
 from gatepost.core.webhook import Scheme
 from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.handlers.keys import generate_secret
 from gatepost.ports import Reader, Store, Transaction
-from gatepost.tables import connections
+from gatepost.tables import connections, route_rules
 from tests import resident_runs
 from tests.gateways import Gateway, create_entities, create_token, list_operations
 from tests.plan_specs import parse_spec
@@ -73,6 +76,7 @@ PLAN_PATH: Final = {"id": "plan"}
 GATE_PATH: Final = {"id": "gate"}
 DECISION_PATH: Final = {"id": "decision"}
 TRIGGER_PATH: Final = {"name": "trigger"}
+ROUTE_PATH: Final = {"id": "route"}
 THINKER_PATH: Final = {"name": "thinker"}
 RUN_PATH: Final = {"id": "run"}
 WORK_PATH: Final = {"type": "task", "id": "0.0.7"}
@@ -148,6 +152,9 @@ CALL_CASES: Final = {
     "GET /api/gates/{id}": CallCase(path=GATE_PATH),
     "PUT /api/gates/{id}/resolution": CallCase(path=GATE_PATH),
     "POST /api/gates/{id}/waiters": CallCase(path=GATE_PATH),
+    "POST /api/chat": CallCase(body={"to": "analyst"}, admin_status=201),
+    "GET /api/shared-inbox": CallCase(EXPECT_OWN),
+    "GET /api/shared-inbox/stream": CallCase(EXPECT_OPEN),
     "POST /api/decisions": CallCase(admin_status=201),
     "GET /api/decisions": CallCase(EXPECT_OWN, other_queries=[{"asker": "analyst"}, {"asked": "husam"}]),
     "GET /api/decisions/{id}": CallCase(path=DECISION_PATH),
@@ -155,10 +162,18 @@ CALL_CASES: Final = {
     "PUT /api/decisions/{id}/question": CallCase(path=DECISION_PATH),
     "DELETE /api/decisions/{id}": CallCase(path=DECISION_PATH),
     "POST /api/triggers": CallCase(body={"name": "newcomer"}, admin_status=201),
-    "GET /api/triggers": CallCase(),
+    "GET /api/triggers": CallCase(EXPECT_OWN),
     "GET /api/triggers/{name}": CallCase(path=TRIGGER_PATH),
     "PATCH /api/triggers/{name}": CallCase(path=TRIGGER_PATH),
     "DELETE /api/triggers/{name}": CallCase(path=TRIGGER_PATH, admin_status=204),
+    "POST /api/triggers/{name}/test": CallCase(path=TRIGGER_PATH),
+    "POST /api/routes": CallCase(admin_status=201),
+    "GET /api/routes": CallCase(),
+    "GET /api/routes/{id}": CallCase(path=ROUTE_PATH),
+    "PATCH /api/routes/{id}": CallCase(path=ROUTE_PATH),
+    "DELETE /api/routes/{id}": CallCase(path=ROUTE_PATH, admin_status=204),
+    "GET /api/routes/dead-letters": CallCase(),
+    "POST /api/routes/dead-letters/{id}/replay": CallCase(path={"id": "dead"}),
     "POST /api/keys": CallCase(admin_status=201),
     "GET /api/keys": CallCase(),
     "DELETE /api/keys/{id}": CallCase(path={"id": "key"}),
@@ -188,6 +203,7 @@ CALL_CASES: Final = {
     "GET /health": CallCase(EXPECT_OPEN),
     "GET /metrics": CallCase(),
     "POST /hooks/{trigger}": CallCase(path={"trigger": "trigger"}, admin_status=401),
+    "POST /channels/telegram/{bot}": CallCase(path={"bot": "trigger"}, admin_status=404),
 }
 
 
@@ -206,6 +222,12 @@ def add_connection(tx: Transaction, name: str, *, is_incoming: bool = True, requ
         note=None,
     )
     return id
+
+
+def add_dead_letter(tx: Transaction, trigger: int) -> str | None:
+    """Return a message that nobody got."""
+    envelope = Envelope(channel="webhook", session="github-main", kind=EnvelopeKind.EVENT, content="something")
+    return route_rules.insert_unrouted(tx, trigger, envelope, UnroutedReason.NO_ROUTE, None)
 
 
 def find_inbound_topic(tx: Reader, name: str) -> str:
@@ -263,10 +285,11 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
     finished_run = resident_runs.begin_run(store)
     resident_runs.finish_run(store, finished_run)
     waiting_run = resident_runs.begin_run(store)
-    store.run_sync(
-        webhooks.add_trigger,
+    trigger = store.run_sync(
+        triggers.add,
         TriggerSpec(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst"),
     )
+    rule = store.run_sync(routing.create_rule, RouteSpec(name="finance", targets=("analyst",)), by=None)
     return {
         "space": "q4-report",
         "event": events[2],
@@ -286,6 +309,8 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         "mail": sent.id,
         "mailed": sent.event,
         "trigger": "github-main",
+        "route": rule.id,
+        "dead": store.run_sync(add_dead_letter, trigger.number),
         "claim": claim.id,
         "fence": claim.fence,
         "key": store.run_sync(keys.create, kind="agent", secret=generate_secret(), entity="analyst").id,

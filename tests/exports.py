@@ -26,22 +26,26 @@ from gatepost.actions import (
     maintenance,
     plans,
     push,
+    routing,
     run_endings,
     sessions,
+    shared_inbox,
     spaces,
     store_import,
-    webhooks,
+    triggers,
     work,
 )
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.export import Summary
 from gatepost.actions.idempotency import run_once
 from gatepost.actions.runs import answer_call
-from gatepost.actions.webhooks import TriggerSpec
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.core import hcs10
+from gatepost.core.channel import Button, PairingState
 from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.core.decision_action import Action
 from gatepost.core.entity import EntityKind
+from gatepost.core.envelope import Envelope, EnvelopeKind
 from gatepost.core.event import EventType, Priority, Push, Ref, Route, Trust
 from gatepost.core.gate import GateKind, GateSpec
 from gatepost.core.hcs10 import OperatorId
@@ -50,12 +54,15 @@ from gatepost.core.ledger_transaction import LedgerReceipt
 from gatepost.core.limits import Limits
 from gatepost.core.mail import AckRequest, MailSpec
 from gatepost.core.mind import MindSummaries
+from gatepost.core.route_rule import RouteSpec, UnroutedReason
 from gatepost.core.run import RunLimit
+from gatepost.core.shared_entry import EntryKind
 from gatepost.core.times import DAY
+from gatepost.core.trigger import Heartbeat, TriggerConfig, TriggerSchedule
 from gatepost.core.webhook import Scheme
 from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.ports import Store, Transaction
-from gatepost.tables import entities, runs, topics
+from gatepost.tables import channel_messages, channels, entities, route_rules, runs, topics
 from gatepost.testing import Kit
 from tests import resident_runs
 from tests.plan_specs import parse_spec
@@ -67,7 +74,8 @@ AGENT_KEY = f"sk_{'agent':-<43}"
 RIGHTS = [
     "commands of the tools of entity 8: 'npx'",
     "the command of a gate: 'Tests'",
-    *(f"an open trigger: {name!r}" for name in ("issues", *(f"to-{scheme.value}" for scheme in Scheme))),
+    *(f"an open trigger: {name!r}" for name in ("shop-bot", "daily", "issues", *(f"to-{scheme}" for scheme in Scheme))),
+    "a user of a channel who is let in: 'Husam S.'",
     "a key of the administrator: 'sk_admin---'",
     "keys of the kind 'agent': 1",
     "keys of the kind 'trigger': 1",
@@ -112,10 +120,11 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     about_action = Question(question="Send it?", action=Action(name="send_invoice", args={"to": ["\u2028", None]}))
     edited = store.run_sync(decisions.ask, about_action, by="ana")
     store.run_sync(decisions.answer, edited.id, AnswerSpec(option="edit", args={"to": "ben"}), by="husam")
+    _fill_channels(kit)
     trigger = TriggerSpec(
         name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="look", owner="husam"
     )
-    store.run_sync(webhooks.add_trigger, trigger)
+    store.run_sync(triggers.add, trigger)
     for scheme in Scheme:
         of_scheme = TriggerSpec(
             name=f"to-{scheme.value}",
@@ -123,7 +132,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
             secret="whsec_c2l4dGVlbiBjaGFyYWN0ZXJzIG9yIG1vcmU=",
             target="team:web",
         )
-        store.run_sync(webhooks.add_trigger, of_scheme)
+        store.run_sync(triggers.add, of_scheme)
     store.run_sync(keys.create, kind="admin", secret=ADMIN_KEY, name="admin.key")
     store.run_sync(keys.create, kind="agent", secret=AGENT_KEY, entity="ana", name="ana's")
     store.run_sync(keys.create, kind="trigger", secret=f"sk_{'trigger':-<43}", trigger="issues")
@@ -178,6 +187,44 @@ def _fill_public_ledger(kit: Kit) -> None:
     [request] = store.read_sync(connections.page, state=None, viewer="ana", is_incoming=True)
     store.run_sync(connections.accept, request.id)
     store.run_sync(connections.open_connection, request.id, LedgerId(0, 0, 7_004), memo="hcs-10:1:60:2:0.0.7002:4")
+
+
+def _fill_channels(kit: Kit) -> None:
+    """A bot with a person who writes and is asked, a voice message, a rule, and a message that nobody got."""
+    store = kit.store
+    bot = store.run_sync(
+        triggers.add, TriggerSpec(name="shop-bot", provider="telegram", secret=f"7:{SECRET}", owner="team:web")
+    )
+    schedule = TriggerConfig(schedule=TriggerSchedule(cron="0 9 * * *", zone="Europe/Berlin"), heartbeat=Heartbeat())
+    store.run_sync(triggers.add, TriggerSpec(name="daily", provider="cron", target="ana", config=schedule))
+    spec = RouteSpec(name="shop", filters={"payload.repository": "shop"}, targets=("ana", "team:web"), rank=-5)
+    store.run_sync(routing.create_rule, spec, by=None)
+    store.run_sync(_insert_channel_rows, bot.number)
+
+
+def _insert_channel_rows(tx: Transaction, bot: int) -> None:
+    husam, session = directory.find(tx, "husam").number, "chat-7:user-7"
+    ids = {"telegram_chat_id": "7", "telegram_message_id": "1", "telegram_file_id": "f"}
+    envelope = Envelope(
+        channel="telegram", session=session, kind=EnvelopeKind.VOICE, content="\u2028", metadata=ids, payload=[1, None]
+    )
+    channels.set_cursor(tx, bot, 41, 1)
+    channels.ensure_session(
+        tx, "telegram", bot, session, person=husam, chat="7", user_id="7", thread=None, display="Husam S."
+    )
+    id = channels.insert_pairing(
+        tx, bot, chat="7", user_id="7", display="Husam S.", code="c0de", expires_at=tx.now + DAY
+    )
+    pairing = channels.find_pairing(tx, id)
+    assert pairing is not None
+    channels.end_pairing(tx, pairing.number, PairingState.APPROVED, person=husam, answered_by=husam)
+    route_rules.insert_unrouted(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7")
+    route = Route("telegram", session)
+    shared_inbox.record(tx, EntryKind.USER_PROMPT, route, "Hello \u2028", trigger=bot, sender=husam, metadata=ids)
+    channel_messages.insert(
+        tx, bot, "7", "Ship it?", thread=None, options=[Button("ship", "Ship it")], decision=None, replaces=None
+    )
+    channel_messages.insert_voice(tx, bot, "telegram:shop-bot:8", envelope, tx.now + DAY)
 
 
 def _add_inbound_topic(tx: Transaction, name: str, id: LedgerId) -> None:

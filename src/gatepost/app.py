@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -40,6 +41,7 @@ from gatepost.settings import Configuration, Settings, check_ledger, mask_passwo
 
 if TYPE_CHECKING:
     from gatepost.hooks.spool_writer import SpoolWriter
+    from gatepost.runtime.channels import ChannelOptions
     from gatepost.runtime.cycle import CycleDeps
     from gatepost.runtime.gate_checks import CommandOptions
 
@@ -179,6 +181,30 @@ def import_ledger_key(configuration: Configuration, owner: str, source: Path) ->
         if is_new:
             path.unlink(missing_ok=True)
         raise
+
+
+def build_channel_options(configuration: Configuration, environ: Mapping[str, str] | None = None) -> "ChannelOptions":
+    """Return what channels need of the outside world: the API of Telegram, tokens, and speech."""
+    from gatepost.adapters.speech import OpenAiTranscriber
+    from gatepost.adapters.telegram import TelegramClient
+    from gatepost.runtime.channels import ChannelOptions
+
+    settings, variables = configuration.settings, os.environ if environ is None else environ
+    transcriber = None
+    if settings.speech.url is not None:
+        key = variables.get(settings.speech.key_variable)
+        transcriber = OpenAiTranscriber(settings.speech.url, model=settings.speech.model, key=key)
+    return ChannelOptions(
+        open_api=partial(TelegramClient, url=settings.telegram.api),
+        find_token=partial(_find_token, variables),
+        transcriber=transcriber,
+    )
+
+
+def _find_token(variables: Mapping[str, str], reference: str) -> str | None:
+    """Return the token that `env:VARIABLE` names; None if it is not there."""
+    kind, _, name = reference.partition(":")
+    return variables.get(name, "").strip() or None if kind == "env" else None
 
 
 def build_spool(configuration: Configuration) -> Spool:

@@ -27,7 +27,7 @@ class TestExport:
     def test_a_file_is_for_this_user_alone_and_says_how_much_is_in_it(self, cli: CommandLine) -> None:
         cli.push("--to", "analyst", "hello")
         ended = cli.run_ok("export", "out.jsonl")
-        assert ended.err == "exported 19 rows of 7 tables\n"
+        assert ended.err == "exported 20 rows of 7 tables\n"
         assert (cli.cwd / "out.jsonl").stat().st_mode & 0o777 == 0o600
         assert [path.name for path in cli.cwd.iterdir()] == ["out.jsonl"]
         document = cli.run_ok("export", "out.jsonl", "--force", "--json").json

@@ -1,11 +1,14 @@
 """`gatepost key` and `gatepost trigger`: how others get in."""
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from gatepost.app import open_store
 from tests.acceptance.command_line import CommandLine
+from tests.access_cases import add_dead_letter
 
 EITHER_WAY = True
 
@@ -78,11 +81,11 @@ class TestTrigger:
         assert (path, len(secret) >= 32) == ("/hooks/jira", True)
         assert add_result.err.endswith("\ncallers send the secret in the header X-Secret-Key\n")
         heading, row = cli.run_ok("trigger", "list").out.splitlines()
-        assert heading.split() == ["TRIGGER", "STATE", "SCHEME", "TO", "PROMPT"]
-        assert row.split(maxsplit=4) == ["jira", "open", "header", "analyst", '"Triage this"']
+        assert heading.split() == ["TRIGGER", "STATE", "PROVIDER", "SCHEME", "TO", "PROMPT"]
+        assert row.split(maxsplit=5) == ["jira", "open", "webhook", "header", "analyst", '"Triage this"']
         show_result = cli.run_ok("trigger", "show", "jira")
-        assert "path     /hooks/jira\n" in show_result.out
-        assert "proof    callers send the secret in the header X-Secret-Key\n" in show_result.out
+        assert "path      /hooks/jira\n" in show_result.out
+        assert "proof     callers send the secret in the header X-Secret-Key\n" in show_result.out
         assert secret not in show_result.out
         assert (
             cli.run_ok("trigger", "disable", "jira").err == "/hooks/jira is closed: it answers as if it did not exist\n"
@@ -107,3 +110,125 @@ class TestTrigger:
     def test_a_secret_is_made_for_every_scheme_that_has_none_of_its_own(self, cli: CommandLine, scheme: str) -> None:
         trigger = cli.run_ok("trigger", "add", "hook", "--to", "analyst", "--scheme", scheme, "--json").json
         assert (trigger["path"], trigger["scheme"], bool(trigger["secret"])) == ("/hooks/hook", scheme, True)
+
+    def test_what_is_given_is_changed(self, cli: CommandLine) -> None:
+        cli.run_ok("trigger", "add", "shop", "--scheme", "github", "--to", "analyst")
+        assert cli.run_ok("trigger", "set", "shop", "--no-target", "--prompt", "Look").out == "shop\n"
+        words = ["--template", '{"match": {"draft": true}, "skip": true}', "--session", "pr-{{number}}"]
+        shop = cli.run_ok("trigger", "set", "shop", *words, "--json").json
+        assert (shop["target"], shop["prompt"], shop["session"]) == (None, "Look", "pr-{{number}}")
+        assert cli.run_ok("trigger", "set", "shop", "--no-template", "--json").json["templates"] == []
+        for words, error in (
+            ([], "nothing to change"),
+            (["--scheme", "slack"], "another scheme needs the secret again"),
+            (["--to", "analyst", "--no-target"], "--to and its removal do not go together"),
+            (["--cron", "@daily"], "a trigger of 'webhook' has no schedule"),
+            (["--to", "nobody-here"], "there is no entity 'nobody-here'"),
+        ):
+            refusal = cli("trigger", "set", "shop", *words)
+            assert (refusal.code, refusal.error) == (2, error)
+
+    def test_of_a_schedule(self, cli: CommandLine) -> None:
+        words = ["--cron", "0 9 * * 1-5", "--zone", "Europe/Berlin", "--to", "analyst"]
+        result = cli.run_ok("trigger", "add", "daily", "--provider", "cron", *words)
+        assert (result.out, result.err.startswith("it fires next at 20")) == ("daily\n", True)
+        cli.run_ok("trigger", "add", "pulse", "--provider", "cron", "--every", "30m", "--heartbeat", "8-22")
+        shown = cli.run_ok("trigger", "show", "pulse").out
+        assert "fires      every 30m\n" in shown
+        assert "heartbeat  8-22\n" in shown
+        assert "to         whom the rules name\n" in shown
+        assert cli.run_ok("trigger", "set", "pulse", "--no-heartbeat", "--json").json["heartbeat"] is None
+        for words, error in (
+            ([], "a cron trigger needs a schedule"),
+            (["--every", "5s"], "every 5 seconds is not an interval"),
+            (["--zone", "UTC"], "--zone goes with a time"),
+            (["--every", "1h", "--heartbeat", "noon"], "--heartbeat: 'noon' are not hours of a day"),
+        ):
+            refusal = cli("trigger", "add", "x", "--provider", "cron", *words)
+            assert (refusal.code, refusal.error) == (2, error)
+
+    def test_of_a_bot(self, cli: CommandLine, tmp_path: Path) -> None:
+        token = "7:abcdefghijklmnopqrstuvwxyz"
+        (tmp_path / "token").write_text(f"{token}\n")
+        bot = ("--provider", "telegram", "--allow", "7", "--allow", "-100", "--mode", "webhook", "--groups", "all")
+        result = cli.run_ok("trigger", "add", "bot", *bot, "--token", f"@{tmp_path / 'token'}", "--to", "analyst")
+        assert (result.out, result.err) == ("bot\n", "analyst gets what no rule is about\n")
+        shown = cli.run_ok("trigger", "show", "bot").out
+        assert "allow     7, -100\n" in shown
+        assert token not in shown
+        by_stdin = cli.run_ok("trigger", "set", "bot", "--token", "-", "--json", stdin=token.encode()).json
+        assert (by_stdin["token"], by_stdin["mode"], by_stdin["groups"]) == (None, "webhook", "all")
+        assert cli.run_ok("trigger", "set", "bot", "--token", "env:BOT", "--json").json["token"] == "env:BOT"
+        assert cli("trigger", "add", "other", "--provider", "telegram").error == "a bot needs a token"
+        assert "is not the id of a chat" in cli("trigger", "set", "bot", "--allow", "me").error
+
+    def test_shows_what_would_happen(self, cli: CommandLine, tmp_path: Path) -> None:
+        cli.run_ok("trigger", "add", "shop", "--scheme", "github", "--session", "issue-{{issue.number}}")
+        payload = '{"action": "opened", "issue": {"number": 7, "title": "Till"}, "sender": {"login": "ann"}}'
+        (tmp_path / "payload.json").write_text(payload)
+        words = ("trigger", "test", "shop", f"@{tmp_path / 'payload.json'}", "--header", "X-GitHub-Event: issues")
+        heading, row = cli.run_ok(*words).out.splitlines()
+        assert heading.split() == ["TO", "RULE", "SESSION", "EVENT"]
+        assert row.split(maxsplit=3) == ["nobody", "(no_route)", "issue-7", 'ann opened issue #7 "Till"']
+        cli.run_ok("trigger", "set", "shop", "--template", '[{"skip": true, "reason": "never"}]')
+        skipped = cli.run_ok(*words)
+        assert (skipped.out, skipped.err) == ("", "no event: never\n")
+        assert cli.run_ok("trigger", "dead", "--json").json == []
+        assert cli("trigger", "test", "shop", "{}", "--header", "odd").code == 2
+
+
+class TestRoute:
+    def test_add_list_show_set_disable_delete(self, cli: CommandLine) -> None:
+        cli.run_ok("trigger", "add", "shop")
+        add_result = cli.run_ok(
+            *("trigger", "route", "add", "to-shop", "--channel", "webhook", "--rank", "-5", "--to", "analyst"),
+            *("--filter", "payload.repository=shop", "--filter", "payload.stars=7", "--filter", "session=7"),
+        )
+        assert add_result.err == "analyst gets what matches\n"
+        route = cli.run_ok("trigger", "route", "show", "to-shop", "--json").json
+        assert add_result.out == f"{route['id']}\n"
+        assert route["filters"] == {"payload.repository": "shop", "payload.stars": 7, "session": "7"}
+        heading, row = cli.run_ok("trigger", "route", "list").out.splitlines()
+        assert heading.split() == ["ROUTE", "NAME", "STATE", "RANK", "CHANNEL", "TO", "FILTERS"]
+        assert row.split()[1:6] == ["to-shop", "active", "-5", "webhook", "analyst"]
+        assert cli.run_ok("trigger", "route", "set", "to-shop", "--rank", "9", "--json").json["rank"] == 9
+        assert cli.run_ok("trigger", "route", "disable", "to-shop").err.startswith("the rule 'to-shop' decides about")
+        assert not cli.run_ok("trigger", "route", "show", route["id"], "--json").json["active"]
+        assert cli.run_ok("trigger", "route", "enable", "to-shop", "--json").json["active"]
+        assert "already" in cli("trigger", "route", "add", "to-shop", "--to", "analyst").error
+        assert cli.run_ok("trigger", "route", "delete", "to-shop").out == "to-shop\n"
+        assert cli.run_ok("trigger", "route", "list").err == "no rules yet\n"
+
+    @pytest.mark.parametrize(
+        ("words", "error"),
+        [
+            (["add", "x"], "--to is missing"),
+            (["add", "x", "--to", "analyst", "--filter", "odd"], "--filter: 'odd' is not a filter"),
+            (["add", "x", "--to", "analyst", "--filter", "a..b=1"], "--filter: "),
+            (["add", "x", "--to", "analyst", "--rank", "high"], "--rank: 'high' is not a rank"),
+            (["set", "x"], "nothing to change"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, cli: CommandLine, words: list[str], error: str) -> None:
+        refusal = cli("trigger", "route", *words)
+        assert refusal.code == 2
+        assert error.removeprefix("--filter: ") in refusal.error
+
+    def test_a_message_that_nobody_got_is_listed_and_replayed(self, cli: CommandLine) -> None:
+        assert cli.run_ok("trigger", "dead").err == "no messages without a recipient\n"
+        refusal = cli("trigger", "replay", "evt_01")
+        assert (refusal.code, refusal.error) == (2, "'evt_01' is the id of an event, not of a dead letter")
+        cli.run_ok("trigger", "add", "shop")
+        with closing(open_store(f"sqlite:///{cli.database}")) as store:
+            id = store.run_sync(add_dead_letter, 1)
+        assert id is not None
+        heading, row = cli.run_ok("trigger", "dead").out.splitlines()
+        assert heading.split() == ["MESSAGE", "AT", "TRIGGER", "SESSION", "REASON", "CONTENT"]
+        assert [row.split()[place] for place in (0, 2, 4, 5)] == [id, "shop", "no_route", '"something"']
+        still = cli("trigger", "replay", id)
+        assert (still.code, still.error) == (1, f"the message {id!r} still has nowhere to go (no_route)")
+        cli.run_ok("trigger", "route", "add", "all", "--to", "analyst")
+        replayed = cli.run_ok("trigger", "replay", id)
+        assert (replayed.out, replayed.err) == (f"{id}\n", "it went to analyst\n")
+        assert cli("trigger", "replay", id).code == 1
+        assert "replayed by admin" in cli.run_ok("trigger", "dead", "--replayed").out

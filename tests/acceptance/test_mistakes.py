@@ -236,7 +236,7 @@ def test_mail_without_a_sender_has_no_reply(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["trigger", "add", "jira"], "give --to ADDRESS"),
+        (["trigger", "route", "add", "jira"], "give --to ADDRESS"),
         (["agent", "add", "My Agent"], "a letter or digit first, such as 'my-agent'"),
         (["gate", "check", "--hook", "stop"], "did you mean 'Stop'?"),
         (["gate", "add", "X", "--owner", "analyst", "--kind", "decision"], "use `gatepost decision ask`"),

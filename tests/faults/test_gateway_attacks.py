@@ -16,8 +16,8 @@ from typing import Any, Final, Self
 
 import pytest
 
-from gatepost.actions import webhooks
-from gatepost.actions.webhooks import TriggerSpec
+from gatepost.actions import triggers
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.core.limits import Limits
 from gatepost.core.webhook import Scheme
 from gatepost.gateway.connections import ConnectionLimits
@@ -417,7 +417,7 @@ SIGNATURE_HEADER: Final = f"x-hub-signature-256: sha256={'0' * 64}"
 def hooked_server(server: GatewayThread) -> GatewayThread:
     for scheme in (Scheme.GITHUB, Scheme.HEADER):
         server.gateway.store.run_sync(
-            webhooks.add_trigger, TriggerSpec(name=scheme.value, scheme=scheme, secret=SECRET, target="analyst")
+            triggers.add, TriggerSpec(name=scheme.value, scheme=scheme, secret=SECRET, target="analyst")
         )
     return server
 
@@ -452,7 +452,7 @@ def test_a_signed_webhook_may_have_1_mib(size: int, status: int, url: str, conne
     with serve_gateway(url, limits=Limits(data=4 * MIB)) as server:
         create_entities(server.gateway.store)
         server.gateway.store.run_sync(
-            webhooks.add_trigger, TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target="analyst")
+            triggers.add, TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target="analyst")
         )
         connection = connect(connections, server)
         connection.send_request(

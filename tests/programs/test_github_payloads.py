@@ -12,10 +12,9 @@ from uuid import UUID
 
 import pytest
 
-from gatepost.actions import directory, inbox
-from gatepost.actions import webhooks as webhook_actions
+from gatepost.actions import directory, inbox, triggers
 from gatepost.actions.directory import EntitySpec
-from gatepost.actions.webhooks import TriggerSpec
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.webhook import Scheme
 from gatepost.core.webhook_lines import MAX_OWN_LENGTH, build_lines
@@ -88,7 +87,7 @@ def test_every_example_payload_arrives_once_if_it_is_delivered_twice(package: Pa
         for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT)):
             kit.store.run_sync(directory.register, EntitySpec(name=name, kind=kind))
         spec = TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=GITHUB.secret, target="ana")
-        kit.store.run_sync(webhook_actions.add_trigger, spec)
+        kit.store.run_sync(triggers.add, spec)
         duplicates = asyncio.run(deliver_twice(kit, examples))
         items = kit.store.read_sync(inbox.page, "ana", limit=2 * PAYLOAD_COUNT)
     assert duplicates == [(False, True)] * len(examples)

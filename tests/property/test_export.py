@@ -22,7 +22,7 @@ DOCUMENTS = {"data", "payload", "result"}
 TIMES = {"created_at", "updated_at", "seen_at", "taken_at", "answered_at", "due_at", "expires_at", "deadline"}
 NUMBERS = {"fired", "dropped_count", "fence", "tokens", "cycles"}
 #: columns with one of these names that hold a form of their own
-STRUCTURED_COLUMNS = {("outgoing", "data"), ("topic_messages", "content")}
+STRUCTURED_COLUMNS = {("outgoing", "data"), ("topic_messages", "content"), ("unrouted", "reason")}
 
 texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]))
 documents = st.recursive(

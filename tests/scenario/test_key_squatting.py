@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 import httpx2
 import pytest
 
-from gatepost.actions import inbox, webhooks
+from gatepost.actions import inbox, triggers
 from gatepost.actions import push as push_actions
-from gatepost.actions.webhooks import TriggerSpec
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.core import dedup, foreign
 from gatepost.core.event import EventType, Push
 from gatepost.core.transport import QueuedEntry
@@ -279,7 +279,7 @@ async def callers(tmp_path: Path) -> AsyncIterator[PushCallers]:
     async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
         create_entities(gateway.store)
         trigger = TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target=RECIPIENT)
-        gateway.store.run_sync(webhooks.add_trigger, trigger)
+        gateway.store.run_sync(triggers.add, trigger)
         yield PushCallers(gateway)
 
 

@@ -28,7 +28,8 @@ async def test_a_nul_is_refused_wherever_text_is_taken(tmp_path: Path) -> None:
         world = World(gateway, create_owned_objects(gateway.store))
         async with gateway.open_client() as client:
             for operation, location, name in list_text_parameters():
-                if operation == "POST /hooks/{trigger}":  # without a credential there is no such webhook
+                # without a credential there is no such webhook
+                if operation in ("POST /hooks/{trigger}", "POST /channels/telegram/{bot}"):
                     continue
                 method, _, template = operation.partition(" ")
                 path_values = {key: world.values.get(word, word) for key, word in CALL_CASES[operation].path.items()}

@@ -18,18 +18,20 @@ from gatepost.actions import (
     memories,
     plans,
     push,
+    shared_inbox,
     spaces,
     work,
 )
 from gatepost.core.decision import Question
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Push, Ref
+from gatepost.core.event import Priority, Push, Ref, Route
 from gatepost.core.gate import GateSpec
 from gatepost.core.ledger import TopicKind
 from gatepost.core.mail import MailSpec
+from gatepost.core.shared_entry import EntryKind
 from gatepost.core.work import WorkItemSpec, WorkType
 from tests import resident_runs
-from tests.access_cases import add_connection
+from tests.access_cases import add_connection, add_dead_letter
 from tests.gateways import Gateway, list_operations
 from tests.plan_specs import parse_spec
 from tests.scenario.test_requests import assert_problem
@@ -66,6 +68,7 @@ class ListFiller:
             gateway.store.run_sync(add_connection, "analyst", request=number)
 
 
+ROUTE: Final = Route("cli", "cli-main")
 PAGED_PATHS: Final = {
     "/api/entities": "name",
     "/api/agents": "name",
@@ -89,6 +92,10 @@ PAGED_PATHS: Final = {
     "/api/ledger/connections": "id",
     "/api/ledger/connections?state=requested&incoming=true": "id",
     "/api/triggers": "name",
+    "/api/triggers?provider=webhook": "name",
+    "/api/routes": "id",
+    "/api/shared-inbox": "id",
+    "/api/routes/dead-letters": "id",
     "/api/keys": "id",
     "/api/runs": "id",
     "/api/runs?agent=thinker&status=waiting_tool": "id",
@@ -112,6 +119,10 @@ async def test_next_walks_a_list_without_gap_or_repeat(path: str, gateway: Gatew
         for number in range(5):
             hook = {"name": f"hook-{number}", "scheme": "bearer", "secret": "x" * 20, "target": "analyst"}
             assert (await admin.post("/api/triggers", json=hook)).status_code == 201
+            rule = {"name": f"rule {number}", "targets": ["analyst"]}
+            assert (await admin.post("/api/routes", json=rule)).status_code == 201
+            gateway.store.run_sync(add_dead_letter, 1)
+            gateway.store.run_sync(shared_inbox.record, EntryKind.USER_PROMPT, ROUTE, str(number), trigger=None)
         field, path = PAGED_PATHS[path], path.format(id=last_run.run_id, topic=topic.id)
         all_rows = await _walk(admin, path, field, 1000)
         assert len(all_rows) >= 3

@@ -7,7 +7,19 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, directory, export, inbox, keys, leases, push, spaces, store_import, webhooks
+from gatepost.actions import (
+    agents,
+    directory,
+    export,
+    inbox,
+    keys,
+    leases,
+    push,
+    spaces,
+    store_import,
+    triggers,
+    webhooks,
+)
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.export import COUNTERS, TABLES
 from gatepost.core.entity import EntityKind
@@ -131,7 +143,7 @@ class TestSecrets:
         with pytest.raises(NotFound, match="there is no such webhook"):
             kit.store.read_sync(webhooks.find_open_trigger, "issues")
         with pytest.raises(Conflict, match="'issues' was imported without its secret"):
-            kit.store.run_sync(webhooks.set_trigger_active, "issues", True)
+            kit.store.run_sync(triggers.change, "issues", {"active": True})
 
     def test_a_configuration_that_cannot_be_read_is_left_out_and_said(self, kit: Kit) -> None:
         fill_store(kit)

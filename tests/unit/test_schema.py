@@ -28,7 +28,8 @@ SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
 FROM pg_attribute a
 JOIN pg_class c ON c.oid = a.attrelid
 LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'v') AND a.attnum > 0
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'v')
+    AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY c.relname, a.attname
 """
 INDEXES = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY indexname"

@@ -173,6 +173,9 @@ class TestValues:
             "ledger_patience": "patience",
             "ledger_hourly": "hourly",
             "ledger_capabilities": "capabilities",
+            "channel_notify": "notify",
+            "has_speech": "url",
+            "speech_patience": "patience",
         }
         assert {permissions.get(field.name, field.name) for field in fields(Limits)} <= names
 
@@ -431,8 +434,8 @@ class TestTemplate:
             key = name.rpartition(".")[2]
             toml = toml.replace(f'{key} = "..."', f'{key} = "{example}"')
         toml = toml.replace('"..."', '"analyst"')
-        # but for a command that is none: there is no word in it for nothing
-        assert load(home, toml).settings.build_limits() == Limits(has_answer_command=True)
+        # but for a command and a URL that are none: there is no word in it for nothing
+        assert load(home, toml).settings.build_limits() == Limits(has_answer_command=True, has_speech=True)
         assert {value.origin for value in load(home, toml).values.values()} == {str(home / "gatepost.toml")}
 
 

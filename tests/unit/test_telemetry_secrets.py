@@ -18,6 +18,9 @@ from gatepost.telemetry import hide_secrets
         ("the key sk_abcdefghij was sent", "the key sk_*** was sent"),
         ("Bearer abcdefghij", "Bearer ***"),
         ("eyJhbGciOi.eyJzdWIi.c2ln", "eyJ***"),
+        (f"https://api.telegram.org/bot123456:{'Aa-_' * 9}/getMe", "https://api.telegram.org/bot123456:***/getMe"),
+        (f"/file/bot123456%3A{'Aa-_' * 9}/voice/1", "/file/bot123456%3A***/voice/1"),
+        ("at 2026-02-18 09:00:00 in a chat 123456: nothing", "at 2026-02-18 09:00:00 in a chat 123456: nothing"),
         ("tokens=5 and a plain sentence", "tokens=5 and a plain sentence"),
     ],
 )

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions.tools import BUILT_IN_TOOLS
+from gatepost.actions.tools import list_tools
 from gatepost.adapters.tools.http import HttpTools
 from gatepost.adapters.tools.mcp import McpServers
 from gatepost.core import strict
@@ -72,7 +72,7 @@ async def call_tool(toolkit: Toolkit, name: str, arguments: str) -> CallResult:
 class TestKinds:
     async def test_every_resident_has_ours(self, toolbox: Toolbox) -> None:
         async with toolbox.open(build_resident()) as toolkit:
-            assert list_names(toolkit) == set(BUILT_IN_TOOLS)
+            assert list_names(toolkit) == set(list_tools(()))
             tool = toolkit.find("enter_space")
             assert isinstance(tool, BuiltInTool)
             assert tool.parse_arguments('{"spaceId": "tea"}') == {"space_id": "tea", "limit": 50}
@@ -119,7 +119,7 @@ class TestKinds:
     async def test_phases_narrow_what_is_offered(self, toolbox: Toolbox) -> None:
         phases = (Phase(step=3, tools=("send_message", "skip")), Phase(step=2, tools=("enter_space",)))
         async with toolbox.open(build_resident(loop=LoopRules(phases=phases))) as toolkit:
-            assert list_names(toolkit, 1) == set(BUILT_IN_TOOLS)
+            assert list_names(toolkit, 1) == set(list_tools(()))
             assert list_names(toolkit, 2) == {"enter_space"}
             assert list_names(toolkit, 3) == list_names(toolkit, 20) == {"send_message", "skip"}
             with pytest.raises(Refused, match="'skip' cannot be used in step 2"):
@@ -165,7 +165,7 @@ class TestFunctions:
                 toolkit.find("look_up").parse_arguments('{"word": "tea", "who": {"agent": "bob"}}')
         other = Resident(number=2, name="bob", display="Bob", config=AgentConfig(), version=1)
         async with toolbox.open(other) as toolkit:
-            assert list_names(toolkit) == {*BUILT_IN_TOOLS, "look_up"}
+            assert list_names(toolkit) == {*list_tools(()), "look_up"}
 
     async def test_whatever_goes_wrong_is_a_result(self, toolbox: Toolbox) -> None:
         def broken() -> None:
@@ -309,5 +309,5 @@ class TestServers:
     async def test_a_private_url_is_out_of_reach_unless_allowed(self, url: str) -> None:
         toolbox = Toolbox(HttpTools(environ={}), McpServers(environ={}))
         async with toolbox.open(build_resident(servers=(ToolServer(name="far", url=url),))) as toolkit:
-            assert list_names(toolkit) == set(BUILT_IN_TOOLS)
+            assert list_names(toolkit) == set(list_tools(()))
             assert len(toolkit.troubles) == 1

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import chains, directory, gates, inbox_items, jobs, push
+from gatepost.actions import chains, channel_questions, directory, gates, inbox_items, jobs, push
 from gatepost.core import address, decision_action, ids
 from gatepost.core import decision as rules
 from gatepost.core import gate as gate_rules
@@ -35,7 +35,7 @@ from gatepost.core.text import has_visible_text
 from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress, quote_value
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import decisions, entities
+from gatepost.tables import decisions, entities, items
 from gatepost.tables import gates as gate_rows
 
 #: the kind of a job that runs the command of `decision.on_answer`
@@ -88,6 +88,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
     for respondent in respondents:
         decisions.insert_respondent(tx, decision.number, respondent.number)
     _push_question(tx, decision, asker, respondents, hops)
+    channel_questions.show_to_persons(tx, decision, respondents)
     return _read(tx, id)
 
 
@@ -118,6 +119,7 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
         tx.after_commit(Signal(f"gate:{gate.id}", "postponed", wakes=False))
     gate_rows.extend_chain(tx, gate.number, max(hops, chains.count_next_hops(tx, actor)))
     _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents, hops)
+    channel_questions.replace(tx, revision)
     return _read(tx, id)
 
 
@@ -218,6 +220,7 @@ def end(
     if outcome.gate_ending is not None:
         gates.end(tx, gate, outcome.gate_ending, _describe_answer(decision, answer), actor, hops=hops, notify=False)
     _close_question(tx, decision, _find_entities(tx, decision.respondents), actor)
+    channel_questions.end(tx, decision, answer)
     outcome_push = _build_outcome_push(decision, answer, hops)
     outcome_push = replace(outcome_push, content=outcome_push.content[: tx.limits.content // 4])
     recipient_names = [decision.asker, *(name for name in gate.waiters if name not in decision.respondents)]
@@ -234,6 +237,14 @@ def end(
         jobs.add(tx, ANSWER_JOB, outcome_push.data)
     tx.after_commit(Signal(f"decision:{decision.id}", "answered", wakes=False))
     return _read(tx, decision.id)
+
+
+def find_outcome_event(tx: Reader, decision: Decision) -> str | None:
+    """Return the event that told the asker how the last round has ended; None if there is none."""
+    last, asker = decision.last_answer, directory.find(tx, decision.asker)
+    if last is None:
+        return None
+    return items.find_by_key(tx, [asker.number], rules.build_event_key(decision, last.iteration)).get(asker.number)
 
 
 def _get_question_fields(question: Question) -> dict[str, Any]:

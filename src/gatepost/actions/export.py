@@ -33,7 +33,8 @@ TABLES: Final = (  # noqa: SIM905
     "entities names inboxes accounts sessions events broadcasts claims items spaces members messages"
     " agents memories goals minds runs steps calls gates waiters resolutions decisions respondents answers plans"
     " outgoing outgoing_recipients work_items ledger_accounts ledger_payers ledger_steps topics topic_messages"
-    " connections triggers keys idempotency_keys jobs"
+    " connections triggers channel_cursors route_rules unrouted channel_sessions pairings shared_entries"
+    " channel_messages voice_messages keys idempotency_keys jobs"
 ).split()
 COUNTERS: Final = "counters"
 #: rows of a page and of a batch, and characters of text in one

@@ -27,7 +27,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import CLOCK_TOLERANCE, DAY, MINUTE, Duration
 from gatepost.errors import Invalid
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import agents, events, gates, inboxes, items, jobs, outgoing, plans
+from gatepost.tables import agents, channel_messages, events, gates, inboxes, items, jobs, outgoing, plans
 
 BATCH_SIZE: Final = 500
 #: the row with the time of the janitor's last note
@@ -64,7 +64,14 @@ def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
         events.reap(tx, sorted(event_arrivals))
     counts = [
         reap_table(tx, before, limit)
-        for reap_table in (inboxes.reap_claims, jobs.reap, plans.reap, gates.reap, jobs.reap_replies)
+        for reap_table in (
+            inboxes.reap_claims,
+            jobs.reap,
+            plans.reap,
+            gates.reap,
+            jobs.reap_replies,
+            channel_messages.reap,
+        )
     ]
     return len(old_items) + len(broadcast_arrivals) + sum(counts)
 

@@ -18,7 +18,7 @@ from gatepost.actions import chains, directory, event_drafts
 from gatepost.actions.event_drafts import EventDraft
 from gatepost.core import address, dedup, render, strict
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
-from gatepost.core.entity import Entity
+from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import MAX_REF_LENGTH, Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
 from gatepost.core.limits import Limits
 from gatepost.core.text import check_storable, count_bytes
@@ -351,6 +351,22 @@ def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcom
         and recipient.name != directory.ADMINISTRATOR
     ]
     push_alerts(tx, alerts)
+    for draft in drafts:
+        if draft.event.priority <= tx.limits.channel_notify:
+            _notify_persons(tx, draft)
+
+
+def _notify_persons(tx: Transaction, draft: EventDraft) -> None:
+    """Send an urgent event to the paired chats of the persons among its new recipients."""
+    from gatepost.actions import channel_messages  # it needs this module
+
+    persons = [
+        recipient.number
+        for recipient in draft.recipients
+        if recipient.kind is EntityKind.HUMAN and recipient.number in draft.new_recipients
+    ]
+    if persons:
+        channel_messages.notify_persons(tx, draft.event, persons)
 
 
 def _build_chain_alert(event: Event, to: str, recipient: str) -> Push:

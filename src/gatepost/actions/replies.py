@@ -4,13 +4,14 @@ Reply to an event, on the way it came.
     mail             mail to its sender, in the same thread
     space message    a message in the space
     note             a note on the work item, which notifies the author
+    prompt           a response in its session, on the channel that it came by, and on no other one
 
 Other events have no way back, and the error says what to do instead.
 """
 
 from msgspec import Struct
 
-from gatepost.actions import directory, mail, spaces, work
+from gatepost.actions import channels, directory, mail, spaces, work
 from gatepost.core.entity import Entity
 from gatepost.core.event import Event, EventType, Posted, parse_body
 from gatepost.core.mail import MailSpec
@@ -19,21 +20,25 @@ from gatepost.ports import Transaction
 
 
 class Reply(Struct, frozen=True):
-    """What a reply became: `mail`, `message` or `note`, and its id."""
+    """What a reply became: `mail`, `message`, `note` or `channel`, and its id."""
 
     kind: str
     id: str
 
 
 def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int = 0) -> Reply:
-    """Reply to an event that the author has received."""
+    """Reply to an event that the author has received; the session of a prompt stands for the last prompt in it."""
     author = directory.find_live(tx, by)
     if not text.strip():
         raise Invalid("the reply is empty", hint="give it a text")
+    event = channels.find_event_id(tx, event, author)
     if mail.find_known_mail(tx, event, author) is not None:
         return _reply_by_mail(tx, event, text, author, hops)
     origin = mail.find_readable_event(tx, event, author)
     match origin.type:
+        case EventType.CHANNEL if origin.route is not None:
+            _check_received(origin, author)
+            return Reply("channel", channels.reply(tx, origin, text, author))
         case EventType.MAIL if origin.sender is not None:
             return _reply_by_mail(tx, event, text, author, hops)
         case EventType.SPACE_MESSAGE:
@@ -45,12 +50,20 @@ def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int
             note = work.post_note(tx, origin.ref, text, by=author, notify=notify, priority=origin.priority, hops=hops)
             return Reply("note", note.id)
         case _:
+            if origin.route is not None:
+                channels.find_route(tx, origin)  # it says that nothing can be sent there
             raise _build_refusal(origin)
 
 
 def _reply_by_mail(tx: Transaction, event: str, text: str, author: Entity, hops: int) -> Reply:
     spec = MailSpec(payload={"text": text}, reply_to=event)
     return Reply("mail", mail.send(tx, spec, sender=author, hops=hops).id)
+
+
+def _check_received(event: Event, author: Entity) -> None:
+    """Refuse a reply of the person who wrote a prompt: only those who got it answer it."""
+    if event.sender is not None and event.sender.name == author.name:
+        raise Refused(f"{event.id!r} is a prompt of {author.name!r}", hint="write another with `gatepost chat`")
 
 
 def _build_refusal(event: Event) -> Refused:

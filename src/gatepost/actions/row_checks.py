@@ -14,18 +14,22 @@ from typing import Any, Final
 import msgspec
 
 from gatepost.actions import keys
+from gatepost.actions import triggers as trigger_actions
 from gatepost.actions.directory import ADMINISTRATOR
-from gatepost.core import address, agent_config, cron, gate, memory, strict, webhook, work
+from gatepost.core import address, agent_config, cron, dotted_path, gate, memory, strict, work
+from gatepost.core.channel import Button
 from gatepost.core.decision_action import AnswerKind
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import MAX_HOPS, EventType, Priority, Trust
 from gatepost.core.ledger import LedgerId
 from gatepost.core.ledger_transaction import LedgerReceipt, TransactionId
+from gatepost.core.route_rule import ANY_CHANNEL, MAX_RANK
 from gatepost.core.run import RunLimit
 from gatepost.core.times import MAX_INSTANT
+from gatepost.core.trigger import check_trigger_name
 from gatepost.core.webhook import Scheme
 from gatepost.errors import GatepostError, Invalid, quote_value
-from gatepost.tables import outgoing, runs, topics
+from gatepost.tables import outgoing, route_rules, runs, topics, triggers
 
 Check = Callable[[Any], object]
 #: of any number; so many numbers are left to count on after an import
@@ -96,6 +100,32 @@ def _check_config(value: str) -> None:
     agent_config.parse(_parse_json(value))
 
 
+def _check_channel(value: str) -> None:
+    if value != ANY_CHANNEL:
+        address.check_name(value)
+
+
+def _check_filters(value: str) -> None:
+    _check_object(value)
+    for path in route_rules.decode_filters(value):
+        dotted_path.parse_path(path)
+
+
+def _check_targets(value: str) -> None:
+    for target in route_rules.decode_targets(value):
+        address.parse(target)
+
+
+def _check_rank(value: int) -> None:
+    if not -MAX_RANK <= value <= MAX_RANK:
+        raise ValueError(value)
+
+
+def _check_envelope(value: str) -> None:
+    _check_data(value)
+    route_rules.decode_envelope(value)
+
+
 def _check_row(table: str, row: Mapping[str, Any]) -> None:
     """Raise an error if the values of a row do not fit each other."""
     match table, row:
@@ -104,10 +134,8 @@ def _check_row(table: str, row: Mapping[str, Any]) -> None:
         case "keys", {"kind": kind}:
             entity = row.get("entity")
             keys.check_scope(kind, None if entity is None else str(entity), row.get("trigger_id"))
-        case "names", {"name": name, "is_alias": True}:
-            address.check_alias(name)
         case "names", {"name": name}:
-            address.check_name(name)
+            (address.check_alias if row.get("is_alias") else address.check_name)(name)
         case "plans", {"cron": str(expression)}:
             cron.parse(expression, row.get("zone") or "UTC")
         case "gates", {"kind": "ci", "awaits": str(awaits)}:
@@ -120,6 +148,8 @@ def _check_row(table: str, row: Mapping[str, Any]) -> None:
             outgoing.check_record(kind, data, targets, row.get("thread"), row.get("ref_type"))
         case "topics" | "connections", _:
             _check_ledger_row(table, row)
+        case "triggers", {"provider": provider, "config": config}:
+            trigger_actions.check_config(provider, triggers.decode_config(config))
         case "steps", {"kind": kind, "body": body}:
             runs.decode_turn(kind, body)
         case _:
@@ -190,9 +220,20 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("topic_messages", "running_hash"): topics.decode_hash,
     ("work_items", "id"): work.check_id,
     ("work_items", "title"): work.check_title,
-    ("triggers", "name"): webhook.check_trigger_name,
-    ("triggers", "provider"): webhook.Provider,
+    ("triggers", "name"): check_trigger_name,
+    ("triggers", "provider"): _check_filled,
+    ("triggers", "owner"): address.parse,
+    ("triggers", "config"): triggers.decode_config,
     ("triggers", "scheme"): Scheme,
     ("triggers", "secret"): _check_filled,
     ("triggers", "target"): address.parse,
+    ("route_rules", "channel"): _check_channel,
+    ("route_rules", "filters"): _check_filters,
+    ("route_rules", "targets"): _check_targets,
+    ("route_rules", "rank"): _check_rank,
+    ("unrouted", "envelope"): _check_envelope,
+    ("shared_entries", "metadata"): msgspec.json.Decoder(dict[str, str]).decode,
+    ("channel_messages", "options"): msgspec.json.Decoder(list[Button]).decode,
+    ("channel_messages", "sent_ids"): msgspec.json.Decoder(list[str]).decode,
+    ("voice_messages", "envelope"): _check_envelope,
 }

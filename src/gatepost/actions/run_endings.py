@@ -23,7 +23,6 @@ from gatepost.actions.agents import alert_owner, start_budget_rest
 from gatepost.actions.run_journal import RunLease, renew_lease, write_step
 from gatepost.core import mind as rules
 from gatepost.core import retry_policy
-from gatepost.core.agent import CODE
 from gatepost.core.event import ItemState
 from gatepost.core.gate import render_reminder
 from gatepost.core.mind import ModelReply, Prompt
@@ -50,23 +49,28 @@ def finish_run(
     summary: str,
     context_tokens: int | None = None,
     can_continue: bool = True,
+    reply_reminder: Prompt | None = None,
 ) -> bool | Prompt:
     """
     End a cycle with the last reply of its model, and return True if there is more to think about. The `summary` is what
     later remains of the cycle in the mind; `context_tokens` is how much its model can read, if that is known.
 
-    If gates have an instruction for the agent, and it may continue (`can_continue`), the run goes on: return the
-    reminder that was written as its next step. A gate gives its instruction once.
+    If gates have an instruction for the agent, or people wait for a reply (`reply_reminder`), and it may continue
+    (`can_continue`), the run goes on: return the reminder that was written as its next step. A gate gives its
+    instruction once.
     """
-    has_mind = run_lease.resident.config.model.name != CODE
-    if can_continue and has_mind and (instructing_gates := gates.list_instructing(tx, run_lease.resident.number)):
-        renew_lease(tx, run_lease)
-        write_step(tx, run_lease.run, step_number, reply)
-        reminder = Prompt(render_reminder(instructing_gates), gates=tuple(gate.id for gate in instructing_gates))
-        write_step(tx, run_lease.run, step_number + 1, reminder)
-        for gate in instructing_gates:
-            gate_rows.set_instructed_at(tx, gate.id, tx.now)
-        return reminder
+    if can_continue and run_lease.resident.config.has_mind:
+        instructing_gates = gates.list_instructing(tx, run_lease.resident.number)
+        reminder = reply_reminder
+        if instructing_gates:
+            reminder = Prompt(render_reminder(instructing_gates), gates=tuple(gate.id for gate in instructing_gates))
+        if reminder is not None:
+            renew_lease(tx, run_lease)
+            write_step(tx, run_lease.run, step_number, reply)
+            write_step(tx, run_lease.run, step_number + 1, reminder)
+            for gate in instructing_gates:
+                gate_rows.set_instructed_at(tx, gate.id, tx.now)
+            return reminder
     leases.release_or_raise(tx, run_lease.lease)
     write_step(tx, run_lease.run, step_number, reply)
     weight = _end_run(tx, run_lease, RunStatus.COMPLETED, summary=summary)
@@ -199,7 +203,7 @@ def _end_run(
 def _update_mind(tx: Transaction, run_lease: RunLease, weight: int, context_tokens: int | None) -> None:
     """Add a cycle to the mind; if the mind is over its limit then, summaries replace the oldest cycles."""
     resident = run_lease.resident
-    if resident.config.model.name == CODE:  # it has no mind
+    if not resident.config.has_mind:
         agents.record_cycles(tx, replace(resident, cycles=resident.cycles + 1, tokens=0))
         return
     tokens = resident.tokens + weight

@@ -36,7 +36,8 @@ from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from gatepost.actions.tools.context import MAX_RESULT_SIZE
 from gatepost.core import address, batch
 from gatepost.core import mind as rules
-from gatepost.core.agent import CODE, Resident
+from gatepost.core.agent import Resident
+from gatepost.core.channel import is_user_prompt
 from gatepost.core.claim import Batch, Lease, name_agent_lease
 from gatepost.core.entity import Entity
 from gatepost.core.event import Item, Priority
@@ -125,11 +126,10 @@ def take_run(tx: Transaction, name: str, holder: str, *, length: Duration = LEAS
         leases.release(tx, lease)
         return None
     run, run_steps = run_and_steps
-    has_mind = resident.config.model.name != CODE
     return RunState(
         run_lease=RunLease(lease=lease, length=length, run=run, resident=resident),
         steps=run_steps,
-        context=run_context.read_cycle_context(tx, agent, resident.config, run) if has_mind else None,
+        context=run_context.read_cycle_context(tx, agent, resident.config, run) if resident.config.has_mind else None,
     )
 
 
@@ -319,7 +319,12 @@ def write_step(
 
 
 def _build_prompt(inbox_batch: Batch) -> Prompt:
-    return Prompt(str(inbox_batch), tuple(item.event.id for item in inbox_batch.items))
+    prompts = [item.event for item in inbox_batch.items if is_user_prompt(item.event)]
+    return Prompt(
+        str(inbox_batch),
+        tuple(item.event.id for item in inbox_batch.items),
+        user_prompts=tuple((event.id, event.route.session) for event in prompts if event.route is not None),
+    )
 
 
 def _count_max_hops(tx: Transaction, batch_items: Iterable[Item]) -> int:

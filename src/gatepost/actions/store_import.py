@@ -216,7 +216,7 @@ class _Importer:
             case "gates", {"kind": "command", "name": name} if row.get("ended_at") is None:
                 right = f"the command of a gate: {quote_value(name)}"
             case _:
-                pass
+                right = _describe_admission(table, row)
         if secret is not None and not self._has_secrets:
             raise Invalid(
                 f"the row has {secret}, and line 1 says that there are no secrets",
@@ -302,6 +302,12 @@ class _Importer:
             if value is not None and not catalog.has_parent(self._tx, column, value):
                 return _refuse_reference(line.number, table, column, value)
         return Invalid(f"line {line.number}: the store does not take this row of {table.name!r}: {reason}")
+
+
+def _describe_admission(table: str, row: Mapping[str, Any]) -> str | None:
+    """Return what the row of a user who is let in by a channel lets that user do; None if it is another row."""
+    is_admitted = table == "pairings" and row.get("state") == "approved"
+    return f"a user of a channel who is let in: {quote_value(row['display'])}" if is_admitted else None
 
 
 def _check_row(number: int, table: Table, row: Any) -> int:

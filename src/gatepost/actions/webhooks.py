@@ -17,28 +17,19 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from gatepost.actions import directory, push
+from gatepost.actions import channels, push, triggers
+from gatepost.actions.channels import Received
 from gatepost.actions.push import PushOutcome
-from gatepost.core import address, dedup, webhook
-from gatepost.core.address import AllAgentsAddress, EntityAddress, TeamAddress
-from gatepost.core.event import EventType, Json, Push, PushResult, Trust
-from gatepost.core.text import find_unstorable
+from gatepost.core import dedup, message_template, text_template, webhook_lines
+from gatepost.core.envelope import Envelope, EnvelopeKind
+from gatepost.core.event import EventType, Json, Push, Trust
 from gatepost.core.times import Instant
-from gatepost.core.webhook import MAX_PROMPT_LENGTH, Occurrence, Scheme, Trigger
-from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
+from gatepost.core.trigger import Trigger
+from gatepost.core.webhook import Occurrence
+from gatepost.core.webhook_lines import Line
+from gatepost.errors import Invalid, NotFound
 from gatepost.ports import Reader, RetryTransaction, Transaction, batched
-from gatepost.tables import jobs, keys
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriggerSpec:
-    name: str
-    scheme: Scheme
-    secret: str = field(repr=False)
-    target: str
-    prompt: str | None = None
-    #: None for the administrator
-    owner: str | None = None
+from gatepost.tables import jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,84 +43,17 @@ class OpenTrigger:
     now: Instant
 
 
-def add_trigger(tx: Transaction, spec: TriggerSpec) -> Trigger:
-    """Add a trigger, and return it; its name must be free, and its target must be the address of a live entity."""
-    name = webhook.check_trigger_name(spec.name)
-    stored_secret = webhook.prepare_secret(spec.scheme, spec.secret)
-    prompt = validate_prompt(spec.prompt)
-    target = _resolve_target(tx, spec.target)
-    owner = directory.find_live(tx, spec.owner or directory.ADMINISTRATOR)
-    is_added = keys.insert_trigger(
-        tx, name=name, scheme=spec.scheme, secret=stored_secret, target=target, prompt=prompt, owner=owner.number
-    )
-    if not is_added:
-        raise Conflict(f"there is a trigger {name!r} already", hint="delete it first, or take another name")
-    return show_trigger(tx, name)
-
-
-def show_trigger(tx: Reader, name: str) -> Trigger:
-    stored_trigger = keys.find_trigger(tx, webhook.check_trigger_name(name))
-    if stored_trigger is None:
-        raise NotFound(f"there is no trigger {name!r}", hint="`gatepost trigger list` lists them")
-    return stored_trigger
-
-
-def page_triggers(tx: Reader, *, after: int = 0, limit: int = 100) -> list[Trigger]:
-    """Return triggers in the order in which they were added; `after` is the number of the last trigger seen."""
-    return keys.list_triggers(tx, after=after, limit=limit)
-
-
-def set_trigger_active(tx: Transaction, name: str, active: bool) -> Trigger:
-    """Activate or deactivate a trigger; a request to an inactive trigger gets the same answer as to an unknown one."""
-    stored_trigger = show_trigger(tx, name)
-    if active and keys.read_trigger_secret(tx, stored_trigger.number) is None:
-        raise Conflict(
-            f"the trigger {name!r} was imported without its secret", hint="delete it, and add it with its secret"
-        )
-    keys.set_trigger_active(tx, stored_trigger.number, is_active=active)
-    return show_trigger(tx, name)
-
-
-def delete_trigger(tx: Transaction, name: str) -> None:
-    keys.delete_trigger(tx, show_trigger(tx, name).number)
-
-
 def find_open_trigger(tx: Reader, name: str) -> OpenTrigger:
-    """Return an active trigger with what is needed to verify a request; raise `NotFound` for any other name."""
+    """Return an active webhook with what is needed to verify a request; raise `NotFound` for any other name."""
     try:
-        stored_trigger = show_trigger(tx, name)
+        trigger = triggers.show(tx, name)
     except (Invalid, NotFound):  # invalid, because a database cannot take every text of a URL
         raise NotFound("there is no such webhook") from None
-    stored_secret = keys.read_trigger_secret(tx, stored_trigger.number) if stored_trigger.active else None
+    is_open = trigger.active and trigger.provider == "webhook" and trigger.scheme is not None
+    stored_secret = triggers.read_secret(tx, trigger) if is_open else None
     if stored_secret is None:
         raise NotFound("there is no such webhook")
-    return OpenTrigger(stored_trigger, stored_secret, tx.limits.data, tx.now)
-
-
-def _resolve_target(tx: Reader, text: str) -> str:
-    """Return the address if a live entity has it; `*` is always valid."""
-    target = address.parse(text)
-    entities = directory.resolve(tx, [target]).get(target)
-    match target:
-        case EntityAddress(name) if not entities:
-            raise directory.build_unknown_error(tx, name, suggest_team=True)
-        case TeamAddress() if not entities:
-            raise UnknownAddress(f"no entity is in {text!r}", hint="`gatepost agent list` shows who is in which team")
-        case EntityAddress() | TeamAddress() if not any(entity.is_live for entity in entities or ()):
-            raise Refused(f"{text!r} is retired and receives nothing")
-        case EntityAddress() | TeamAddress() | AllAgentsAddress():
-            return str(target)
-
-
-def validate_prompt(text: str | None) -> str | None:
-    """Return the prompt if it can be stored."""
-    if not text:
-        return None
-    if len(text) > MAX_PROMPT_LENGTH:
-        raise TooLarge(f"the prompt has {len(text)} characters, over the limit of {MAX_PROMPT_LENGTH}")
-    if find_unstorable(text):
-        raise Invalid("the prompt has a character in it that cannot be stored", hint="remove it")
-    return text
+    return OpenTrigger(trigger, stored_secret, tx.limits.data, tx.now)
 
 
 _MAX_KEY_LENGTH: Final = 400
@@ -160,35 +84,70 @@ def push_calls(tx: Transaction, calls: Sequence[ServiceCall]) -> list[PushOutcom
 
 
 def receive(
-    tx: Transaction, trigger: Trigger, occurrences: Sequence[Occurrence], signature: str | None = None
-) -> list[PushResult]:
+    tx: Transaction,
+    trigger: Trigger,
+    occurrences: Sequence[Occurrence],
+    signature: str | None = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    wakes: bool = True,
+) -> list[Received]:
     """
     Store all occurrences of one request to a trigger, or raise the first error and store none. A signed request uses
-    the names of the first request with this `signature`.
+    the names of the first request with this `signature`. An occurrence becomes a line, or several, by the templates of
+    the trigger; with `wakes` False it waits for the next batch of its recipient.
     """
     names: Sequence[str | None] = [occurrence.id for occurrence in occurrences]
     if signature is not None:
         names = _resolve_names(tx, trigger, names, signature)
-    calls = [
-        ServiceCall(
-            to=trigger.target,
-            service=trigger.name,
-            payload=occurrence.payload,
-            key=name,
-            kind=occurrence.kind,
-            context=trigger.prompt,
-            extra_data=occurrence.details,
-        )
+    lines = [
+        (occurrence, name or tx.new_id("evt").removeprefix("evt_"), place, line)
         for occurrence, name in zip(occurrences, names, strict=True)
+        for place, line in enumerate(build_lines(trigger, occurrence, headers or {}))
     ]
-    pushes = [_build_push(tx, call) for call in calls]
-    push.check_batch(tx, pushes)
+    envelopes = [build_envelope(trigger, occurrence, line) for occurrence, _, _, line in lines]
+    if len(envelopes) > 1:
+        channels.check_batch(tx, trigger, envelopes)
     results = []
-    for outcome in push.push_all(tx, pushes):
-        if isinstance(outcome, GatepostError):
-            raise outcome
-        results.append(outcome)
+    for (occurrence, name, place, line), envelope in zip(lines, envelopes, strict=True):
+        key = build_dedup_key(trigger.name, name)
+        results.append(
+            channels.receive(
+                tx,
+                trigger,
+                envelope,
+                dedup_key=key if place == 0 else f"{key}:{place}",
+                priority=line.priority,
+                wakes=wakes,
+                subject=line.subject,
+                ref=line.ref,
+                details=occurrence.details,
+            )
+        )
     return results
+
+
+def build_lines(trigger: Trigger, occurrence: Occurrence, headers: Mapping[str, str]) -> list[Line]:
+    """Return the lines that an occurrence becomes; none if a template of the trigger skips it."""
+    return webhook_lines.build_lines(
+        message_template.parse_templates(list(trigger.config.templates)),
+        headers,
+        occurrence.payload,
+        scheme=trigger.scheme.value if trigger.scheme is not None else trigger.name,
+        kind=occurrence.kind,
+        session=text_template.parse(trigger.config.session) if trigger.config.session is not None else None,
+    )
+
+
+def build_envelope(trigger: Trigger, occurrence: Occurrence, line: Line) -> Envelope:
+    """Return the envelope of a line; without a text, its reader sees the payload."""
+    return Envelope(
+        channel=trigger.provider,
+        session=line.session or trigger.name,
+        kind=EnvelopeKind.EVENT,
+        content=line.text if line.is_known else "",
+        payload=occurrence.payload,
+    )
 
 
 def _resolve_names(tx: Transaction, trigger: Trigger, names: Sequence[str | None], signature: str) -> list[str]:
@@ -206,11 +165,6 @@ def _resolve_names(tx: Transaction, trigger: Trigger, names: Sequence[str | None
     else:
         first_names = json.loads(stored_answer[1])
     return [*first_names, *first_names[-1:] * len(names)][: len(names)]
-
-
-def is_repeat(result: PushResult) -> bool:
-    """Return True if all recipients had the event before."""
-    return result.duplicate or (bool(result.deliveries) and all(delivery.duplicate for delivery in result.deliveries))
 
 
 def build_dedup_key(service: str, name: str) -> str:

@@ -161,6 +161,7 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
         notes={
             "of": "names or teams; default: your owner",
             "action": "what you want to run, instead of options; the answer has the args to run it with, or none",
+            "event": "id or session of a prompt: ask its writer there",
         },
     ),
 )
@@ -169,6 +170,9 @@ class AskDecision(QuestionRequest):
 
     of: Annotated[tuple[str, ...], describe("names or teams to ask; default: the owner of the asker")] = ()
     session: Annotated[str | None, describe("guest session that asks")] = None
+    event: Annotated[
+        str | None, describe("a prompt that the asker got: its writer is asked, on that channel; an id or a session")
+    ] = None
 
 
 @read(

@@ -1,10 +1,11 @@
 """The health of a gateway, and its metrics."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, UnsetType
 
 from gatepost.api.access import Administrator, Open
+from gatepost.api.fields import describe
 from gatepost.api.operation import Request, View, read
 
 _UNAVAILABLE: Final = {
@@ -35,6 +36,7 @@ class HealthView(View, kw_only=True):
     version: str | UnsetType = UNSET
     accounting: AccountingView | UnsetType = UNSET
     lag_seconds: float | UnsetType = UNSET
+    unrouted: Annotated[int | UnsetType, describe("messages that came through a channel and that nobody got")] = UNSET
     clock_skew_seconds: float | UnsetType = UNSET
     transport: TransportView
 

@@ -151,7 +151,7 @@ class ShowMail(Request[MailView]):
 
 
 class SentReplyView(View):
-    kind: Annotated[str, describe("mail, message or note: what the reply became")]
+    kind: Annotated[str, describe("mail, message, note or channel: what the reply became")]
     id: str
 
 
@@ -168,13 +168,13 @@ class SentReplyView(View):
         answer=("kind", "id"),
         own=("sender",),
         renames={"id": "event"},
-        notes={"event": "id of the event"},
+        notes={"event": "id of the event, or the session of a prompt"},
         is_open_world=True,
     ),
 )
 class ReplyToEvent(Request[SentReplyView]):
-    """Reply to an event on the way it came: by mail, by a message in its space, or by a note."""
+    """Reply to an event on the way it came: by mail, by a message in its space, by a note, or on its channel."""
 
-    id: Annotated[str, describe("an event in the inbox of the caller")]
+    id: Annotated[str, describe("an event in the inbox of the caller, or the session of a prompt there")]
     text: Annotated[str, describe("the text of the reply")]
     sender: Actor = None

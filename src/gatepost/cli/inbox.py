@@ -190,6 +190,7 @@ def print_details(view: EventDetailView) -> None:
 
 inbox.import_verb("sent", "gatepost.cli.sent", "build_sent")
 inbox.import_verb("thread", "gatepost.cli.sent", "build_thread")
+inbox.import_verb("shared", "gatepost.cli.shared", "build_shared")
 inbox.command("drain")(drain)
 
 

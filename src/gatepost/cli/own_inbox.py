@@ -24,7 +24,7 @@ from gatepost.settings import Configuration
 _MAX_ITEMS: Final = 10_000
 _MAX_DECISIONS: Final = 1_000
 #: events that `gatepost reply` answers
-_REPLIABLE_TYPES: Final = (EventType.MAIL, EventType.SPACE_MESSAGE, EventType.NOTE)
+_REPLIABLE_TYPES: Final = (EventType.MAIL, EventType.SPACE_MESSAGE, EventType.NOTE, EventType.CHANNEL)
 
 
 def show_own_inbox(configuration: Configuration, name: str | None, limit: int, *, json: bool) -> None:

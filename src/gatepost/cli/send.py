@@ -105,8 +105,9 @@ def reply(request: ReplyToEvent, configuration: Configuration, json: JsonFlag = 
     """
     Reply to an event on the way it came, and print the id of the reply.
 
-    Mail is answered by mail in the same thread, a message of a space by a message there, and a note by a note, which
-    notifies its author. Other events have no way back: `gatepost send` sends mail instead.
+    Mail is answered by mail in the same thread, a message of a space by a message there, a note by a note, which
+    notifies its author, and what a person wrote on a channel in the same session there. Other events have no way back:
+    `gatepost send` sends mail instead.
 
     Examples:
       gatepost reply evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Take the second one"
@@ -116,7 +117,11 @@ def reply(request: ReplyToEvent, configuration: Configuration, json: JsonFlag = 
     with connect(configuration) as connection:
         view = connection.send(request)
         mail = connection.send(ShowMail(id=view.id)) if view.kind == "mail" else None
-    message = {"message": "posted in its space", "note": "posted as a note"}.get(view.kind, "")
+    message = {
+        "message": "posted in its space",
+        "note": "posted as a note",
+        "channel": "sent on its channel",
+    }.get(view.kind, "")
     output.done(
         msgspec.to_builtins(view), view.id, _describe_recipients(mail) if mail is not None else message, json=json
     )
@@ -142,7 +147,7 @@ commands = [
         "reply",
         ReplyToEvent,
         {
-            "id": argument("EVENT", "an event in your inbox", parse=partial(ids.check, "evt")),
+            "id": argument("EVENT", "an event in your inbox, or the session of a prompt, such as cli-main"),
             "text": argument("TEXT|-", "the text; - reads stdin", parse=inputs.read_text),
         },
         reply,

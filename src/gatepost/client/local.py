@@ -18,6 +18,7 @@ from gatepost.ports import Store
 
 if TYPE_CHECKING:  # few commands watch, and all must start fast
     from gatepost.api.inbox import WatchInbox
+    from gatepost.api.shared_inbox import WatchSharedInbox
     from gatepost.api.spaces import WatchSpace
 
 R = TypeVar("R")
@@ -45,7 +46,7 @@ class LocalClient:
         return list_pages(self.send, request, limit)
 
     def stream(self, request: Stream[R], *, on_connect: Callable[[], None] | None = None) -> Iterator[R]:
-        """Return the models of a stream, for ever: messages of a space, items of an inbox, or else its events."""
+        """Return the models of a stream, for ever: messages, items, entries, or else its events."""
         for event in self.events(request, on_connect=on_connect):
             model = decode_event(request, event)
             if model is not None:
@@ -54,6 +55,7 @@ class LocalClient:
     def events(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
         """Return the events of a stream, for ever; `on_connect` is called before the first."""
         from gatepost.api.inbox import WatchInbox
+        from gatepost.api.shared_inbox import WatchSharedInbox
         from gatepost.api.spaces import WatchSpace
 
         request.operation.access.admit(self._caller)
@@ -65,6 +67,8 @@ class LocalClient:
                 yield from self._watch_space(bound, on_connect)
             case WatchInbox():
                 yield from self._watch_inbox(bound, on_connect)
+            case WatchSharedInbox():
+                yield from self._watch_shared_inbox(bound, on_connect)
             case _:
                 raise build_gateway_error(request.operation)
 
@@ -102,6 +106,33 @@ class LocalClient:
                 yield _build_event("inbox.item", ItemView.of(item), str(position_after))
             position = page.position
             if len(page.entries) < _PAGE_LENGTH:
+                time.sleep(_POLL_INTERVAL)
+
+    def _watch_shared_inbox(
+        self, request: "WatchSharedInbox", on_connect: Callable[[], None] | None
+    ) -> Iterator[StreamedView]:
+        from gatepost.actions import shared_inbox
+        from gatepost.api.shared_inbox import SharedEntryView
+
+        last_number = (
+            self._store.read_sync(shared_inbox.find_last_number) if request.after is None else int(request.after)
+        )
+        if on_connect is not None:
+            on_connect()
+        while True:
+            entries = self._store.read_sync(
+                shared_inbox.page,
+                viewer=self._caller.entity,
+                channel=request.channel,
+                session=request.session,
+                kind=request.kind,
+                after=last_number,
+                limit=_PAGE_LENGTH,
+            )
+            for entry in entries:
+                last_number = entry.number
+                yield _build_event("shared.entry", SharedEntryView.of(entry), str(last_number))
+            if len(entries) < _PAGE_LENGTH:
                 time.sleep(_POLL_INTERVAL)
 
 

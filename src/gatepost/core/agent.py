@@ -19,10 +19,14 @@ from gatepost.core.times import DAY, HOUR, SECOND, Duration, Instant
 DEMO: Final = "demo"
 #: the model of an agent that is a Python function in some process
 CODE: Final = "code"
+#: the model of an agent that only passes on what people write (`actions/user_agent.py`)
+USER_AGENT: Final = "user-agent"
+#: the models whose agents have no mind: no cycle of theirs is remembered
+_MINDLESS: Final = (CODE, USER_AGENT)
 
 
 class ModelChoice(Struct, frozen=True, kw_only=True):
-    #: `anthropic:NAME`, `openai:NAME`, `ollama:NAME`, `demo`, or `code` for a Python function
+    #: `anthropic:NAME`, `openai:NAME`, `ollama:NAME`, `demo`, `user-agent`, or `code` for a Python function
     name: str = DEMO
     #: of an OpenAI-compatible server
     base_url: str | None = None
@@ -164,6 +168,11 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     skills: tuple[str, ...] = ()
     #: codes of HCS-11, in ascending order (`core/capability.py`)
     capabilities: tuple[int, ...] = ()
+
+    @property
+    def has_mind(self) -> bool:
+        """Whether a language model thinks, and remembers its cycles."""
+        return self.model.name not in _MINDLESS
 
 
 class Resident(Struct, frozen=True, kw_only=True):

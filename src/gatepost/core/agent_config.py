@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from gatepost.core.agent import (
     CODE,
     DEMO,
+    USER_AGENT,
     AgentConfig,
     Budget,
     Execution,
@@ -38,7 +39,7 @@ from gatepost.core.text import parse_field
 from gatepost.core.times import HOUR, format_duration
 from gatepost.errors import quote_value
 
-#: the tools that every resident has; no configured tool may have one of these names
+#: the tools that residents have, some of them by a skill; no configured tool may have one of these names
 BUILT_IN_TOOLS: Final = frozenset(
     {
         *("enter_space", "send_message", "read_messages", "peek_inbox", "skip"),
@@ -46,10 +47,14 @@ BUILT_IN_TOOLS: Final = frozenset(
         *("set_plans", "get_plans", "delete_plans", "send_mail", "reply"),
         *("post_note", "read_notes", "post_work_event"),
         *("ask_decision", "answer_decision", "set_gate", "resolve_gate"),
+        *("create_route", "update_route", "disable_route", "list_routes", "list_dead_letters", "replay_dead_letter"),
+        *("set_trigger", "list_triggers", "disable_trigger"),
     }
 )
+#: the skill to make routing rules and triggers
+ROUTING: Final = "routing"
 #: skills that a configuration may name
-SKILLS: Final = ("routing",)
+SKILLS: Final = (ROUTING,)
 #: the fields of a configuration
 FIELDS: Final = (
     *("model", "description", "instructions", "tools", "mcp"),
@@ -72,6 +77,8 @@ _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 _TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _PROVIDERS: Final = ("openai", "anthropic", "ollama")
+#: models that have no other name
+_PLAIN_MODELS: Final = (DEMO, CODE, USER_AGENT)
 _MODEL_NAME: Final = re.compile(r"[!-~]{1,200}")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -174,7 +181,7 @@ def _parse_model(node: JsonNode) -> ModelChoice:
     name_node = fields["name"] if not fields["name"].is_absent else fields["model"]
     provider = fields["provider"].text(100) or None
     base_url = None if fields["baseUrl"].is_absent else _parse_url(fields["baseUrl"])
-    if provider is not None and provider not in (*_PROVIDERS, DEMO, CODE):
+    if provider is not None and provider not in (*_PROVIDERS, *_PLAIN_MODELS):
         fields["provider"].reject_value("is not a provider", hint=f"use {', '.join(_PROVIDERS)} or {DEMO}")
     if provider is None and base_url is not None and ":" not in str(name_node.value):
         provider = "openai"
@@ -192,11 +199,11 @@ def _parse_model(node: JsonNode) -> ModelChoice:
 
 
 def _parse_model_name(node: JsonNode, provider: str | None) -> str:
-    """Return `PROVIDER:NAME`; `demo` and `code` have no name."""
+    """Return `PROVIDER:NAME`; `demo`, `code` and `user-agent` have no name."""
     text = node.text(MAX_MODEL_LENGTH)
-    if provider in (DEMO, CODE) and text in ("", provider):
+    if provider in _PLAIN_MODELS and text in ("", provider):
         return provider
-    if provider is None and text in (DEMO, CODE):
+    if provider is None and text in _PLAIN_MODELS:
         return text
     head, _, tail = f"{provider}:{text}".partition(":") if provider is not None else text.partition(":")
     if not text:

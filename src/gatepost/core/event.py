@@ -295,6 +295,8 @@ class Heard(Struct, frozen=True, kw_only=True):
     channel: str
     session: str
     text: str
+    #: whether it begins the session anew, and is no prompt
+    is_reset: bool = False
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -379,7 +381,8 @@ def parse_body(event: "Event | Push") -> Body:
         case EventType.SERVICE:
             payload = data.fields.get("payload", event.data)
             return Called(
-                service=data.text("serviceName", event.source), payload=event.content if payload is None else payload
+                service=data.text("serviceName", event.source),
+                payload=event.content if payload is None or event.content else payload,
             )
         case EventType.TOOL_RESULT:
             result = data.fields.get("result", event.data)
@@ -394,11 +397,12 @@ def parse_body(event: "Event | Push") -> Body:
             about = f"{event.ref.type} {event.ref.id}" if event.ref else event.source
             return Noted(about=about, text=event.content)
         case EventType.CHANNEL:
-            route = event.route
+            route, metadata = event.route, data.fields.get("metadata")
             return Heard(
                 channel=route.channel if route else event.source,
                 session=route.session if route else "",
                 text=event.content,
+                is_reset=isinstance(metadata, dict) and "reset_session" in metadata,
             )
         case EventType.DECISION:
             decision = data.text("decisionId", event.ref.id if event.ref else event.source)

@@ -27,6 +27,12 @@ PREFIXES: Final = {
     "note": "note",
     "work": "work event",
     "con": "connection",
+    "rule": "routing rule",
+    "dead": "dead letter",
+    "pair": "pairing",
+    "entry": "shared entry",
+    "out": "message on a channel",
+    "voice": "voice message",
 }
 _HEX: Final = frozenset("0123456789abcdef")
 

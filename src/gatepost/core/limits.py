@@ -46,3 +46,8 @@ class Limits:
     ledger_capabilities: Sequence[tuple[str, tuple[int, ...]]] = ()
     #: who gets which events of work items: pattern, addresses and priority (`core/work.py`)
     work_notify: Sequence[tuple[str, Sequence[str], int]] = (("task.blocked", ("admin",), 0),)
+    #: the least urgent priority (`core/event.py`) of inbox items that a person also gets in paired chats
+    channel_notify: int = 1
+    #: whether voice messages can be transcribed, and how long one waits for its transcript
+    has_speech: bool = False
+    speech_patience: Duration = 2 * MINUTE

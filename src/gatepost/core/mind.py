@@ -28,7 +28,7 @@ _CUT_LENGTH: Final = 500
 _TOKENS_PER_MESSAGE: Final = 5
 
 
-class Prompt(Struct, frozen=True):
+class Prompt(Struct, frozen=True, omit_defaults=True):
     """A text that the agent is shown: its inbox, or a note of Gatepost."""
 
     text: str
@@ -36,6 +36,8 @@ class Prompt(Struct, frozen=True):
     events: tuple[str, ...] = ()
     #: the gates whose instructions are in it
     gates: tuple[str, ...] = ()
+    #: the events by which people wrote on channels, each with its session
+    user_prompts: tuple[tuple[str, str], ...] = ()
 
 
 class ToolCall(Struct, frozen=True):

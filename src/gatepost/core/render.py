@@ -156,7 +156,8 @@ def _render_full(event: Event) -> str:
                 f"[Note: {render_name(note.about)}] {_render_sender(event)}: {quote(note.text)}{_render_notes(event)}"
             )
         case Heard() as channel_message:
-            notes = [f"session {_render_session(channel_message.session)}"] if channel_message.session else []
+            notes = [f"session {render_session(channel_message.session)}"] if channel_message.session else []
+            notes += ["reset"] if channel_message.is_reset else []
             head = f"[{_render_channel(channel_message.channel)}] {_render_sender(event)}"
             return f"{head}: {quote(channel_message.text)}{_render_notes(event, notes)}"
         case Answered() as answer:
@@ -283,7 +284,8 @@ def _render_context(event: Event) -> str:
     return ""
 
 
-def _render_session(text: str) -> str:
+def render_session(text: str) -> str:
+    """Return the name of a session, quoted if it has odd characters."""
     return text if re.fullmatch(r"[\w:.@-]+", text) and not _INVISIBLE.search(text) else quote(text)
 
 

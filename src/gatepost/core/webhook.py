@@ -1,5 +1,5 @@
 """
-Triggers: named webhooks. Verify and parse what they send.
+Webhooks: verify and parse what services send to triggers.
 
     scheme              the secret is in            or signs               its signature is in              stale after
     header              X-Secret-Key
@@ -27,13 +27,12 @@ import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from hashlib import sha256
 from typing import Final, assert_never
 
 from msgspec import Struct
 
-from gatepost.core import address, cloudevent, strict
+from gatepost.core import cloudevent, strict
 from gatepost.core.event import Json
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MINUTE, SECOND, Duration, Instant
@@ -42,8 +41,6 @@ from gatepost.errors import Invalid, Malformed
 TOLERANCE: Final[Duration] = 5 * MINUTE
 MIN_SECRET_LENGTH: Final = 16
 MAX_SECRET_LENGTH: Final = 500
-#: characters of the prompt of a trigger
-MAX_PROMPT_LENGTH: Final = 4_000
 
 _SECRET_HEADERS: Final = ("x-secret-key", "x-webhook-secret", "x-gitlab-token")
 _STANDARD_PREFIX: Final = "whsec_"
@@ -81,36 +78,6 @@ _SIGNATURE_HEADERS: Final = {
     Scheme.SLACK: "X-Slack-Signature",
     Scheme.STRIPE: "Stripe-Signature",
 }
-
-
-class Provider(StrEnum):
-    WEBHOOK = "webhook"
-
-
-class Trigger(Struct, frozen=True, kw_only=True):
-    """
-    A named webhook, and the address that gets its events. The secret is not a field, so that showing a trigger never
-    shows it.
-    """
-
-    number: int
-    id: str
-    name: str
-    provider: Provider
-    scheme: Scheme
-    #: the address that gets the events
-    target: str
-    #: added to every event as context
-    prompt: str | None = None
-    #: the name of the entity that manages it and is alerted when something is wrong with it
-    owner: str | None = None
-    active: bool = True
-    created_at: Instant
-
-
-def check_trigger_name(text: str) -> str:
-    """Return the text if it can be the name of a trigger."""
-    return address.check_name(text, "name of a trigger")
 
 
 class Verification(Struct, frozen=True):

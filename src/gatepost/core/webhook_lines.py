@@ -41,6 +41,8 @@ class Line(Struct, frozen=True, kw_only=True):
     session: str | None = None
     ref: Ref | None = None
     priority: Priority | None = None
+    #: whether the text is that of a template, or of a service that is known here; else the payload says more
+    is_known: bool = False
 
 
 def build_lines(
@@ -65,9 +67,11 @@ def build_lines(
     lines = []
     for line_scope in template.iter_scopes(scope):
         own_session = message_template.render_session(template.session, line_scope)
+        message = message_template.render_message(template.message, line_scope)
         lines.append(
             Line(
-                text=message_template.render_message(template.message, line_scope) or own_line.text,
+                text=message or own_line.text,
+                is_known=bool(message) or own_line.is_known,
                 subject=message_template.render_subject(template.subject, line_scope) or own_line.subject,
                 session=own_session or message_template.render_session(session, line_scope),
                 ref=own_line.ref,
@@ -109,8 +113,9 @@ def describe_payload(hint: str, headers: Mapping[str, str], payload: Json, *, ki
     if service is not None:
         scope = _build_scope(service, subject, payload)
         text, ref = _describe(service, subject or "", scope), _find_ref(service, scope)
+    is_known = bool(text)
     text = text or describe_fields(payload, MAX_OWN_LENGTH) or subject or "a payload without content"
-    return Line(text=text, subject=subject, ref=ref)
+    return Line(text=text, subject=subject, ref=ref, is_known=is_known)
 
 
 def _find_service(hint: str, headers: Mapping[str, str], payload: Json) -> tuple[Service | None, str | None]:

@@ -16,7 +16,7 @@ from gatepost.api.operation import Operation
 from gatepost.api.problems import MethodNotAllowed
 from gatepost.api.runs import ReplayRun, ReplayView
 from gatepost.errors import NotFound, quote_value
-from gatepost.gateway import health, watch, webhooks  # noqa: F401 (they register handlers)
+from gatepost.gateway import health, telegram, watch, webhooks  # noqa: F401 (they register handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.http import JSON, HttpExchange, encode
 from gatepost.gateway.mcp_route import McpRoute

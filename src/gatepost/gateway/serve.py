@@ -38,13 +38,14 @@ from gatepost.hooks import chain
 from gatepost.hooks.spool_writer import SpoolWriter
 from gatepost.ports import Store
 from gatepost.runtime import gateway_files
+from gatepost.runtime.channels import Channels
 from gatepost.runtime.gateway_files import ADMIN_KEY, ensure_admin_key
 from gatepost.runtime.ledger_duties import LedgerOptions
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.queue_reader import QueueReader
 from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
+from gatepost.runtime.worker import Worker, WorkerOptions, build_holder, run_worker
 from gatepost.settings import Configuration, mask_passwords
 
 log = structlog.get_logger("gatepost.gateway")
@@ -78,6 +79,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             app.open_cycle_deps(store, signal_bus.send, allow_private=settings.tools.allow_private)
         )
         ledger_options = await _open_ledger(configuration, store, stack)
+        channels = await _open_channels(configuration, store, stack)
         options = WorkerOptions(
             janitor_interval=settings.janitor.interval / SECOND,
             max_cycles=settings.residents.most,
@@ -85,6 +87,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             remind=live_streams.wake,
             command_options=app.build_command_options(settings),
             ledger_options=ledger_options,
+            channels=channels,
         )
         worker = await stack.enter_async_context(run_worker(deps, signal_bus, options))
         spool_relay = SpoolRelay(app.build_spool_writer(configuration))
@@ -114,6 +117,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             version=version("gatepost"),
             open_model=deps.get_model,
             hosts=frozenset(settings.gateway.hosts),
+            telegram=channels.intake,
         )
         yield Gateway(state=state, worker=worker)
 
@@ -136,6 +140,14 @@ async def _open_ledger(configuration: Configuration, store: Store, stack: AsyncE
         prices="0.0008 dollars a message, 0.01 a topic, 0.05 an account",
     )
     return LedgerOptions(ledger=public_ledger, poll=settings.ledger.poll / SECOND, fund=settings.hedera.fund)
+
+
+async def _open_channels(configuration: Configuration, store: Store, stack: AsyncExitStack) -> Channels:
+    """Open what channels need: the API of Telegram, and the service that transcribes."""
+    options = app.build_channel_options(configuration)
+    if options.transcriber is not None:
+        stack.push_async_callback(options.transcriber.close)
+    return Channels(store, options, build_holder())
 
 
 class SpoolRelay:

@@ -13,6 +13,7 @@ from gatepost.gateway.auth import Authenticator
 from gatepost.ports import Model, Store
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
+from gatepost.runtime.telegram_intake import TelegramIntake
 
 if TYPE_CHECKING:
     from gatepost.gateway.health import Meters
@@ -70,5 +71,7 @@ class GatewayState:
     open_model: Callable[[ModelChoice], Awaitable[Model]]
     #: names by which this gateway is reached, beside addresses and the names of this machine
     hosts: frozenset[str] = frozenset()
+    #: takes updates of Telegram bots in webhook mode; None if this gateway has no channels
+    telegram: TelegramIntake | None = None
     caller_locks: CallerLocks = field(default_factory=CallerLocks)
     unverified_bodies: UnverifiedBodies = field(default_factory=UnverifiedBodies)

@@ -5,7 +5,7 @@ Everything stored has an `id:`; a reader that comes back with it as `Last-Event-
 to another, goes on exactly there. Without it a stream begins now, but that of a run with its first step. The id of a
 stream of one part is its position; that of a combined stream holds the position of each part:
 
-    41                  a space: the number of a message; a run: the number of a step
+    41                  a space: the number of a message; a run: of a step; the shared inbox: of an entry
     731-41              an inbox: the feed's own position
     eyJzcGFjZTpx...     combined: a JSON object in base64
 
@@ -28,7 +28,7 @@ import msgspec
 import structlog
 from starlette.types import Receive, Send
 
-from gatepost.actions import inbox_feed, runs, spaces
+from gatepost.actions import inbox_feed, runs, shared_inbox, spaces
 from gatepost.actions.inbox_feed import Position
 from gatepost.api.access import Caller
 from gatepost.core.signals import Frame
@@ -97,6 +97,9 @@ def _check_positions(tx: Reader, positions: Mapping[str, StreamPosition]) -> Non
         elif kind == "run":
             if position > (last := len(runs.list_steps(tx, name)) + 2):
                 raise Invalid(f"the run {name!r} has no step {position}", hint=f"it ends before {last + 1}")
+        elif kind == "shared":
+            if position > (last := shared_inbox.find_last_number(tx)):
+                raise Invalid(f"there is no entry {position}", hint=f"the last one is {last}")
         elif position > (last := spaces.show(tx, name).last_seq):
             raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
 

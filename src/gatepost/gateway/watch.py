@@ -6,19 +6,22 @@ is in; when these change, the stream ends with a position to resume from. A read
 continues each part where it was, and a new space at the first message that its member has not read.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from gatepost.actions import directory, inbox_feed, runs, spaces
+from gatepost.actions import directory, inbox_feed, runs, shared_inbox, spaces
 from gatepost.api.access import Caller
 from gatepost.api.agents import WatchAgent
 from gatepost.api.events import ItemView
 from gatepost.api.inbox import WatchAll, WatchInbox
 from gatepost.api.runs import RunView, StepView, WatchRun
+from gatepost.api.shared_inbox import SharedEntryView, WatchSharedInbox
 from gatepost.api.spaces import MessageView, WatchSpace
 from gatepost.core.run import Run, RunStatus, Step
+from gatepost.core.shared_entry import TOPIC
 from gatepost.core.space import Message, Space
 from gatepost.errors import Invalid
 from gatepost.gateway.state import GatewayState
@@ -68,6 +71,12 @@ async def watch_all(state: GatewayState, request: WatchAll, caller: Caller) -> E
 @WatchAgent.gateway_handler
 async def watch_agent(state: GatewayState, request: WatchAgent, caller: Caller) -> EventStream:
     return await _watch_entity(state, request.name, caller.entity, request.after)
+
+
+@WatchSharedInbox.gateway_handler
+async def watch_shared_inbox(state: GatewayState, request: WatchSharedInbox, caller: Caller) -> EventStream:
+    part = _build_shared_part(state, request, caller.entity, await state.store.read(shared_inbox.find_last_number))
+    return await open_stream(state, [part], viewer=caller.entity, after=request.after)
 
 
 async def _watch_entity(state: GatewayState, name: str | None, viewer: str | None, after: str | None) -> EventStream:
@@ -129,6 +138,18 @@ def _build_inbox_part(state: GatewayState, name: str, start: inbox_feed.Position
         return StreamPage(entries, page.position, has_hidden_entries=page.has_delayed_items)
 
     return StreamPart(StreamSource(f"inbox:{name}", read_page), start)
+
+
+def _build_shared_part(state: GatewayState, request: WatchSharedInbox, viewer: str | None, start: int) -> StreamPart:
+    """The entries that a viewer may see; readers who ask for the same ones share a topic."""
+    filters = {"viewer": viewer, "channel": request.channel, "session": request.session, "kind": request.kind}
+
+    async def read_page(after: StreamPosition) -> StreamPage:
+        entries = await state.store.read(limit_page(shared_inbox.page), after=after, limit=_PAGE_LENGTH, **filters)
+        views = [StreamEntry(entry.number, "shared.entry", _encode(SharedEntryView.of(entry))) for entry in entries]
+        return StreamPage(views, entries[-1].number if entries else after)
+
+    return StreamPart(StreamSource(f"{TOPIC}{json.dumps(list(filters.values()))}", read_page), start)
 
 
 def _build_run_part(state: GatewayState, id: str) -> StreamPart:

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gatepost.actions import webhooks
+from gatepost.actions.channels import Received
 from gatepost.api.triggers import ReceivedEventView, ReceiveWebhook, WebhookView
 from gatepost.core import webhook
-from gatepost.core.event import PushResult
 from gatepost.core.webhook import Challenge, WebhookRefusal
 from gatepost.errors import TooLarge, Unauthorized
 from gatepost.gateway.http import HttpAnswer, HttpExchange
@@ -49,6 +49,7 @@ async def check_head(name: str, headers: Iterable[tuple[str, str]], store: Store
     """
     trigger = await store.read(webhooks.find_open_trigger, name)
     scheme = trigger.trigger.scheme
+    assert scheme is not None
     refusal = webhook.check_head(scheme, trigger.stored_secret, webhook.merge_headers(headers), trigger.now)
     if refusal is not None:
         raise Unauthorized(refusal.reason)
@@ -61,6 +62,7 @@ async def receive(name: str, headers: Iterable[tuple[str, str]], body: bytes, st
     merged_headers = webhook.merge_headers(headers)
     open_trigger = await store.read(webhooks.find_open_trigger, name)
     trigger = open_trigger.trigger
+    assert trigger.scheme is not None
     if len(body) > open_trigger.body_limit:
         raise TooLarge(f"the body is {len(body)} bytes, over the limit of {open_trigger.body_limit}")
     verification = webhook.verify(trigger.scheme, open_trigger.stored_secret, merged_headers, body, open_trigger.now)
@@ -69,12 +71,19 @@ async def receive(name: str, headers: Iterable[tuple[str, str]], body: bytes, st
     content = webhook.parse_request(trigger.scheme, verification, merged_headers, body)
     if isinstance(content, Challenge):
         return HttpAnswer(content.text.encode(), media_type=_TEXT, headers=[("x-content-type-options", "nosniff")])
-    results = await store.run(webhooks.receive, trigger, content, verification.signature, lane=trigger.target)
+    results = await store.run(
+        webhooks.receive,
+        *(trigger, content, verification.signature),
+        headers=merged_headers,
+        lane=trigger.target or trigger.name,
+    )
     return _build_view(results)
 
 
-def _build_view(results: Sequence[PushResult]) -> WebhookView:
-    events = [ReceivedEventView(event_id=result.event, duplicate=webhooks.is_repeat(result)) for result in results]
+def _build_view(results: Sequence[Received]) -> WebhookView:
+    events = [
+        ReceivedEventView(event_id=event, duplicate=result.duplicate) for result in results for event in result.events
+    ]
     if len(events) != 1:
         return WebhookView(events=events)
     return WebhookView(event_id=events[0].event_id, duplicate=events[0].duplicate, events=events)

@@ -1,43 +1,130 @@
 """Triggers, which are managed here; `gateway/webhooks.py` receives what is sent to them."""
 
-from msgspec.structs import asdict
+from typing import Any, Final
 
-from gatepost.actions import webhooks
-from gatepost.actions.webhooks import TriggerSpec
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
+
+from gatepost.actions import trigger_preview, triggers
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.api.access import Caller
 from gatepost.api.triggers import (
     AddTrigger,
     ChangeTrigger,
     DeleteTrigger,
+    HeartbeatSpec,
     ListTriggers,
+    PreviewedEventView,
+    PreviewTrigger,
+    ScheduleSpec,
     ShowTrigger,
+    TriggerFields,
     TriggerPage,
+    TriggerPreviewView,
     TriggerView,
 )
+from gatepost.core.text import parse_field
+from gatepost.core.times import parse_duration, parse_instant
+from gatepost.core.trigger import ENV_TOKEN, Heartbeat, TriggerConfig, TriggerSchedule
+from gatepost.errors import Invalid
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
+
+#: fields of a request that are part of the configuration, besides its token
+_CONFIG_FIELDS: Final = (
+    *("session", "requires", "templates", "schedule", "heartbeat"),
+    *("allow", "block", "mode", "groups", "public_url", "options"),
+)
+_DEFAULTS: Final = TriggerConfig()
 
 
 @AddTrigger.handler
 def add_trigger(tx: Transaction, request: AddTrigger, caller: Caller) -> TriggerView:
-    return TriggerView.of(webhooks.add_trigger(tx, TriggerSpec(**asdict(request))))
+    changes = build_changes(request, TriggerConfig())
+    given = {name: value for name, value in changes.items() if value is not None}
+    spec = TriggerSpec(name=request.name, provider=request.provider, **given)
+    return TriggerView.of(triggers.add(tx, spec, by=caller.entity))
 
 
 @ListTriggers.handler
 def list_triggers(tx: Reader, request: ListTriggers, caller: Caller) -> TriggerPage:
-    return read_page(tx, TriggerPage, webhooks.page_triggers, view=TriggerView.of, **asdict(request))
+    return read_page(tx, TriggerPage, triggers.page, view=TriggerView.of, by=caller.entity, **asdict(request))
 
 
 @ShowTrigger.handler
 def show_trigger(tx: Reader, request: ShowTrigger, caller: Caller) -> TriggerView:
-    return TriggerView.of(webhooks.show_trigger(tx, request.name))
+    return TriggerView.of(triggers.find_own(tx, request.name, caller.entity))
 
 
 @ChangeTrigger.handler
 def change_trigger(tx: Transaction, request: ChangeTrigger, caller: Caller) -> TriggerView:
-    return TriggerView.of(webhooks.set_trigger_active(tx, request.name, request.active))
+    trigger = triggers.find_own(tx, request.name, caller.entity)
+    changes = build_changes(request, trigger.config)
+    if request.active is not UNSET:
+        changes["active"] = request.active
+    return TriggerView.of(triggers.change(tx, request.name, changes, by=caller.entity))
 
 
 @DeleteTrigger.handler
 def delete_trigger(tx: Transaction, request: DeleteTrigger, caller: Caller) -> None:
-    webhooks.delete_trigger(tx, request.name)
+    triggers.delete(tx, request.name, by=caller.entity)
+
+
+@PreviewTrigger.handler
+def preview_trigger(tx: Reader, request: PreviewTrigger, caller: Caller) -> TriggerPreviewView:
+    trigger = triggers.find_own(tx, request.name, caller.entity)
+    preview = trigger_preview.preview(tx, trigger, request.payload, request.headers)
+    events = [
+        PreviewedEventView(
+            content=event.envelope.content,
+            subject=event.subject,
+            session=event.envelope.session,
+            priority=event.priority,
+            targets=list(event.decision.targets),
+            rule=event.decision.rule,
+            reason=event.decision.reason,
+        )
+        for event in preview.events
+    ]
+    return TriggerPreviewView(events=events, skipped=preview.skipped)
+
+
+def build_changes(request: TriggerFields, config: TriggerConfig) -> dict[str, Any]:
+    """Return the fields of a trigger that a request names; `config` is its configuration before."""
+    changes = {
+        name: value
+        for name in ("scheme", "secret", "target", "prompt", "owner")
+        if (value := getattr(request, name)) is not UNSET
+    }
+    settings = {
+        name: getattr(_DEFAULTS, name) if value is None else _convert(value)
+        for name in _CONFIG_FIELDS
+        if (value := getattr(request, name)) is not UNSET
+    }
+    if isinstance(request.token, str):
+        if isinstance(request.secret, str):
+            raise Invalid("a trigger has a secret or a token, not both", hint="give a bot `token`, a webhook `secret`")
+        is_reference = request.token.startswith(ENV_TOKEN)
+        settings["token"] = request.token if is_reference else None
+        changes["secret"] = None if is_reference else request.token
+    if settings:
+        changes["config"] = replace(config, **settings)
+    return changes
+
+
+def _convert(value: Any) -> Any:
+    """Return a part of a configuration as its record has it."""
+    match value:
+        case ScheduleSpec():
+            return TriggerSchedule(
+                cron=value.cron,
+                zone=value.zone or "UTC",
+                every=parse_field("every", value.every, parse_duration),
+                at=parse_field("at", value.at, parse_instant),
+            )
+        case HeartbeatSpec():
+            return Heartbeat(active_hours=value.active_hours)
+        case list():
+            return tuple(value)
+        case _:
+            return value

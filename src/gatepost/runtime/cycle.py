@@ -42,6 +42,7 @@ from gatepost.core.mind import (
     weigh,
 )
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, TextDelta, Trouble
+from gatepost.core.reply_reminder import build_reminder
 from gatepost.core.run import RunLimit, find_limit
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
@@ -163,10 +164,11 @@ class Cycle:
                 summary=summary,
                 context_tokens=self._max_tokens,
                 can_continue=not is_last,
+                reply_reminder=build_reminder(self._turns),
             )
             if not isinstance(finish_result, Prompt):
                 return CycleFinished(finish_result)
-            self._turns += [reply, finish_result]  # a gate holds the agent, and its instruction is the next prompt
+            self._turns += [reply, finish_result]  # a gate or a person waits for the agent: it is the next prompt
 
     async def handle_failure(self, model_failure: ModelFailed) -> CycleOutcome:
         """Cancel what live readers see of the reply, and record the failure."""

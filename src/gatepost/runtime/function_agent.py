@@ -1,5 +1,5 @@
 """
-A resident that is a Python function instead of a model.
+Residents without a model: Python functions, and the built-in `user-agent`.
 
     async def analyst(batch, me):
         for event in batch.of(Posted):
@@ -22,10 +22,10 @@ from typing import Any, TypeVar
 
 import structlog
 
-from gatepost.actions import inbox_items, run_endings
+from gatepost.actions import inbox_items, run_endings, user_agent
 from gatepost.actions import run_journal as journal
 from gatepost.actions.run_journal import RunLease, RunState
-from gatepost.core.event import Body, Event, Mailed, Posted, parse_body
+from gatepost.core.event import Body, Event, Heard, Mailed, Posted, parse_body
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall
 from gatepost.core.model import ModelFailed, Trouble
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable, quote_value
@@ -88,13 +88,18 @@ class AgentContext:
         return sum(result.ok for result in self._results)
 
     async def reply(self, event_or_body: Event | Body, text: str) -> None:
-        """Answer in the space of a message, or by mail to the sender; raise Invalid for other events."""
+        """
+        Answer in the space of a message, by mail to the sender, or on the channel of a prompt; raise Invalid for other
+        events.
+        """
         event = self._batch.find_event(event_or_body)
         match parse_body(event):
             case Posted(space=space):
                 await self.say(space, text)
             case Mailed(subject=subject) if event.sender is not None:
                 await self.mail(event.sender.name, text, subject=f"Re: {subject}")
+            case Heard():
+                await self.use("reply", event=event.id, text=text)
             case _:
                 raise Invalid(f"a {event.type} cannot be replied to", hint="use say or mail")
 
@@ -166,6 +171,15 @@ async def run_function(deps: CycleDeps, leased_run: RunState, function: AgentFun
     return CycleFinished(
         await write_journal(deps.store, run_lease, run_endings.finish_run, context.steps + 1, reply, summary="")
     )
+
+
+async def run_user_agent(deps: CycleDeps, leased_run: RunState) -> CycleOutcome:
+    """Let the built-in `user-agent` pass the batch of a run on, in one transaction."""
+    event_ids = [event for step in leased_run.steps if isinstance(step.turn, Prompt) for event in step.turn.events]
+    has_more = await write_journal(
+        deps.store, leased_run.run_lease, user_agent.pass_batch, len(leased_run.steps) + 1, event_ids
+    )
+    return CycleFinished(has_more)
 
 
 def _read_events(tx: Reader, ids: list[str], name: str) -> list[Event]:

@@ -44,7 +44,7 @@ import msgspec
 import structlog
 
 from gatepost.actions import decisions, gates
-from gatepost.core import key
+from gatepost.core import key, shared_entry
 from gatepost.core.event import Json
 from gatepost.core.signals import Frame, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
@@ -223,6 +223,8 @@ class LiveStreams:
                 self._announce_access_change()
             case _ if signal.recipient == "*":
                 self.wake("inbox:")
+            case _ if signal.recipient.startswith(shared_entry.TOPIC):
+                self.wake(shared_entry.TOPIC)  # each tail has a filter of its own
             case _:
                 topic = signal.recipient if ":" in signal.recipient else f"inbox:{signal.recipient}"
                 if topic in self._tails:

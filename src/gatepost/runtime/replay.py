@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatepost.actions import agents, directory, run_context, runs
-from gatepost.actions.tools import BUILT_IN_TOOLS
+from gatepost.actions.tools import list_tools
 from gatepost.api.runs import ReplayRun, ReplayView
 from gatepost.core import agent_config
 from gatepost.core import prompt as prompt_rules
@@ -145,7 +145,7 @@ class _RecordedResults:
 
 
 def _list_tool_specs(config: AgentConfig) -> list[ToolSpec]:
-    built_in = [tool_schema.build_spec(name, tool.function) for name, tool in BUILT_IN_TOOLS.items()]
+    built_in = [tool_schema.build_spec(name, tool.function) for name, tool in list_tools(config.skills).items()]
     return [*built_in, *(ToolSpec(tool.name, tool.description, tool.schema) for tool in config.tools)]
 
 

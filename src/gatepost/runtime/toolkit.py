@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import structlog
 
-from gatepost.actions.tools import BUILT_IN_TOOLS
+from gatepost.actions.tools import BUILT_IN_TOOLS, list_tools
 from gatepost.core.agent import Execution, LoopRules, Resident, ToolServer
 from gatepost.core.agent import Tool as ConfiguredTool
 from gatepost.core.event import Json
@@ -166,7 +166,7 @@ class Toolbox:
             *(_build_function_tool(resident.name, name, function) for name, function in functions.items()),
             *server_tools,
         ]
-        tools: dict[str, Tool] = {**_build_built_in_tools()}
+        tools: dict[str, Tool] = {**_build_built_in_tools(frozenset(resident.config.skills))}
         for tool in candidates:
             tools.setdefault(tool.name, tool)
         return Toolkit(tools, resident.config.loop, troubles)
@@ -202,10 +202,10 @@ class Toolbox:
 
 
 @cache
-def _build_built_in_tools() -> Mapping[str, BuiltInTool]:
+def _build_built_in_tools(skills: frozenset[str]) -> Mapping[str, BuiltInTool]:
     return {
         name: BuiltInTool(name, tool_schema.build_spec(name, tool.function), tool.has_effect)
-        for name, tool in BUILT_IN_TOOLS.items()
+        for name, tool in list_tools(skills).items()
     }
 
 

@@ -14,9 +14,11 @@ from functools import partial
 
 from gatepost.actions import decisions
 from gatepost.actions.run_journal import LEASE_LENGTH, TOOL_JOB, RunState
+from gatepost.core.agent import USER_AGENT
 from gatepost.core.signals import TransportMessage
 from gatepost.core.times import Duration
 from gatepost.runtime import cycle, function_agent, gate_checks, jobs
+from gatepost.runtime.channels import Channels
 from gatepost.runtime.cycle import CycleDeps, CycleOutcome
 from gatepost.runtime.duties import MAX_WAIT, GateDeadlines, fire_due_plans, resend_signals, run_janitor_round
 from gatepost.runtime.function_agent import AgentFunction
@@ -42,6 +44,8 @@ class WorkerOptions:
     command_options: CommandOptions | None = None
     #: None: there is no public ledger
     ledger_options: LedgerOptions | None = None
+    #: None: the worker reads and sends nothing on channels
+    channels: Channels | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +59,7 @@ async def run_worker(
     deps: CycleDeps, bus: SignalBus, options: WorkerOptions, functions: Mapping[str, AgentFunction] | None = None
 ) -> AsyncIterator[Worker]:
     """While entered, run the background tasks. Agents in `functions` are run by their function, others by a model."""
-    holder = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
+    holder = build_holder()
     agent_functions = functions or {}
     supervisor = Supervisor(
         deps.store,
@@ -76,12 +80,21 @@ async def run_worker(
         await stack.enter_async_context(supervisor.run())
         stack.enter_context(bus.subscribe(supervisor.on_signal))
         await stack.enter_async_context(run_duties(duties))
+        if options.channels is not None:
+            await stack.enter_async_context(options.channels.run(bus, options.janitor_interval))
         yield Worker(supervisor=supervisor, duties=duties)
+
+
+def build_holder() -> str:
+    """Return a name of this process by which it holds leases and jobs."""
+    return f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 async def _run_cycle(deps: CycleDeps, functions: Mapping[str, AgentFunction], leased_run: RunState) -> CycleOutcome:
     if (function := functions.get(leased_run.run_lease.run.agent)) is not None:
         return await function_agent.run_function(deps, leased_run, function)
+    if leased_run.run_lease.resident.config.model.name == USER_AGENT:
+        return await function_agent.run_user_agent(deps, leased_run)
     return await cycle.think(deps, leased_run)
 
 

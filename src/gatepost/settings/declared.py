@@ -52,6 +52,8 @@ from gatepost.settings.converters import (
 
 PREFIX: Final = "GATEPOST_"
 _LIMITS: Final = Limits()
+#: the words of `core/event.py`, which commands import only if they need it
+_PRIORITIES: Final = ("critical", "high", "normal", "low", "fyi")
 
 
 def setting(converter: Converter, default: Any, meaning: str) -> Any:
@@ -278,6 +280,32 @@ class HederaSettings(Section):
 
 
 @dataclass(init=False, repr=False, eq=False)
+class ChannelSettings(Section):
+    notify: str = setting(
+        one_of(*_PRIORITIES),
+        _PRIORITIES[_LIMITS.channel_notify],
+        "inbox items of a person that are at least this urgent are also sent to the paired chats of the person",
+    )
+
+
+@dataclass(init=False, repr=False, eq=False)
+class TelegramSettings(Section):
+    api: str = setting(URL, "https://api.telegram.org", "the URL of the Telegram Bot API")
+
+
+@dataclass(init=False, repr=False, eq=False)
+class SpeechSettings(Section):
+    url: str | None = setting(
+        URL, None, "the URL of a service that transcribes voice messages as OpenAI does, such as `http://HOST:PORT/v1`"
+    )
+    model: str = setting(TEXT, "whisper-1", "the model that transcribes")
+    key_variable: str = setting(TEXT, "OPENAI_API_KEY", "the environment variable with the key of the service")
+    patience: Duration = setting(
+        DURATION, _LIMITS.speech_patience, "how long a voice message waits for its transcript before it goes on without"
+    )
+
+
+@dataclass(init=False, repr=False, eq=False)
 class AuthSettings(Section):
     jwt_secret: str | None = setting(SIGNING_SECRET, None, "the secret that bearer tokens are signed with (HS256)")
     jwks_url: str | None = setting(URL, None, "the URL of the keys that bearer tokens are signed with (JWKS)")
@@ -308,6 +336,9 @@ class Settings(Section):
     work: WorkSettings = section(WorkSettings)
     ledger: LedgerSettings = section(LedgerSettings, short_form="url")
     hedera: HederaSettings = section(HederaSettings)
+    channel: ChannelSettings = section(ChannelSettings)
+    telegram: TelegramSettings = section(TelegramSettings)
+    speech: SpeechSettings = section(SpeechSettings)
     auth: AuthSettings = section(AuthSettings)
 
     def build_limits(self) -> Limits:
@@ -324,6 +355,9 @@ class Settings(Section):
             ledger_hourly=self.ledger.hourly,
             ledger_capabilities=self.ledger.build_capabilities(),
             work_notify=self.work.notify,
+            channel_notify=_PRIORITIES.index(self.channel.notify),
+            has_speech=self.speech.url is not None,
+            speech_patience=self.speech.patience,
         )
 
 

@@ -20,7 +20,7 @@ _KINDS: Final[Mapping[str, type]] = {
 }
 #: the values of a primary key
 #: the last numbers that were given
-COUNTERS: Final = ("arrival", "broadcast", "ledger")
+COUNTERS: Final = ("arrival", "broadcast", "ledger", "shared")
 Key = tuple[Any, ...]
 
 

@@ -1,7 +1,7 @@
 """Items: one event in one inbox."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,6 +16,8 @@ from gatepost.tables.rows import fetch_number, load_json, zip_columns
 
 ITEM_COLUMNS: Final = "recipient arrival dedup_key priority sender_is_person source expires_at wakes size"
 
+#: items among which the prompts of a session are looked for
+_MAX_PROMPT_ITEMS: Final = 1_000
 #: by their values: to call the class takes as long as everything else about an item
 _TYPES: Final = {type.value: type for type in EventType}
 _KINDS: Final = {kind.value: kind for kind in EntityKind}
@@ -42,6 +44,20 @@ def find_by_key(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, st
     """Return the id of the first event with this key, by recipient."""
     rows = tx.fetch_all("items/find_by_key", recipients=list(recipients), dedup_key=key)
     return {row.recipient: row.event for row in rows}
+
+
+class SessionPrompt(NamedTuple):
+    """An event by which somebody wrote in a session of a channel."""
+
+    id: str
+    channel: str
+    source: str
+
+
+def list_last_prompts(tx: Reader, recipient: int, session: str) -> list[SessionPrompt]:
+    """Return the prompts of a session among the last items of a recipient, the newest first."""
+    rows = tx.fetch_all("items/list_last_prompts", recipient=recipient, session=session, limit=_MAX_PROMPT_ITEMS)
+    return [SessionPrompt(row.id, row.channel, row.source) for row in rows]
 
 
 def list_candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:

@@ -1,15 +1,13 @@
-"""Keys, of which the store has only hashes, and triggers, whose secrets only `read_trigger_secret` reads."""
+"""Keys, of which the store has only hashes."""
 
 import hmac
 from typing import Final
 
 from gatepost.core.key import Key
-from gatepost.core.webhook import Provider, Scheme, Trigger
 from gatepost.ports import Reader, Transaction
-from gatepost.tables.rows import Mapper, fetch_row, get_columns
+from gatepost.tables.rows import Mapper, get_columns
 
 _KEY: Final = Mapper(Key)
-_TRIGGER: Final = Mapper(Trigger)
 
 
 def insert(tx: Transaction, new_key: Key, *, hash: str, entity: int | None) -> bool:
@@ -42,47 +40,3 @@ def list_page(tx: Reader, *, after: int, limit: int) -> list[Key]:
 
 def revoke(tx: Transaction, number: int) -> bool:
     return tx.execute("keys/revoke", number=number, now=tx.now) == 1
-
-
-def insert_trigger(
-    tx: Transaction, *, name: str, scheme: Scheme, secret: str, target: str, prompt: str | None, owner: int | None
-) -> bool:
-    """Return False if the name is taken."""
-    row_count = tx.execute(
-        "triggers/insert",
-        id=tx.new_id("trg"),
-        name=name,
-        provider=Provider.WEBHOOK.value,
-        scheme=scheme.value,
-        secret=secret,
-        target=target,
-        prompt=prompt,
-        owner=owner,
-        active=True,
-        now=tx.now,
-    )
-    return row_count == 1
-
-
-def find_trigger(tx: Reader, name: str) -> Trigger | None:
-    return _TRIGGER.fetch_one(tx, "triggers/read", name=name)
-
-
-def read_trigger_secret(tx: Reader, number: int) -> str | None:
-    """Return the secret of a trigger; None if it was imported without one."""
-    row = fetch_row(tx, "triggers/read_secret", number=number)
-    secret: str | None = row.secret
-    return secret
-
-
-def list_triggers(tx: Reader, *, after: int, limit: int) -> list[Trigger]:
-    """Return triggers in the order of creation."""
-    return _TRIGGER.fetch_page(tx, "triggers/list_page", after=after, limit=limit)
-
-
-def set_trigger_active(tx: Transaction, number: int, *, is_active: bool) -> None:
-    tx.execute("triggers/set_active", number=number, is_active=is_active)
-
-
-def delete_trigger(tx: Transaction, number: int) -> None:
-    tx.execute("triggers/delete", number=number)

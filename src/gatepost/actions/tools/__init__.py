@@ -1,10 +1,12 @@
 """
-The built-in tools of every resident, as plain functions over a `ToolContext`.
+The built-in tools of residents, as plain functions over a `ToolContext`.
 
     messaging   enter_space send_message read_messages, peek_inbox skip
     mail        send_mail reply, post_note read_notes post_work_event
     planning    set_memories get_memories delete_memories, set_goals delete_goals, set_plans get_plans delete_plans
     decisions   ask_decision answer_decision, set_gate resolve_gate
+    routing     create_route update_route disable_route list_routes, list_dead_letters replay_dead_letter,
+                set_trigger list_triggers disable_trigger; only agents with the skill `routing` have them
 
 A tool acts as the agent of its context, and calls the same verbs as all other callers: what the agent may not read or
 change over HTTP, it may not read or change with a tool.
@@ -12,15 +14,16 @@ change over HTTP, it may not read or change with a tool.
 The docstring of a tool, and the text beside its parameters, are what the model reads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from gatepost.actions.tools import decisions, mail, messaging, planning
+from gatepost.actions.tools import decisions, mail, messaging, planning, routing
 from gatepost.actions.tools.context import ToolContext, ToolFunction
+from gatepost.core.agent_config import ROUTING
 from gatepost.core.event import Json
 from gatepost.errors import NotFound
 
-__all__ = ["BUILT_IN_TOOLS", "ToolContext", "ToolFunction", "call_tool"]
+__all__ = ["BUILT_IN_TOOLS", "ToolContext", "ToolFunction", "call_tool", "list_tools"]
 
 BUILT_IN_TOOLS: Final[Mapping[str, ToolFunction]] = {
     "enter_space": ToolFunction(messaging.enter_space, has_effect=False),
@@ -45,7 +48,21 @@ BUILT_IN_TOOLS: Final[Mapping[str, ToolFunction]] = {
     "answer_decision": ToolFunction(decisions.answer_decision, has_effect=True),
     "set_gate": ToolFunction(decisions.set_gate, has_effect=True),
     "resolve_gate": ToolFunction(decisions.resolve_gate, has_effect=True),
+    "create_route": ToolFunction(routing.create_route, has_effect=True, skill=ROUTING),
+    "update_route": ToolFunction(routing.update_route, has_effect=True, skill=ROUTING),
+    "disable_route": ToolFunction(routing.disable_route, has_effect=True, skill=ROUTING),
+    "list_routes": ToolFunction(routing.list_routes, has_effect=False, skill=ROUTING),
+    "list_dead_letters": ToolFunction(routing.list_dead_letters, has_effect=False, skill=ROUTING),
+    "replay_dead_letter": ToolFunction(routing.replay_dead_letter, has_effect=True, skill=ROUTING),
+    "set_trigger": ToolFunction(routing.set_trigger, has_effect=True, skill=ROUTING),
+    "list_triggers": ToolFunction(routing.list_triggers, has_effect=False, skill=ROUTING),
+    "disable_trigger": ToolFunction(routing.disable_trigger, has_effect=True, skill=ROUTING),
 }
+
+
+def list_tools(skills: Collection[str]) -> dict[str, ToolFunction]:
+    """Return the built-in tools of a resident with these skills."""
+    return {name: tool for name, tool in BUILT_IN_TOOLS.items() if tool.skill is None or tool.skill in skills}
 
 
 def call_tool(ctx: ToolContext, name: str, arguments: Mapping[str, Any]) -> Json:

@@ -51,6 +51,8 @@ class ToolFunction:
     function: Callable[..., Json]
     #: True if it changes something that others, or later cycles of the agent, can see
     has_effect: bool
+    #: the skill that an agent needs for it; None if every resident has it
+    skill: str | None = None
 
 
 def optional(description: str) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final
 
-from gatepost.actions import decisions, gates
+from gatepost.actions import channels, decisions, gates
 from gatepost.actions.tools.context import ToolContext
 from gatepost.core import times
 from gatepost.core.decision import AnswerSpec, Option, Question
@@ -51,6 +51,9 @@ def ask_decision(
     context: Annotated[str | None, "what else there is to know"] = None,
     ref: Annotated[str | None, "the work item that it is about, as TYPE:ID, such as task:0.0.123"] = None,
     revises: Annotated[str | None, "the id of a decision of yours that was sent back: ask that one anew"] = None,
+    event: Annotated[
+        str | None, "a prompt that you got, by its id or session: ask the person who wrote it, on that channel"
+    ] = None,
 ) -> Json:
     """
     Ask for a decision. The answer comes to your inbox, and you will be woken for it: until then do what can be done
@@ -74,7 +77,7 @@ def ask_decision(
         decision = decisions.revise(ctx.tx, revises, question_spec, by=ctx.agent.name, hops=ctx.hops)
     else:
         _check_gate_count(ctx)
-        decision = decisions.ask(ctx.tx, question_spec, by=ctx.agent.name, hops=ctx.hops)
+        decision = channels.ask_decision(ctx.tx, question_spec, event, by=ctx.agent.name, hops=ctx.hops)
     return {
         "success": True,
         "decisionId": decision.id,

@@ -61,10 +61,13 @@ def send_mail(
 
 def reply(
     ctx: ToolContext,
-    event: Annotated[str, "the id of an event that you got"],
+    event: Annotated[str, "the id of an event that you got, or the session of a prompt, such as cli-main"],
     text: Annotated[str, "what you have to say"],
 ) -> Json:
-    """Reply to an event on the way it came: by mail to its sender, in its space, or by a note on its work item."""
+    """
+    Reply to an event on the way it came: by mail to its sender, in its space, by a note on its work item, or on the
+    channel where a person wrote it.
+    """
     result = replies.reply(ctx.tx, event, text, by=ctx.agent, hops=ctx.hops)
     return {"success": True, **msgspec.to_builtins(result)}
 

@@ -7,6 +7,7 @@ The demo model, which needs no key: it follows a few fixed rules, and says that 
     "remember that ..."                        it also stores a memory
     "decide", "should we ...?"                 it also asks for a decision, if it has the tool
     a plan is due, a service calls, an answer  it reports that in the space of the plan, or else in its first space
+    a person writes on a channel               it answers there; what it asks, it asks there
     a gate reminds it before it ends           it repeats its last reply, and waits
 
 It answers everything in one reply of several calls, ends with its summary in the next, and skips if nothing is for it.
@@ -15,8 +16,8 @@ Its reply depends on the request and on nothing else, including the ids of its c
 
 import json
 import re
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Final
 
@@ -56,12 +57,16 @@ _NOTES: Final = rf"(?: \(context {_STRING}\))?(?: \((?P<notes>.*)\))?"
 _MESSAGE_LINE: Final = re.compile(
     rf"\[{_TITLE}\] (?P<who>{_TITLE}) \((?P<kind>human|agent|service)\): (?P<text>{_STRING}){_NOTES}"
 )
+_CHANNEL_LINE: Final = re.compile(
+    rf"\[(?:Telegram|Cli|Web)\] (?P<who>{_TITLE})(?: \((?:human|agent|service)\))?: (?P<text>{_STRING}){_NOTES}"
+)
 _PLAN_LINE: Final = re.compile(rf"\[Plan: (?P<name>{_TITLE})\] (?P<text>{_STRING}){_NOTES}")
 _WEBHOOK_LINE: Final = re.compile(rf"\[Service: (?P<name>{_TITLE})\] (?P<payload>.*)")
 _DECISION_LINE: Final = re.compile(
-    rf"\[Decision {_TITLE}\] (?P<outcome>answered|defaulted|rejected|expired|withdrawn|orphaned|again)"
+    rf"\[Decision (?P<decision>{_TITLE})\] (?P<outcome>answered|defaulted|rejected|expired|withdrawn|orphaned|again)"
     rf"(?: by (?P<who>{_TITLE}))?(?:: (?P<text>{_STRING}))?{_NOTES}"
 )
+_SESSION_NOTE: Final = re.compile(rf"session (?P<session>{_STRING}|[^,]+)(?:,|$)")
 _SPACE_NOTE: Final = re.compile(rf"space (?P<space>{_STRING}|[^,]+)(?:,|$)")
 
 _SELF_LINE: Final = re.compile(
@@ -80,16 +85,20 @@ class _DemoContext:
     display_name: str
     spaces: tuple[str, ...]
     other_agents: frozenset[str]
+    #: by the id of a decision: the session in which it asked
+    sessions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reaction:
     """What the demo does about one inbox line: the calls it makes, the message it then posts, and its summary."""
 
-    space: str
+    #: where it posts; None if it replies in a session of a channel
+    space: str | None
     text: str
     tool_calls: tuple[tuple[str, Json], ...]
     summary: str
+    session: str | None = None
 
 
 class DemoModel:
@@ -115,7 +124,7 @@ class DemoModel:
 def _build_answer(request: ChatRequest) -> tuple[str, tuple[ToolCall, ...]]:
     """Return the text and the calls of the reply; one of both is empty."""
     tools = {spec.name for spec in request.tools}
-    context = _parse_system_prompt(request.system)
+    context = replace(_parse_system_prompt(request.system), sessions=_find_sessions(request.turns))
     new_turns = request.turns[_index_after_last_reply(request.turns, only_final=False) :]
     if reactions := _plan_reactions(new_turns, context, tools):
         return "", _assign_ids(request, _list_tool_calls(reactions, tools))
@@ -125,6 +134,18 @@ def _build_answer(request: ChatRequest) -> tuple[str, tuple[ToolCall, ...]]:
     if len(cycle_turns) == len(new_turns) and "skip" in tools:
         return "", _assign_ids(request, [("skip", {"reason": "nothing here is for me"})])
     return _summarize(_plan_reactions(cycle_turns, context, tools), cycle_turns), ()
+
+
+def _find_sessions(turns: Sequence[Turn]) -> dict[str, str]:
+    """Return the session of each decision that was asked on a channel."""
+    calls = {call.id: call for turn in turns if isinstance(turn, ModelReply) for call in turn.calls}
+    sessions = {}
+    for turn in turns:
+        if isinstance(turn, CallResult) and turn.ok and turn.tool == "ask_decision" and turn.call in calls:
+            session = json.loads(calls[turn.call].arguments).get("event")
+            if session is not None:
+                sessions[str(json.loads(turn.content).get("decisionId"))] = str(session)
+    return sessions
 
 
 def _index_after_last_reply(turns: Sequence[Turn], *, only_final: bool) -> int:
@@ -144,6 +165,12 @@ def _plan_reactions(turns: Sequence[Turn], context: _DemoContext, tools: Collect
 
 
 def _react(line: str, context: _DemoContext, tools: Collection[str]) -> _Reaction | None:
+    if match := _CHANNEL_LINE.fullmatch(line):
+        session_match = _SESSION_NOTE.match(match["notes"] or "")
+        if session_match is None or "reply" not in tools or ", reset" in match["notes"]:
+            return None
+        session = _unquote(session_match["session"])
+        return _answer_message(_unquote(match["who"]), _unquote(match["text"]), None, context, tools, session=session)
     if match := _MESSAGE_LINE.fullmatch(line):
         sender, text = _unquote(match["who"]), _unquote(match["text"])
         space_match = _SPACE_NOTE.match(match["notes"] or "")
@@ -162,26 +189,41 @@ def _react(line: str, context: _DemoContext, tools: Collection[str]) -> _Reactio
         return _announce(context, message, f"Responded to {service} about its report.")
     if match := _DECISION_LINE.fullmatch(line):
         outcome, text = match["outcome"], _unquote(match["text"] or "")
+        asked_in = context.sessions.get(match["decision"])
         if outcome == "answered":
             author = _unquote(match["who"] or "somebody")
             message = f"{author} has decided: {_shorten(text)}"
-            return _announce(context, message, f"Responded to {author} about the decision.")
+            return _announce(context, message, f"Responded to {author} about the decision.", session=asked_in)
         result = f"the decision was {_OUTCOME_TEXTS.get(outcome, outcome)}"
-        return _announce(context, f"{result}: {_shorten(text)}" if text else result, f"Said that {result}.")
+        message = f"{result}: {_shorten(text)}" if text else result
+        return _announce(context, message, f"Said that {result}.", session=asked_in)
     return None
 
 
-def _announce(context: _DemoContext, text: str, summary: str, space: str | None = None) -> _Reaction | None:
+def _announce(
+    context: _DemoContext, text: str, summary: str, space: str | None = None, *, session: str | None = None
+) -> _Reaction | None:
+    if session is not None:
+        return _Reaction(None, f"{_LABEL} {text}", (), summary, session)
     target_space = space or next(iter(context.spaces), None)
     return None if target_space is None else _Reaction(target_space, f"{_LABEL} {text}", (), summary)
 
 
-def _answer_message(sender: str, text: str, space: str, context: _DemoContext, tools: Collection[str]) -> _Reaction:
+def _answer_message(
+    sender: str,
+    text: str,
+    space: str | None,
+    context: _DemoContext,
+    tools: Collection[str],
+    *,
+    session: str | None = None,
+) -> _Reaction:
     greeting = f"Hello {sender}!" if _GREETING.match(text) else f"{sender},"
     sentences = [f"{_LABEL} {greeting}"]
     tool_calls: list[tuple[str, Json]] = []
     if (schedule := _parse_schedule(text)) and "set_plans" in tools:
-        instruction = f"{sender} asked: {_shorten(text)} (in space {space})"
+        place = f" (in space {space})" if space is not None else ""
+        instruction = f"{sender} asked: {_shorten(text)}{place}"
         plan: dict[str, Json] = {"name": _shorten(text, 60), "instruction": instruction, **schedule}
         tool_calls.append(("set_plans", {"plans": [plan]}))
         sentences.append("I have made a plan of it.")
@@ -192,16 +234,18 @@ def _answer_message(sender: str, text: str, space: str, context: _DemoContext, t
         sentences.append("I will remember that.")
     if _DECIDE.search(text) and "ask_decision" in tools:
         options: list[Json] = [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]
-        tool_calls.append(("ask_decision", {"question": text, "options": options}))
+        route: dict[str, Json] = {"event": session} if session is not None else {}
+        tool_calls.append(("ask_decision", {"question": text, "options": options, **route}))
         sentences.append("I have asked for a decision.")
     if not tool_calls:
         sentences.append(f"I heard you say {_quote(_shorten(text))}.")
         sentences.append(f"I am {context.display_name or 'a resident'}, and no language model: I follow a few rules.")
     used_tools = [tool for tool, _ in tool_calls]
     pending_note = "A decision is pending." if "ask_decision" in used_tools else "Nothing is pending."
-    action_note = f"Used {', '.join(used_tools)}." if used_tools else "Answered in the space."
+    answer_note = "Answered in the space." if session is None else "Answered on the channel."
+    action_note = f"Used {', '.join(used_tools)}." if used_tools else answer_note
     summary = f"Responded to {sender} about {_quote(_shorten(text, 60))}. {action_note} {pending_note}"
-    return _Reaction(space, " ".join(sentences), tuple(tool_calls), summary)
+    return _Reaction(space, " ".join(sentences), tuple(tool_calls), summary, session)
 
 
 def _is_for_another(text: str, context: _DemoContext) -> bool:
@@ -234,6 +278,9 @@ def _list_tool_calls(reactions: Sequence[_Reaction], tools: Collection[str]) -> 
     current_space: str | None = None
     for reaction in reactions:
         yield from reaction.tool_calls
+        if reaction.session is not None:
+            yield "reply", {"event": reaction.session, "text": reaction.text}
+            continue
         if "enter_space" in tools and reaction.space != current_space:
             yield "enter_space", {"spaceId": reaction.space}
             current_space = reaction.space

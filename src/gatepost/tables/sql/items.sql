@@ -394,3 +394,11 @@ WITH old AS MATERIALIZED (
 )
 DELETE FROM items USING old WHERE items.recipient = old.recipient AND items.arrival = old.arrival
 RETURNING items.recipient, items.arrival, items.state, items.ended_at
+
+-- name: list_last_prompts
+-- The prompts of a session among the last items of a recipient, the newest first.
+SELECT e.id, e.route_channel AS channel, e.source
+FROM (SELECT arrival FROM items WHERE recipient = :recipient ORDER BY arrival DESC LIMIT :limit) i
+JOIN events e ON e.arrival = i.arrival
+WHERE e.type = 'channel' AND e.route_session = :session
+ORDER BY i.arrival DESC

@@ -1,0 +1,110 @@
+"""
+Send on channels.
+
+A verb that sends writes a message and a job; `runtime/channels.py` sends the messages of a chat in their order. Sending
+is at least once: a process that dies after a channel has taken a message, and before that is stored, sends it again.
+The command line and the page have no chat to send to: people read the shared inbox there.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gatepost.actions import jobs, push, routing
+from gatepost.core.channel import Button, ChannelMessage, MessageState
+from gatepost.core.decision import Decision
+from gatepost.core.event import Event, EventType
+from gatepost.core.render import escape_invisible
+from gatepost.core.times import DAY
+from gatepost.core.trigger import Trigger
+from gatepost.ports import Reader, Transaction
+from gatepost.tables import channel_messages, channels, triggers
+
+#: the kind of the jobs that send; the payload is the id of a message
+SEND_JOB: Final = "channel.send"
+#: messages of one chat that are sent in one go
+_MAX_MESSAGES: Final = 1_000
+#: types of events that a paired person has in the chat already: a question has a message with buttons
+_QUIET_TYPES: Final = frozenset((EventType.CHANNEL, EventType.DECISION))
+
+
+def send(
+    tx: Transaction,
+    trigger: int,
+    chat: str,
+    content: str,
+    *,
+    thread: str | None = None,
+    options: Sequence[Button] = (),
+    decision: int | None = None,
+    replaces: int | None = None,
+) -> str:
+    """Write a message to a chat, and the job that sends it; return its id."""
+    id = channel_messages.insert(
+        tx, trigger, chat, content, thread=thread, options=options, decision=decision, replaces=replaces
+    )
+    jobs.add(tx, SEND_JOB, id)
+    return id
+
+
+def send_question(tx: Transaction, decision: Decision, trigger: int, chat: str, *, thread: str | None = None) -> str:
+    """Send the question of a decision, with a button for each option."""
+    options = [Button(option.id, option.label) for option in decision.options]
+    text = decision.question
+    if decision.free_text:
+        text += "\n\n_Reply to this message to answer in your own words._"
+    return send(tx, trigger, chat, text, thread=thread, options=options, decision=decision.number)
+
+
+def show_end(tx: Transaction, decision: Decision, text: str) -> None:
+    """Change the messages of a decision that has ended: they show who answered what, and have no buttons."""
+    for message in channel_messages.list_by_decision(tx, decision.number):
+        trigger = triggers.find(tx, message.trigger)
+        if trigger is not None:
+            content = f"{decision.question}\n\n{text}"
+            send(tx, trigger.number, message.chat, content, thread=message.thread, replaces=message.number)
+
+
+def notify_persons(tx: Transaction, event: Event, persons: Sequence[int]) -> None:
+    """Send an urgent event to the paired chats of the persons who got it."""
+    if event.type in _QUIET_TYPES or (event.ref is not None and event.ref.type == "pairing"):
+        return  # a request for a pairing has a message with buttons
+    for person in persons:
+        for trigger, chat in channels.list_chats_of_person(tx, person):
+            subject = f"{event.subject}\n" if event.subject else ""
+            sender = event.sender.display if event.sender is not None else event.source
+            send(tx, trigger, chat, escape_invisible(f"{sender}: {subject}{event.content}"))
+
+
+def list_pending(tx: Reader, id: str) -> list[ChannelMessage]:
+    """Return what is to be sent to the chat of a message, up to that message, the oldest first."""
+    message = channel_messages.find(tx, id)
+    if message is None or message.state is not MessageState.PENDING:
+        return []
+    return channel_messages.list_pending(tx, message, limit=_MAX_MESSAGES)
+
+
+def save_part(tx: Transaction, message: ChannelMessage, sent_ids: Sequence[str]) -> None:
+    """Save the ids that the channel gave to the parts that are sent."""
+    channel_messages.save_part(tx, message.number, sent_ids)
+
+
+def finish(tx: Transaction, message: ChannelMessage) -> None:
+    channel_messages.set_state(tx, message.number, MessageState.SENT, None)
+
+
+def fail(tx: Transaction, message: ChannelMessage, reason: str) -> None:
+    """Save that a message cannot be sent."""
+    channel_messages.set_state(tx, message.number, MessageState.FAILED, reason)
+
+
+def close_chat(tx: Transaction, trigger: Trigger, chat: str, reason: str) -> None:
+    """End all messages to a chat that the bot cannot write to any more, and tell the owners of the bot once a day."""
+    channel_messages.fail_chat(tx, trigger.number, chat, reason)
+    text = f"the bot {trigger.name!r} cannot write to the chat {chat} any more: {reason}"
+    tell_owners(tx, trigger, text, f"chat:{trigger.name}:{chat}:{tx.now // DAY}")
+
+
+def tell_owners(tx: Transaction, trigger: Trigger, text: str, topic: str) -> None:
+    """Push an alert about a trigger to its owners; one for each topic."""
+    owners = routing.find_unrouted_owner(tx, trigger)
+    push.push_alerts(tx, [push.build_alert(owner.name, text, topic, source=trigger.name) for owner in owners])

@@ -1,0 +1,392 @@
+"""
+Receive what comes through triggers, and reply on the way that it came.
+
+Everything that a trigger receives is an envelope: a channel, a session and the ids of the channel (`core/envelope.py`).
+It goes to whom the rules name (`actions/routing.py`), as one event in one inbox each:
+
+    a user-facing channel (telegram, cli, web)    an event of the type `channel`, from the person who is paired with
+                                                  the session, and an entry of the shared inbox
+    everything else                               an event of the type `service`
+
+A route is a channel and a session, with the trigger behind it. A reply to an event goes out on its route, and on no
+other one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gatepost.actions import (
+    channel_messages,
+    channel_questions,
+    decisions,
+    directory,
+    mail,
+    push,
+    routing,
+    shared_inbox,
+)
+from gatepost.actions.routing import RouteDecision
+from gatepost.core import address, ids, strict
+from gatepost.core import envelope as envelopes
+from gatepost.core.channel import ChannelSession, parse_base
+from gatepost.core.decision import Decision, Question
+from gatepost.core.entity import Entity
+from gatepost.core.envelope import Envelope, EnvelopeKind
+from gatepost.core.event import Event, EventType, Json, Priority, Push, Ref, Route, Trust
+from gatepost.core.route_rule import UnroutedReason
+from gatepost.core.shared_entry import EntryKind
+from gatepost.core.text import check_storable, count_bytes
+from gatepost.core.trigger import USER_CHANNELS, Trigger
+from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, quote_value
+from gatepost.ports import Reader, Transaction
+from gatepost.tables import channels, entities, items, route_rules, triggers
+
+#: characters of a name of a channel's user
+_MAX_DISPLAY_LENGTH: Final = 200
+
+
+class Received(Struct, frozen=True, kw_only=True):
+    """What became of an envelope."""
+
+    #: the events in the inboxes
+    events: tuple[str, ...] = ()
+    #: whether all of them were there before
+    duplicate: bool = False
+    #: the id under which it is kept, if nobody got it
+    unrouted: str | None = None
+    #: the decision that it has answered, and a sentence for whoever answered
+    decision: str | None = None
+    notice: str | None = None
+    #: the entry of the shared inbox: the prompt, or the question that it has answered
+    entry: str | None = None
+    #: the addresses of its recipients
+    targets: tuple[str, ...] = ()
+
+
+def receive(
+    tx: Transaction,
+    trigger: Trigger | None,
+    envelope: Envelope,
+    *,
+    dedup_key: str,
+    person: str | None = None,
+    priority: Priority | None = None,
+    wakes: bool = True,
+    reply_decision: str | None = None,
+    subject: str | None = None,
+    ref: Ref | None = None,
+    details: Mapping[str, Json] | None = None,
+    to: str | None = None,
+) -> Received:
+    """
+    Take in an envelope. `person` is the entity that writes, if it is known here; `reply_decision` the decision whose
+    message it replies to. With `wakes` False it waits for the next batch of its recipient. `subject`, `ref` and
+    `details` (of its data) are for the event. `to` is an address that gets it instead of whom the rules name. An
+    envelope that comes again with the same key changes nothing.
+    """
+    envelope = envelopes.check_envelope(envelope, trigger.config.requires if trigger is not None else ())
+    number = trigger.number if trigger is not None else None
+    sender = directory.find_live(tx, person) if person is not None else None
+    is_user_channel = envelope.channel in USER_CHANNELS
+    route = Route(envelope.channel, envelope.session)
+    if is_user_channel and sender is not None and envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE):
+        answered = _answer_question(tx, route, envelope.content, sender, number, reply_decision, to)
+        if answered is not None:
+            return answered
+    if route_rules.has_unrouted_key(tx, dedup_key):
+        return Received(duplicate=True)
+    outcome = routing.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
+    if outcome.reason is not None:
+        received = _keep_unrouted(tx, trigger, envelope, outcome.reason, dedup_key)
+    else:
+        request = _build_push(trigger, envelope, sender, dedup_key)
+        request = replace(
+            request,
+            priority=Priority.FYI if not wakes else request.priority if priority is None else priority,
+            subject=subject,
+            ref=ref or request.ref,
+            data={**request.data, **(details or {})} if isinstance(request.data, dict) else request.data,
+        )
+        received = _push(tx, request, outcome.targets)
+    if not is_user_channel or received.duplicate or envelope.kind is EnvelopeKind.RESET:
+        return received
+    entry = shared_inbox.record(
+        tx,
+        EntryKind.USER_PROMPT,
+        route,
+        envelope.content,
+        trigger=number,
+        sender=sender.number if sender is not None else None,
+        display=envelope.display,
+        metadata=envelope.metadata,
+    )
+    return replace(received, entry=entry)
+
+
+def _answer_question(
+    tx: Transaction,
+    route: Route,
+    text: str,
+    sender: Entity,
+    trigger: int | None,
+    reply_decision: str | None,
+    to: str | None,
+) -> Received | None:
+    """
+    Answer the question on a route that a text answers, and return the event that its asker gets; None if the text is a
+    prompt. A text that is addressed to somebody answers only what they asked.
+    """
+    askers: set[str] | None = None
+    if to is not None:
+        target = address.parse(to)
+        askers = {entity.name for entity in directory.resolve(tx, [target]).get(target, ())}
+    question = shared_inbox.find_question(tx, route, text, trigger=trigger, decision=reply_decision, askers=askers)
+    if question is None:
+        return None
+    answered, notice = shared_inbox.answer(tx, question.decision, question.answer, sender.name)
+    event = decisions.find_outcome_event(tx, answered) if answered is not None else None
+    return Received(
+        events=(event,) if event is not None else (),
+        decision=question.decision.id,
+        notice=notice,
+        entry=question.entry.id,
+    )
+
+
+def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
+    """Route a message that nobody got, by the rules of now."""
+    unrouted = routing.show_unrouted(tx, id, by=by)
+    if unrouted.handled_at is not None:
+        raise Conflict(f"the message {id!r} was replayed by {unrouted.handled_by!r} already")
+    trigger = triggers.find(tx, unrouted.trigger) if unrouted.trigger is not None else None
+    outcome = routing.decide(tx, unrouted.envelope, trigger)
+    if outcome.reason is not None:
+        raise Refused(
+            f"the message {id!r} still has nowhere to go ({outcome.reason.value})",
+            hint="add a rule with `gatepost trigger route add`, or a target to the trigger",
+        )
+    handler = directory.find_live(tx, by or directory.ADMINISTRATOR)
+    route_rules.set_handled(tx, unrouted.number, handler.number)
+    session = find_session(tx, unrouted.envelope.channel, unrouted.envelope.session, trigger)
+    sender = entities.find_by_names(tx, [session.person])[session.person] if session and session.person else None
+    return _push(tx, _build_push(trigger, unrouted.envelope, sender, f"unrouted:{id}"), outcome.targets)
+
+
+def _keep_unrouted(
+    tx: Transaction, trigger: Trigger | None, envelope: Envelope, reason: UnroutedReason, dedup_key: str
+) -> Received:
+    """Keep a message that nobody gets, and tell the owner of its trigger once an hour."""
+    number = trigger.number if trigger is not None else None
+    strict.encode_json(envelope.payload, "payload", tx.limits.data)
+    id = route_rules.insert_unrouted(tx, number, envelope, reason, dedup_key)
+    if id is None:
+        return Received(duplicate=True)
+    name = trigger.name if trigger is not None else envelope.channel
+    text = f"a message of {name!r} reached nobody ({reason.value}): `gatepost trigger dead` lists what is kept"
+    for owner in routing.find_unrouted_owner(tx, trigger):
+        hour = tx.now // (3_600 * 1_000_000)
+        push.push_alerts(tx, [push.build_alert(owner.name, text, f"unrouted:{name}:{hour}", source=name)])
+    return Received(unrouted=id)
+
+
+def keep_event(tx: Transaction, event: Event, dedup_key: str) -> str | None:
+    """Keep a message that was routed and then had nobody to go to; return the id under which it is kept."""
+    assert event.route is not None
+    data = event.data if isinstance(event.data, dict) else {}
+    metadata = data.get("metadata")
+    is_user_channel = event.route.channel in USER_CHANNELS
+    envelope = Envelope(
+        channel=event.route.channel,
+        session=event.route.session,
+        kind=EnvelopeKind.TEXT if is_user_channel else EnvelopeKind.EVENT,
+        content=event.content,
+        payload=None if is_user_channel else data.get("payload"),
+        metadata=metadata if isinstance(metadata, dict) else {},
+    )
+    trigger = triggers.find(tx, event.source)
+    return _keep_unrouted(tx, trigger, envelope, UnroutedReason.NO_TARGET, dedup_key).unrouted
+
+
+def check_batch(tx: Reader, trigger: Trigger, envelopes: Sequence[Envelope]) -> None:
+    """Refuse envelopes that would make too many items together."""
+    targets = [target for envelope in envelopes for target in routing.decide(tx, envelope, trigger).targets]
+    push.check_batch(tx, [Push(to=target, source=trigger.name) for target in targets])
+
+
+def _push(tx: Transaction, request: Push, targets: Sequence[str]) -> Received:
+    """Push an event to each of the targets."""
+    requests = [replace(request, to=target) for target in targets]
+    push.check_batch(tx, requests)
+    results = [push.push_event(tx, request) for request in requests]
+    is_repeat = all(
+        result.duplicate or (result.deliveries and all(delivery.duplicate for delivery in result.deliveries))
+        for result in results
+    )
+    events = tuple(dict.fromkeys(result.event for result in results))
+    return Received(events=events, duplicate=is_repeat, targets=tuple(targets))
+
+
+def _build_push(trigger: Trigger | None, envelope: Envelope, sender: Entity | None, dedup_key: str) -> Push:
+    """Return the event of an envelope, for nobody yet."""
+    is_user_channel = envelope.channel in USER_CHANNELS
+    source = trigger.name if trigger is not None else envelope.channel
+    data: dict[str, Json] = {"channel": envelope.channel, "sessionId": envelope.session}
+    if envelope.metadata:
+        data["metadata"] = dict(envelope.metadata)
+    if not is_user_channel:
+        data |= {"serviceName": source, "payload": envelope.payload}
+    if envelope.display is not None and sender is None:
+        data["senderName"] = envelope.display[:_MAX_DISPLAY_LENGTH]
+    if trigger is not None and trigger.prompt:
+        data["context"] = trigger.prompt
+    message = envelope.metadata.get("telegram_message_id")
+    is_edit = envelope.kind is EnvelopeKind.EDIT
+    return Push(
+        to="",
+        type=EventType.CHANNEL if is_user_channel else EventType.SERVICE,
+        source=source,
+        sender=sender.name if sender is not None else None,
+        content=envelope.content,
+        data=data | ({"edited": True} if is_edit else {}),
+        priority=Priority.FYI if envelope.kind is EnvelopeKind.RESET else Priority.NORMAL,
+        dedup_key=dedup_key,
+        ref=Ref("message", message) if is_edit and message else None,
+        route=Route(envelope.channel, envelope.session),
+        trust=Trust.MEMBER if sender is not None else Trust.EXTERNAL,
+    )
+
+
+def ensure_session(
+    tx: Transaction,
+    channel: str,
+    base: str,
+    *,
+    trigger: Trigger | None = None,
+    person: Entity | None = None,
+    chat: str | None = None,
+    user_id: str | None = None,
+    thread: str | None = None,
+    display: str | None = None,
+) -> ChannelSession:
+    """Return a session, and note that it is used; make it if there is none."""
+    number = trigger.number if trigger is not None else None
+    channels.ensure_session(
+        tx,
+        channel,
+        number,
+        base,
+        person=person.number if person is not None else None,
+        chat=chat,
+        user_id=user_id,
+        thread=thread,
+        display=display[:_MAX_DISPLAY_LENGTH] if display else None,
+    )
+    session = channels.find_session(tx, channel, number, base)
+    assert session is not None
+    return session
+
+
+def reset_session(tx: Transaction, session: ChannelSession) -> ChannelSession:
+    """Begin a session anew: its generation is raised for good."""
+    return replace(session, generation=channels.raise_generation(tx, session.number))
+
+
+def find_session(tx: Reader, channel: str, id: str, trigger: Trigger | None) -> ChannelSession | None:
+    """Return the session of a route, whichever generation the route names."""
+    return channels.find_session(tx, channel, trigger.number if trigger is not None else None, parse_base(id))
+
+
+def reply(tx: Transaction, event: Event, text: str, author: Entity) -> str:
+    """Reply to an event on its route; return the id of the entry of the shared inbox."""
+    check_content(tx, text)
+    trigger, session = find_route(tx, event)
+    assert event.route is not None
+    id = shared_inbox.record(
+        tx,
+        EntryKind.SYSTEM_RESPONSE,
+        event.route,
+        text,
+        trigger=trigger.number if trigger is not None else None,
+        sender=author.number,
+        metadata={"event_id": event.id},
+    )
+    if trigger is not None and session.chat is not None:
+        channel_messages.send(tx, trigger.number, session.chat, text, thread=session.thread)
+    return id
+
+
+def check_content(tx: Reader, text: str) -> str:
+    """Return the text of a prompt or a response if it can be stored and is not too long."""
+    if count_bytes(text) > tx.limits.content:
+        raise TooLarge(
+            f"the content is {count_bytes(text)} bytes, over the limit of {tx.limits.content}",
+            hint="send a reference to it instead",
+        )
+    return check_storable("content", text)
+
+
+def find_event_id(tx: Reader, text: str, reader: Entity) -> str:
+    """
+    Return the id of the event that a text names: an id, or the session of a prompt as the lines of an inbox have it.
+    A session stands for the last prompt in it that the reader has received.
+    """
+    if text.startswith("evt_"):
+        return text
+    events = items.list_last_prompts(tx, reader.number, text)
+    if not events:
+        return ids.check("evt", text)
+    if len({(event.channel, event.source) for event in events}) > 1:
+        raise Refused(
+            f"several channels have a session {quote_value(text)}", hint="give the id of the event to reply to"
+        )
+    return events[0].id
+
+
+def find_route(tx: Reader, event: Event) -> tuple[Trigger | None, ChannelSession]:
+    """Return the trigger and the session behind the route of an event; refuse one that cannot be replied to."""
+    if event.route is None:
+        raise Refused(f"{event.id!r} came by no channel")
+    if event.route.channel not in USER_CHANNELS:
+        raise Refused(
+            f"{event.id!r} came by {event.route.channel!r}, on which nothing can be sent",
+            hint="send mail to whom it concerns instead",
+        )
+    trigger = triggers.find(tx, event.source)
+    if trigger is not None and trigger.provider != event.route.channel:
+        trigger = None
+    session = find_session(tx, event.route.channel, event.route.session, trigger)
+    if session is None or (trigger is None and event.route.channel == "telegram"):
+        raise NotFound(f"the channel of {event.id!r} is gone", hint="send mail to its sender instead")
+    return trigger, session
+
+
+def ask_decision(tx: Transaction, question: Question, event: str | None, *, by: str | None, hops: int = 0) -> Decision:
+    """
+    Ask a decision. With an event that the asker has received, it is asked of the person who wrote the event, and shown
+    on its route; others whom the question names may answer, too.
+    """
+    if event is None:
+        return decisions.ask(tx, question, by=by, hops=hops)
+    if by is None:
+        raise Invalid("a decision needs somebody who asks", hint="give `asker`")
+    asker = directory.find_live(tx, by)
+    origin = mail.find_readable_event(tx, find_event_id(tx, event, asker), asker)
+    trigger, session = find_route(tx, origin)
+    assert origin.route is not None
+    person = shared_inbox.require_person(tx, session.person)
+    respondents = tuple(dict.fromkeys((person, *question.respondents)))
+    decision = decisions.ask(tx, replace(question, respondents=respondents), by=asker.name, hops=hops)
+    if not channel_questions.is_shown(tx, decision, origin.route, trigger):
+        channel_questions.show(tx, decision, origin.route, trigger, session)
+    return decision
+
+
+def list_sessions(
+    tx: Reader, *, channel: str | None = None, person: str | None = None, after: int = 0, limit: int = 100
+) -> list[ChannelSession]:
+    """Return the sessions of channels in the order in which they began."""
+    number = directory.find_number(tx, person)
+    return channels.list_sessions(tx, channel=channel, person=number, after=after, limit=limit)

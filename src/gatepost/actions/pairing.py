@@ -1,0 +1,224 @@
+"""
+Let users of channels in.
+
+A user whom the lists of a bot neither allow nor block gets a code. An administrator approves it, and says which person
+the user is; from then on the prompts of the user have that sender, and decisions asked of the person are shown in the
+chat. An administrator who has a paired chat can also press a button there; then the user becomes a new person. A user
+whom the allow list names becomes a person at once.
+
+A request has the SHA-256 of its code, a code is valid for an hour and once, and a bot has few that wait: guessing is
+hopeless.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final
+
+from gatepost.actions import channel_messages, directory, push
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.channel import (
+    CODE_ALPHABET,
+    CODE_LENGTH,
+    MAX_PAIRINGS,
+    PAIRING_TIME,
+    Button,
+    Pairing,
+    PairingState,
+)
+from gatepost.core.entity import Entity, EntityKind
+from gatepost.core.event import Ref
+from gatepost.core.render import escape_invisible
+from gatepost.core.trigger import Trigger
+from gatepost.errors import Conflict, Invalid, NotFound, Refused, quote_value
+from gatepost.ports import Reader, Transaction
+from gatepost.tables import channels, entities, triggers
+
+_HINT: Final = "`gatepost channel pair` lists the requests"
+_MAX_DISPLAY_LENGTH: Final = 200
+#: persons that one user of a channel can have become: one for each bot
+_MAX_NAMESAKES: Final = 100
+
+
+def find_person(tx: Reader, trigger: Trigger, chat: str, user_id: str) -> str | None:
+    """
+    Return the name of the person who a user of a bot is; None if it is not paired. Who is paired in the private chat,
+    which has the id of the user, is the same person in every group.
+    """
+    for place in dict.fromkeys((user_id, chat)):
+        pairing = channels.find_pairing_by_user(tx, trigger.number, place, user_id)
+        if pairing is None or pairing.state is not PairingState.APPROVED or pairing.person is None:
+            continue
+        person = directory.find(tx, pairing.person)
+        if person.is_live:
+            return person.name
+    return None
+
+
+def admit(tx: Transaction, trigger: Trigger, *, chat: str, user_id: str, display: str) -> str | None:
+    """
+    Pair a user whom the allow list of a bot names, without a request: as the person that it is, or as a new person.
+    Return the name of the person; None if it has retired.
+    """
+    name = find_person(tx, trigger, chat, user_id)
+    if name is not None:
+        return name
+    pairing = channels.find_pairing_by_user(tx, trigger.number, chat, user_id)
+    if pairing is not None and pairing.state is PairingState.APPROVED:
+        return None
+    id = pairing.id if pairing is not None else _insert(tx, trigger, chat, user_id, display, tx.new_id("pair"))
+    pairing = show(tx, id)
+    administrator = directory.find(tx, directory.ADMINISTRATOR)
+    person = _find_or_make_person(tx, pairing, None)
+    _end(tx, pairing, PairingState.APPROVED, administrator, person)
+    return person.name
+
+
+def request(
+    tx: Transaction, trigger: Trigger, *, chat: str, user_id: str, display: str, random_bits: int
+) -> str | None:
+    """
+    Ask for a pairing, and return the code for the user; None if the user has asked before, or too many wait. The
+    administrator is told in the inbox, and by a message with buttons in each paired chat.
+    """
+    channels.expire_pairings(tx)
+    if channels.find_pairing_by_user(tx, trigger.number, chat, user_id) is not None:
+        return None
+    if channels.count_requested_pairings(tx, trigger.number) >= MAX_PAIRINGS:
+        return None
+    code = build_code(random_bits)
+    id = _insert(tx, trigger, chat, user_id, display, code)
+    text = (
+        f"{quote_value(show(tx, id).display)} (user {user_id}, chat {chat}) wants to write to the bot {trigger.name!r}"
+    )
+    alert = push.build_alert(
+        directory.ADMINISTRATOR,
+        f"{text}: ask for the code, then `gatepost channel pair CODE --person NAME`",
+        f"pairing:{id}",
+        source=trigger.name,
+        ref=Ref("pairing", id),
+    )
+    push.push_alerts(tx, [alert])
+    administrator = directory.find(tx, directory.ADMINISTRATOR)
+    buttons = [Button(f"approve:{id}", "Approve"), Button(f"deny:{id}", "Deny")]
+    for number, administrator_chat in channels.list_chats_of_person(tx, administrator.number):
+        channel_messages.send(tx, number, administrator_chat, escape_invisible(text), options=buttons)
+    return code
+
+
+def _insert(tx: Transaction, trigger: Trigger, chat: str, user_id: str, display: str, code: str) -> str:
+    """Insert a request, and return its id."""
+    return channels.insert_pairing(
+        tx,
+        trigger.number,
+        chat=chat,
+        user_id=user_id,
+        display=display.strip()[:_MAX_DISPLAY_LENGTH] or user_id,
+        code=_hash_code(code),
+        expires_at=tx.now + PAIRING_TIME,
+    )
+
+
+def build_code(random_bits: int) -> str:
+    """Return a code that is made of random bits."""
+    letters = []
+    for _ in range(CODE_LENGTH):
+        random_bits, place = divmod(random_bits, len(CODE_ALPHABET))
+        letters.append(CODE_ALPHABET[place])
+    return "".join(letters)
+
+
+def approve(tx: Transaction, code_or_id: str, *, by: str | None, person: str | None = None) -> Pairing:
+    """Approve a request, by its code or its id; `person` is who the user is, by default a new person."""
+    administrator = _require_administrator(tx, by)
+    pairing = _find_request(tx, code_or_id)
+    trigger = triggers.find(tx, pairing.trigger)
+    assert trigger is not None
+    entity = _find_or_make_person(tx, pairing, person)
+    _end(tx, pairing, PairingState.APPROVED, administrator, entity)
+    channel_messages.send(tx, trigger.number, pairing.chat, f"You are paired as {entity.display}. Write to me.")
+    return show(tx, pairing.id)
+
+
+def deny(tx: Transaction, code_or_id: str, *, by: str | None) -> Pairing:
+    """Deny a request, by its code or its id."""
+    administrator = _require_administrator(tx, by)
+    pairing = _find_request(tx, code_or_id)
+    _end(tx, pairing, PairingState.DENIED, administrator, None)
+    return show(tx, pairing.id)
+
+
+def revoke(tx: Transaction, id: str, *, by: str | None) -> Pairing:
+    """End a pairing; the user has to ask again."""
+    administrator = _require_administrator(tx, by)
+    pairing = show(tx, id)
+    if not channels.revoke_pairing(tx, pairing.number, administrator.number):
+        raise Conflict(f"the pairing {id!r} is {pairing.state}")
+    return show(tx, id)
+
+
+def show(tx: Reader, id: str) -> Pairing:
+    pairing = channels.find_pairing(tx, id)
+    if pairing is None:
+        raise NotFound(f"there is no pairing {id!r}", hint=_HINT)
+    return pairing
+
+
+def page(tx: Reader, *, state: PairingState | None = None, after: int = 0, limit: int = 100) -> Sequence[Pairing]:
+    """Return pairings in the order in which they were asked for."""
+    return channels.list_pairings(tx, state=state, after=after, limit=limit)
+
+
+def _find_request(tx: Transaction, code: str) -> Pairing:
+    """
+    Return the request with an id, or with a code that is still valid; wrong, used and old codes get the same error.
+    """
+    channels.expire_pairings(tx)
+    if code.startswith("pair_"):
+        return show(tx, code)
+    folded_code = code.strip().upper()
+    if len(folded_code) != CODE_LENGTH or not set(folded_code) <= set(CODE_ALPHABET):
+        raise Invalid(f"{quote_value(code)} is not a code", hint="a code has 8 letters and digits")
+    pairing = channels.find_pairing_by_code(tx, _hash_code(folded_code))
+    if pairing is None:
+        raise NotFound("no request has this code, or it is not valid any more", hint=_HINT)
+    return pairing
+
+
+def _end(tx: Transaction, pairing: Pairing, state: PairingState, administrator: Entity, person: Entity | None) -> None:
+    number = person.number if person is not None else None
+    if not channels.end_pairing(tx, pairing.number, state, person=number, answered_by=administrator.number):
+        raise Conflict(f"the request {pairing.id!r} is {pairing.state} already")
+
+
+def _find_or_make_person(tx: Transaction, pairing: Pairing, name: str | None) -> Entity:
+    if name is not None:
+        person = directory.find_live(tx, name)
+        if person.kind is not EntityKind.HUMAN:
+            raise Invalid(f"{name!r} is {person.kind.phrase}, not a person", hint="name a person")
+        return person
+    own_name = pairing.display.partition(" (@")[0]
+    stem = "".join(letter for letter in own_name.lower() if letter.isascii() and letter.isalnum())[:40]
+    numbered = [f"user-{pairing.user_id}", *(f"user-{pairing.user_id}-{count}" for count in range(2, _MAX_NAMESAKES))]
+    candidates = [*([stem] if stem not in ("", "all") else []), *numbered]
+    taken_names = entities.find_by_names(tx, candidates)
+    new_name = next(candidate for candidate in candidates if candidate not in taken_names)
+    return directory.register(
+        tx, EntitySpec(name=new_name, kind=EntityKind.HUMAN, display=_clean_display(own_name, new_name))
+    )
+
+
+def _clean_display(display: str, name: str) -> str:
+    text = "".join(letter for letter in display if letter.isprintable()).strip()
+    return text or name
+
+
+def _require_administrator(tx: Reader, by: str | None) -> Entity:
+    """Return the administrator; refuse everybody else."""
+    entity = directory.find_live(tx, by or directory.ADMINISTRATOR)
+    if entity.name != directory.ADMINISTRATOR:
+        raise Refused(f"{entity.name!r} cannot pair users", hint="an administrator can")
+    return entity
+
+
+def _hash_code(code: str) -> str:
+    return sha256(code.encode()).hexdigest()

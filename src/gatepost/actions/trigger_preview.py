@@ -1,0 +1,100 @@
+"""
+Show what a trigger would make of a payload, and who would get it. Nothing is stored.
+
+A webhook gets its payload with the headers of a request, as its service sends them; neither secret nor signature is
+needed. Of a channel on which people write, the payload is a message: `{content, session, metadata}`. A schedule has no
+payload.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from gatepost.actions import routing, webhooks
+from gatepost.actions.routing import RouteDecision
+from gatepost.core import envelope as envelopes
+from gatepost.core import message_template, webhook, webhook_lines
+from gatepost.core.envelope import Envelope, EnvelopeKind
+from gatepost.core.event import Json, Priority
+from gatepost.core.trigger import USER_CHANNELS, Trigger
+from gatepost.core.webhook import Challenge, Occurrence, Verification
+from gatepost.errors import Invalid, quote_value
+from gatepost.ports import Reader
+
+
+class PreviewedEvent(Struct, frozen=True, kw_only=True):
+    envelope: Envelope
+    decision: RouteDecision
+    subject: str | None = None
+    priority: Priority | None = None
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    events: tuple[PreviewedEvent, ...] = ()
+    #: why there is no event
+    skipped: str | None = None
+
+
+def preview(tx: Reader, trigger: Trigger, payload: Json, headers: Mapping[str, str]) -> Preview:
+    """Return what would happen to a payload that comes through a trigger."""
+    if trigger.provider in USER_CHANNELS:
+        return _decide(tx, trigger, _build_message(trigger, payload))
+    if trigger.provider != "webhook":
+        return _preview_occurrence(tx, trigger, Occurrence(payload=payload), headers)
+    assert trigger.scheme is not None
+    lower_headers = webhook.merge_headers(headers.items())
+    content = webhook.parse_request(trigger.scheme, Verification(), lower_headers, json.dumps(payload).encode())
+    if isinstance(content, Challenge):
+        return Preview(skipped="it is a challenge, which is answered at once")
+    previews = [_preview_occurrence(tx, trigger, occurrence, lower_headers) for occurrence in content]
+    events = tuple(event for part in previews for event in part.events)
+    return Preview(events=events, skipped=next((part.skipped for part in previews if part.skipped), None))
+
+
+def _preview_occurrence(tx: Reader, trigger: Trigger, occurrence: Occurrence, headers: Mapping[str, str]) -> Preview:
+    lines = webhooks.build_lines(trigger, occurrence, headers)
+    if not lines:
+        skipped = webhook_lines.find_skip_reason(
+            message_template.parse_templates(list(trigger.config.templates)),
+            headers,
+            occurrence.payload,
+            scheme=trigger.scheme.value if trigger.scheme is not None else trigger.name,
+            kind=occurrence.kind,
+        )
+        return Preview(skipped=skipped)
+    events: list[PreviewedEvent] = []
+    for line in lines:
+        envelope = webhooks.build_envelope(trigger, occurrence, line)
+        part = _decide(tx, trigger, envelope, subject=line.subject, priority=line.priority)
+        events += part.events
+    return Preview(events=tuple(events))
+
+
+def _decide(tx: Reader, trigger: Trigger, envelope: Envelope, **fields: Any) -> Preview:
+    envelope = envelopes.check_envelope(envelope, trigger.config.requires)
+    decision = routing.decide(tx, envelope, trigger)
+    return Preview(events=(PreviewedEvent(envelope=envelope, decision=decision, **fields),))
+
+
+def _build_message(trigger: Trigger, payload: Json) -> Envelope:
+    """Return the envelope of a message that somebody would write; the ids that its channel gives may be left out."""
+    match payload:
+        case {"content": str(content), **others} if others.keys() <= {"session", "metadata"}:
+            session, metadata = others.get("session", trigger.name), others.get("metadata", {})
+        case _:
+            raise Invalid(
+                f"{quote_value(payload)} is not a message of {trigger.provider!r}",
+                hint='write it as {"content": "hello", "session": "chat-1:user-2"}',
+            )
+    if not isinstance(session, str) or not isinstance(metadata, dict):
+        raise Invalid("the session of a message is a text, and its metadata is an object")
+    ids = {"telegram_chat_id": "0", "telegram_message_id": "0"} if trigger.provider == envelopes.TELEGRAM else {}
+    return Envelope(
+        channel=trigger.provider,
+        session=session,
+        kind=EnvelopeKind.TEXT,
+        content=content,
+        metadata={**ids, **metadata},
+    )

@@ -1,0 +1,25 @@
+"""The shared inbox; `gateway/watch.py` streams it."""
+
+from typing import Any
+
+from gatepost.actions import shared_inbox
+from gatepost.api.access import Caller
+from gatepost.api.shared_inbox import ListSharedEntries, SharedEntryPage, SharedEntryView
+from gatepost.handlers.pages import read_page
+from gatepost.ports import Reader
+
+
+@ListSharedEntries.handler
+def list_shared_entries(tx: Reader, request: ListSharedEntries, caller: Caller) -> SharedEntryPage:
+    filters: dict[str, Any] = {
+        "viewer": caller.entity,
+        "channel": request.channel,
+        "session": request.session,
+        "kind": request.kind,
+        "pending": request.pending,
+        "limit": request.limit,
+    }
+    if request.newest:
+        page = read_page(tx, SharedEntryPage, shared_inbox.list_recent, view=SharedEntryView.of, **filters)
+        return SharedEntryPage(items=page.items[::-1], next=None)
+    return read_page(tx, SharedEntryPage, shared_inbox.page, view=SharedEntryView.of, after=request.after, **filters)

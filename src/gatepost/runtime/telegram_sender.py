@@ -1,0 +1,194 @@
+"""
+Send messages on Telegram.
+
+The messages of one chat are sent in their order, each in full before the next; chats do not wait for each other. A long
+message is sent in parts. The id of a part is saved before the next part is sent, so a process that dies sends at most
+one part twice: sending is at least once.
+
+A job that may not send yet (`core/send_limits.py`) is put off until it may, and makes room for the jobs of other chats.
+Limits are those of one process, so one process at a time sends (the lease of the duty).
+
+    Unavailable                   again later, as long as it takes; after `retry_after` if Telegram says so
+    ChatMoved                     the chat has another id: again, there
+    ChatClosed                    no message can be sent to the chat any more: all that wait there fail
+    RequestRefused                once more without formatting or topic, then the message fails
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+from weakref import WeakValueDictionary
+
+import structlog
+
+from gatepost.actions import channel_messages, decisions, telegram
+from gatepost.core.channel import ChannelMessage
+from gatepost.core.decision import Decision
+from gatepost.core.retry_policy import Job, compute_job_delay
+from gatepost.core.send_limits import SendLimits
+from gatepost.core.telegram_api import ChatClosed, ChatMoved, KeyboardButton, RequestRefused, TokenRefused
+from gatepost.core.telegram_buttons import Button, DecisionButton, PairingButton, build_callback_data, build_label
+from gatepost.core.telegram_markdown import convert_markdown
+from gatepost.core.telegram_text import FormattedText, split_text
+from gatepost.core.times import MINUTE, SECOND, Instant
+from gatepost.errors import NotFound, Unavailable
+from gatepost.ports import Reader, Store, Transaction
+from gatepost.runtime.jobs import RetryLater
+from gatepost.runtime.telegram_bots import OpenBot, TelegramBots
+from gatepost.tables import channel_messages as message_rows
+from gatepost.tables import triggers
+
+log = structlog.get_logger("gatepost.telegram")
+
+#: how long a bot that is down, or has no valid token, is left alone at most
+_MAX_DELAY: Final = MINUTE
+#: a shorter wait is waited for
+_SHORT_WAIT: Final = SECOND // 20
+
+
+def read_monotonic_clock() -> Instant:
+    """Return microseconds that never go back."""
+    return time.monotonic_ns() // 1_000
+
+
+class TelegramSender:
+    def __init__(
+        self, store: Store, bots: TelegramBots, *, clock: Callable[[], Instant] = read_monotonic_clock
+    ) -> None:
+        self._store = store
+        self._bots = bots
+        self._clock = clock
+        self._limits: defaultdict[str, SendLimits] = defaultdict(SendLimits)
+        #: one for each chat that a job sends to
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+
+    async def run_job(self, job: Job) -> None:
+        """Send the message of a job, and those of its chat that came before it."""
+        messages = await self._store.read(channel_messages.list_pending, job.payload)
+        if not messages:
+            return
+        trigger, chat = messages[0].trigger, messages[0].chat
+        lock = self._locks.setdefault((trigger, chat), asyncio.Lock())
+        try:
+            async with lock:
+                await self._send_all(job)
+        except Unavailable as error:
+            self._limits[trigger].pause(int(chat), int((error.retry_after or 0.0) * SECOND), self._clock())
+            delay = max(min(compute_job_delay(job.attempts), _MAX_DELAY), int((error.retry_after or 0.0) * SECOND))
+            raise RetryLater(error.message, delay, is_outage=True) from None
+        except (TokenRefused, NotFound) as error:  # its owner is told by the poller, or has disabled it
+            raise RetryLater(error.message, _MAX_DELAY, is_outage=True) from None
+
+    async def _send_all(self, job: Job) -> None:
+        messages = await self._store.read(channel_messages.list_pending, job.payload)
+        for place, message in enumerate(messages):
+            bot = await self._bots.find(message.trigger)
+            try:
+                send = self._edit if message.replaces is not None else self._send
+                await send(bot, message, later=len(messages) - place - 1)
+            except ChatMoved as move:
+                await self._store.run(_move_chat, message.trigger, int(message.chat), move.new_chat)
+                raise RetryLater(move.message, 0, is_outage=True) from None
+            except ChatClosed as closing:
+                log.warning("a chat is closed", bot=message.trigger, reason=closing.message)
+                await self._store.run(_close_chat, message.trigger, message.chat, closing.message)
+                return
+            except RequestRefused as refusal:
+                log.warning("a message is refused", bot=message.trigger, message=message.id, reason=refusal.message)
+                await self._store.run(channel_messages.fail, message, refusal.message)
+            else:
+                await self._store.run(channel_messages.finish, message)
+
+    async def _send(self, bot: OpenBot, message: ChannelMessage, *, later: int) -> None:
+        """Send the parts of a message that are not sent yet; `later` messages wait behind it."""
+        parts = split_text(*convert_markdown(message.content)) or [FormattedText("…")]
+        sent_ids = list(message.sent_ids)
+        for place, part in list(enumerate(parts))[len(sent_ids) :]:
+            is_last = place == len(parts) - 1
+            buttons = await self._build_buttons(bot, message) if is_last else []
+            await self._wait_for_turn(bot, message, later=later + len(parts) - place - 1)
+            sent_ids.append(str(await self._send_part(bot, message, part, buttons)))
+            await self._store.run(channel_messages.save_part, message, sent_ids)
+
+    async def _send_part(
+        self, bot: OpenBot, message: ChannelMessage, part: FormattedText, buttons: Sequence[KeyboardButton]
+    ) -> int:
+        """Send a part; if it is refused, once more as plain text and outside of its topic, which may be gone."""
+        chat, thread = int(message.chat), int(message.thread) if message.thread is not None else None
+        limits = self._limits[message.trigger]
+        limits.record(chat, self._clock())
+        try:
+            return await bot.api.send_message(chat, part, thread=thread, buttons=buttons)
+        except RequestRefused as refusal:
+            is_topic_gone = thread is not None and "thread" in refusal.message
+            if not part.entities and not is_topic_gone:
+                raise
+            content = part if is_topic_gone else FormattedText(part.text)
+            return await bot.api.send_message(chat, content, thread=None if is_topic_gone else thread, buttons=buttons)
+        finally:
+            # Telegram counts from when the message arrives there.
+            limits.pause(chat, SECOND, self._clock())
+
+    async def _edit(self, bot: OpenBot, message: ChannelMessage, *, later: int) -> None:
+        """Change the last part of an earlier message, which has its buttons."""
+        original = await self._store.read(message_rows.read, message.replaces)
+        parts = split_text(*convert_markdown(message.content))
+        if original is None or not original.sent_ids or not parts:
+            return
+        await self._wait_for_turn(bot, message, later=later)
+        chat = int(message.chat)
+        self._limits[message.trigger].record(chat, self._clock())
+        content = parts[-1] if len(original.sent_ids) > 1 else parts[0]
+        await bot.api.edit_message(chat, int(original.sent_ids[-1]), content)
+
+    async def _wait_for_turn(self, bot: OpenBot, message: ChannelMessage, *, later: int) -> None:
+        """Wait a moment if that is enough; else put the job off, behind those that are sent before it."""
+        chat, limits = int(message.chat), self._limits[bot.trigger.name]
+        while (wait := limits.next_at(chat, chat < 0, now := self._clock()) - now) > 0:
+            if wait > _SHORT_WAIT:
+                raise RetryLater("the limits of Telegram", wait + later * SECOND, is_outage=True)
+            await asyncio.sleep(wait / SECOND)
+
+    async def _build_buttons(self, bot: OpenBot, message: ChannelMessage) -> list[KeyboardButton]:
+        if not message.options:
+            return []
+        sign = partial(build_callback_data, key=bot.keys.button_key, chat=int(message.chat))
+        if message.decision is None:
+            buttons: list[tuple[str, Button]] = []
+            for option in message.options:
+                verb, _, id = option.id.partition(":")
+                code = id.removeprefix("pair_")
+                buttons.append((option.label, PairingButton(code=code, is_approval=verb == "approve")))
+        else:
+            decision = await self._store.read(_find_open_decision, message)
+            if decision is None:
+                return []
+            buttons = [
+                (option.label, DecisionButton(decision=decision.id, option=place, iteration=decision.iteration))
+                for place, option in enumerate(message.options)
+            ]
+        return [
+            KeyboardButton(build_label(label, str(place + 1)), sign(button))
+            for place, (label, button) in enumerate(buttons)
+        ]
+
+
+def _find_open_decision(tx: Reader, message: ChannelMessage) -> Decision | None:
+    """Return the decision of a message; None if it has ended, or asks something else by now."""
+    assert message.decision is not None
+    decision = decisions.show(tx, message.decision)
+    is_same = [option.id for option in decision.options] == [option.id for option in message.options]
+    return decision if decision.is_open and is_same else None
+
+
+def _close_chat(tx: Transaction, name: str, chat: str, reason: str) -> None:
+    if (trigger := triggers.find(tx, name)) is not None:
+        channel_messages.close_chat(tx, trigger, chat, reason)
+
+
+def _move_chat(tx: Transaction, name: str, old_chat: int, new_chat: int) -> None:
+    if (trigger := triggers.find(tx, name)) is not None:
+        telegram.move_chat(tx, trigger, old_chat, new_chat)

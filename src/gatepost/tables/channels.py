@@ -1,0 +1,150 @@
+"""Conversations on channels, how far channels were read, and the users who are let in."""
+
+from typing import Any, Final
+
+from gatepost.core.channel import ChannelSession, Pairing, PairingState
+from gatepost.core.times import Instant
+from gatepost.ports import Reader, Transaction
+from gatepost.tables.rows import Mapper, fetch_number, fetch_row
+
+_SESSION: Final = Mapper(ChannelSession)
+_PAIRING: Final = Mapper(Pairing)
+
+
+def ensure_session(
+    tx: Transaction,
+    channel: str,
+    trigger: int | None,
+    base: str,
+    *,
+    person: int | None,
+    chat: str | None,
+    user_id: str | None,
+    thread: str | None,
+    display: str | None,
+) -> None:
+    """Insert a session, or note that it is used."""
+    fetch_row(
+        tx,
+        "channels/ensure_session",
+        channel=channel,
+        trigger=trigger,
+        base=base,
+        person=person,
+        chat=chat,
+        user_id=user_id,
+        thread=thread,
+        display=display,
+        now=tx.now,
+    )
+
+
+def find_session(tx: Reader, channel: str, trigger: int | None, base: str) -> ChannelSession | None:
+    return _SESSION.fetch_one(tx, "channels/find_session", channel=channel, trigger=trigger, base=base)
+
+
+def raise_generation(tx: Transaction, number: int) -> int:
+    return fetch_number(tx, "channels/raise_generation", number=number, now=tx.now)
+
+
+def list_sessions(
+    tx: Reader, *, channel: str | None, person: int | None, after: int, limit: int
+) -> list[ChannelSession]:
+    return _SESSION.fetch_page(tx, "channels/list_sessions", channel=channel, person=person, after=after, limit=limit)
+
+
+def read_cursor(tx: Reader, trigger: int) -> tuple[int, int, Instant] | None:
+    """Return the last update of a channel, its epoch, and when it came."""
+    row = tx.fetch_one("channels/read_cursor", trigger=trigger)
+    return (row.last_update, row.epoch, row.updated_at) if row else None
+
+
+def set_cursor(tx: Transaction, trigger: int, last_update: int, epoch: int) -> None:
+    tx.execute("channels/set_cursor", trigger=trigger, last_update=last_update, epoch=epoch, now=tx.now)
+
+
+def is_used(tx: Reader, trigger: int) -> bool:
+    """Return True if there are conversations, pairings or entries of a trigger."""
+    return tx.fetch_one("channels/is_used", trigger=trigger) is not None
+
+
+def lock_trigger(tx: Transaction, trigger: int) -> bool:
+    """Lock a trigger until the commit; return False if it is gone."""
+    return tx.fetch_one("channels/lock_trigger", trigger=trigger) is not None
+
+
+def move_chat(tx: Transaction, trigger: int, old_chat: str, new_chat: str) -> None:
+    """Give the sessions, pairings, messages and pending questions of a chat its new id."""
+    chats: dict[str, Any] = {"trigger": trigger, "old_chat": old_chat, "new_chat": new_chat}
+    parts = {"old_part": f"chat-{old_chat}:", "new_part": f"chat-{new_chat}:"}
+    tx.execute("channels/copy_sessions", **chats, **parts)
+    tx.execute("channels/move_sessions", **chats)
+    tx.execute("channels/move_pairings", **chats)
+    tx.execute("channel_messages/move", **chats)
+    tx.execute("shared_entries/move", trigger=trigger, **parts, pattern=f"chat-{old_chat}:%")
+
+
+def insert_pairing(
+    tx: Transaction, trigger: int, *, chat: str, user_id: str, display: str, code: str, expires_at: Instant
+) -> str:
+    """Insert a request, and return its id; `code` is the hash of the code."""
+    id = tx.new_id("pair")
+    tx.execute(
+        "channels/insert_pairing",
+        id=id,
+        trigger=trigger,
+        chat=chat,
+        user_id=user_id,
+        display=display,
+        code=code,
+        expires_at=expires_at,
+        now=tx.now,
+    )
+    return id
+
+
+def find_pairing(tx: Reader, id: str) -> Pairing | None:
+    return _PAIRING.fetch_one(tx, "channels/find_pairing", id=id)
+
+
+def find_pairing_by_user(tx: Reader, trigger: int, chat: str, user_id: str) -> Pairing | None:
+    """Return the request or the pairing of a user that counts."""
+    return _PAIRING.fetch_one(tx, "channels/find_pairing_by_user", trigger=trigger, chat=chat, user_id=user_id)
+
+
+def find_pairing_by_code(tx: Reader, code: str) -> Pairing | None:
+    """Return the request with a code, of which `code` is the hash."""
+    return _PAIRING.fetch_one(tx, "channels/find_pairing_by_code", code=code)
+
+
+def list_pairings(tx: Reader, *, state: PairingState | None, after: int, limit: int) -> list[Pairing]:
+    return _PAIRING.fetch_page(tx, "channels/list_pairings", state=state, after=after, limit=limit)
+
+
+def count_requested_pairings(tx: Reader, trigger: int) -> int:
+    return fetch_number(tx, "channels/count_requested_pairings", trigger=trigger, now=tx.now)
+
+
+def end_pairing(tx: Transaction, number: int, state: PairingState, *, person: int | None, answered_by: int) -> bool:
+    """Return False if the request was answered before."""
+    row_count = tx.execute(
+        "channels/end_pairing", number=number, state=state, person=person, answered_by=answered_by, now=tx.now
+    )
+    return row_count == 1
+
+
+def expire_pairings(tx: Transaction) -> int:
+    return tx.execute("channels/expire_pairings", now=tx.now)
+
+
+def revoke_pairing(tx: Transaction, number: int, answered_by: int) -> bool:
+    return tx.execute("channels/revoke_pairing", number=number, answered_by=answered_by, now=tx.now) == 1
+
+
+def list_chats_of_person(tx: Reader, person: int) -> list[tuple[int, str]]:
+    """Return the numbers of the bots, and the chats, in which a person can be reached."""
+    return [(row.trigger, row.chat) for row in tx.fetch_all("channels/list_chats_of_person", person=person)]
+
+
+def delete_cursor(tx: Transaction, trigger: int) -> None:
+    tx.execute("channels/delete_cursor", trigger=trigger)

@@ -1,0 +1,84 @@
+-- name: insert
+INSERT INTO channel_messages
+    (id, trigger, chat, thread, content, options, decision, replaces, state, sent_ids, created_at)
+VALUES (:id, :trigger, :chat, :thread, :content, :options, :decision, :replaces, 'pending', '[]', :now)
+RETURNING number
+
+-- name: find
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+FROM channel_messages m
+JOIN triggers t ON t.number = m.trigger
+LEFT JOIN decisions d ON d.number = m.decision
+WHERE m.id = :id
+
+-- name: read
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+FROM channel_messages m
+JOIN triggers t ON t.number = m.trigger
+LEFT JOIN decisions d ON d.number = m.decision
+WHERE m.number = :number
+
+-- name: list_pending
+-- What is to be sent to a chat, up to a message, the oldest first.
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+FROM channel_messages m
+JOIN triggers t ON t.number = m.trigger
+LEFT JOIN decisions d ON d.number = m.decision
+WHERE m.trigger = :trigger AND m.chat = :chat AND m.state = 'pending' AND m.number <= :number
+ORDER BY m.number
+LIMIT :limit
+
+-- name: list_by_decision
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+FROM channel_messages m
+JOIN triggers t ON t.number = m.trigger
+LEFT JOIN decisions d ON d.number = m.decision
+WHERE m.decision = :decision AND m.replaces IS NULL AND m.decision IS NOT NULL
+ORDER BY m.number
+
+-- name: find_by_sent_id
+-- The message with a question to which the channel gave this id.
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+FROM channel_messages m
+JOIN triggers t ON t.number = m.trigger
+LEFT JOIN decisions d ON d.number = m.decision
+WHERE m.trigger = :trigger AND m.chat = :chat AND m.sent_ids LIKE :pattern
+    AND (m.decision IS NOT NULL OR m.options IS NOT NULL)
+ORDER BY m.number DESC
+LIMIT 1
+
+-- name: save_part
+UPDATE channel_messages SET sent_ids = :sent_ids WHERE number = :number
+
+-- name: set_state
+UPDATE channel_messages SET state = :state, error = :error, sent_at = :now WHERE number = :number AND state = 'pending'
+
+-- name: fail_chat
+UPDATE channel_messages SET state = 'failed', error = :error, sent_at = :now
+WHERE trigger = :trigger AND chat = :chat AND state = 'pending'
+
+-- name: move
+UPDATE channel_messages SET chat = :new_chat WHERE trigger = :trigger AND chat = :old_chat
+
+-- name: reap
+DELETE FROM channel_messages
+WHERE number IN (
+    SELECT number FROM channel_messages
+    WHERE state <> 'pending' AND sent_at <= :before AND replaces IS NULL AND decision IS NULL AND options IS NULL
+    ORDER BY number
+    LIMIT :limit
+)
+
+-- name: insert_voice
+INSERT INTO voice_messages (id, trigger, dedup_key, envelope, state, due_at, created_at)
+VALUES (:id, :trigger, :dedup_key, :envelope, 'pending', :due_at, :now)
+ON CONFLICT (dedup_key) DO NOTHING
+
+-- name: find_voice
+SELECT id, trigger, dedup_key, envelope, state, due_at FROM voice_messages WHERE id = :id FOR UPDATE
+
+-- name: list_due_voices
+SELECT id FROM voice_messages WHERE state = 'pending' AND due_at <= :now ORDER BY due_at LIMIT :limit
+
+-- name: end_voice
+UPDATE voice_messages SET state = :state WHERE id = :id AND state = 'pending'

@@ -1,0 +1,142 @@
+"""A gateway with a Telegram bot that is killed: every update is one event, and nothing that was said is lost."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from gatepost.actions import directory, inbox, triggers
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.triggers import TriggerSpec
+from gatepost.app import open_store, register_administrator
+from gatepost.core.entity import EntityKind
+from gatepost.core.trigger import DeliveryMode, TriggerConfig
+from gatepost.ports import Store
+from tests.gateway_process import GatewayProcess, run_gateway_process
+from tests.telegram.server import TelegramServer
+from tests.telegram.state import User
+
+#: seconds until another process takes the lease of one that was killed, and some more
+LEASE_TIMEOUT = 60.0
+
+
+@pytest.fixture
+def server() -> Iterator[TelegramServer]:
+    with TelegramServer(has_limits=False, allows_http_webhooks=True) as server:
+        yield server
+
+
+@pytest.fixture
+def ana(server: TelegramServer) -> User:
+    return server.add_user(7, "Ana")
+
+
+@pytest.fixture
+def home(tmp_path: Path, server: TelegramServer) -> Path:
+    (tmp_path / "gatepost.toml").write_text(f'[telegram]\napi = "{server.url}"\n[janitor]\ninterval = "1s"\n')
+    return tmp_path
+
+
+def open_home(home: Path) -> Store:
+    return open_store(f"sqlite:///{home}/gatepost.db")
+
+
+def add_bot(home: Path, server: TelegramServer, **config: Any) -> None:
+    with closing(open_home(home)) as store:
+        store.migrate()
+        register_administrator(store)
+        store.run_sync(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT))
+        spec = TriggerSpec(
+            name="helper",
+            provider="telegram",
+            secret=server.token,
+            target="analyst",
+            config=TriggerConfig(allow=(7,), **config),
+        )
+        store.run_sync(triggers.add, spec)
+
+
+def list_contents(home: Path) -> list[str]:
+    with closing(open_home(home)) as store:
+        return [item.event.content for item in store.read_sync(inbox.page, "analyst", limit=1_000)]
+
+
+def kill_while_held(server: TelegramServer, gateway: GatewayProcess, ana: User, method: str, text: str) -> None:
+    """Kill the gateway while a request of it waits at the server."""
+    hold = server.hold(method)
+    server.send_text(ana, text)
+    if method == "getUpdates":
+        server.wait_for(lambda: server.requests["getUpdates"])
+    hold.wait_until_reached()
+    gateway.kill()
+    hold.release()
+    server.clear_faults()
+    gateway.start()
+
+
+def test_every_update_is_one_event_whenever_the_poller_is_killed(server: TelegramServer, ana: User, home: Path) -> None:
+    add_bot(home, server)
+    with run_gateway_process(home) as gateway:
+        server.wait_for(server.is_polling)
+        server.send_text(ana, "0")
+        server.wait_for(lambda: not server.bot.queue.pending, LEASE_TIMEOUT)
+        # the next request, which confirms nothing yet, is held after the commit of "1"
+        kill_while_held(server, gateway, ana, "getUpdates", "1")
+        server.answer("getUpdates", 2, status=429, description="Too Many Requests", retry_after=1)
+        server.wait_for(lambda: not server.bot.queue.pending, LEASE_TIMEOUT)
+        for number in (2, 3, 4):
+            server.send_text(ana, str(number))
+        gateway.kill()
+        gateway.start()
+        server.inject({"update_id": "poison"})
+        server.send_text(ana, "5")
+        server.wait_for(lambda: not server.bot.queue.pending, LEASE_TIMEOUT)
+        gateway.stop()
+
+    assert list_contents(home) == [str(number) for number in range(6)]
+
+
+def test_an_answer_is_sent_at_least_once_if_the_sender_is_killed(server: TelegramServer, ana: User, home: Path) -> None:
+    add_bot(home, server)
+    with run_gateway_process(home) as gateway:
+        server.wait_for(server.is_polling)
+        kill_while_held(server, gateway, ana, "sendMessage", "/ping")
+        # The job of the killed process is held for some minutes, but a later message does not overtake it.
+        server.send_text(ana, "/help")
+        server.wait_for(lambda: "/reset" in [*server.sent(ana)][-1].text, LEASE_TIMEOUT)
+        gateway.stop()
+
+    texts = [message.text for message in server.sent(ana)]
+    assert texts[:-1] == ["pong", "pong"], "once by the process that was killed, and once more"
+
+
+def test_every_update_is_one_event_if_the_webhook_is_killed(server: TelegramServer, ana: User, home: Path) -> None:
+    add_bot(home, server, mode=DeliveryMode.WEBHOOK, public_url="http://127.0.0.1:1")
+    with run_gateway_process(home) as gateway:
+        server.wait_for(lambda: server.bot.webhook is not None)
+        assert server.bot.webhook is not None
+        server.bot.webhook.url = f"{gateway.url}/channels/telegram/helper"
+        secret = {"x-telegram-bot-api-secret-token": server.bot.webhook.secret_token}
+        for number in range(6):
+            server.send_text(ana, str(number))
+            if number == 3:
+                # it is taken, and Telegram does not learn of it
+                update = json.dumps(server.bot.queue.pending[0].body)
+                answer = httpx2.post(f"{gateway.url}/channels/telegram/helper", content=update, headers=secret)
+                assert answer.status_code == 200
+                gateway.kill()
+                assert [delivery.status for delivery in server.deliver_pending()] == [None]
+                gateway.start()
+                assert server.bot.webhook is not None
+                server.bot.webhook.url = f"{gateway.url}/channels/telegram/helper"
+            deadline = time.monotonic() + LEASE_TIMEOUT
+            while server.bot.queue.pending and time.monotonic() < deadline:
+                server.deliver_pending(is_forced=True)
+        gateway.stop()
+
+    assert list_contents(home) == [str(number) for number in range(6)]

@@ -1,0 +1,222 @@
+"""An office with a Telegram bot: a store, agents and people, and the channels of a worker."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import Any
+
+from gatepost.actions import (
+    channel_messages,
+    channels,
+    directory,
+    inbox,
+    pairing,
+    shared_inbox,
+    telegram,
+    triggers,
+)
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.telegram import BotProfile, TakenUpdate
+from gatepost.actions.triggers import TriggerSpec
+from gatepost.adapters.telegram import TelegramClient
+from gatepost.app import open_store
+from gatepost.core.channel import ChannelSession, Pairing
+from gatepost.core.decision import Decision, Option, Question
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Event
+from gatepost.core.limits import Limits
+from gatepost.core.shared_entry import SharedEntry
+from gatepost.core.signals import TransportMessage
+from gatepost.core.speech import Transcriber
+from gatepost.core.telegram_api import derive_keys
+from gatepost.core.telegram_update import BotIdentity
+from gatepost.core.times import MINUTE, Instant
+from gatepost.core.trigger import Trigger, TriggerConfig
+from gatepost.ports import Store
+from gatepost.runtime.channels import ChannelOptions, Channels
+from gatepost.runtime.signal_bus import SignalBus
+from gatepost.testing import FakeClock
+from tests.telegram.server import TelegramServer
+from tests.telegram.state import User
+
+AGENT = "analyst"
+WAIT_TIMEOUT = 20.0
+
+
+def build_free_clock() -> Callable[[], Instant]:
+    """A clock that is a minute later each time, so that no limit is ever reached."""
+    ticks = count(1)
+    return lambda: next(ticks) * MINUTE
+
+
+def set_up_store(store: Store, token: str, **config: Any) -> Trigger:
+    """Register the administrator, Husam and the analyst, and the bot `helper` of the analyst."""
+    for name in (directory.ADMINISTRATOR, "husam"):
+        store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN, display=name.title()))
+    store.run_sync(directory.register, EntitySpec(name=AGENT, kind=EntityKind.AGENT))
+    spec = TriggerSpec(name="helper", provider="telegram", secret=token, target=AGENT, config=TriggerConfig(**config))
+    return store.run_sync(triggers.add, spec)
+
+
+def pair(store: Store, trigger: Trigger, user: int, person: str, chat: int | None = None) -> Pairing:
+    """Pair a user of a bot with a person, as the administrator does on the command line."""
+    code = store.run_sync(
+        pairing.request,
+        trigger,
+        chat=str(chat or user),
+        user_id=str(user),
+        display=f"user {user}",
+        random_bits=hash((user, person)) & 2**64 - 1,
+    )
+    assert code is not None
+    return store.run_sync(pairing.approve, code, by=None, person=person)
+
+
+@dataclass(kw_only=True)
+class VerbOffice:
+    """An office without a Telegram: updates are given to the verbs."""
+
+    store: Store
+    trigger: Trigger
+    bot: BotProfile
+    numbers: Any = field(default_factory=partial(count, 1))
+
+    def take(self, *updates: Any, is_ordered: bool = True) -> list[TakenUpdate]:
+        return self.store.run_sync(
+            telegram.take_updates, "helper", updates, self.bot, random_bits=next(self.numbers), is_ordered=is_ordered
+        )
+
+    def list_events(self, agent: str = AGENT) -> list[Event]:
+        items = self.store.read_sync(inbox.page, agent, limit=1_000)
+        return [item.event for item in items]
+
+    def list_sent(self) -> list[str]:
+        """What is to be sent, in order."""
+        return [message.content for message in self.list_messages()]
+
+    def list_messages(self) -> list[Any]:
+        rows = self.store.read_sync(_list_messages)
+        return list(rows)
+
+
+def _list_messages(tx: Any) -> list[Any]:
+    from gatepost.tables import channel_messages as rows
+
+    messages = []
+    number = 1
+    while (message := rows.read(tx, number)) is not None:
+        messages.append(message)
+        number += 1
+    return messages
+
+
+TOKEN = "700000001:AAFgatepost_botxxxxxxxxxxxxxxxxxxxx"
+
+
+def build_profile(token: str = TOKEN) -> BotProfile:
+    return BotProfile(BotIdentity(99, "gate_bot"), derive_keys(token).button_key)
+
+
+@dataclass(kw_only=True)
+class ChannelOffice:
+    store: Store
+    bus: SignalBus
+    channels: Channels
+    telegram: TelegramServer
+
+    @property
+    def trigger(self) -> Trigger:
+        return self.store.read_sync(triggers.show, "helper")
+
+    def pair(self, user: User, person: str) -> Pairing:
+        return pair(self.store, self.trigger, user.id, person)
+
+    def list_events(self, agent: str = AGENT) -> list[Event]:
+        return [item.event for item in self.store.read_sync(inbox.page, agent, limit=1_000)]
+
+    def list_sessions(self) -> list[ChannelSession]:
+        return self.store.read_sync(channels.list_sessions)
+
+    def list_entries(self) -> list[SharedEntry]:
+        return self.store.read_sync(shared_inbox.page)
+
+    def send(self, user: User | int, text: str, **options: Any) -> str:
+        chat = user if isinstance(user, int) else user.id
+        return self.store.run_sync(channel_messages.send, self.trigger.number, str(chat), text, **options)
+
+    def reply(self, event: Event, text: str) -> None:
+        author = self.store.read_sync(directory.find, AGENT)
+        self.store.run_sync(channels.reply, event, text, author)
+
+    def ask(self, event: Event, question: str, *labels: str, free_text: bool = False) -> Decision:
+        options = tuple(Option(id=label.lower(), label=label) for label in labels)
+        return self.store.run_sync(
+            channels.ask_decision,
+            Question(question=question, options=options, free_text=free_text),
+            event.id,
+            by=AGENT,
+        )
+
+    async def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait until a condition on the store is true; it is looked at after every signal."""
+        changed = asyncio.Event()
+
+        def on_signal(_: TransportMessage) -> None:
+            changed.set()
+
+        with self.bus.subscribe(on_signal):
+            async with asyncio.timeout(WAIT_TIMEOUT):
+                while not condition():
+                    await changed.wait()
+                    changed.clear()
+
+    async def wait_for_events(self, number: int, agent: str = AGENT) -> list[Event]:
+        await self.wait_until(lambda: len(self.list_events(agent)) >= number)
+        return self.list_events(agent)
+
+    async def wait_for_sent(self, user: Any, number: int) -> Sequence[Any]:
+        await self.telegram.wait_until(lambda: len(self.telegram.sent(user)) >= number)
+        return self.telegram.sent(user)
+
+
+@asynccontextmanager
+async def open_office(
+    server: TelegramServer,
+    url: str,
+    *,
+    clock: FakeClock | None = None,
+    send_clock: Callable[[], Instant] | None = None,
+    transcriber: Transcriber | None = None,
+    limits: Limits | None = None,
+    is_running: bool = True,
+    token: str | None = None,
+    **config: Any,
+) -> AsyncIterator[ChannelOffice]:
+    """While entered, a worker reads the bot of a server and sends on it."""
+    bus = SignalBus()
+    store = open_store(url, clock=clock, signal_sink=bus.on_commit, limits=limits or Limits())
+    try:
+        store.migrate()
+        set_up_store(store, token or server.token, **config)
+        options = ChannelOptions(
+            open_api=partial(TelegramClient, url=server.url, timeout=5.0),
+            transcriber=transcriber,
+            poll_time=5.0,
+            clock=send_clock or build_free_clock(),
+        )
+        office_channels = Channels(store, options, "tests")
+        office = ChannelOffice(store=store, bus=bus, channels=office_channels, telegram=server)
+        async with bus.open():
+            if is_running:
+                async with office_channels.run(bus, 0.2):
+                    yield office
+            else:
+                try:
+                    yield office
+                finally:
+                    await office_channels.bots.close()
+    finally:
+        store.close()

@@ -1,0 +1,294 @@
+"""Sending on Telegram: in order, within the limits, in parts, again after failures, never to a chat that is closed."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatepost.actions import channel_messages, jobs, triggers
+from gatepost.actions.channel_messages import SEND_JOB
+from gatepost.core.channel import Button, MessageState
+from gatepost.core.times import SECOND
+from gatepost.runtime.jobs import run_due_jobs
+from gatepost.runtime.telegram_sender import TelegramSender
+from gatepost.tables import channel_messages as message_rows
+from gatepost.testing import FakeClock
+from tests.telegram.channel_office import ChannelOffice, open_office
+from tests.telegram.server import TelegramServer
+from tests.telegram.state import User
+
+
+class Sending:
+    """An office whose sender the test runs, by a clock that the test moves."""
+
+    def __init__(self, office: ChannelOffice, clock: FakeClock) -> None:
+        self.office = office
+        self.server = office.telegram
+        self.clock = clock
+        self.start = clock.now()
+        self.sender = TelegramSender(office.store, office.channels.bots, clock=clock.now)
+
+    def add_user(self, id: int = 7) -> User:
+        user = self.server.add_user(id, f"User {id}")
+        self.server.open_chat(user)
+        return user
+
+    async def run_due(self) -> None:
+        await run_due_jobs(self.office.store, {SEND_JOB: self.sender.run_job}, "tests")
+
+    async def run_all(self, limit: int = 10_000) -> float:
+        """Run until nothing is left to send, and move the clock to what is due next; return the seconds it took."""
+        begin = self.clock.now()
+        for _ in range(limit):
+            await self.run_due()
+            due = await self.office.store.read(jobs.find_next_due, [SEND_JOB])
+            if due is None:
+                return (self.clock.now() - begin) / SECOND
+            self.clock.advance(max(0, due - self.clock.now()))
+        raise AssertionError("it does not end")
+
+    def find(self, id: str) -> Any:
+        return self.office.store.read_sync(message_rows.find, id)
+
+
+@asynccontextmanager
+async def open_sending(tmp_path: Path, **options: Any) -> AsyncIterator[Sending]:
+    clock = FakeClock()
+    with TelegramServer(now=lambda: clock.now() / SECOND) as server:
+        url = f"sqlite:///{tmp_path}/gatepost.db"
+        async with open_office(server, url, clock=clock, is_running=False, **options) as office:
+            yield Sending(office, clock)
+
+
+@pytest.fixture
+async def sending(tmp_path: Path) -> AsyncIterator[Sending]:
+    async with open_sending(tmp_path) as sending:
+        yield sending
+
+
+async def test_messages_of_a_chat_are_sent_in_order_one_a_second(sending: Sending) -> None:
+    ana = sending.add_user()
+    for number in range(10):
+        sending.office.send(ana, f"text {number}")
+    seconds = await sending.run_all()
+
+    assert [message.text for message in sending.server.sent(ana)] == [f"text {number}" for number in range(10)]
+    assert 9 <= seconds <= 12
+    assert sending.server.refusals == []
+
+
+async def test_a_flood_over_forty_chats_keeps_the_limits_and_the_order(sending: Sending) -> None:
+    people = [sending.add_user(1_000 + number) for number in range(40)]
+    for number in range(30):
+        for person in people:
+            sending.office.send(person, f"text {number}")
+    seconds = await sending.run_all()
+
+    for person in people:
+        assert [message.text for message in sending.server.sent(person)] == [f"text {number}" for number in range(30)]
+    assert 39 <= seconds <= 60, "1,200 messages at 30 a second"
+    assert sending.server.refusals == []
+
+
+async def test_a_chat_with_many_messages_does_not_hold_up_another(sending: Sending) -> None:
+    ana, ben = sending.add_user(7), sending.add_user(8)
+    for number in range(50):
+        sending.office.send(ana, f"text {number}")
+    sending.office.send(ben, "hello")
+    await sending.run_due()
+
+    assert len(sending.server.sent(ben)) == 1
+    assert len(sending.server.sent(ana)) == 1
+
+
+async def test_a_group_gets_twenty_messages_a_minute(sending: Sending) -> None:
+    group = sending.server.add_group("Team", sending.add_user())
+    for number in range(25):
+        sending.office.send(group.id, f"text {number}")
+    seconds = await sending.run_all()
+
+    assert len(sending.server.sent(group)) == 25
+    assert 60 <= seconds <= 70
+    assert sending.server.refusals == []
+
+
+async def test_a_long_message_is_sent_in_parts_and_a_part_only_once(sending: Sending) -> None:
+    ana = sending.add_user()
+    text = "\n\n".join(f"**{number}** " + "word " * 300 for number in range(8))
+    id = sending.office.send(ana, text)
+    await sending.run_due()
+    assert len(sending.find(id).sent_ids) == 1
+    sending.server.answer("sendMessage", status=500)
+    sending.clock.advance("2 seconds")
+    await sending.run_all()
+
+    message = sending.find(id)
+    parts = sending.server.sent(ana)
+    assert message.state is MessageState.SENT
+    assert [str(part.id) for part in parts] == message.sent_ids
+    assert len(parts) > 2
+    assert parts[0].text.startswith("0 word")
+    assert sum(part.text.count("word") for part in parts) == 2_400
+
+
+async def test_retry_after_is_honoured(sending: Sending) -> None:
+    ana, ben = sending.add_user(7), sending.add_user(8)
+    sending.server.answer("sendMessage", status=429, description="Too Many Requests", retry_after=40)
+    sending.office.send(ana, "one")
+    await sending.run_due()
+    sending.office.send(ana, "two")
+    sending.office.send(ben, "to another chat")
+    await sending.run_due()
+    assert sending.server.sent(ana) == []
+    assert len(sending.server.sent(ben)) == 1
+    sending.clock.advance("39 seconds")
+    await sending.run_due()
+    assert sending.server.sent(ana) == []
+    await sending.run_all()
+
+    assert [message.text for message in sending.server.sent(ana)] == ["one", "two"]
+
+
+async def test_an_outage_does_not_end_a_message_however_long(sending: Sending) -> None:
+    ana = sending.add_user()
+    id = sending.office.send(ana, "hello")
+    sending.server.answer("sendMessage", 150, status=502, body=b"<html>")
+    await sending.run_all()
+
+    assert sending.find(id).state is MessageState.SENT
+    assert len(sending.server.sent(ana)) == 1
+
+
+async def test_a_chat_that_blocks_the_bot_ends_retries_and_its_owner_is_told_once(sending: Sending) -> None:
+    ana = sending.add_user()
+    sending.server.block(ana)
+    ids = [sending.office.send(ana, f"text {number}") for number in range(3)]
+    await sending.run_all()
+
+    assert [sending.find(id).state for id in ids] == [MessageState.FAILED] * 3
+    assert sending.server.requests["sendMessage"] == 1
+    [alert] = sending.office.list_events("admin")
+    assert "cannot write to the chat 7 any more" in alert.content
+
+
+async def test_a_chat_that_does_not_exist_is_closed(sending: Sending) -> None:
+    id = sending.office.send(12345, "hello")
+    await sending.run_all()
+
+    assert sending.find(id).state is MessageState.FAILED
+    assert "chat not found" in sending.find(id).error
+
+
+async def test_a_group_that_has_moved_gets_the_message(tmp_path: Path) -> None:
+    async with open_sending(tmp_path, allow=(-77,)) as sending:
+        group = sending.server.add_group("Team", sending.add_user(), id=-77)
+        upgraded = sending.server.upgrade_group(group)
+        id = sending.office.send(group.id, "hello")
+        await sending.run_all()
+
+        assert [message.text for message in sending.server.sent(upgraded)] == ["hello"]
+        assert sending.find(id).chat == str(upgraded.id)
+        assert sending.office.trigger.config.allow == (upgraded.id,)
+
+
+async def test_a_message_that_telegram_refuses_fails_alone(sending: Sending) -> None:
+    ana = sending.add_user()
+    sending.server.answer("sendMessage", 1, status=400, description="Bad Request: something about it")
+    first, second = sending.office.send(ana, "one"), sending.office.send(ana, "two")
+    await sending.run_all()
+
+    assert sending.find(first).state is MessageState.FAILED
+    assert "something about it" in sending.find(first).error
+    assert sending.find(second).state is MessageState.SENT
+
+
+async def test_formatting_that_is_refused_is_left_out(sending: Sending) -> None:
+    ana = sending.add_user()
+    sending.server.answer("sendMessage", 1, status=400, description="Bad Request: can't parse entities")
+    sending.office.send(ana, "**bold**")
+    await sending.run_all()
+
+    [message] = sending.server.sent(ana)
+    assert (message.text, message.entities) == ("bold", [])
+
+
+async def test_a_topic_that_is_gone_is_answered_in_the_group(sending: Sending) -> None:
+    forum = sending.server.add_supergroup("Forum", sending.add_user(), is_forum=True)
+    sending.office.send(forum.id, "hello", thread="999")
+    await sending.run_all()
+
+    [message] = sending.server.sent(forum)
+    assert message.thread is None
+
+
+async def test_a_changed_message_is_edited_once_the_first_is_sent(sending: Sending) -> None:
+    ana = sending.add_user()
+    first = sending.find(sending.office.send(ana, "Which?"))
+    sending.office.send(ana, "Which?\n\nana: this one", replaces=first.number)
+    await sending.run_all()
+
+    [message] = sending.server.sent(ana)
+    assert message.text == "Which?\n\nana: this one"
+    assert len(message.edits) == 1
+
+
+async def test_a_bot_that_is_off_sends_when_it_is_on_again(sending: Sending) -> None:
+    ana = sending.add_user()
+    sending.office.store.run_sync(triggers.change, "helper", {"active": False})
+    id = sending.office.send(ana, "hello")
+    await sending.run_due()
+    assert sending.find(id).state is MessageState.PENDING
+    sending.office.store.run_sync(triggers.change, "helper", {"active": True})
+    sending.clock.advance("2 minutes")
+    await sending.run_all()
+
+    assert len(sending.server.sent(ana)) == 1
+
+
+async def test_a_message_whose_answer_is_lost_is_sent_at_least_once(sending: Sending) -> None:
+    ana = sending.add_user()
+    sending.server.drop_replies("sendMessage")
+    id = sending.office.send(ana, "hello")
+    await sending.run_all()
+
+    assert sending.find(id).state is MessageState.SENT
+    assert [message.text for message in sending.server.sent(ana)] == ["hello", "hello"]
+
+
+async def test_a_process_that_dies_after_a_part_sends_the_rest(sending: Sending) -> None:
+    ana = sending.add_user()
+    id = sending.office.send(ana, "word " * 1_500)
+    message = sending.find(id)
+    sending.office.store.run_sync(channel_messages.save_part, message, ["1"])
+    await sending.run_all()
+
+    assert len(sending.server.sent(ana)) == 1
+    assert sending.find(id).sent_ids[0] == "1"
+
+
+async def test_the_duty_sends_by_itself(tmp_path: Path) -> None:
+    with TelegramServer(has_limits=False) as server:
+        ana = server.add_user(7, "Ana")
+        server.open_chat(ana)
+        async with open_office(server, f"sqlite:///{tmp_path}/gatepost.db") as office:
+            office.send(ana, "hello")
+            [message] = await office.wait_for_sent(ana, 1)
+
+    assert message.text == "hello"
+
+
+async def test_buttons_are_signed_for_their_chat_and_are_short_enough(sending: Sending) -> None:
+    ana = sending.add_user()
+    send = partial(sending.office.send, ana)
+    send(
+        "Let them in?", options=[Button(f"approve:pair_{'0' * 32}", "Approve"), Button(f"deny:pair_{'0' * 32}", "Deny")]
+    )
+    await sending.run_all()
+
+    [message] = sending.server.sent(ana)
+    data = [entry["callback_data"] for entry in message.buttons]
+    assert all(len(entry.encode()) <= 64 for entry in data)
+    assert len(set(data)) == 2

@@ -1,0 +1,282 @@
+"""Updates of Telegram as verbs: each is taken once, in order, and none stops the ones after it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatepost.actions import telegram, triggers
+from gatepost.actions.telegram import UpdateOutcome
+from gatepost.core.event import Priority
+from gatepost.core.trigger import GroupMode
+from gatepost.testing import Kit
+from tests.telegram.channel_office import TOKEN, VerbOffice, build_profile, pair, set_up_store
+
+SAMPLES = Path(__file__).parents[3] / "shared/samples/telegram"
+needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"NOT CHECKED: there are no samples at {SAMPLES}")
+
+ANA = {"id": 7, "is_bot": False, "first_name": "Ana", "username": "ana"}
+GROUP = {"id": -100, "type": "supergroup", "title": "Team"}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
+    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
+    with Kit(url) as kit:
+        yield kit
+
+
+@pytest.fixture
+def office(kit: Kit) -> VerbOffice:
+    trigger = set_up_store(kit.store, TOKEN, allow=(7,))
+    return VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+
+
+def build_message(number: int, text: str = "hello", /, kind: str = "message", **fields: Any) -> dict[str, Any]:
+    chat = {"id": 7, "type": "private", "first_name": "Ana"}
+    message = {"message_id": 500 + number, "date": 1_700_000_000, "from": ANA, "chat": chat, "text": text, **fields}
+    return {"update_id": number, kind: message}
+
+
+def read_samples() -> list[Any]:
+    """Every sample as an update, numbered in order."""
+    documents = list(json.loads((SAMPLES / "official-webhooks-guide-updates.json").read_text())["updates"].values())
+    for path in sorted((SAMPLES / "teloxide-anon").glob("*.json")):
+        document = json.loads(path.read_text())
+        documents += document if isinstance(document, list) else [document]
+    updates = []
+    for number, document in enumerate(documents, 1):
+        update = document if isinstance(document, dict) and "update_id" in document else {"message": document}
+        updates.append({**update, "update_id": number})
+    return updates
+
+
+@needs_samples
+@pytest.mark.parametrize("groups", GroupMode)
+def test_every_sample_is_taken_or_ignored_with_a_reason_in_order_and_once(kit: Kit, groups: GroupMode) -> None:
+    samples = read_samples()
+    set_up = set_up_store(kit.store, TOKEN, groups=groups)
+    office = VerbOffice(store=kit.store, trigger=set_up, bot=build_profile())
+
+    outcomes = office.take(*samples)
+    repeats = office.take(*samples)
+
+    assert [outcome.update_id for outcome in outcomes] == list(range(1, len(samples) + 1))
+    for outcome in outcomes:
+        assert outcome.outcome is not UpdateOutcome.REPEATED
+        assert outcome.reason or outcome.outcome is not UpdateOutcome.IGNORED
+    assert {repeat.outcome for repeat in repeats} == {UpdateOutcome.REPEATED}
+
+
+@needs_samples
+def test_samples_of_allowed_users_become_events(kit: Kit) -> None:
+    samples = read_samples()
+    users = {
+        message["from"]["id"]
+        for sample in samples
+        for message in sample.values()
+        if isinstance(message, dict) and isinstance(message.get("from"), dict)
+    }
+    set_up = set_up_store(kit.store, TOKEN, groups=GroupMode.ALL, allow=tuple(users))
+    office = VerbOffice(store=kit.store, trigger=set_up, bot=build_profile())
+
+    outcomes = office.take(*samples)
+
+    received = [outcome for outcome in outcomes if outcome.outcome is UpdateOutcome.RECEIVED]
+    assert len(received) > 5
+    assert len([event for event in office.list_events() if event.type == "channel"]) >= len(received)
+
+
+def test_a_text_is_an_event_of_the_person_with_the_way_back(office: VerbOffice) -> None:
+    [taken] = office.take(build_message(1, "how are sales?"))
+
+    [event] = office.list_events()
+    assert taken.outcome is UpdateOutcome.RECEIVED
+    assert event.content == "how are sales?"
+    assert event.route is not None
+    assert (event.route.channel, event.route.session) == ("telegram", "chat-7:user-7")
+    assert event.dedup_key == "telegram:99:1"
+    assert event.sender is not None
+    assert event.sender.name == "ana"
+    assert isinstance(event.data, dict)
+    assert event.data["metadata"] == {
+        "telegram_chat_id": "7",
+        "telegram_message_id": "501",
+        "telegram_username": "ana",
+    }
+
+
+def test_numbers_that_begin_lower_count_only_after_a_day_of_silence(kit: Kit, office: VerbOffice) -> None:
+    office.take(build_message(100, "first"))
+    kit.clock.advance("23 hours")
+    [too_early] = office.take(build_message(40, "repeated"))
+    kit.clock.advance("2 hours")
+    [lower] = office.take(build_message(40, "after the restart"))
+    [repeated] = office.take(build_message(40, "after the restart"))
+    [next_one] = office.take(build_message(100, "the same number in the new epoch"))
+
+    assert too_early.outcome is UpdateOutcome.REPEATED
+    assert lower.outcome is UpdateOutcome.RECEIVED
+    assert repeated.outcome is UpdateOutcome.REPEATED
+    assert next_one.outcome is UpdateOutcome.RECEIVED
+    assert [event.dedup_key for event in office.list_events()] == [
+        "telegram:99:100",
+        "telegram:99:1:40",
+        "telegram:99:1:100",
+    ]
+
+
+def test_a_late_update_of_a_webhook_is_taken_once(office: VerbOffice) -> None:
+    outcomes = office.take(
+        build_message(1, "one"), build_message(3, "three"), build_message(2, "two"), is_ordered=False
+    )
+    repeats = office.take(build_message(2, "two"), build_message(3, "three"), is_ordered=False)
+
+    assert {outcome.outcome for outcome in outcomes} == {UpdateOutcome.RECEIVED}
+    assert {repeat.outcome for repeat in repeats} == {UpdateOutcome.REPEATED}
+    assert [event.content for event in office.list_events()] == ["one", "three", "two"]
+
+
+@pytest.mark.parametrize(
+    "broken", [None, 7, "text", [], {}, {"update_id": "x"}, {"update_id": -1}, {"update_id": True}]
+)
+def test_what_is_not_an_update_does_not_stop_the_next_one(office: VerbOffice, broken: Any) -> None:
+    outcomes = office.take(broken, build_message(2))
+
+    assert [outcome.update_id for outcome in outcomes] == [None, 2]
+    assert len(office.list_events()) == 1
+
+
+def test_an_update_that_cannot_be_taken_is_left_out_and_its_owner_is_told(office: VerbOffice) -> None:
+    office.store.run_sync(telegram.skip_update, "helper", build_message(5), office.bot, "it broke")
+    [repeated] = office.take(build_message(5))
+
+    assert repeated.outcome is UpdateOutcome.REPEATED
+    [alert] = office.list_events("admin")
+    assert alert.content == "an update of the bot 'helper' could not be taken: it broke"
+
+
+def test_an_edit_is_a_new_event_that_names_the_message(office: VerbOffice) -> None:
+    office.take(build_message(1, "helo"), build_message(2, "hello", "edited_message", message_id=501))
+
+    [_, edit] = office.list_events()
+    assert edit.content == "hello"
+    assert edit.ref is not None
+    assert (edit.ref.type, edit.ref.id) == ("message", "501")
+    assert isinstance(edit.data, dict)
+    assert edit.data["edited"] is True
+
+
+def test_a_picture_is_named_and_answered_with_a_sentence(office: VerbOffice) -> None:
+    photo = [{"file_id": "x", "width": 1, "height": 1}]
+    office.take(
+        build_message(1, "", photo=photo, caption="the chart"),
+        build_message(2, "", photo=photo),
+    )
+
+    assert [event.content for event in office.list_events()] == ["[photo] the chart", "[photo]"]
+    assert office.list_sent() == [
+        "I cannot see a photo. Only its text is passed on.",
+        "I cannot see a photo. Say in words what it shows.",
+    ]
+
+
+def test_a_reset_raises_the_generation_and_does_not_wake(office: VerbOffice) -> None:
+    office.take(build_message(1, "one"), build_message(2, "/reset"), build_message(3, "two"))
+
+    one, reset, two = sorted(office.list_events(), key=lambda event: event.dedup_key or "")
+    assert [event.route.session for event in (one, reset, two) if event.route] == [
+        "chat-7:user-7",
+        "chat-7:user-7:reset-1",
+        "chat-7:user-7:reset-1",
+    ]
+    assert isinstance(reset.data, dict)
+    assert isinstance(reset.data["metadata"], dict)
+    assert reset.data["metadata"]["reset_session"] == "true"
+    assert reset.priority is Priority.FYI
+    assert office.list_sent() == ["This is a new conversation now."]
+
+
+def test_commands_are_answered_and_not_passed_on(office: VerbOffice) -> None:
+    office.take(build_message(1, "/start"), build_message(2, "/help"), build_message(3, "/ping@gate_bot"))
+
+    assert office.list_events() == []
+    start, help_text, ping = office.list_sent()
+    assert start.startswith("Hello Ana.")
+    assert "/reset" in help_text
+    assert ping == "pong"
+
+
+def test_another_command_is_a_prompt(office: VerbOffice) -> None:
+    office.take(build_message(1, "/deploy now"))
+
+    assert [event.content for event in office.list_events()] == ["/deploy now"]
+
+
+def test_a_topic_is_a_session_of_its_own(kit: Kit) -> None:
+    trigger = set_up_store(kit.store, TOKEN, allow=(-100,), groups=GroupMode.ALL)
+    office = VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+    office.take(build_message(1, "here", chat=GROUP, message_thread_id=4, is_topic_message=True))
+    office.take(build_message(2, "/ping", chat=GROUP, message_thread_id=4, is_topic_message=True))
+
+    [event] = office.list_events()
+    assert event.route is not None
+    assert event.route.session == "chat--100:topic-4:user-7"
+    assert [message.thread for message in office.list_messages()] == ["4"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "text", "is_heard"),
+    [
+        (GroupMode.MENTION, "hello all", False),
+        (GroupMode.MENTION, "hello @gate_bot", True),
+        (GroupMode.ALL, "hello all", True),
+        (GroupMode.OFF, "hello @gate_bot", False),
+    ],
+)
+def test_a_bot_listens_in_groups_as_it_is_set(kit: Kit, groups: GroupMode, text: str, is_heard: bool) -> None:
+    trigger = set_up_store(kit.store, TOKEN, allow=(-100,), groups=groups)
+    office = VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+    entities = [{"type": "mention", "offset": 6, "length": 9}] if "@" in text else []
+    office.take(build_message(1, text, chat=GROUP, entities=entities))
+
+    assert [event.content for event in office.list_events()] == ([text] if is_heard else [])
+
+
+def test_a_group_that_gets_another_id_keeps_lists_pairings_and_sessions(kit: Kit) -> None:
+    trigger = set_up_store(kit.store, TOKEN, allow=(-5,), block=(8, -5000), groups=GroupMode.ALL)
+    office = VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+    group = {"id": -5, "type": "group", "title": "Team"}
+    office.take(build_message(1, "one", chat=group), build_message(2, "/reset", chat=group))
+    migration = {"message_id": 3, "date": 1_700_000_000, "from": ANA, "chat": group, "migrate_to_chat_id": -100}
+    office.take({"update_id": 3, "message": migration})
+    office.take({"update_id": 4, "message": {**migration, "chat": GROUP, "migrate_from_chat_id": -5}})
+    office.take(build_message(5, "two", chat=GROUP))
+
+    *_, last = sorted(office.list_events(), key=lambda event: event.dedup_key or "")
+    assert last.route is not None
+    assert last.route.session == "chat--100:user-7:reset-1"
+    assert last.sender is not None
+    assert last.sender.name == "ana"
+    changed = kit.store.read_sync(triggers.show, "helper")
+    assert (changed.config.allow, changed.config.block) == ((-100,), (8, -5000))
+    assert {message.chat for message in office.list_messages()} == {"-100"}
+
+
+def test_a_bot_that_is_blocked_ends_its_messages_and_tells_its_owner(kit: Kit, office: VerbOffice) -> None:
+    pair(kit.store, office.trigger, 9, "husam")
+    member = {"user": {"id": 99, "is_bot": True, "first_name": "G"}, "status": "member"}
+    change = {
+        "chat": {"id": 9, "type": "private"},
+        "from": {"id": 9, "first_name": "H"},
+        "date": 1_700_000_000,
+        "old_chat_member": member,
+        "new_chat_member": {**member, "status": "kicked"},
+    }
+    office.take({"update_id": 1, "my_chat_member": change})
+
+    assert [message.state for message in office.list_messages()] == ["failed"]
+    contents = [event.content for event in office.list_events("admin")]
+    assert "the bot 'helper' cannot write to the chat 9 any more: its user has blocked it" in contents
