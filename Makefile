@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# The extras that tests use. What else `speech` has is over 300 MB, and its weights are not here.
+EXTRAS := anthropic hedera mcp nats openai postgres redis
+
 # Whatever the caller's shell says about Python stays outside.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
@@ -45,7 +48,7 @@ lock: ## resolve what is in requirements anew
 	@echo "resolving requirements/dev.txt ..."
 	@$(PYTHON) -I -m venv .lock
 	@.lock/bin/pip install --quiet --disable-pip-version-check uv==0.13.7
-	@.lock/bin/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --upgrade \
+	@.lock/bin/uv pip compile pyproject.toml $(EXTRAS:%=--extra %) --group dev --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-header --no-config --no-emit-index-url --no-emit-find-links --quiet \
 		--output-file requirements/dev.txt
 	@echo ziglang | .lock/bin/uv pip compile - --universal --python-version 3.11 --upgrade --generate-hashes --no-header \

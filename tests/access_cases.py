@@ -16,6 +16,7 @@ from gatepost.actions import (
     keys,
     ledger,
     mail,
+    pairing,
     plans,
     push,
     routing,
@@ -155,6 +156,12 @@ CALL_CASES: Final = {
     "POST /api/chat": CallCase(body={"to": "analyst"}, admin_status=201),
     "GET /api/shared-inbox": CallCase(EXPECT_OWN),
     "GET /api/shared-inbox/stream": CallCase(EXPECT_OPEN),
+    "GET /api/channels": CallCase(),
+    "GET /api/channels/sessions": CallCase(EXPECT_OWN, other_queries=[{"person": "husam"}]),
+    "GET /api/channels/pairings": CallCase(),
+    "POST /api/channels/pairings": CallCase(body={"code": "pairing"}),
+    "POST /api/channels/pairings/refuse": CallCase(body={"code": "pairing"}),
+    "DELETE /api/channels/pairings/{id}": CallCase(path={"id": "paired"}),
     "POST /api/decisions": CallCase(admin_status=201),
     "GET /api/decisions": CallCase(EXPECT_OWN, other_queries=[{"asker": "analyst"}, {"asked": "husam"}]),
     "GET /api/decisions/{id}": CallCase(path=DECISION_PATH),
@@ -230,6 +237,15 @@ def add_dead_letter(tx: Transaction, trigger: int) -> str | None:
     return route_rules.insert_unrouted(tx, trigger, envelope, UnroutedReason.NO_ROUTE, None)
 
 
+def add_pairing(tx: Transaction, user: str, *, is_approved: bool, bot: str = "desk") -> str:
+    """Return the id of a pairing of a bot, or of a request for one."""
+    trigger = triggers.show(tx, bot)
+    code = pairing.request(tx, trigger, chat=user, user_id=user, display="Eve", random_bits=int(user))
+    assert code is not None
+    request = pairing.page(tx)[-1]
+    return pairing.approve(tx, code, by=None).id if is_approved else request.id
+
+
 def find_inbound_topic(tx: Reader, name: str) -> str:
     """Return the inbound topic of an entity that has sent mail."""
     [topic] = ledger.page_topics(tx, kind=TopicKind.INBOUND, viewer=name)
@@ -289,6 +305,8 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         triggers.add,
         TriggerSpec(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst"),
     )
+    bot = TriggerSpec(name="desk", provider="telegram", secret="7:a-token-of-a-bot", target="analyst")
+    store.run_sync(triggers.add, bot)
     rule = store.run_sync(routing.create_rule, RouteSpec(name="finance", targets=("analyst",)), by=None)
     return {
         "space": "q4-report",
@@ -311,6 +329,8 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         "trigger": "github-main",
         "route": rule.id,
         "dead": store.run_sync(add_dead_letter, trigger.number),
+        "pairing": store.run_sync(add_pairing, "66", is_approved=False),
+        "paired": store.run_sync(add_pairing, "67", is_approved=True),
         "claim": claim.id,
         "fence": claim.fence,
         "key": store.run_sync(keys.create, kind="agent", secret=generate_secret(), entity="analyst").id,

@@ -192,8 +192,9 @@ def _fill_public_ledger(kit: Kit) -> None:
 def _fill_channels(kit: Kit) -> None:
     """A bot with a person who writes and is asked, a voice message, a rule, and a message that nobody got."""
     store = kit.store
+    token = TriggerConfig(token="env:SHOP_BOT_TOKEN")  # one that is stored is not exported
     bot = store.run_sync(
-        triggers.add, TriggerSpec(name="shop-bot", provider="telegram", secret=f"7:{SECRET}", owner="team:web")
+        triggers.add, TriggerSpec(name="shop-bot", provider="telegram", config=token, owner="team:web")
     )
     schedule = TriggerConfig(schedule=TriggerSchedule(cron="0 9 * * *", zone="Europe/Berlin"), heartbeat=Heartbeat())
     store.run_sync(triggers.add, TriggerSpec(name="daily", provider="cron", target="ana", config=schedule))

@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -40,6 +41,8 @@ from gatepost.ports import (
 from gatepost.settings import Configuration, Settings, check_ledger, mask_passwords
 
 if TYPE_CHECKING:
+    from gatepost.actions.file_triggers import FileTrigger
+    from gatepost.core.speech import Transcriber
     from gatepost.hooks.spool_writer import SpoolWriter
     from gatepost.runtime.channels import ChannelOptions
     from gatepost.runtime.cycle import CycleDeps
@@ -51,6 +54,7 @@ _EXTRAS: Final = {
     **dict.fromkeys(("nats", "tls"), "nats"),
     **dict.fromkeys(("postgres", "postgresql"), "postgres"),
     "hedera": "hedera",
+    "local": "speech",
 }
 #: the folder in the home with the sockets through which processes signal each other
 SIGNALS_FOLDER: Final = "signals"
@@ -183,22 +187,71 @@ def import_ledger_key(configuration: Configuration, owner: str, source: Path) ->
         raise
 
 
-def build_channel_options(configuration: Configuration, environ: Mapping[str, str] | None = None) -> "ChannelOptions":
-    """Return what channels need of the outside world: the API of Telegram, tokens, and speech."""
-    from gatepost.adapters.speech import OpenAiTranscriber
+def build_channel_options(
+    configuration: Configuration | None = None, environ: Mapping[str, str] | None = None
+) -> "ChannelOptions":
+    """
+    Return what channels need of the outside world: the API of Telegram, tokens, the providers of other packages and,
+    with a configuration, speech. Log which providers cannot be loaded.
+    """
+    import structlog
+
+    from gatepost import plugins
     from gatepost.adapters.telegram import TelegramClient
     from gatepost.runtime.channels import ChannelOptions
 
-    settings, variables = configuration.settings, os.environ if environ is None else environ
-    transcriber = None
-    if settings.speech.url is not None:
-        key = variables.get(settings.speech.key_variable)
-        transcriber = OpenAiTranscriber(settings.speech.url, model=settings.speech.model, key=key)
+    settings = configuration.settings if configuration is not None else Settings()
+    variables = os.environ if environ is None else environ
+    loaded = plugins.load_providers()
+    for name, problem in loaded.problems.items():
+        structlog.get_logger("gatepost.channel").warning("a provider is left out", provider=name, reason=problem)
     return ChannelOptions(
         open_api=partial(TelegramClient, url=settings.telegram.api),
         find_token=partial(_find_token, variables),
-        transcriber=transcriber,
+        providers=loaded.providers,
+        transcriber=build_transcriber(configuration, variables) if configuration is not None else None,
     )
+
+
+def build_transcriber(configuration: Configuration, environ: Mapping[str, str]) -> "Transcriber | None":
+    """Return what transcribes voice messages; None if nothing is set."""
+    speech = configuration.settings.speech
+    if speech.url is None:
+        return None
+    if speech.url == "local:":
+        with _explain_missing_driver(speech.url, "speech service"):
+            from gatepost.adapters.speech_local import LocalTranscriber
+
+            return LocalTranscriber(speech.model or "small", time_limit=speech.patience / SECOND)
+    from gatepost.adapters.speech import OpenAiTranscriber
+
+    return OpenAiTranscriber(speech.url, model=speech.model or "whisper-1", key=environ.get(speech.key_variable))
+
+
+def build_file_triggers(
+    configuration: Configuration, environ: Mapping[str, str] | None = None
+) -> "list[tuple[FileTrigger, str | None]]":
+    """Return the triggers of the settings file, each with its secret; None if there is none in the environment."""
+    if not configuration.settings.triggers:
+        return []
+    from gatepost.settings.trigger_tables import parse_triggers
+
+    variables = os.environ if environ is None else environ
+    return [
+        (trigger, _find_token(variables, trigger.secret_reference) if trigger.secret_reference is not None else None)
+        for trigger in map(_prepare_file_trigger, parse_triggers(configuration.settings.triggers))
+    ]
+
+
+def _prepare_file_trigger(trigger: "FileTrigger") -> "FileTrigger":
+    """Have the provider of another package check a trigger of the settings file."""
+    from gatepost import plugins
+
+    try:
+        config = plugins.prepare_config(trigger.spec.provider, trigger.spec.config)
+    except Invalid as error:
+        return replace(trigger, problem=error)
+    return replace(trigger, spec=replace(trigger.spec, config=config))
 
 
 def _find_token(variables: Mapping[str, str], reference: str) -> str | None:

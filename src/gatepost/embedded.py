@@ -39,9 +39,10 @@ from gatepost.core.space import Message
 from gatepost.errors import Conflict, Invalid, UnknownAddress
 from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Store
+from gatepost.runtime.channels import Channels
 from gatepost.runtime.function_agent import AgentFunction
 from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
+from gatepost.runtime.worker import Worker, WorkerOptions, build_holder, run_worker
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
@@ -98,11 +99,21 @@ class SpaceHandle:
 
 
 class Gatepost:
-    def __init__(self, store: str = "sqlite:///gatepost.db", *, environ: Mapping[str, str] | None = None) -> None:
-        """`environ` holds the keys of models; the default is the environment of the process."""
+    def __init__(
+        self,
+        store: str = "sqlite:///gatepost.db",
+        *,
+        environ: Mapping[str, str] | None = None,
+        channels: bool = False,
+    ) -> None:
+        """
+        `environ` holds the keys of models and the tokens of bots; the default is the environment of the process. With
+        `channels`, this process reads and sends on channels, as a gateway does.
+        """
         self._bus = SignalBus()  # no transport: another process on this store finds new work by its next query
         self._raw_store = app.open_store(store, signal_sink=self._bus.on_commit)
         self._environ = environ
+        self._has_channels = channels
         self._agents: dict[str, Agent] = {}
         self._stack = AsyncExitStack()
         self._worker: Worker | None = None
@@ -135,7 +146,7 @@ class Gatepost:
                 app.open_cycle_deps(self._raw_store, self._bus.send, environ=self._environ, functions=tools)
             )
             functions = {name: agent.function for name, agent in self._agents.items() if agent.function is not None}
-            options = WorkerOptions(command_options=app.build_command_options())
+            options = WorkerOptions(command_options=app.build_command_options(), channels=self._build_channels())
             self._worker = await self._stack.enter_async_context(run_worker(deps, self._bus, options, functions))
         except BaseException:
             await self._stack.aclose()
@@ -146,6 +157,11 @@ class Gatepost:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
+
+    def _build_channels(self) -> Channels | None:
+        if not self._has_channels:
+            return None
+        return Channels(self._raw_store, app.build_channel_options(environ=self._environ), build_holder())
 
     async def _register_agent(self, agent: Agent) -> None:
         if agent.config.model.name == CODE and agent.function is None:

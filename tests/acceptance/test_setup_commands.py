@@ -142,6 +142,18 @@ class TestDoctor:
         cli.run_ok("person", "add", "mindy", "--team", "ops")
         assert cli("doctor", GATEPOST_WORK__NOTIFY=rules).code == 0
 
+    def test_names_what_transcribes_and_finds_what_is_missing(self, cli: CommandLine) -> None:
+        result = cli.run_ok(
+            "doctor", GATEPOST_SPEECH__URL="http://127.0.0.1:1/v1", GATEPOST_SPEECH__KEY_VARIABLE="NO_KEY"
+        )
+        assert "ok     speech     http://127.0.0.1:1/v1, without a key: NO_KEY is not set\n" in result.out
+        cli.monkeypatch.setattr("gatepost.adapters.speech_local.find_spec", lambda _: None)
+        result = cli("doctor", GATEPOST_SPEECH__URL="local:")
+        assert result.code == 1
+        assert "wrong  speech     the speech service 'local:' needs its driver\n" in result.out
+        assert "hint: pip install 'gatepost[speech]'\n" in result.out
+        assert "hint: such as https://HOST/v1, or local:\n" in cli("doctor", GATEPOST_SPEECH__URL="ftp://x").out
+
     def test_of_a_new_store(self, empty_cli: CommandLine) -> None:
         assert "(created just now)" in empty_cli.run_ok("doctor").out
 

@@ -3,9 +3,15 @@
 import re
 from pathlib import Path
 
+from gatepost import app, settings
+from gatepost.actions import directory, file_triggers, triggers
+from gatepost.actions.directory import EntitySpec
 from gatepost.actions.tools import list_tools
+from gatepost.core.entity import EntityKind
 from gatepost.core.trigger import BUILT_IN_PROVIDERS
+from gatepost.core.work import CLOSING_EVENTS
 from gatepost.handlers.executor import load_operations
+from gatepost.settings.trigger_tables import TriggerTable
 from tests.docs.test_readme import Block, is_as_expected, parse_blocks, run_block
 
 PAGE = (Path(__file__).parents[2] / "docs" / "triggers.md").read_text(encoding="utf-8")
@@ -19,6 +25,37 @@ def test_what_it_shows_is_so(tmp_path: Path) -> None:
     assert len(blocks) > 10
     for block in blocks:
         assert is_as_expected(output := run_block(block, tmp_path), block.expected), f"{block.text}\n{output}"
+
+
+def test_the_file_that_it_shows_makes_its_triggers(tmp_path: Path) -> None:
+    [text] = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "gatepost.toml").write_text(text, encoding="utf-8")
+    cron = '"0 9 * * 1-5" --zone Europe/Berlin --to analyst --prompt "Write the report"'
+    assert cron in PAGE
+    configuration = settings.load({"GATEPOST_HOME": str(tmp_path)})
+    with app.prepare_store(configuration) as store:
+        store.run_sync(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT, team="web"))
+        environ = {"ISSUES_SECRET": "a-secret-of-16-characters"}
+        for trigger, secret in app.build_file_triggers(configuration, environ):
+            assert store.run_sync(file_triggers.apply, trigger, secret)
+        rows = {row.name: row for row in store.read_sync(triggers.page)}
+    assert {name: row.active for name, row in rows.items()} == {
+        "report": True,
+        "heartbeat": True,
+        "issues": True,
+        "desk": False,
+    }
+
+
+def test_it_has_every_field_of_the_file() -> None:
+    part = PAGE.partition("## Triggers in gatepost.toml")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.+`) \| .+ \|$", part, re.MULTILINE)
+    fields = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert fields == set(TriggerTable.__struct_fields__)
+
+
+def test_it_has_every_event_that_closes_a_work_item_in_sight() -> None:
+    assert {*re.findall(r"an event such as `(\w+)`, `(\w+)` or `(\w+)`", PAGE)[0]} <= {*CLOSING_EVENTS}
 
 
 def test_it_has_every_built_in_provider() -> None:

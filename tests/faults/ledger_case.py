@@ -6,12 +6,7 @@ case. So what is on the network and in the store afterwards can be compared, wha
 """
 
 import json
-import os
 import re
-import select
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,9 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any, Final, Self
-
-import msgspec
+from typing import Any, Final
 
 from gatepost.actions import (
     connections,
@@ -49,8 +42,8 @@ from gatepost.ports import Reader, Store
 from gatepost.tables import topics
 from gatepost.testing import MORNING, FakeClock
 from tests.faults.crew_store import RunQuery, open_database
-from tests.faults.ledger_process import JOB_KINDS, LIMITS, SharedClock, Task
-from tests.fork_server import ForkedProcess
+from tests.faults.forked_tasks import SharedClock
+from tests.faults.ledger_process import JOB_KINDS, LIMITS, Task
 from tests.hedera.node import HederaNetwork
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -62,91 +55,6 @@ DAN_INBOUND, STRANGER_INBOUND, OTHER_INBOUND = (LedgerId.parse(f"0.0.{number}") 
 #: seconds that a process may be silent
 MAX_SILENCE: Final = 60.0
 _ALIASES: Final = tuple(f"cat-{'x' * 50}-{number:02}" for number in range(30))
-
-
-class LedgerProcess:
-    """The program that processes come from, one after the other."""
-
-    def __init__(self) -> None:
-        self._process = ForkedProcess(
-            [sys.executable, "-m", "tests.faults.ledger_process"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self._buffer = b""
-        self._child = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end_child()
-        self._process.communicate()
-
-    def _end_child(self) -> None:
-        """Kill a child that a test which has failed has left behind."""
-        if self._child:
-            os.kill(self._child, signal.SIGKILL)
-        while self._child:
-            self._read_message()
-
-    def start(self, task: Task) -> None:
-        self._end_child()
-        assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(task) + b"\n")
-        self._process.stdin.flush()
-        self._child = self.wait_for("started")
-
-    def run(self, task: Task) -> Counter[str]:
-        """Do a task to its end; return how often each point was passed."""
-        self.start(task)
-        return self.finish()
-
-    def finish(self) -> Counter[str]:
-        counts: Counter[str] = Counter(self.wait_for("visited"))
-        assert self.wait_for("ended") == 0
-        return counts
-
-    def kill_at_point(self, task: Task) -> None:
-        """Do a task up to its point."""
-        self.start(task)
-        assert self.wait_for("ended") == -signal.SIGKILL
-
-    def stop_at_point(self, task: Task) -> None:
-        self.start(task)
-        self.wait_for("stopped")
-
-    def resume(self) -> None:
-        """Let a process that was stopped go on."""
-        os.kill(self._child, signal.SIGCONT)
-
-    def kill(self) -> None:
-        os.kill(self._child, signal.SIGKILL)
-        assert self.wait_for("ended") == -signal.SIGKILL
-
-    def wait_for(self, key: str) -> Any:
-        """Wait for a message; another one is a failure."""
-        message = self._read_message()
-        assert key in message, f"the process said {message}, not {key!r}"
-        return message[key]
-
-    def _read_message(self) -> dict[str, Any]:
-        message: dict[str, Any] = json.loads(self._read_line())
-        if "ended" in message:
-            self._child = 0
-        return message
-
-    def _read_line(self) -> bytes:
-        assert self._process.stdout is not None
-        while b"\n" not in self._buffer:
-            ready, _, _ = select.select([self._process.stdout], [], [], MAX_SILENCE)
-            assert ready, f"the process said nothing for {MAX_SILENCE:.0f} s"
-            chunk = os.read(self._process.stdout.fileno(), 65_536)
-            assert chunk, "the process is gone"
-            self._buffer += chunk
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line
 
 
 def fill_store(url: str) -> None:

@@ -11,24 +11,14 @@ duties of a worker do it, but one job after the other. These are the points that
 
 import asyncio
 import importlib
-import json
 import logging
-import mmap
 import os
-import select
-import signal
-import sys
-import threading
-import traceback
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, cast
 
-import msgspec
 import structlog
-from msgspec import Struct
 
 from gatepost.actions import connections, jobs, ledger_posts
 from gatepost.actions.connections import CONNECTION_JOB
@@ -41,7 +31,7 @@ from gatepost.app import open_store
 from gatepost.core.connection import ConnectionState
 from gatepost.core.ledger_transaction import LedgerReceipt, LedgerTransaction
 from gatepost.core.limits import Limits
-from gatepost.core.times import SECOND, Duration, Instant
+from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, Unavailable
 from gatepost.ports import PublicLedger, Store, Transaction
 from gatepost.runtime.jobs import run_due_jobs
@@ -50,7 +40,7 @@ from gatepost.runtime.ledger_listener import LedgerListener
 from gatepost.runtime.ledger_poster import LedgerPoster, retry_outages
 from gatepost.runtime.ledger_profiles import ProfilePublisher
 from gatepost.runtime.ledger_steps import LedgerSteps
-from tests.faults.commit_points import watch_store
+from tests.faults.forked_tasks import FaultPoint, FaultTask, SharedClock, WatchedStore, serve_tasks
 
 LIMITS: Final = Limits(ledger="hedera:testnet", work_notify=())
 #: tinybars: little, so accounts become empty on the way
@@ -72,8 +62,8 @@ _LAZY_MODULES: Final = (
 )
 
 
-class Task(Struct, frozen=True, kw_only=True):
-    """What a process does, and at which points it comes to harm."""
+class Task(FaultTask, frozen=True, kw_only=True):
+    """What a process does."""
 
     url: str
     #: with the clock, and the keys
@@ -81,103 +71,17 @@ class Task(Struct, frozen=True, kw_only=True):
     operator: str
     mirror: str
     nodes: Sequence[str]
-    #: the names of points, and the how-manieth time that it passes each
-    points: Sequence[tuple[str, int]] = ()
-    #: killed, or stopped
-    how: str = "kill"
     #: how long it holds a job; None as long as every process does
     hold: Duration | None = None
 
 
-class SharedClock:
-    """A clock of several processes, in a file. It stands still until one of them moves it."""
-
-    def __init__(self, path: Path, now: Instant | None = None) -> None:
-        if now is not None:
-            path.write_bytes(now.to_bytes(8, "big"))
-        with path.open("r+b") as file:
-            self._memory = mmap.mmap(file.fileno(), 8)
-
-    def now(self) -> Instant:
-        return int.from_bytes(self._memory[:8], "big")
-
-    def read_nanoseconds(self) -> int:
-        return self.now() * 1_000
-
-    def advance(self, by: Duration) -> None:
-        self._memory[:8] = (self.now() + by).to_bytes(8, "big")
-
-    def entropy(self) -> int:
-        return int.from_bytes(os.urandom(10), "big")
-
-
-class FaultPoint:
-    """Counts the points, and kills or stops this process at some of them."""
-
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        self._lock = threading.Lock()
-        self.counts: Counter[str] = Counter()
-        #: held by the thread that has a transaction open
-        self.transaction_lock = threading.RLock()
-
-    def __call__(self, point: str) -> None:
-        with self._lock:
-            self.counts[point] += 1
-            is_due = (point, self.counts[point]) in self._task.points
-        if not is_due:
-            return
-        # Here and now: a signal to the whole process may reach another thread first, and this one goes on.
-        if self._task.how == "kill":
-            signal.pthread_kill(threading.get_ident(), signal.SIGKILL)
-        with self.transaction_lock:  # one who sleeps in a transaction would hold the database
-            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
-
-
-class WatchedStore:
-    """A store that tells of every verb, and of the commits with it. Jobs are taken one at a time."""
-
-    def __init__(self, store: ThreadedStore, on_point: FaultPoint, hold: Duration | None) -> None:
-        self._store = store
-        self._on_point = on_point
-        self._take_options = {"limit": 1} if hold is None else {"limit": 1, "hold": hold}
-        #: verbs of the transaction that is open
-        self._verbs: list[str] = []
-        watch_store(store, self._on_connection_point)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def run(self, verb: Callable[..., Any], /, *args: Any, lane: str = "", **kwargs: Any) -> Any:
-        name = verb.__name__
-        if verb is ledger_posts.begin_step:
-            name = f"{name} of {_describe_step(args[1])}"
-
-        def run_verb(tx: Transaction, /, *args: Any, **kwargs: Any) -> Any:
-            result = verb(tx, *args, **kwargs)
-            self._verbs.append(name)
-            return result
-
-        self._on_point(f"before {name}")
-        options = self._take_options if verb is jobs.take else {}
-        return await self._store.run(run_verb, *args, lane=lane, **kwargs, **options)
-
-    def _on_connection_point(self, point: str) -> None:
-        if point == "before begin":
-            self._on_point.transaction_lock.acquire()
-            self._verbs.clear()
-        elif point in ("before commit", "after commit"):
-            for verb in self._verbs:
-                self._on_point(f"{point} of {verb}")
-        if point in ("after commit", "after abandon"):
-            self._on_point.transaction_lock.release()
-
-
-def _describe_step(step: str) -> str:
-    """Return what a step is for: `mail`, `mail file`, `mail fund`, `account`, ..."""
-    words = step.split("/")
+def describe_verb(verb: Callable[..., Any], *args: Any) -> str:
+    """Return the name of a verb; of a step, also what it is for: `mail`, `mail file`, `mail fund`, `account`, ..."""
+    if verb is not ledger_posts.begin_step:
+        return verb.__name__
+    words = args[1].split("/")
     details = [word for word in ("file", "fund") if word in words]
-    return " ".join([words[0].partition("_")[0], *details])
+    return " ".join([f"{verb.__name__} of", words[0].partition("_")[0], *details])
 
 
 class WatchedLedger:
@@ -270,7 +174,8 @@ async def run_task(task: Task, on_point: FaultPoint) -> None:
     )
     assert isinstance(store, ThreadedStore)
     try:
-        watched_store, watched_ledger = WatchedStore(store, on_point, task.hold), WatchedLedger(ledger, on_point)
+        watched_store = WatchedStore(store, on_point, task.hold, describe_verb)
+        watched_ledger = WatchedLedger(ledger, on_point)
         await reach_rest(cast(Store, watched_store), cast(PublicLedger, watched_ledger), clock)
     finally:
         await ledger.close()
@@ -278,45 +183,10 @@ async def run_task(task: Task, on_point: FaultPoint) -> None:
 
 
 def main() -> None:
-    """Of each child it is told how it began, whether it was stopped, and how it has ended."""
     for name in _LAZY_MODULES:
         importlib.import_module(name)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            run_child(msgspec.json.decode(line, type=Task))
-        _, status = os.waitpid(child, os.WUNTRACED)
-        while os.WIFSTOPPED(status):
-            send_message(stopped=child)
-            _, status = os.waitpid(child, os.WUNTRACED)
-        send_message(ended=os.waitstatus_to_exitcode(status))
-
-
-def run_child(task: Task) -> NoReturn:
-    """Do a task and end the process, whatever happens."""
-    threading.Thread(target=exit_with_test, daemon=True).start()
-    fault_point = FaultPoint(task)
-    try:
-        send_message(started=os.getpid())
-        asyncio.run(run_task(task, fault_point))
-        send_message(visited=fault_point.counts)
-        os._exit(0)
-    except BaseException:  # noqa: BLE001 (a forked child must not go on as its parent)
-        traceback.print_exc()
-        os._exit(1)
-
-
-def exit_with_test() -> None:
-    """Leave nothing behind when the test is gone: then the other end of stdin is closed."""
-    poller = select.poll()
-    poller.register(0, 0)
-    poller.poll()
-    os._exit(1)
-
-
-def send_message(**facts: Any) -> None:
-    os.write(1, (json.dumps(facts) + "\n").encode())
+    serve_tasks(Task, run_task)
 
 
 if __name__ == "__main__":

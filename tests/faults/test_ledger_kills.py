@@ -17,7 +17,8 @@ from typing import Final
 import pytest
 
 from gatepost.core.times import SECOND, Duration
-from tests.faults.ledger_case import LedgerCase, LedgerProcess, fill_store, open_case, read_outcome
+from tests.faults.forked_tasks import TaskProgram
+from tests.faults.ledger_case import LedgerCase, fill_store, open_case, read_outcome
 from tests.servers import Postgres
 
 #: how long after one process the next comes, and how long a process holds a job: None is as long as every process does
@@ -27,6 +28,7 @@ DELAYS: Final[dict[str, tuple[Duration, Duration | None]]] = {
 }
 #: parts of all points, each of which is a test at night
 SHARDS: Final = 16
+PROGRAM: Final = "tests.faults.ledger_process"
 #: the transactions that fill up an empty account
 TRANSFERS: Final = "CRYPTOTRANSFER SUCCESS"
 
@@ -37,7 +39,7 @@ Point = tuple[str, int]
 class Plan:
     """A filled store to copy, what a process makes of it, the points that it passes, and two processes."""
 
-    def __init__(self, folder: Path, first: LedgerProcess, second: LedgerProcess) -> None:
+    def __init__(self, folder: Path, first: TaskProgram, second: TaskProgram) -> None:
         self._folder = folder
         self._numbers = count()
         self.first, self.second = first, second
@@ -90,7 +92,7 @@ REQUIRED_POINTS: Final = {*(f"after commit of {verb}" for verb in VERBS), *(f"af
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
-    with LedgerProcess() as first, LedgerProcess() as second:
+    with TaskProgram(PROGRAM) as first, TaskProgram(PROGRAM) as second:
         yield Plan(tmp_path_factory.mktemp("ledger"), first, second)
 
 

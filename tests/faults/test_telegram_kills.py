@@ -1,11 +1,17 @@
-"""A gateway with a Telegram bot that is killed: every update is one event, and nothing that was said is lost."""
+"""
+A gateway with a Telegram bot that is killed: every update is one event, nothing that was said is lost, and no recording
+delays a text.
+
+Some tests kill `gatepost up`. The others kill a process that does the same at each point between fetch, commit and
+confirm, in both modes, with numbers that begin anew, poisoned recordings and 429s in between (`telegram_case.py`).
+"""
 
 import json
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 import pytest
@@ -17,6 +23,8 @@ from gatepost.app import open_store, register_administrator
 from gatepost.core.entity import EntityKind
 from gatepost.core.trigger import DeliveryMode, TriggerConfig
 from gatepost.ports import Store
+from tests.faults.forked_tasks import TaskProgram
+from tests.faults.telegram_case import FIRST_NUMBERS, PROGRAM, Plan, Point
 from tests.gateway_process import GatewayProcess, run_gateway_process
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
@@ -106,7 +114,7 @@ def test_an_answer_is_sent_at_least_once_if_the_sender_is_killed(server: Telegra
     with run_gateway_process(home) as gateway:
         server.wait_for(server.is_polling)
         kill_while_held(server, gateway, ana, "sendMessage", "/ping")
-        # The job of the killed process is held for some minutes, but a later message does not overtake it.
+        # The job of the killed process is held for some seconds, but a later message does not overtake it.
         server.send_text(ana, "/help")
         server.wait_for(lambda: "/reset" in [*server.sent(ana)][-1].text, LEASE_TIMEOUT)
         gateway.stop()
@@ -140,3 +148,68 @@ def test_every_update_is_one_event_if_the_webhook_is_killed(server: TelegramServ
         gateway.stop()
 
     assert list_contents(home) == [str(number) for number in range(6)]
+
+
+#: between the moment when an update comes and the one when Telegram forgets it: all of these
+INTAKE_POINTS: Final = (
+    *("after fetch", "before confirm", "after confirm", "request", "before answer", "answered"),
+    *("before commit of take_updates", "after commit of take_updates"),
+)
+#: of what follows, the first and the last of each name
+JOB_POINTS: Final = ("before commit of", "after commit of", *(f"after {call}" for call in ("download", "send_message")))
+#: parts of all points, each of which is a test at night
+SHARDS: Final = 8
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[TaskProgram]:
+    with TaskProgram(PROGRAM) as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def polling(program: TaskProgram, tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return Plan(tmp_path_factory.mktemp("polling"), program, has_webhook=False)
+
+
+@pytest.fixture(scope="module")
+def webhook(program: TaskProgram, tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return Plan(tmp_path_factory.mktemp("webhook"), program, has_webhook=True)
+
+
+def test_every_update_is_one_event_in_both_modes(polling: Plan, webhook: Plan) -> None:
+    """What the other tests compare with."""
+    assert polling.outcome == webhook.outcome
+    keys = [key for _, key in (*polling.outcome.texts, *polling.outcome.recordings)]
+    assert len(keys) == len(set(keys)) == 14, "the numbers of the second time were used before"
+    assert [text for text, _ in polling.outcome.texts] == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
+    assert sorted({text for text, _ in polling.outcome.recordings}) == [
+        "1 seconds of speech",
+        "[voice, not transcribed]",
+    ]
+    assert set(polling.outcome.sent.values()) == {2}
+
+
+@pytest.mark.parametrize(
+    "point",
+    ["after fetch", "after commit of take_updates", "after send_message", "after transcribe"],
+)
+def test_another_goes_on_for_a_poller_that_was_killed(polling: Plan, point: str) -> None:
+    polling.check_kill(1, (point, 1))
+
+
+@pytest.mark.parametrize("point", ["after commit of take_updates", "answered"])
+def test_another_goes_on_for_a_webhook_that_was_killed(webhook: Plan, point: str) -> None:
+    webhook.check_kill(1, (point, 4))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("time", range(len(FIRST_NUMBERS)))
+@pytest.mark.parametrize("mode", ["polling", "webhook"])
+def test_one_is_killed_at_every_point(request: pytest.FixtureRequest, mode: str, time: int, shard: int) -> None:
+    plan: Plan = request.getfixturevalue(mode)
+    points: list[Point] = plan.list_points(time, *INTAKE_POINTS)
+    points += [point for point in plan.list_ends(time, *JOB_POINTS) if point not in points]
+    for point in points[shard::SHARDS]:
+        plan.check_kill(time, point)

@@ -21,6 +21,7 @@ from gatepost.adapters.stores import postgres, sqlite  # noqa: F401 (imported be
 from gatepost.app import open_store, parse_sqlite_path
 from gatepost.core.limits import Limits
 from gatepost.ports import Store
+from gatepost.runtime import duties
 from tests.faults import loads, rounds
 from tests.faults.commit_points import KillPoint, watch_store
 from tests.faults.journaled_client import JournaledClient
@@ -80,6 +81,12 @@ def run_job(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> 
             kill_point = KillPoint(**details)
             watch_store(store, kill_point)
             rounds.run_mail_round(store, life, kill_point)
+            send_message(visited=kill_point.point_counts)
+        case "triggers":
+            kill_point = KillPoint(**details)
+            watch_store(store, kill_point)
+            kill_point.is_armed = True
+            asyncio.run(duties.fire_due_triggers(store))
             send_message(visited=kill_point.point_counts)
         case "load":
             asyncio.run(loads.run_load(client, life, on_warm=report_warm, stop=stop_event, **details))

@@ -31,7 +31,7 @@ NEW_COMMANDS: Final = frozenset(
         *("work add", "work list", "work show", "work event", "work notes"),
         *("ledger topics", "ledger messages", "ledger export", "ledger verify", "ledger profile", "ledger sync"),
         *("ledger requests", "ledger connections", "ledger connect", "ledger accept", "ledger refuse", "ledger close"),
-        *("chat", "inbox shared", "channel list", "channel pair", "channel sessions"),
+        *("chat", "inbox shared", "channel list", "channel pair", "channel sessions", "channel unpair"),
         *("trigger set", "trigger test", "trigger dead", "trigger replay"),
         *(f"trigger route {verb}" for verb in ("add", "set", "list", "show", "enable", "disable", "delete")),
     )

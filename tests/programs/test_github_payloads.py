@@ -1,15 +1,17 @@
 """
-The example payloads of GitHub (`@octokit/webhooks-examples` of npm): each becomes one readable line, and arrives once.
+The example payloads of GitHub (`@octokit/webhooks-examples` of npm): each becomes one readable line, and arrives once
+by the door of webhooks.
 """
 
-import asyncio
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import httpx2
 import pytest
 
 from gatepost.actions import directory, inbox, triggers
@@ -18,9 +20,7 @@ from gatepost.actions.triggers import TriggerSpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.webhook import Scheme
 from gatepost.core.webhook_lines import MAX_OWN_LENGTH, build_lines
-from gatepost.gateway import webhooks
-from gatepost.gateway.http import HttpAnswer
-from gatepost.testing import Kit
+from tests.gateways import Gateway, open_gateway
 from tests.programs import cache
 from tests.webhook_senders import SENDERS
 
@@ -78,37 +78,65 @@ def test_every_example_payload_becomes_a_readable_line(package: Path) -> None:
     assert problems == []
 
 
-def test_every_example_payload_arrives_once_if_it_is_delivered_twice(package: Path) -> None:
+async def test_every_example_payload_arrives_once_by_the_door_if_it_is_delivered_twice(
+    package: Path, tmp_path: Path
+) -> None:
     # A few are in the package twice. GitHub signs the body alone, so the same body again is a repeat.
     examples: list[Example] = []
     for example in read_examples(package / "api.github.com/index.json"):
         examples += [example] if all(example.payload != other.payload for other in examples) else []
-    with Kit() as kit:
-        for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT)):
-            kit.store.run_sync(directory.register, EntitySpec(name=name, kind=kind))
-        spec = TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=GITHUB.secret, target="ana")
-        kit.store.run_sync(triggers.add, spec)
-        duplicates = asyncio.run(deliver_twice(kit, examples))
-        items = kit.store.read_sync(inbox.page, "ana", limit=2 * PAYLOAD_COUNT)
-    assert duplicates == [(False, True)] * len(examples)
+    async with open_hook(tmp_path) as (gateway, client):
+        answers = [await deliver(client, example, number) for number, example in enumerate(examples) for _ in range(2)]
+        items = gateway.store.read_sync(inbox.page, "ana", limit=2 * PAYLOAD_COUNT)
+
+    assert {answer.status_code for answer in answers} == {202}
+    assert [answer.json()["duplicate"] for answer in answers] == [False, True] * len(examples)
     assert [(item.event.subject, item.event.data["payload"]) for item in items] == examples
     assert [item.event.dedup_key for item in items] == [
         f"svc:github:{UUID(int=number)}" for number in range(len(examples))
     ]
+    for item, example in zip(items, examples, strict=True):
+        assert list(list_problems(example, item.event.content)) == []
 
 
-async def deliver_twice(kit: Kit, examples: list[Example]) -> list[tuple[bool, ...]]:
-    """Return for each example whether the first and the second delivery were duplicates."""
-    return [
-        tuple([await deliver(kit, example, str(UUID(int=number))) for _ in range(2)])
-        for number, example in enumerate(examples)
-    ]
+async def test_a_payload_that_was_changed_or_signed_by_somebody_else_is_refused(package: Path, tmp_path: Path) -> None:
+    first, second, *_ = read_examples(package / "api.github.com/index.json")
+    signature = sign(second, 0)["X-Hub-Signature-256"]
+    async with open_hook(tmp_path) as (gateway, client):
+        for proof in (signature, f"sha256={'0' * 64}", "sha256=", "", signature.removeprefix("sha256=")):
+            answer = await deliver(client, first, 0, X_Hub_Signature_256=proof)
+            assert answer.status_code == 401
+        items = gateway.store.read_sync(inbox.page, "ana")
+
+    assert items == []
 
 
-async def deliver(kit: Kit, example: Example, delivery: str) -> bool:
-    body = json.dumps(example.payload).encode()
-    headers = GITHUB.build_headers(body, kit.clock.now(), X_GitHub_Event=example.event, X_GitHub_Delivery=delivery)
-    answer = await webhooks.receive("github", headers.items(), body, kit.store)
-    assert not isinstance(answer, HttpAnswer)
-    [event] = answer.events
-    return event.duplicate
+@asynccontextmanager
+async def open_hook(tmp_path: Path) -> AsyncIterator[tuple[Gateway, httpx2.AsyncClient]]:
+    """A gateway with the trigger `github`, whose events ana gets, and a client without a key."""
+    async with open_gateway(f"sqlite:///{tmp_path}/gatepost.db") as gateway:
+        gateway.store.run_sync(directory.register, EntitySpec(name="ana", kind=EntityKind.AGENT))
+        spec = TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=GITHUB.secret, target="ana")
+        gateway.store.run_sync(triggers.add, spec)
+        async with gateway.open_client(User_Agent="GitHub-Hookshot/0") as client:
+            yield gateway, client
+
+
+def sign(example: Example, number: int, **overrides: str) -> dict[str, str]:
+    """Return the headers of a delivery."""
+    return GITHUB.build_headers(
+        encode(example),
+        0,
+        X_GitHub_Event=example.event,
+        X_GitHub_Delivery=str(UUID(int=number)),
+        **overrides,
+    )
+
+
+def encode(example: Example) -> bytes:
+    return json.dumps(example.payload).encode()
+
+
+async def deliver(client: httpx2.AsyncClient, example: Example, number: int, **overrides: str) -> httpx2.Response:
+    """Deliver an example, with the number as the id of the delivery."""
+    return await client.post("/hooks/github", content=encode(example), headers=sign(example, number, **overrides))

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from gatepost import Gatepost
-from gatepost.actions import agents, chat, directory, inbox, replies, routing, runs, shared_inbox
+from gatepost.actions import agents, channels, chat, directory, inbox, replies, routing, runs, shared_inbox
 from gatepost.actions.chat import ChatSpec
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.run_journal import take_run
@@ -16,6 +16,7 @@ from gatepost.actions.tools.decisions import OptionInput
 from gatepost.core import agent_config, reply_reminder
 from gatepost.core.agent import USER_AGENT, AgentConfig, ModelChoice
 from gatepost.core.channel import is_user_prompt, parse_base
+from gatepost.core.decision import Option, Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Answered, EventType, Route
 from gatepost.core.mind import ModelReply, Prompt
@@ -49,6 +50,46 @@ async def read_entry(frames: AsyncIterator[StreamFrame]) -> StreamFrame:
         if frame.event == "shared.entry":
             return frame
     raise AssertionError("the stream has ended")
+
+
+class TestStreams:
+    async def test_a_question_comes_again_when_it_has_ended(self, gateway: Gateway) -> None:
+        _, [event] = send(gateway.store, "Ship?", to="analyst")
+        path = "/api/shared-inbox/stream?kind=system_question"
+        async with await gateway.open_stream(path) as stream:
+            frames = aiter(stream)
+            await anext(frames)
+            options = (Option(id="yes", label="Yes"),)
+            for text in ("Today?", "Really?"):
+                question = Question(question=text, options=options)
+                gateway.store.run_sync(channels.ask_decision, question, event, by="analyst")
+            asked = [await read_entry(frames) for _ in range(2)]
+            assert [(frame.data["content"], frame.data["status"]) for frame in asked] == [
+                ("Today?", "pending"),
+                ("Really?", "pending"),
+            ]
+            send(gateway.store, "yes")
+            answered = await read_entry(frames)
+        assert (answered.data["id"], answered.data["seq"]) == (asked[0].data["id"], asked[0].data["seq"])
+        assert (answered.data["status"], answered.data["answer"]) == ("answered", "Yes")
+        for last_id, contents in ((asked[0].id, ["Really?", "Today?"]), (asked[1].id, ["Today?"]), ("0", None)):
+            async with await gateway.open_stream(path, last_event_id=last_id) as stream:
+                frames = aiter(stream)
+                for content in contents or ["Really?", "Today?"]:
+                    assert (await read_entry(frames)).data["content"] == content
+        send(gateway.store, "yes")
+        async with await gateway.open_stream(path, last_event_id=answered.id) as stream:
+            frame = await read_entry(aiter(stream))
+            assert (frame.data["content"], frame.data["status"]) == ("Really?", "answered")
+
+    async def test_lists_stay_in_the_order_of_the_questions(self, gateway: Gateway) -> None:
+        _, [event] = send(gateway.store, "Ship?", to="analyst")
+        question = Question(question="Today?", options=(Option(id="yes", label="Yes"),))
+        gateway.store.run_sync(channels.ask_decision, question, event, by="analyst")
+        send(gateway.store, "wait a moment", to="analyst")
+        send(gateway.store, "yes")
+
+        assert [entry.content for entry in read(gateway.store)] == ["Ship?", "Today?", "wait a moment"]
 
 
 class TestRoutes:

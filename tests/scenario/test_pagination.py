@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from gatepost.actions import (
+    channels,
     decisions,
     directory,
     gates,
@@ -20,8 +21,10 @@ from gatepost.actions import (
     push,
     shared_inbox,
     spaces,
+    triggers,
     work,
 )
+from gatepost.actions.triggers import TriggerSpec
 from gatepost.core.decision import Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Priority, Push, Ref, Route
@@ -31,7 +34,7 @@ from gatepost.core.mail import MailSpec
 from gatepost.core.shared_entry import EntryKind
 from gatepost.core.work import WorkItemSpec, WorkType
 from tests import resident_runs
-from tests.access_cases import add_connection, add_dead_letter
+from tests.access_cases import add_connection, add_dead_letter, add_pairing
 from tests.gateways import Gateway, list_operations
 from tests.plan_specs import parse_spec
 from tests.scenario.test_requests import assert_problem
@@ -96,6 +99,10 @@ PAGED_PATHS: Final = {
     "/api/routes": "id",
     "/api/shared-inbox": "id",
     "/api/routes/dead-letters": "id",
+    "/api/channels": "name",
+    "/api/channels/sessions": "sessionId",
+    "/api/channels/pairings": "id",
+    "/api/channels/pairings?state=approved": "id",
     "/api/keys": "id",
     "/api/runs": "id",
     "/api/runs?agent=thinker&status=waiting_tool": "id",
@@ -122,6 +129,10 @@ async def test_next_walks_a_list_without_gap_or_repeat(path: str, gateway: Gatew
             rule = {"name": f"rule {number}", "targets": ["analyst"]}
             assert (await admin.post("/api/routes", json=rule)).status_code == 201
             gateway.store.run_sync(add_dead_letter, 1)
+            bot = TriggerSpec(name=f"desk-{number}", provider="telegram", secret="7:a-token-of-a-bot")
+            desk = gateway.store.run_sync(triggers.add, bot)
+            gateway.store.run_sync(add_pairing, str(number), is_approved=True, bot=desk.name)
+            gateway.store.run_sync(channels.ensure_session, "telegram", f"chat-{number}:user-1", trigger=desk)
             gateway.store.run_sync(shared_inbox.record, EntryKind.USER_PROMPT, ROUTE, str(number), trigger=None)
         field, path = PAGED_PATHS[path], path.format(id=last_run.run_id, topic=topic.id)
         all_rows = await _walk(admin, path, field, 1000)

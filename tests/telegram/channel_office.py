@@ -147,9 +147,8 @@ class ChannelOffice:
         chat = user if isinstance(user, int) else user.id
         return self.store.run_sync(channel_messages.send, self.trigger.number, str(chat), text, **options)
 
-    def reply(self, event: Event, text: str) -> None:
-        author = self.store.read_sync(directory.find, AGENT)
-        self.store.run_sync(channels.reply, event, text, author)
+    def reply(self, event: Event, text: str, author: str = AGENT) -> None:
+        self.store.run_sync(channels.reply, event, text, self.store.read_sync(directory.find, author))
 
     def ask(self, event: Event, question: str, *labels: str, free_text: bool = False) -> Decision:
         options = tuple(Option(id=label.lower(), label=label) for label in labels)
@@ -193,16 +192,17 @@ async def open_office(
     limits: Limits | None = None,
     is_running: bool = True,
     token: str | None = None,
+    api: str | None = None,
     **config: Any,
 ) -> AsyncIterator[ChannelOffice]:
-    """While entered, a worker reads the bot of a server and sends on it."""
+    """While entered, a worker reads the bot of a server and sends on it; `api` is the URL of another Bot API."""
     bus = SignalBus()
     store = open_store(url, clock=clock, signal_sink=bus.on_commit, limits=limits or Limits())
     try:
         store.migrate()
         set_up_store(store, token or server.token, **config)
         options = ChannelOptions(
-            open_api=partial(TelegramClient, url=server.url, timeout=5.0),
+            open_api=partial(TelegramClient, url=api or server.url, timeout=5.0),
             transcriber=transcriber,
             poll_time=5.0,
             clock=send_clock or build_free_clock(),

@@ -6,34 +6,38 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channels, decisions, directory, pairing, push, triggers
+from gatepost.actions import channels, directory, pairing, triggers
 from gatepost.actions.directory import EntitySpec
-from gatepost.actions.telegram import TakenUpdate, UpdateOutcome
+from gatepost.actions.telegram import UpdateOutcome
 from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.channel import CODE_ALPHABET, MAX_PAIRINGS, PairingState
-from gatepost.core.decision import Option, Question
+from gatepost.core.channel import MAX_PAIRINGS, PairingState
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Push
 from gatepost.core.telegram_api import derive_keys, is_webhook_secret
-from gatepost.core.telegram_buttons import DecisionButton, PairingButton, build_callback_data
+from gatepost.core.telegram_buttons import PairingButton, build_callback_data
 from gatepost.core.trigger import GroupMode, TriggerConfig
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused
-from gatepost.tables import channels as channel_rows
 from gatepost.testing import Kit
 from tests.telegram.channel_office import (
     AGENT,
     TOKEN,
     ChannelOffice,
     VerbOffice,
-    build_profile,
     open_office,
     pair,
-    set_up_store,
 )
 from tests.telegram.server import TelegramServer
-
-ADMIN, EVE, HUSAM = 11, 66, 9
-GROUP = {"id": -100, "type": "supergroup", "title": "Team"}
+from tests.telegram.verb_updates import (
+    ADMIN,
+    EVE,
+    GROUP,
+    HUSAM,
+    find_code,
+    list_states,
+    open_verb_office,
+    press,
+    sign,
+    write,
+)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -43,74 +47,9 @@ def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
         yield kit
 
 
-def open_verb_office(kit: Kit, **config: Any) -> VerbOffice:
-    return VerbOffice(store=kit.store, trigger=set_up_store(kit.store, TOKEN, **config), bot=build_profile())
-
-
 @pytest.fixture
 def office(kit: Kit) -> VerbOffice:
     return open_verb_office(kit)
-
-
-class Messages:
-    """Numbers updates."""
-
-    number = 0
-
-
-def write(
-    office: VerbOffice,
-    user: int,
-    text: str = "hello",
-    chat: dict[str, Any] | None = None,
-    *,
-    name: str = "",
-    **fields: Any,
-) -> TakenUpdate:
-    Messages.number += 1
-    message = {
-        "message_id": Messages.number,
-        "date": 1_700_000_000,
-        "from": {"id": user, "first_name": name or f"User {user}"},
-        "chat": chat or {"id": user, "type": "private"},
-        "text": text,
-        **fields,
-    }
-    [taken] = office.take({"update_id": Messages.number, "message": message})
-    return taken
-
-
-def press(office: VerbOffice, user: int, data: str, chat: dict[str, Any] | None = None, message: int = 1) -> str:
-    """Press a button; return the answer that the user sees."""
-    Messages.number += 1
-    query = {
-        "id": str(Messages.number),
-        "from": {"id": user, "first_name": f"User {user}"},
-        "data": data,
-        "message": {"message_id": message, "date": 1, "chat": chat or {"id": user, "type": "private"}},
-    }
-    [taken] = office.take({"update_id": Messages.number, "callback_query": query})
-    assert taken.outcome is UpdateOutcome.PRESS
-    assert taken.answer is not None, "every press is answered"
-    assert taken.answer.query_id == query["id"]
-    return taken.answer.text
-
-
-def find_code(office: VerbOffice, user: int) -> str:
-    [text] = [
-        message.content for message in office.list_messages() if message.chat == str(user) and "code" in message.content
-    ]
-    code = text.partition("**")[2].partition("**")[0]
-    assert set(code) <= set(CODE_ALPHABET)
-    return str(code)
-
-
-def sign(button: DecisionButton | PairingButton, chat: int) -> str:
-    return build_callback_data(button, build_profile().button_key, chat=chat)
-
-
-def list_states(office: VerbOffice) -> list[PairingState]:
-    return [entry.state for entry in office.store.read_sync(pairing.page)]
 
 
 def test_an_unknown_user_gets_a_code_once_and_reaches_nobody(office: VerbOffice) -> None:
@@ -238,6 +177,22 @@ def test_an_allowed_user_becomes_a_person_and_takes_nobody_elses_name(kit: Kit) 
     assert names == ["user-66", "user-67", "user-68"]
 
 
+@pytest.mark.parametrize("allow", [(66,), (-100,)])
+def test_a_user_is_one_person_in_groups_and_in_private(kit: Kit, allow: tuple[int, ...]) -> None:
+    office = open_verb_office(kit, allow=allow, groups=GroupMode.ALL)
+    write(office, EVE, "in the group", GROUP)
+    if write(office, EVE, "in private").outcome is UpdateOutcome.PAIRING:
+        kit.store.run_sync(pairing.approve, find_code(office, EVE), by=None)
+        write(office, EVE, "in private")
+    write(office, EVE, "in the group again", GROUP)
+
+    events = office.list_events()
+    assert [event.content for event in events] == ["in the group", "in private", "in the group again"]
+    assert {event.sender.name for event in events if event.sender is not None} == {"user66"}
+    kit.store.run_sync(channels.reply, events[0], "late", kit.store.read_sync(directory.find, AGENT))
+    assert office.list_messages()[-1].chat == str(GROUP["id"])
+
+
 def test_a_pairing_that_is_revoked_ends(kit: Kit, office: VerbOffice) -> None:
     paired = pair(kit.store, office.trigger, HUSAM, "husam")
     kit.store.run_sync(pairing.revoke, paired.id, by=None)
@@ -290,40 +245,6 @@ def test_a_request_that_has_expired_cannot_be_approved_by_its_button(kit: Kit, o
     assert "is expired already" in press(office, ADMIN, data)
 
 
-def ask(office: VerbOffice, *respondents: str) -> str:
-    options = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
-    question = Question(question="Deploy?", options=options, respondents=respondents)
-    return office.store.run_sync(decisions.ask, question, by=AGENT).id
-
-
-def test_only_the_press_of_the_addressee_counts(kit: Kit, office: VerbOffice) -> None:
-    kit.store.run_sync(directory.register, EntitySpec(name="zoe", kind=EntityKind.HUMAN))
-    pair(kit.store, office.trigger, HUSAM, "husam")
-    pair(kit.store, office.trigger, 12, "zoe")
-    decision = ask(office, "husam")
-    button = DecisionButton(decision=decision, option=0)
-
-    assert press(office, 12, sign(button, -100), GROUP) == "This question is not for you."
-    assert press(office, EVE, sign(button, -100), GROUP) == "This question is not for you."
-    assert press(office, 12, sign(button, HUSAM)) == "This button is not valid any more.", "forwarded"
-    assert kit.store.read_sync(decisions.show, decision).is_open
-    assert press(office, HUSAM, sign(button, HUSAM)) == "Noted: Yes"
-    assert "was answered already by 'husam'" in press(office, HUSAM, sign(button, HUSAM))
-    unknown = DecisionButton(decision=f"dec_{'0' * 32}", option=0)
-    assert press(office, HUSAM, sign(unknown, HUSAM)) == "This button is not valid any more."
-
-
-def test_a_button_of_an_earlier_round_does_not_answer_the_next(kit: Kit, office: VerbOffice) -> None:
-    pair(kit.store, office.trigger, HUSAM, "husam")
-    decision = ask(office, "husam")
-    old_data = sign(DecisionButton(decision=decision, option=0), HUSAM)
-    question = Question(question="Deploy on Friday?", options=(Option(id="ok", label="OK"),))
-    kit.store.run_sync(decisions.revise, decision, question, by=AGENT)
-
-    assert press(office, HUSAM, old_data) == "This question was asked again: answer the newer one."
-    assert kit.store.read_sync(decisions.show, decision).is_open
-
-
 def test_a_bot_needs_a_token_and_an_empty_secret_is_none(kit: Kit) -> None:
     kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     for secret in (None, ""):
@@ -339,44 +260,6 @@ def test_a_bot_needs_a_token_and_an_empty_secret_is_none(kit: Kit) -> None:
     assert not is_webhook_secret(keys, "\udcff")
     assert is_webhook_secret(keys, keys.webhook_secret)
     assert TOKEN not in repr(keys)
-
-
-def test_a_reply_and_a_notice_reach_no_other_chat(kit: Kit, office: VerbOffice) -> None:
-    """A person who is paired in a group gets what is private in the private chat alone."""
-    pair(kit.store, office.trigger, HUSAM, "husam", chat=-100)
-    husam = kit.store.read_sync(directory.find, "husam")
-
-    assert kit.store.read_sync(channel_rows.list_chats_of_person, husam.number) == []
-    pair(kit.store, office.trigger, HUSAM, "husam")
-    assert kit.store.read_sync(channel_rows.list_chats_of_person, husam.number) == [(office.trigger.number, str(HUSAM))]
-
-
-def test_urgent_items_of_a_paired_person_are_in_the_chat_too(kit: Kit, office: VerbOffice) -> None:
-    pair(kit.store, office.trigger, HUSAM, "husam")
-    sent = len(office.list_sent())
-    for priority in Priority:
-        request = Push(to="husam", source="test", content=f"tea at {priority.name}", priority=priority, dedup_key=None)
-        kit.store.run_sync(push.push_event, request)
-    kit.store.run_sync(push.push_event, Push(to=AGENT, source="test", content="for an agent", priority=Priority.HIGH))
-
-    assert office.list_sent()[sent:] == ["test: tea at CRITICAL", "test: tea at HIGH"]
-
-
-def test_a_question_is_shown_in_the_paired_chats_of_the_person_once(kit: Kit, office: VerbOffice) -> None:
-    pair(kit.store, office.trigger, HUSAM, "husam")
-    write(office, HUSAM, "/reset")
-    write(office, HUSAM, "deploy?")
-    sent = len(office.list_messages())
-    [event] = [event for event in office.list_events() if event.content == "deploy?"]
-    ask(office, "husam")
-    options = (Option(id="yes", label="Yes"),)
-    kit.store.run_sync(channels.ask_decision, Question(question="Sure?", options=options), event.id, by=AGENT)
-
-    questions = office.list_messages()[sent:]
-    assert [(message.content, message.chat) for message in questions] == [("Deploy?", "9"), ("Sure?", "9")]
-    assert [[option.label for option in message.options] for message in questions] == [["Yes", "No"], ["Yes"]]
-    write(office, HUSAM, "no")
-    assert office.list_sent()[-1] == "Noted: No"
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from gatepost.actions import channel_messages, jobs, triggers
 from gatepost.actions.channel_messages import SEND_JOB
 from gatepost.core.channel import Button, MessageState
 from gatepost.core.times import SECOND
+from gatepost.runtime.channel_sender import ChannelSender
 from gatepost.runtime.jobs import run_due_jobs
 from gatepost.runtime.telegram_sender import TelegramSender
 from gatepost.tables import channel_messages as message_rows
@@ -29,7 +30,8 @@ class Sending:
         self.server = office.telegram
         self.clock = clock
         self.start = clock.now()
-        self.sender = TelegramSender(office.store, office.channels.bots, clock=clock.now)
+        outlet = TelegramSender(office.store, office.channels.bots, clock=clock.now)
+        self.sender = ChannelSender(office.store, lambda _: outlet)
 
     def add_user(self, id: int = 7) -> User:
         user = self.server.add_user(id, f"User {id}")
@@ -292,3 +294,39 @@ async def test_buttons_are_signed_for_their_chat_and_are_short_enough(sending: S
     data = [entry["callback_data"] for entry in message.buttons]
     assert all(len(entry.encode()) <= 64 for entry in data)
     assert len(set(data)) == 2
+
+
+async def test_a_part_has_4096_utf_16_units_and_nothing_is_lost(sending: Sending) -> None:
+    """An emoji has two units or more; the server counts as Telegram does, and refuses a part that is longer."""
+    ana = sending.add_user()
+    families, flags = "👨‍👩‍👧‍👦" * 1_000, "🇩🇪" * 3_000
+    sending.office.send(ana, f"{families} {flags}")
+    await sending.run_all()
+
+    parts = [message.text for message in sending.server.sent(ana)]
+    assert "".join(parts).replace(" ", "") == families + flags
+    assert max(len(part.encode("utf-16-le")) // 2 for part in parts) <= 4_096
+    assert not any(part.startswith(("\u200d", "👩", "👧", "👦")) for part in parts), "no family is cut"
+    assert sending.server.refusals == []
+
+
+async def test_markdown_that_is_broken_or_hostile_is_sent_as_it_is(sending: Sending) -> None:
+    ana = sending.add_user()
+    texts = [
+        "**never closed",
+        "_a*b_c*",
+        "[x](javascript:alert(1))",
+        "`" * 7,
+        "<b>bold</b>",
+        "\\*",
+        "a_b_c @ana /start",
+    ]
+    for text in texts:
+        sending.office.send(ana, text)
+    await sending.run_all()
+
+    messages = sending.server.sent(ana)
+    assert len(messages) == len(texts)
+    assert "<b>bold</b>" in [message.text for message in messages]
+    assert not [entity for message in messages for entity in message.entities if entity.get("url")]
+    assert sending.server.refusals == []

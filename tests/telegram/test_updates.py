@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import telegram, triggers
+from gatepost.actions import channels, decisions, directory, pairing, shared_inbox, telegram, triggers
 from gatepost.actions.telegram import UpdateOutcome
+from gatepost.core.decision import Option, Question
 from gatepost.core.event import Priority
 from gatepost.core.trigger import GroupMode
+from gatepost.errors import Invalid
 from gatepost.testing import Kit
-from tests.telegram.channel_office import TOKEN, VerbOffice, build_profile, pair, set_up_store
+from tests.telegram.channel_office import AGENT, TOKEN, VerbOffice, build_profile, pair, set_up_store
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples/telegram"
 needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"NOT CHECKED: there are no samples at {SAMPLES}")
@@ -34,7 +36,7 @@ def office(kit: Kit) -> VerbOffice:
     return VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
 
 
-def build_message(number: int, text: str = "hello", /, kind: str = "message", **fields: Any) -> dict[str, Any]:
+def build_message(number: int, text: str = "hello", /, kind: Any = "message", **fields: Any) -> dict[str, Any]:
     chat = {"id": 7, "type": "private", "first_name": "Ana"}
     message = {"message_id": 500 + number, "date": 1_700_000_000, "from": ANA, "chat": chat, "text": text, **fields}
     return {"update_id": number, kind: message}
@@ -183,6 +185,65 @@ def test_a_picture_is_named_and_answered_with_a_sentence(office: VerbOffice) -> 
     ]
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "content", "sentence"),
+    [
+        ("document", {"file_id": "x"}, "[document]", "I cannot see a document. Say in words what it shows."),
+        ("sticker", {"file_id": "x"}, "[sticker]", "I cannot see a sticker. Say in words what it shows."),
+        ("animation", {"file_id": "x"}, "[animation]", "I cannot see an animation. Say in words what it shows."),
+        ("location", {"latitude": 1, "longitude": 2}, "[location]", "I cannot see a location."),
+        ("poll", {"id": "1", "question": "?"}, "[poll]", "I cannot see a poll."),
+        ("paid_media", {"star_count": 1}, "[paid media]", "I cannot see a paid media."),
+    ],
+)
+def test_other_media_are_named_and_answered_with_a_sentence(
+    office: VerbOffice, field: str, value: Any, content: str, sentence: str
+) -> None:
+    office.take(build_message(1, "", **{field: value}))
+
+    assert [event.content for event in office.list_events()] == [content]
+    assert office.list_sent()[0].startswith(sentence)
+
+
+@pytest.mark.parametrize("kind", ["voice", "audio", "video_note"])
+def test_whatever_can_be_heard_is_a_voice_message_with_its_caption(office: VerbOffice, kind: str) -> None:
+    recording = {"file_id": "f1", "duration": 3, "file_size": 100}
+    [taken] = office.take(build_message(1, "", caption="listen", **{kind: recording}))
+
+    assert taken.outcome is UpdateOutcome.VOICE
+    [event] = office.list_events()
+    assert event.content == "listen\n[voice, not transcribed]", "nothing transcribes here"
+    assert isinstance(event.data, dict)
+    assert isinstance(event.data["metadata"], dict)
+    assert event.data["metadata"]["telegram_file_id"] == "f1"
+
+
+def test_commands_pairing_and_refused_messages_are_not_in_the_shared_inbox(kit: Kit) -> None:
+    trigger = set_up_store(kit.store, TOKEN, allow=(7,), block=(8,))
+    office = VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+    texts = ["/start", "/help", "/ping", "/reset"]
+    office.take(*(build_message(number, text) for number, text in enumerate(texts, 1)))
+    for number, user in ((10, 8), (11, 9)):
+        sender = {"id": user, "first_name": "Eve"}
+        office.take(build_message(number, "hello", **{"from": sender, "chat": {"id": user, "type": "private"}}))
+
+    assert len(office.list_sent()) == 5, "four commands and a code"
+    assert kit.store.read_sync(shared_inbox.page) == []
+    office.take(build_message(20, "and now a prompt"))
+    assert [entry.content for entry in kit.store.read_sync(shared_inbox.page)] == ["and now a prompt"]
+
+
+def test_metadata_that_a_bot_requires_is_not_guessed(kit: Kit) -> None:
+    trigger = set_up_store(kit.store, TOKEN, allow=(7,), requires=("telegram_username",))
+    office = VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+    nameless = {name: value for name, value in ANA.items() if name != "username"}
+    with pytest.raises(Invalid, match="'telegram_username' is missing in the metadata of the text from telegram"):
+        office.take(build_message(1, "hello", **{"from": nameless}))
+    office.take(build_message(2, "hello"))
+
+    assert len(office.list_events()) == 1
+
+
 def test_a_reset_raises_the_generation_and_does_not_wake(office: VerbOffice) -> None:
     office.take(build_message(1, "one"), build_message(2, "/reset"), build_message(3, "two"))
 
@@ -263,6 +324,26 @@ def test_a_group_that_gets_another_id_keeps_lists_pairings_and_sessions(kit: Kit
     changed = kit.store.read_sync(triggers.show, "helper")
     assert (changed.config.allow, changed.config.block) == ((-100,), (8, -5000))
     assert {message.chat for message in office.list_messages()} == {"-100"}
+
+
+def test_what_came_before_a_group_moved_is_answered_where_it_is_now(kit: Kit) -> None:
+    trigger = set_up_store(kit.store, TOKEN, allow=(-5,), groups=GroupMode.ALL)
+    office = VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+    group = {"id": -5, "type": "group", "title": "Team"}
+    pair(kit.store, trigger, 7, "husam", chat=-5)
+    office.take(build_message(1, "deploy?", chat=group))
+    [event] = office.list_events()
+    question = Question(question="Really?", options=(Option(id="yes", label="Yes"),))
+    decision = kit.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    migration = {"message_id": 3, "date": 1_700_000_000, "from": ANA, "chat": group, "migrate_to_chat_id": -100}
+    office.take({"update_id": 3, "message": migration})
+    kit.store.run_sync(channels.reply, event, "one moment", kit.store.read_sync(directory.find, AGENT))
+    office.take(build_message(5, "yes", chat=GROUP))
+
+    assert not kit.store.read_sync(decisions.show, decision.id).is_open
+    assert {message.chat for message in office.list_messages()} == {"-100"}
+    [pairing_row] = kit.store.read_sync(pairing.page)
+    assert (pairing_row.chat, pairing_row.person) == ("-100", "husam")
 
 
 def test_a_bot_that_is_blocked_ends_its_messages_and_tells_its_owner(kit: Kit, office: VerbOffice) -> None:

@@ -1,8 +1,9 @@
 """Voice messages: stored first, written down by a service, and routed with or without their words."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from gatepost.actions import decisions, voices
+from gatepost.actions import decisions, jobs, voices
 from gatepost.actions.voices import TRANSCRIBE_JOB
 from gatepost.adapters.speech import OpenAiTranscriber
+from gatepost.app import open_store
 from gatepost.core.limits import Limits
-from gatepost.core.speech import SpeechRefused
+from gatepost.core.speech import SpeechRefused, Transcriber, Transcript
 from gatepost.errors import Invalid, Unavailable
 from gatepost.runtime.jobs import run_due_jobs
 from gatepost.runtime.voice_jobs import VoiceJobs
 from gatepost.testing import FakeClock
-from tests.telegram.channel_office import ChannelOffice, open_office
+from tests.telegram.channel_office import WAIT_TIMEOUT, ChannelOffice, open_office
 from tests.telegram.server import TelegramServer
+from tests.telegram.spoken import SENTENCES, RecognitionServer, Recognizer, record
 from tests.telegram.state import User
 from tests.telegram.web import ServerThread
 
@@ -262,3 +265,74 @@ async def test_errors_of_the_service_are_mapped_and_have_no_key(speech: SpeechSe
     await transcriber.close()
     with pytest.raises(Invalid, match="not the URL of a service"):
         OpenAiTranscriber("ftp://host", model="m")
+
+
+@pytest.mark.parametrize("has_service", [True, False], ids=["by a service", "here"])
+async def test_real_words_are_recognised_and_a_poisoned_recording_goes_on(
+    server: TelegramServer, ana: User, tmp_path: Path, has_service: bool
+) -> None:
+    with RecognitionServer(confidence=0.9) as service:
+        transcriber: Transcriber = OpenAiTranscriber(service.url, model="small") if has_service else Recognizer()
+        url, limits = f"sqlite:///{tmp_path}/gatepost.db", Limits(has_speech=True)
+        async with open_office(server, url, transcriber=transcriber, limits=limits, allow=(7,)) as office:
+            server.send_voice(ana, b"OggS and no recording")
+            server.send_voice(ana, record(SENTENCES[0]))
+            server.send_voice(ana, record("These words are in no grammar of ours"))
+            server.send_text(ana, "written")
+            events = await office.wait_for_events(4)
+            sent = await office.wait_for_sent(ana, 3)
+        await transcriber.close()
+
+    contents = sorted(event.content for event in events)
+    said = "" if has_service else " [transcript of a voice message, low confidence]"
+    assert contents == ["[voice, not transcribed]", "[voice, not transcribed]", f"{SENTENCES[0]}{said}", "written"]
+    texts = sorted(message.text for message in sent)
+    assert texts[0] == "I could not understand your recording. It was passed on without its words."
+    assert texts[1] == "I heard no words in your recording."
+    assert texts[2].startswith(SENTENCES[0])
+    assert ("I am not sure that I understood you" in texts[2]) is not has_service
+    assert not find_files_with(tmp_path, record(SENTENCES[0])[100:200]), "the audio is kept nowhere"
+
+
+async def test_a_transcriber_that_breaks_delays_nobody(server: TelegramServer, ana: User, tmp_path: Path) -> None:
+    class BrokenTranscriber(Recognizer):
+        async def transcribe(self, audio: bytes, mime_type: str) -> Transcript:
+            if audio == b"poison":
+                raise RuntimeError("a mistake of a library")
+            return await super().transcribe(audio, mime_type)
+
+    clock = FakeClock()
+    url, limits = f"sqlite:///{tmp_path}/gatepost.db", Limits(has_speech=True)
+    options: dict[str, Any] = {"transcriber": BrokenTranscriber(), "limits": limits, "clock": clock, "allow": (7,)}
+    async with open_office(server, url, **options) as office:
+        server.send_voice(ana, b"poison")
+        server.send_voice(ana, record(SENTENCES[1]))
+        server.send_text(ana, "written")
+        events = await office.wait_for_events(2)
+        assert {event.content.partition(" [")[0] for event in events} == {SENTENCES[1], "written"}
+        clock.advance("2 minutes")
+        events = await office.wait_for_events(3)
+        assert events[-1].content == "[voice, not transcribed]"
+
+
+async def test_a_gateway_that_stops_does_not_wait_for_a_transcription(
+    server: TelegramServer, ana: User, tmp_path: Path
+) -> None:
+    class SlowTranscriber(Recognizer):
+        def __init__(self) -> None:
+            self.has_begun = asyncio.Event()
+
+        async def transcribe(self, audio: bytes, mime_type: str) -> Transcript:
+            self.has_begun.set()
+            await asyncio.Event().wait()
+            raise AssertionError("it never ends")
+
+    slow = SlowTranscriber()
+    url, limits = f"sqlite:///{tmp_path}/gatepost.db", Limits(has_speech=True)
+    async with asyncio.timeout(WAIT_TIMEOUT):
+        async with open_office(server, url, transcriber=slow, limits=limits, allow=(7,)):
+            server.send_voice(ana, record(SENTENCES[0]))
+            await slow.has_begun.wait()
+        with closing(open_store(url, limits=limits)) as store:
+            assert store.read_sync(jobs.count_open, TRANSCRIBE_JOB) == 1, "the next process transcribes it"
+            assert not store.read_sync(voices.has_due)

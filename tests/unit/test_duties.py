@@ -21,6 +21,7 @@ from gatepost.runtime import jobs as runner
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import Kit
+from tests.servers import wait_until_async
 
 TIMEOUT = 10.0
 
@@ -142,6 +143,22 @@ class TestJobs:
         kit.clock.advance("4s")
         assert await runner.run_due_jobs(store, {"send": send}, "me") is None
         assert sorted(sent_payloads) == ["broken", "broken", "good", "later", "later"]
+
+    async def test_a_short_hold_is_renewed_while_the_job_runs(self, kit: Kit, store: Store) -> None:
+        """A job that takes long stays with its runner; one of a process that was killed is free soon."""
+        hold = SECOND // 50
+
+        async def is_held() -> bool:
+            due_at = await store.read(jobs.find_next_due, ["send"])
+            return due_at is not None and due_at > await store.read(lambda tx: tx.now)
+
+        async def send(_: Job) -> None:
+            kit.clock.advance(2 * hold)
+            await wait_until_async(is_held, "the hold is renewed")
+            assert store.run_sync(jobs.take, ["send"], "another") == []
+
+        store.run_sync(jobs.add, "send", None)
+        assert await runner.run_due_jobs(store, {"send": send}, "me", hold=hold) is None
 
 
 class TestJanitor:

@@ -48,6 +48,7 @@ def test_a_template_says_what_it_is_about() -> None:
         subject="review",
         session="pr-7",
         priority=Priority.HIGH,
+        is_known=True,
     )
 
 

@@ -12,7 +12,7 @@ from gatepost.actions.triggers import TriggerSpec
 from gatepost.core import agent_config, route_rule
 from gatepost.core.entity import EntityKind
 from gatepost.core.envelope import Envelope, EnvelopeKind
-from gatepost.core.event import Event, EventType, Json
+from gatepost.core.event import Event, EventType, Json, Priority, Ref
 from gatepost.core.route_rule import RouteRule, RouteSpec, UnroutedReason
 from gatepost.core.trigger import Trigger
 from gatepost.errors import Conflict, GatepostError, Invalid, LimitReached, NotFound, Refused, TooLarge, UnknownAddress
@@ -242,6 +242,29 @@ class TestUnrouted:
         [handled] = store.read_sync(routing.page_unrouted, by=None, handled=True)
         assert (handled.id, handled.handled_by) == (id, "admin")
         assert store.read_sync(routing.count_unrouted) == 0
+
+    def test_its_event_says_what_it_would_have_said(self, channel: Channel) -> None:
+        envelope = Envelope(channel="webhook", session="shop", kind=EnvelopeKind.EVENT, content="opened")
+        fields: dict[str, Any] = {
+            "subject": "A pull request",
+            "ref": Ref("task", "7"),
+            "priority": Priority.HIGH,
+            "details": {"delivery": "d1", "attempts": [1, None]},
+        }
+        ids = [
+            channel.kit.store.run_sync(
+                channels.receive, channel.trigger, envelope, dedup_key=f"svc:shop:{key}", wakes=wakes, **fields
+            ).unrouted
+            for key, wakes in (("k1", True), ("k2", False))
+        ]
+        channel.add_rule("all")
+        for id in filter(None, ids):
+            channel.kit.store.run_sync(channels.replay_unrouted, id, by=None)
+        events = channel.list_events("ana")
+
+        assert [(event.subject, event.ref) for event in events] == [("A pull request", Ref("task", "7"))] * 2
+        assert [event.priority for event in events] == [Priority.HIGH, Priority.FYI]
+        assert all(isinstance(event.data, dict) and event.data["attempts"] == [1, None] for event in events)
 
     def test_it_stays_when_its_trigger_is_deleted(self, channel: Channel) -> None:
         id = channel.receive_unrouted()

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channels, chat, deadlines, decisions, inbox, replies, shared_inbox
+from gatepost.actions import channels, chat, deadlines, decisions, inbox, pairing, replies, shared_inbox
 from gatepost.actions import triggers as trigger_actions
 from gatepost.actions.chat import ChatSpec
 from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.channel import build_own_session, parse_base
+from gatepost.core.channel import PairingState, build_own_session, parse_base
 from gatepost.core.decision import AnswerSpec, Decision, Option, Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.envelope import Envelope, EnvelopeKind
@@ -135,7 +135,7 @@ class TestSessions:
         assert list_contents(ctx, after=first[-1].number, limit=2) == ["2", "3"]
         recent = ctx.store.read_sync(shared_inbox.list_recent, limit=2)
         assert [entry.content for entry in recent] == ["4", "3"]
-        assert ctx.store.read_sync(shared_inbox.find_last_number) == recent[0].number
+        assert ctx.store.read_sync(shared_inbox.find_last_position) == recent[0].position
 
 
 class TestReplies:
@@ -304,6 +304,11 @@ class TestChats:
             session = channels.ensure_session(
                 tx, "telegram", "chat-5:user-7", trigger=trigger, person=husam, chat="5", user_id="7"
             )
+            request = channel_rows.insert_pairing(
+                tx, trigger.number, chat="5", user_id="7", display="Husam", code="x", expires_at=tx.now
+            )
+            number = pairing.show(tx, request).number
+            channel_rows.end_pairing(tx, number, PairingState.APPROVED, person=husam.number, answered_by=husam.number)
             metadata = {"telegram_chat_id": "5", "telegram_message_id": "1"}
             envelope = Envelope(
                 channel="telegram", session=session.id, kind=EnvelopeKind.TEXT, content="go", metadata=metadata

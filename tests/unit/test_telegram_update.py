@@ -273,7 +273,7 @@ def test_a_press_says_where_the_button_is() -> None:
     assert press.data == "d\ufffd"
     game = {"id": "q", "from": ANA, "game_short_name": "g"}
     assert parse_update({"update_id": 1, "callback_query": game}, BOT).content == Ignored(
-        "a press of a button without data"
+        "a press of a button without data", "q"
     )
 
 

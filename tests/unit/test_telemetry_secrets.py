@@ -2,6 +2,15 @@
 
 import pytest
 
+from gatepost.actions.telegram import BotProfile
+from gatepost.actions.triggers import TriggerSpec
+from gatepost.adapters.telegram import TelegramClient
+from gatepost.api.triggers import AddTrigger
+from gatepost.core.provider import BoundTrigger
+from gatepost.core.telegram_api import derive_keys
+from gatepost.core.telegram_update import BotIdentity
+from gatepost.core.trigger import check_token_reference
+from gatepost.errors import Invalid
 from gatepost.telemetry import hide_secrets
 
 
@@ -26,6 +35,32 @@ from gatepost.telemetry import hide_secrets
 )
 def test_a_secret_is_hidden(text: str, hidden: str) -> None:
     assert hide_secrets(text) == hidden
+
+
+TOKEN = "123456:AAFabcdefghijklmnopqrstuvwxyz0123456"
+
+
+def test_nothing_that_holds_a_token_shows_it() -> None:
+    """What is printed of an object goes to logs and to errors."""
+    spec = TriggerSpec(name="desk", provider="telegram", secret=TOKEN)
+    keys = derive_keys(TOKEN)
+    client = TelegramClient(TOKEN, url="https://api.telegram.org")
+    request = AddTrigger(name="desk", provider="telegram", token=TOKEN)
+    bound = BoundTrigger(name="desk", options={}, secret=TOKEN)
+    profile = BotProfile(BotIdentity(123456, "desk_bot"), keys.button_key)
+    for shown in (spec, keys, client, request, bound, profile):
+        text = f"{shown!r} {shown}"
+        assert "AAFabc" not in text
+        assert keys.webhook_secret not in text
+        assert keys.button_key.hex() not in text
+        assert repr(keys.button_key) not in text
+
+
+@pytest.mark.parametrize("text", [f"env:{TOKEN}", TOKEN, f"file:{TOKEN}"])
+def test_a_token_in_the_wrong_place_is_not_in_the_error(text: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        check_token_reference(text)
+    assert "AAFabc" not in caught.value.message_with_hint
 
 
 @pytest.mark.parametrize("piece", ["a", "-", "token", "--token", "eyJ-", "://a:", "x-key", "key=", '"', "a b-token "])

@@ -233,6 +233,24 @@ class TestOwners:
         store.run_sync(agents.make_resident, "ana", agent_config.parse({"model": "demo", "skills": ["routing"]}))
         assert store.run_sync(triggers.add, build_trigger("other"), by="ana").owner == "ana"
 
+    def test_cannot_name_variables_of_the_gateway(self, store: Store) -> None:
+        """A variable may be any secret, and the token of a bot is sent to a server."""
+        store.run_sync(
+            directory.register, EntitySpec(name="steward", kind=EntityKind.AGENT, team="root", role="system3")
+        )
+        bot = TriggerSpec(name="desk", provider="telegram", config=TriggerConfig(token="env:HOME"))
+        with pytest.raises(Refused, match="'steward' cannot use variables of the gateway"):
+            store.run_sync(triggers.add, bot, by="steward")
+        store.run_sync(triggers.add, TriggerSpec(name="own", provider="telegram", secret="7:token"), by="steward")
+        with pytest.raises(Refused, match="cannot use variables"):
+            store.run_sync(triggers.change, "own", {"config": TriggerConfig(token="env:HOME")}, by="steward")
+        store.run_sync(triggers.add, bot)
+        for config in (TriggerConfig(token="env:PATH"), TriggerConfig(token="env:HOME", options={"url": "https://x"})):
+            with pytest.raises(Refused, match="cannot use variables"):
+                store.run_sync(triggers.change, "desk", {"config": config}, by="steward")
+        allowed = TriggerConfig(token="env:HOME", allow=(7,))
+        assert store.run_sync(triggers.change, "desk", {"config": allowed}, by="steward").config == allowed
+
     def test_see_pages_of_their_own_only(self, store: Store) -> None:
         for number in range(6):
             owner = "ana" if number % 3 == 2 else "ben"
@@ -292,7 +310,7 @@ class TestChanges:
         (TriggerSpec(name="a", provider="cron", config=build_schedule(every=HOUR, at=1)), "has every and at"),
         (
             TriggerSpec(name="a", provider="telegram", config=TriggerConfig(token="7:secret")),
-            "token: '7:secret' names no variable",
+            "token: it names no variable",
         ),
         (TriggerSpec(name="a", secret=SECRET, config=TriggerConfig(session="{{")), "session: "),
         (TriggerSpec(name="a", secret=SECRET, config=TriggerConfig(templates=({},))), "says nothing of the payload"),

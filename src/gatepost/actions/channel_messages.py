@@ -69,10 +69,16 @@ def notify_persons(tx: Transaction, event: Event, persons: Sequence[int]) -> Non
     if event.type in _QUIET_TYPES or (event.ref is not None and event.ref.type == "pairing"):
         return  # a request for a pairing has a message with buttons
     for person in persons:
-        for trigger, chat in channels.list_chats_of_person(tx, person):
+        for trigger, chat in list_private_chats(tx, person):
             subject = f"{event.subject}\n" if event.subject else ""
             sender = event.sender.display if event.sender is not None else event.source
-            send(tx, trigger, chat, escape_invisible(f"{sender}: {subject}{event.content}"))
+            send(tx, trigger.number, chat, escape_invisible(f"{sender}: {subject}{event.content}"))
+
+
+def list_private_chats(tx: Reader, person: int) -> list[tuple[Trigger, str]]:
+    """Return the triggers and the chats in which a person can be reached; not those that a trigger blocks."""
+    found = [(triggers.read(tx, number), chat) for number, chat in channels.list_chats_of_person(tx, person)]
+    return [(trigger, chat) for trigger, chat in found if trigger is not None and not trigger.blocks(chat)]
 
 
 def list_pending(tx: Reader, id: str) -> list[ChannelMessage]:
@@ -98,9 +104,9 @@ def fail(tx: Transaction, message: ChannelMessage, reason: str) -> None:
 
 
 def close_chat(tx: Transaction, trigger: Trigger, chat: str, reason: str) -> None:
-    """End all messages to a chat that the bot cannot write to any more, and tell the owners of the bot once a day."""
+    """End all messages to a chat that cannot be written to any more, and tell the owners of the trigger once a day."""
     channel_messages.fail_chat(tx, trigger.number, chat, reason)
-    text = f"the bot {trigger.name!r} cannot write to the chat {chat} any more: {reason}"
+    text = f"{trigger.label} cannot write to the chat {chat} any more: {reason}"
     tell_owners(tx, trigger, text, f"chat:{trigger.name}:{chat}:{tx.now // DAY}")
 
 

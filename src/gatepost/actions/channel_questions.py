@@ -13,8 +13,8 @@ from gatepost.core import decision as rules
 from gatepost.core.channel import ChannelSession, parse_base
 from gatepost.core.decision import Answer, Decision, DecisionOutcome
 from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.envelope import build_telegram_session
 from gatepost.core.event import Route
+from gatepost.core.provider import build_chat_session
 from gatepost.core.shared_entry import EntryKind, QuestionStatus, build_topic
 from gatepost.core.signals import Signal
 from gatepost.core.trigger import Trigger
@@ -59,14 +59,12 @@ def show_to_persons(tx: Transaction, decision: Decision, respondents: Sequence[E
     for respondent in respondents:
         if respondent.kind is not EntityKind.HUMAN:
             continue
-        for number, chat in channels.list_chats_of_person(tx, respondent.number):
-            trigger = triggers.read(tx, number)
-            assert trigger is not None
-            base = build_telegram_session(int(chat), int(chat))
+        for trigger, chat in channel_messages.list_private_chats(tx, respondent.number):
+            base = build_chat_session(chat, chat)
             channels.ensure_session(
                 tx,
                 trigger.provider,
-                number,
+                trigger.number,
                 base,
                 person=respondent.number,
                 chat=chat,
@@ -74,7 +72,7 @@ def show_to_persons(tx: Transaction, decision: Decision, respondents: Sequence[E
                 thread=None,
                 display=None,
             )
-            session = channels.find_session(tx, trigger.provider, number, base)
+            session = channels.find_session(tx, trigger.provider, trigger.number, base)
             assert session is not None
             show(tx, decision, Route(trigger.provider, session.id), trigger, session)
 
@@ -110,7 +108,8 @@ def replace(tx: Transaction, decision: Decision) -> None:
 
 def _end(tx: Transaction, decision: Decision, status: QuestionStatus, answer: str | None) -> None:
     for entry in shared_entries.list_by_decision(tx, decision.number):
-        if shared_entries.end_question(tx, entry.number, status, answer):
+        is_pending = entry.status is QuestionStatus.PENDING
+        if is_pending and shared_entries.end_question(tx, entry.number, status, answer):
             _signal(tx, Route(entry.channel, entry.session), entry.number)
 
 

@@ -4,9 +4,9 @@ Receive what comes through triggers, and reply on the way that it came.
 Everything that a trigger receives is an envelope: a channel, a session and the ids of the channel (`core/envelope.py`).
 It goes to whom the rules name (`actions/routing.py`), as one event in one inbox each:
 
-    a user-facing channel (telegram, cli, web)    an event of the type `channel`, from the person who is paired with
-                                                  the session, and an entry of the shared inbox
-    everything else                               an event of the type `service`
+    a user-facing channel (`Trigger.is_channel`)    an event of the type `channel`, from the person who is paired with
+                                                    the session, and an entry of the shared inbox
+    everything else                                 an event of the type `service`
 
 A route is a channel and a session, with the trigger behind it. A reply to an event goes out on its route, and on no
 other one.
@@ -24,6 +24,7 @@ from gatepost.actions import (
     decisions,
     directory,
     mail,
+    pairing,
     push,
     routing,
     shared_inbox,
@@ -31,19 +32,23 @@ from gatepost.actions import (
 from gatepost.actions.routing import RouteDecision
 from gatepost.core import address, ids, strict
 from gatepost.core import envelope as envelopes
-from gatepost.core.channel import ChannelSession, parse_base
+from gatepost.core.channel import ChannelSession, ChannelStatus, parse_base
 from gatepost.core.decision import Decision, Question
 from gatepost.core.entity import Entity
 from gatepost.core.envelope import Envelope, EnvelopeKind
 from gatepost.core.event import Event, EventType, Json, Priority, Push, Ref, Route, Trust
-from gatepost.core.route_rule import UnroutedReason
+from gatepost.core.route_rule import EventFields, UnroutedReason
 from gatepost.core.shared_entry import EntryKind
 from gatepost.core.text import check_storable, count_bytes
-from gatepost.core.trigger import USER_CHANNELS, Trigger
+from gatepost.core.trigger import OWN_CHANNELS, Trigger
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, quote_value
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import channels, entities, items, route_rules, triggers
 
+#: what the data of an event has of its envelope and its trigger
+_ENVELOPE_FIELDS: Final = frozenset(
+    ("channel", "sessionId", "metadata", "serviceName", "payload", "senderName", "context", "edited")
+)
 #: characters of a name of a channel's user
 _MAX_DISPLAY_LENGTH: Final = 200
 
@@ -90,7 +95,7 @@ def receive(
     envelope = envelopes.check_envelope(envelope, trigger.config.requires if trigger is not None else ())
     number = trigger.number if trigger is not None else None
     sender = directory.find_live(tx, person) if person is not None else None
-    is_user_channel = envelope.channel in USER_CHANNELS
+    is_user_channel = _is_user_channel(trigger, envelope)
     route = Route(envelope.channel, envelope.session)
     if is_user_channel and sender is not None and envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE):
         answered = _answer_question(tx, route, envelope.content, sender, number, reply_decision, to)
@@ -98,19 +103,12 @@ def receive(
             return answered
     if route_rules.has_unrouted_key(tx, dedup_key):
         return Received(duplicate=True)
+    fields = EventFields(subject=subject, ref=ref, priority=priority if wakes else Priority.FYI, details=details or {})
     outcome = routing.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
     if outcome.reason is not None:
-        received = _keep_unrouted(tx, trigger, envelope, outcome.reason, dedup_key)
+        received = _keep_unrouted(tx, trigger, envelope, outcome.reason, dedup_key, fields)
     else:
-        request = _build_push(trigger, envelope, sender, dedup_key)
-        request = replace(
-            request,
-            priority=Priority.FYI if not wakes else request.priority if priority is None else priority,
-            subject=subject,
-            ref=ref or request.ref,
-            data={**request.data, **(details or {})} if isinstance(request.data, dict) else request.data,
-        )
-        received = _push(tx, request, outcome.targets)
+        received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome.targets)
     if not is_user_channel or received.duplicate or envelope.kind is EnvelopeKind.RESET:
         return received
     entry = shared_inbox.record(
@@ -172,16 +170,23 @@ def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
     route_rules.set_handled(tx, unrouted.number, handler.number)
     session = find_session(tx, unrouted.envelope.channel, unrouted.envelope.session, trigger)
     sender = entities.find_by_names(tx, [session.person])[session.person] if session and session.person else None
-    return _push(tx, _build_push(trigger, unrouted.envelope, sender, f"unrouted:{id}"), outcome.targets)
+    request = _build_push(trigger, unrouted.envelope, sender, f"unrouted:{id}", unrouted.event)
+    return _push(tx, request, outcome.targets)
 
 
 def _keep_unrouted(
-    tx: Transaction, trigger: Trigger | None, envelope: Envelope, reason: UnroutedReason, dedup_key: str
+    tx: Transaction,
+    trigger: Trigger | None,
+    envelope: Envelope,
+    reason: UnroutedReason,
+    dedup_key: str,
+    fields: EventFields,
 ) -> Received:
     """Keep a message that nobody gets, and tell the owner of its trigger once an hour."""
     number = trigger.number if trigger is not None else None
     strict.encode_json(envelope.payload, "payload", tx.limits.data)
-    id = route_rules.insert_unrouted(tx, number, envelope, reason, dedup_key)
+    strict.encode_json(fields.details, "details", tx.limits.data)
+    id = route_rules.insert_unrouted(tx, number, envelope, reason, dedup_key, fields)
     if id is None:
         return Received(duplicate=True)
     name = trigger.name if trigger is not None else envelope.channel
@@ -197,7 +202,7 @@ def keep_event(tx: Transaction, event: Event, dedup_key: str) -> str | None:
     assert event.route is not None
     data = event.data if isinstance(event.data, dict) else {}
     metadata = data.get("metadata")
-    is_user_channel = event.route.channel in USER_CHANNELS
+    is_user_channel = event.type is EventType.CHANNEL
     envelope = Envelope(
         channel=event.route.channel,
         session=event.route.session,
@@ -206,8 +211,14 @@ def keep_event(tx: Transaction, event: Event, dedup_key: str) -> str | None:
         payload=None if is_user_channel else data.get("payload"),
         metadata=metadata if isinstance(metadata, dict) else {},
     )
+    fields = EventFields(
+        subject=event.subject,
+        ref=event.ref,
+        priority=event.priority,
+        details={name: value for name, value in data.items() if name not in _ENVELOPE_FIELDS},
+    )
     trigger = triggers.find(tx, event.source)
-    return _keep_unrouted(tx, trigger, envelope, UnroutedReason.NO_TARGET, dedup_key).unrouted
+    return _keep_unrouted(tx, trigger, envelope, UnroutedReason.NO_TARGET, dedup_key, fields).unrouted
 
 
 def check_batch(tx: Reader, trigger: Trigger, envelopes: Sequence[Envelope]) -> None:
@@ -229,10 +240,13 @@ def _push(tx: Transaction, request: Push, targets: Sequence[str]) -> Received:
     return Received(events=events, duplicate=is_repeat, targets=tuple(targets))
 
 
-def _build_push(trigger: Trigger | None, envelope: Envelope, sender: Entity | None, dedup_key: str) -> Push:
+def _build_push(
+    trigger: Trigger | None, envelope: Envelope, sender: Entity | None, dedup_key: str, fields: EventFields
+) -> Push:
     """Return the event of an envelope, for nobody yet."""
-    is_user_channel = envelope.channel in USER_CHANNELS
+    is_user_channel = _is_user_channel(trigger, envelope)
     source = trigger.name if trigger is not None else envelope.channel
+    is_schedule = trigger is not None and trigger.provider == "cron"
     data: dict[str, Json] = {"channel": envelope.channel, "sessionId": envelope.session}
     if envelope.metadata:
         data["metadata"] = dict(envelope.metadata)
@@ -244,19 +258,26 @@ def _build_push(trigger: Trigger | None, envelope: Envelope, sender: Entity | No
         data["context"] = trigger.prompt
     message = envelope.metadata.get("telegram_message_id")
     is_edit = envelope.kind is EnvelopeKind.EDIT
+    usual_priority = Priority.FYI if envelope.kind is EnvelopeKind.RESET else Priority.NORMAL
     return Push(
         to="",
         type=EventType.CHANNEL if is_user_channel else EventType.SERVICE,
         source=source,
         sender=sender.name if sender is not None else None,
         content=envelope.content,
-        data=data | ({"edited": True} if is_edit else {}),
-        priority=Priority.FYI if envelope.kind is EnvelopeKind.RESET else Priority.NORMAL,
+        data={**data, **({"edited": True} if is_edit else {}), **fields.details},
+        priority=usual_priority if fields.priority is None else fields.priority,
         dedup_key=dedup_key,
-        ref=Ref("message", message) if is_edit and message else None,
+        subject=fields.subject,
+        ref=fields.ref or (Ref("message", message) if is_edit and message else None),
         route=Route(envelope.channel, envelope.session),
-        trust=Trust.MEMBER if sender is not None else Trust.EXTERNAL,
+        # what a schedule says was written here, by its owner
+        trust=Trust.MEMBER if sender is not None or is_schedule else Trust.EXTERNAL,
     )
+
+
+def _is_user_channel(trigger: Trigger | None, envelope: Envelope) -> bool:
+    return trigger.is_channel if trigger is not None else envelope.channel in OWN_CHANNELS
 
 
 def ensure_session(
@@ -349,7 +370,7 @@ def find_route(tx: Reader, event: Event) -> tuple[Trigger | None, ChannelSession
     """Return the trigger and the session behind the route of an event; refuse one that cannot be replied to."""
     if event.route is None:
         raise Refused(f"{event.id!r} came by no channel")
-    if event.route.channel not in USER_CHANNELS:
+    if event.type is not EventType.CHANNEL:
         raise Refused(
             f"{event.id!r} came by {event.route.channel!r}, on which nothing can be sent",
             hint="send mail to whom it concerns instead",
@@ -358,8 +379,15 @@ def find_route(tx: Reader, event: Event) -> tuple[Trigger | None, ChannelSession
     if trigger is not None and trigger.provider != event.route.channel:
         trigger = None
     session = find_session(tx, event.route.channel, event.route.session, trigger)
-    if session is None or (trigger is None and event.route.channel == "telegram"):
+    if session is None or (trigger is None and event.route.channel not in OWN_CHANNELS):
         raise NotFound(f"the channel of {event.id!r} is gone", hint="send mail to its sender instead")
+    if trigger is not None and session.person is not None and session.chat is not None and session.user_id is not None:
+        person = pairing.find_person(tx, trigger, session.chat, session.user_id)
+        if person != session.person:
+            raise Refused(
+                f"the user behind {event.id!r} cannot be reached: the pairing has ended, or a list blocks the user",
+                hint="`gatepost channel pair` lets a user in again",
+            )
     return trigger, session
 
 
@@ -384,9 +412,47 @@ def ask_decision(tx: Transaction, question: Question, event: str | None, *, by: 
     return decision
 
 
+def list_statuses(tx: Reader, *, after: int = 0, limit: int = 100) -> list[ChannelStatus]:
+    """
+    Return the channels on which people write: those that are built in, and then triggers in the order in which they
+    were added.
+    """
+    statuses = [
+        ChannelStatus(number=number, name=name, provider=name, sessions=channels.count_own_sessions(tx, name))
+        for number, name in enumerate(OWN_CHANNELS, 1)
+        if number > after
+    ]
+    position = max(after - len(OWN_CHANNELS), 0)
+    while len(statuses) < limit:
+        rows = channels.list_statuses(tx, after=position, limit=limit)
+        statuses += [
+            ChannelStatus(
+                number=trigger.number + len(OWN_CHANNELS),
+                name=trigger.name,
+                provider=trigger.provider,
+                mode=trigger.config.mode if trigger.provider == envelopes.TELEGRAM else None,
+                active=trigger.active,
+                error=error,
+                sessions=session_count,
+                requests=request_count,
+            )
+            for trigger, error, session_count, request_count in rows
+            if trigger.is_channel
+        ]
+        if len(rows) < limit:
+            break
+        position = rows[-1][0].number
+    return statuses[:limit]
+
+
+def count_failing(tx: Reader) -> int:
+    """Return how many active channels do not work."""
+    return channels.count_failing(tx)
+
+
 def list_sessions(
     tx: Reader, *, channel: str | None = None, person: str | None = None, after: int = 0, limit: int = 100
 ) -> list[ChannelSession]:
-    """Return the sessions of channels in the order in which they began."""
+    """Return sessions in the order in which they began; `channel` is a channel, or the name of a trigger."""
     number = directory.find_number(tx, person)
     return channels.list_sessions(tx, channel=channel, person=number, after=after, limit=limit)

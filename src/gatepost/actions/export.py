@@ -16,11 +16,13 @@ rows can be read.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gatepost.actions import pairing
 from gatepost.core import agent_config, render
+from gatepost.core.envelope import TELEGRAM
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Damaged, GatepostError
 from gatepost.ports import Reader
@@ -56,9 +58,11 @@ class Summary:
 def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = False) -> Summary:
     """
     Write all tables except leases. Only with `secrets`, write the secrets of triggers (without them, triggers are
-    closed), the headers and environments of residents' tools, and the administrator's keys.
+    closed), the headers and environments of residents' tools, and the administrator's keys. The token of a bot is never
+    written, nor is a code by which a user is let in.
     """
     summary = Summary()
+    codes: set[str] = set()
     tx.max_page_chars = PAGE_CHARACTERS
     schema, _ = statements.read_schema_version(tx)
     head = {"gatepost": "export", "format": FORMAT, "schema": schema, "createdAt": format_rfc3339(tx.now)}
@@ -73,7 +77,11 @@ def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = 
             summary.omissions.append(f"{name}: there is no such table")
             continue
         for row in rows:
-            exported = row if secrets else _remove_secrets(name, row, summary)
+            is_token = name == "triggers" and row["provider"] == TELEGRAM and row["secret"] is not None
+            is_code = name in ("pairings", "channel_messages")
+            if name == "pairings":
+                codes.add(row["code"])
+            exported = row if secrets and not is_token and not is_code else _remove_secrets(name, row, summary, codes)
             if exported is not None:
                 present = {column: value for column, value in exported.items() if value is not None}
                 write(_encode({"table": name, "row": present}))
@@ -141,12 +149,17 @@ def _find_tail(tx: Reader, table: Table, after: Key | None) -> dict[str, Any] | 
             return first
 
 
-def _remove_secrets(table: str, row: dict[str, Any], summary: Summary) -> dict[str, Any] | None:
+def _remove_secrets(table: str, row: dict[str, Any], summary: Summary, codes: Container[str]) -> dict[str, Any] | None:
+    """Return a row without secrets; None if nothing is left of it. `codes` are the hashes of codes in messages."""
     match table:
         case "keys" if row["kind"] == "admin":
             return None
         case "triggers":
             return row | {"secret": None, "active": False}
+        case "pairings":
+            return row | {"code": ""}
+        case "channel_messages":
+            return row | {"content": pairing.hide_codes(row["content"], codes)}
         case "agents":
             try:
                 bare = agent_config.replace_secrets(agent_config.decode(row["config"]), lambda _: {})

@@ -38,6 +38,11 @@ def take(
     return jobs.take(tx, kinds, holder, tx.now + hold, limit)
 
 
+def renew(tx: Transaction, ids: Sequence[str], holder: str, hold: Duration) -> None:
+    """Hold jobs for `hold` from now, unless another runner has taken them."""
+    jobs.renew(tx, ids, holder, tx.now + hold)
+
+
 def complete(tx: Transaction, id: str, holder: str) -> None:
     """End a job as done; raise `Conflict` if another runner has taken it meanwhile."""
     if not jobs.finish(tx, id, holder, due_at=tx.now, ended_at=tx.now, outcome="done", error=None):

@@ -3,12 +3,13 @@ What the janitor does to the store: release what was held too long, remove what 
 wrote. Every verb works on a small batch, so that other writers never wait for long, and returns how much it did; the
 caller repeats it until that is nothing.
 
-When the clock is set back, times that were written before lie far ahead: the next slot of a recurring plan, the next
-attempt of a job, the next check of a gate, the end of a rest. Each would wait for hours. So the janitor notes the time
-in a row of its own once a minute. When it finds that row more than `CLOCK_TOLERANCE` ahead, the clock was set back,
-perhaps while no process ran, and it repairs in this order:
+When the clock is set back, times that were written before lie far ahead: the next slot of a recurring plan or of a
+cron trigger, the next attempt of a job, the next check of a gate, the end of a rest. Each would wait for hours. So the
+janitor notes the time in a row of its own once a minute. When it finds that row more than `CLOCK_TOLERANCE` ahead, the
+clock was set back, perhaps while no process ran, and it repairs in this order:
 
-    every page of recurring plans -> everything that only waits for its next attempt, together with the row
+    every page of recurring plans -> every page of cron triggers (`actions/schedules.py`)
+        -> everything that only waits for its next attempt, together with the row
 
 If it is killed in between, the row is still ahead, and the next round begins again. Each step may be done twice: a slot
 that has fired already has the same dedup key, and what is tried too early is tried again later. Claims and leases need

@@ -7,10 +7,11 @@ chat. An administrator who has a paired chat can also press a button there; then
 whom the allow list names becomes a person at once.
 
 A request has the SHA-256 of its code, a code is valid for an hour and once, and a bot has few that wait: guessing is
-hopeless.
+hopeless, and a gateway limits it besides (`gateway/attempt_limits.py`).
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -37,13 +38,18 @@ _HINT: Final = "`gatepost channel pair` lists the requests"
 _MAX_DISPLAY_LENGTH: Final = 200
 #: persons that one user of a channel can have become: one for each bot
 _MAX_NAMESAKES: Final = 100
+_CODE: Final = re.compile(rf"\b[{CODE_ALPHABET}]{{{CODE_LENGTH}}}\b")
+#: what is in the id of a user on some channels, and cannot be in a name
+_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
 def find_person(tx: Reader, trigger: Trigger, chat: str, user_id: str) -> str | None:
     """
-    Return the name of the person who a user of a bot is; None if it is not paired. Who is paired in the private chat,
-    which has the id of the user, is the same person in every group.
+    Return the name of the person who a user of a bot is; None if it is not paired, or is blocked. Who is paired in the
+    private chat, which has the id of the user, is the same person in every group.
     """
+    if trigger.blocks(chat, user_id):
+        return None
     for place in dict.fromkeys((user_id, chat)):
         pairing = channels.find_pairing_by_user(tx, trigger.number, place, user_id)
         if pairing is None or pairing.state is not PairingState.APPROVED or pairing.person is None:
@@ -87,9 +93,7 @@ def request(
         return None
     code = build_code(random_bits)
     id = _insert(tx, trigger, chat, user_id, display, code)
-    text = (
-        f"{quote_value(show(tx, id).display)} (user {user_id}, chat {chat}) wants to write to the bot {trigger.name!r}"
-    )
+    text = f"{quote_value(show(tx, id).display)} (user {user_id}, chat {chat}) wants to write to {trigger.label}"
     alert = push.build_alert(
         directory.ADMINISTRATOR,
         f"{text}: ask for the code, then `gatepost channel pair CODE --person NAME`",
@@ -100,8 +104,8 @@ def request(
     push.push_alerts(tx, [alert])
     administrator = directory.find(tx, directory.ADMINISTRATOR)
     buttons = [Button(f"approve:{id}", "Approve"), Button(f"deny:{id}", "Deny")]
-    for number, administrator_chat in channels.list_chats_of_person(tx, administrator.number):
-        channel_messages.send(tx, number, administrator_chat, escape_invisible(text), options=buttons)
+    for bot, administrator_chat in channel_messages.list_private_chats(tx, administrator.number):
+        channel_messages.send(tx, bot.number, administrator_chat, escape_invisible(text), options=buttons)
     return code
 
 
@@ -152,7 +156,7 @@ def revoke(tx: Transaction, id: str, *, by: str | None) -> Pairing:
     administrator = _require_administrator(tx, by)
     pairing = show(tx, id)
     if not channels.revoke_pairing(tx, pairing.number, administrator.number):
-        raise Conflict(f"the pairing {id!r} is {pairing.state}")
+        raise Conflict(f"the pairing {id!r} is {pairing.state}, not approved")
     return show(tx, id)
 
 
@@ -177,7 +181,7 @@ def _find_request(tx: Transaction, code: str) -> Pairing:
         return show(tx, code)
     folded_code = code.strip().upper()
     if len(folded_code) != CODE_LENGTH or not set(folded_code) <= set(CODE_ALPHABET):
-        raise Invalid(f"{quote_value(code)} is not a code", hint="a code has 8 letters and digits")
+        raise Invalid("this is not a code", hint=f"a code has {CODE_LENGTH} letters and digits")
     pairing = channels.find_pairing_by_code(tx, _hash_code(folded_code))
     if pairing is None:
         raise NotFound("no request has this code, or it is not valid any more", hint=_HINT)
@@ -196,9 +200,15 @@ def _find_or_make_person(tx: Transaction, pairing: Pairing, name: str | None) ->
         if person.kind is not EntityKind.HUMAN:
             raise Invalid(f"{name!r} is {person.kind.phrase}, not a person", hint="name a person")
         return person
+    trigger = triggers.find(tx, pairing.trigger)
+    assert trigger is not None
+    other = channels.find_pairing_elsewhere(tx, trigger.number, pairing.chat, pairing.user_id)
+    if other is not None and other.person is not None:  # a user is one person in all chats
+        return directory.find(tx, other.person)
     own_name = pairing.display.partition(" (@")[0]
     stem = "".join(letter for letter in own_name.lower() if letter.isascii() and letter.isalnum())[:40]
-    numbered = [f"user-{pairing.user_id}", *(f"user-{pairing.user_id}-{count}" for count in range(2, _MAX_NAMESAKES))]
+    id = _NO_NAME.sub("-", pairing.user_id.lower()).strip("-")[:40] or "x"
+    numbered = [f"user-{id}", *(f"user-{id}-{count}" for count in range(2, _MAX_NAMESAKES))]
     candidates = [*([stem] if stem not in ("", "all") else []), *numbered]
     taken_names = entities.find_by_names(tx, candidates)
     new_name = next(candidate for candidate in candidates if candidate not in taken_names)
@@ -218,6 +228,11 @@ def _require_administrator(tx: Reader, by: str | None) -> Entity:
     if entity.name != directory.ADMINISTRATOR:
         raise Refused(f"{entity.name!r} cannot pair users", hint="an administrator can")
     return entity
+
+
+def hide_codes(text: str, hashes: Container[str]) -> str:
+    """Return a text without the codes that have one of these hashes."""
+    return _CODE.sub(lambda match: "***" if _hash_code(match[0]) in hashes else match[0], text)
 
 
 def _hash_code(code: str) -> str:

@@ -126,6 +126,16 @@ def _check_envelope(value: str) -> None:
     route_rules.decode_envelope(value)
 
 
+def _check_reply(value: str) -> None:
+    if value:  # `_check_row` says which key may have none
+        _parse_json(value)
+
+
+def _check_event_fields(value: str) -> None:
+    _check_data(value)
+    route_rules.decode_event(value)
+
+
 def _check_row(table: str, row: Mapping[str, Any]) -> None:
     """Raise an error if the values of a row do not fit each other."""
     match table, row:
@@ -138,10 +148,8 @@ def _check_row(table: str, row: Mapping[str, Any]) -> None:
             (address.check_alias if row.get("is_alias") else address.check_name)(name)
         case "plans", {"cron": str(expression)}:
             cron.parse(expression, row.get("zone") or "UTC")
-        case "gates", {"kind": "ci", "awaits": str(awaits)}:
-            gate.parse_ci_target(awaits)
-        case "gates", {"kind": "ci" | "command" as kind} if row.get("awaits") is None:
-            raise Invalid(f"a gate of the kind {kind!r} must say what it awaits")
+        case "gates", {"kind": "ci" | "command" as kind}:
+            _check_awaited(kind, row.get("awaits"))
         case "decisions", {"options": options}:
             _check_action(row.get("action"), row.get("args"), options)
         case "outgoing", {"kind": kind, "data": data, "targets": targets}:
@@ -150,10 +158,20 @@ def _check_row(table: str, row: Mapping[str, Any]) -> None:
             _check_ledger_row(table, row)
         case "triggers", {"provider": provider, "config": config}:
             trigger_actions.check_config(provider, triggers.decode_config(config))
+        case "idempotency_keys", {"digest": digest, "body": ""} if digest:  # a signature, for one, has no digest
+            raise Invalid("a request has a reply")
         case "steps", {"kind": kind, "body": body}:
             runs.decode_turn(kind, body)
         case _:
             pass
+
+
+def _check_awaited(kind: str, awaits: str | None) -> None:
+    """Check what a gate awaits that a process checks."""
+    if awaits is None:
+        raise Invalid(f"a gate of the kind {kind!r} must say what it awaits")
+    if kind == "ci":
+        gate.parse_ci_target(awaits)
 
 
 def _check_ledger_row(table: str, row: Mapping[str, Any]) -> None:
@@ -192,7 +210,7 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("items", "priority"): Priority,
     ("messages", "data"): _check_data,
     ("jobs", "payload"): _parse_json,
-    ("idempotency_keys", "body"): _parse_json,
+    ("idempotency_keys", "body"): _check_reply,
     ("agents", "config"): _check_config,
     ("goals", "priority"): memory.check_goal_priority,
     ("minds", "summaries"): msgspec.json.Decoder(list[str]).decode,
@@ -232,6 +250,7 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("route_rules", "targets"): _check_targets,
     ("route_rules", "rank"): _check_rank,
     ("unrouted", "envelope"): _check_envelope,
+    ("unrouted", "event"): _check_event_fields,
     ("shared_entries", "metadata"): msgspec.json.Decoder(dict[str, str]).decode,
     ("channel_messages", "options"): msgspec.json.Decoder(list[Button]).decode,
     ("channel_messages", "sent_ids"): msgspec.json.Decoder(list[str]).decode,

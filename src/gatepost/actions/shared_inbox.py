@@ -5,7 +5,7 @@ A text of a person may answer a question that waits on the same route:
 
     a reply to the message of a question, or a press of one of its buttons    answers that question
     another text      answers the oldest question that waits there and takes a free text, or has an option with this id
-                      or label
+                      or label (or number, if the question takes no free text)
     everything else   is a prompt
 
 An answer through a channel is an answer of the decision behind the question, by the person who is paired with the
@@ -57,6 +57,31 @@ def page(
     )
 
 
+def list_changes(
+    tx: Reader,
+    *,
+    viewer: str | None = None,
+    channel: str | None = None,
+    session: str | None = None,
+    kind: EntryKind | None = None,
+    after: int = 0,
+    limit: int = 100,
+) -> list[SharedEntry]:
+    """
+    Return entries that are new or have changed, in the order of their positions; `after` is the last position seen. A
+    question is there when it is asked, and again, with its answer, when it has ended.
+    """
+    return shared_entries.list_changes(
+        tx,
+        person=directory.find_number(tx, viewer),
+        channel=channel,
+        session=session,
+        kind=kind,
+        after=after,
+        limit=limit,
+    )
+
+
 def list_recent(
     tx: Reader,
     *,
@@ -79,9 +104,9 @@ def list_recent(
     )
 
 
-def find_last_number(tx: Reader) -> int:
-    """Return the number of the last entry; 0 if there is none."""
-    return shared_entries.find_last_number(tx)
+def find_last_position(tx: Reader) -> int:
+    """Return the position of the last change; 0 if there is none."""
+    return shared_entries.find_last_position(tx)
 
 
 def record(
@@ -165,12 +190,18 @@ def _is_in_session(tx: Reader, entry: SharedEntry, route: Route, trigger: int | 
 
 
 def match_answer(decision: Decision, text: str) -> AnswerSpec | None:
-    """Return the answer that a text is: an option by its id or label, or free text; None if it cannot be one."""
+    """
+    Return the answer that a text is: an option by its id or label, or free text; None if it cannot be one. Where free
+    text does not count, the number of an option does: some channels show it.
+    """
     folded_text = text.strip().casefold()
     for option in decision.options:
         if folded_text in (option.id.casefold(), option.label.casefold()):
             return AnswerSpec(option=option.id)
-    return AnswerSpec(text=text) if decision.free_text else None
+    if decision.free_text:
+        return AnswerSpec(text=text)
+    numbers = {str(place): option.id for place, option in enumerate(decision.options, 1)}
+    return AnswerSpec(option=numbers[folded_text]) if folded_text in numbers else None
 
 
 def answer(tx: Transaction, decision: Decision, reply: AnswerSpec, person: str) -> tuple[Decision | None, str]:

@@ -44,16 +44,21 @@ from gatepost.core.telegram_update import (
     Membership,
     MembershipChange,
     TelegramUpdate,
+    UpdateContent,
 )
 from gatepost.core.times import DAY
 from gatepost.core.trigger import GroupMode, Trigger
 from gatepost.errors import Invalid, NotFound
-from gatepost.ports import Transaction
+from gatepost.ports import Reader, Transaction
 from gatepost.tables import channel_messages as message_rows
 from gatepost.tables import channels as channel_rows
 from gatepost.tables import jobs
 from gatepost.tables import triggers as trigger_rows
 
+#: the commands that a bot answers itself
+COMMANDS: Final = ("start", "help", "ping", "reset")
+#: the content of the event about a reset
+RESET_TEXT: Final = "The user began a new conversation."
 _HELP: Final = (
     "Write to me, or send a voice message: I pass it on, and the answer comes here.\n\n"
     "/reset begins a new conversation\n/ping shows whether I am here\n/help shows this"
@@ -124,14 +129,19 @@ def take_updates(
     return outcomes
 
 
-def skip_update(tx: Transaction, name: str, update: Json, bot: BotProfile, reason: str) -> int:
-    """Move the cursor over an update that cannot be taken, and tell the owner of the bot; return its number."""
+def skip_update(tx: Transaction, name: str, update: Json, bot: BotProfile, reason: str) -> TakenUpdate:
+    """Move the cursor over an update that cannot be taken, and tell the owner of the bot."""
     trigger = _lock_trigger(tx, name)
-    update_id = telegram_update.parse_update(update, bot.identity).update_id
-    _advance(tx, trigger, update_id, is_ordered=True)
+    skipped = telegram_update.parse_update(update, bot.identity)
+    _advance(tx, trigger, skipped.update_id, is_ordered=True)
     text = f"an update of the bot {name!r} could not be taken: {reason}"
-    channel_messages.tell_owners(tx, trigger, text, f"update:{name}:{update_id}")
-    return update_id
+    channel_messages.tell_owners(tx, trigger, text, f"update:{name}:{skipped.update_id}")
+    return TakenUpdate(
+        outcome=UpdateOutcome.IGNORED,
+        reason=reason,
+        update_id=skipped.update_id,
+        answer=_build_empty_answer(skipped.content),
+    )
 
 
 def _lock_trigger(tx: Transaction, name: str) -> Trigger:
@@ -154,8 +164,7 @@ def take_update(
     content = update.content
     epoch = _advance(tx, trigger, update.update_id, is_ordered=is_ordered)
     if epoch is None:
-        answer = PressAnswer(query_id=content.query_id) if isinstance(content, ButtonPress) else None
-        return TakenUpdate(outcome=UpdateOutcome.REPEATED, answer=answer)
+        return TakenUpdate(outcome=UpdateOutcome.REPEATED, answer=_build_empty_answer(content))
     match content:
         case InboundMessage():
             bits = int.from_bytes(sha256(f"{random_bits}:{update.update_id}".encode()).digest())
@@ -173,9 +182,16 @@ def take_update(
             move_chat(tx, trigger, content.old_chat, content.new_chat)
             return TakenUpdate(outcome=UpdateOutcome.CHAT, reason=f"{content.old_chat} is {content.new_chat} now")
         case Ignored():
-            return TakenUpdate(outcome=UpdateOutcome.IGNORED, reason=content.reason)
+            empty_answer = _build_empty_answer(content)
+            return TakenUpdate(outcome=UpdateOutcome.IGNORED, reason=content.reason, answer=empty_answer)
         case other:
             assert_never(other)
+
+
+def _build_empty_answer(content: UpdateContent) -> PressAnswer | None:
+    """Return what only ends the spinner on a button; None if the update is no press."""
+    query_id = content.query_id if isinstance(content, ButtonPress | Ignored) else None
+    return PressAnswer(query_id=query_id) if query_id is not None else None
 
 
 def _advance(tx: Transaction, trigger: Trigger, update_id: int, *, is_ordered: bool) -> int | None:
@@ -223,7 +239,7 @@ def _take_message(
         thread=str(message.thread_id) if message.thread_id is not None else None,
         display=message.sender.name,
     )
-    if message.command is not None and message.command.name in ("start", "help", "ping", "reset"):
+    if message.command is not None and message.command.name in COMMANDS:
         _run_command(tx, trigger, message, session, person, key)
         return TakenUpdate(outcome=UpdateOutcome.COMMAND, reason=message.command.name)
     return _receive(tx, trigger, message, session, person, key)
@@ -255,7 +271,7 @@ def _run_command(
             text = "pong"
         case "reset":
             session = channels.reset_session(tx, session)
-            envelope = _build_envelope(message, session, EnvelopeKind.RESET, "The user began a new conversation.")
+            envelope = build_envelope(message, session, EnvelopeKind.RESET, RESET_TEXT)
             envelope = replace(envelope, metadata={**envelope.metadata, RESET_FIELD: RESET_VALUE})
             channels.receive(tx, trigger, envelope, dedup_key=key, person=person, wakes=False)
             text = "This is a new conversation now."
@@ -283,15 +299,16 @@ def _receive(
     if message.media is not None and not message.is_edited:
         content, kind = f"[{message.media}] {message.text}".strip(), EnvelopeKind.MEDIA
         rest = "Only its text is passed on." if message.text else "Say in words what it shows."
-        _say(tx, trigger, message, f"I cannot see a {message.media}. {rest}")
-    envelope = _build_envelope(message, session, kind, content)
+        article = "an" if message.media[0] in "aeiou" else "a"
+        _say(tx, trigger, message, f"I cannot see {article} {message.media}. {rest}")
+    envelope = build_envelope(message, session, kind, content)
     received = channels.receive(
         tx,
         trigger,
         envelope,
         dedup_key=key,
         person=person,
-        reply_decision=_find_decision(tx, trigger, message),
+        reply_decision=find_decision(tx, trigger, message),
     )
     if received.notice is not None:
         _say(tx, trigger, message, received.notice)
@@ -311,7 +328,7 @@ def _receive_recording(
         metadata["telegram_mime_type"] = recording.mime_type
     if message.reply_to is not None:
         metadata[voices.REPLY_FIELD] = str(message.reply_to)
-    envelope = _build_envelope(message, session, EnvelopeKind.VOICE, message.text)
+    envelope = build_envelope(message, session, EnvelopeKind.VOICE, message.text)
     envelope = replace(envelope, metadata={**envelope.metadata, **metadata})
     problem = None
     if recording.size is not None and recording.size > MAX_FILE_SIZE:
@@ -322,7 +339,8 @@ def _receive_recording(
     return TakenUpdate(outcome=UpdateOutcome.VOICE)
 
 
-def _build_envelope(message: InboundMessage, session: ChannelSession, kind: EnvelopeKind, content: str) -> Envelope:
+def build_envelope(message: InboundMessage, session: ChannelSession, kind: EnvelopeKind, content: str) -> Envelope:
+    """Return the envelope of a message in a session."""
     metadata = {"telegram_chat_id": str(message.chat.id), "telegram_message_id": str(message.message_id)}
     if message.thread_id is not None:
         metadata["telegram_thread_id"] = str(message.thread_id)
@@ -342,7 +360,7 @@ def _build_envelope(message: InboundMessage, session: ChannelSession, kind: Enve
     )
 
 
-def _find_decision(tx: Transaction, trigger: Trigger, message: InboundMessage) -> str | None:
+def find_decision(tx: Reader, trigger: Trigger, message: InboundMessage) -> str | None:
     """Return the decision whose question a message replies to."""
     if message.reply_to is None or not message.replies_to_bot:
         return None

@@ -2,8 +2,9 @@
 Presses of buttons on Telegram.
 
 The data of a button is signed for its chat (`core/telegram_buttons.py`), so a press with other data, or from another
-chat, does nothing. Who may press is decided here: a question is answered by the person who was asked, and a request for
-a pairing by an administrator in a paired private chat. Every press is answered, if only to end the spinner on it.
+chat, does nothing. Who may press is decided here: a question is answered by a person who was asked, and by nobody else,
+not even an administrator; a request for a pairing by an administrator in a paired private chat. Every press is
+answered, if only to end the spinner on it.
 """
 
 from typing import Final, assert_never
@@ -62,7 +63,7 @@ def _answer_decision(
         decision = decisions.show(tx, button.decision)
     except NotFound:
         return _refuse(press, _INVALID)
-    if person is None or person not in (*decision.respondents, directory.ADMINISTRATOR):
+    if person not in decision.respondents:
         return _refuse(press, "This question is not for you.")
     message = message_rows.find_by_sent_id(tx, trigger.number, str(press.chat.id), str(press.message_id))
     newer = [
@@ -75,6 +76,7 @@ def _answer_decision(
         return _refuse(press, "This question was asked again: answer the newer one.")
     if is_outdated:
         return _refuse(press, _INVALID)
+    assert person is not None, "a respondent has a name"
     reply = AnswerSpec(option=decision.options[button.option].id)
     answered, sentence = shared_inbox.answer(tx, decision, reply, person)
     return PressAnswer(query_id=press.query_id, text=shorten_text(sentence), is_alert=answered is None)

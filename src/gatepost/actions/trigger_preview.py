@@ -2,8 +2,9 @@
 Show what a trigger would make of a payload, and who would get it. Nothing is stored.
 
 A webhook gets its payload with the headers of a request, as its service sends them; neither secret nor signature is
-needed. Of a channel on which people write, the payload is a message: `{content, session, metadata}`. A schedule has no
-payload.
+needed. Of a channel on which people write, the payload is a message: `{content, session, metadata}`; of a bot on
+Telegram it may be an update as Telegram sends it. A schedule has no payload: it shows what would happen if it were due
+now.
 """
 
 import json
@@ -12,13 +13,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from gatepost.actions import routing, webhooks
+from gatepost.actions import routing, schedules, telegram_preview, webhooks
 from gatepost.actions.routing import RouteDecision
 from gatepost.core import envelope as envelopes
 from gatepost.core import message_template, webhook, webhook_lines
 from gatepost.core.envelope import Envelope, EnvelopeKind
 from gatepost.core.event import Json, Priority
-from gatepost.core.trigger import USER_CHANNELS, Trigger
+from gatepost.core.trigger import Trigger
 from gatepost.core.webhook import Challenge, Occurrence, Verification
 from gatepost.errors import Invalid, quote_value
 from gatepost.ports import Reader
@@ -39,8 +40,15 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 def preview(tx: Reader, trigger: Trigger, payload: Json, headers: Mapping[str, str]) -> Preview:
     """Return what would happen to a payload that comes through a trigger."""
-    if trigger.provider in USER_CHANNELS:
+    if trigger.provider == envelopes.TELEGRAM and isinstance(payload, dict) and "update_id" in payload:
+        envelope = telegram_preview.preview_update(tx, trigger, payload)
+        return Preview(skipped=envelope) if isinstance(envelope, str) else _decide(tx, trigger, envelope)
+    if trigger.is_channel:
         return _decide(tx, trigger, _build_message(trigger, payload))
+    if trigger.provider == schedules.CRON:
+        slot = schedules.find_events(tx, trigger, tx.now)
+        found = (PreviewedEvent(envelope=envelope, decision=decision) for envelope, decision in slot.events)
+        return Preview(events=tuple(found), skipped=slot.skipped)
     if trigger.provider != "webhook":
         return _preview_occurrence(tx, trigger, Occurrence(payload=payload), headers)
     assert trigger.scheme is not None

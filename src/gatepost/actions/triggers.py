@@ -19,7 +19,7 @@ from gatepost.core.agent_config import ROUTING
 from gatepost.core.entity import Entity
 from gatepost.core.signals import Signal
 from gatepost.core.text import find_unstorable, parse_field
-from gatepost.core.times import Instant
+from gatepost.core.times import Instant, format_rfc3339
 from gatepost.core.trigger import BUILT_IN_PROVIDERS, DEFAULT_OWNER, MAX_PROMPT_LENGTH, Trigger, TriggerConfig
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress, quote_value
@@ -59,7 +59,11 @@ def add(tx: Transaction, spec: TriggerSpec, *, by: str | None = None) -> Trigger
         raise Invalid(f"{quote_value(spec.provider)} is not a provider", hint=f"use {', '.join(BUILT_IN_PROVIDERS)}")
     scheme, secret = _check_secret(spec)
     owner = _resolve_owner(tx, spec.owner, by)
+    _check_reference(TriggerConfig(), spec.config, by)
     config = check_config(spec.provider, spec.config)
+    _check_heartbeat_target(config, spec.target)
+    if not spec.is_from_file:  # a file may keep one whose time has passed
+        _check_time(config, tx.now)
     is_added = triggers.insert(
         tx,
         name=name,
@@ -107,6 +111,18 @@ def _check_secret(spec: TriggerSpec) -> tuple[Scheme | None, str | None]:
     return None, spec.secret
 
 
+def _check_reference(before: TriggerConfig, config: TriggerConfig, by: str | None) -> None:
+    """
+    Let only the administrator name a variable, or say how a token that is in one is used: anybody else could have any
+    variable of the gateway sent to a server.
+    """
+    is_changed = (config.token, config.options) != (before.token, before.options)
+    if config.token is not None and is_changed and by not in (None, directory.ADMINISTRATOR):
+        raise Refused(
+            f"{by!r} cannot use variables of the gateway", hint="give the token itself, or ask the administrator"
+        )
+
+
 def check_config(provider: str, config: TriggerConfig) -> TriggerConfig:
     """Return a configuration that is valid for a provider."""
     if provider == "cron" and config.schedule is None:
@@ -124,14 +140,19 @@ def check_config(provider: str, config: TriggerConfig) -> TriggerConfig:
     return replace(config, schedule=schedule, requires=rules.check_requires(config.requires))
 
 
-def change(tx: Transaction, name: str, changes: dict[str, Any], *, by: str | None = None) -> Trigger:
+def change(
+    tx: Transaction, name: str, changes: dict[str, Any], *, by: str | None = None, from_file: bool = False
+) -> Trigger:
     """
     Change the fields of a trigger that are in `changes`: scheme and secret, target, prompt, owner, config, active. The
-    secret of a webhook is stored as its scheme needs it, so a new scheme needs the secret too.
+    secret of a webhook is stored as its scheme needs it, so a new scheme needs the secret too. What gatepost.toml sets
+    is only changed `from_file`. A schedule has no slots while the trigger is inactive.
     """
     trigger = find_own(tx, name, by)
+    channels.lock_trigger(tx, trigger.number)  # a slot fires by the old trigger or the new one, not by both
+    trigger = find_own(tx, name, by)
     changes = dict(changes)
-    if trigger.is_from_file and set(changes) - {"active"}:
+    if trigger.is_from_file and not from_file and set(changes) - {"active"}:
         raise Conflict(f"the trigger {name!r} is set in gatepost.toml", hint="change it there")
     if "secret" in changes or "scheme" in changes:
         if trigger.provider == "webhook" and "secret" not in changes:
@@ -152,10 +173,14 @@ def change(tx: Transaction, name: str, changes: dict[str, Any], *, by: str | Non
     changed = replace(trigger, **changes)
     if changed.active and not trigger.active and trigger.provider in ("webhook", "telegram"):
         _require_secret(tx, trigger)
+    _check_reference(trigger.config, changed.config, by)
     config = check_config(trigger.provider, changed.config)
     changed = replace(changed, config=config)
+    _check_heartbeat_target(config, changed.target)
     if (config.schedule, changed.active) != (trigger.config.schedule, trigger.active):
-        changed = replace(changed, next_at=_find_next(config, tx.now, trigger.created_at))
+        if config.schedule != trigger.config.schedule and not from_file:
+            _check_time(config, tx.now)
+        changed = replace(changed, next_at=_find_next(config, tx.now, trigger.created_at) if changed.active else None)
     triggers.update(tx, changed)
     tx.after_commit(Signal(f"{TOPIC}{name}", "changed", wakes=False))
     return show(tx, name)
@@ -168,10 +193,15 @@ def delete(tx: Transaction, name: str, *, by: str | None = None) -> None:
         raise Conflict(f"the trigger {name!r} is set in gatepost.toml", hint="remove it there")
     if channels.is_used(tx, trigger.number):
         raise Conflict(f"the trigger {name!r} has conversations", hint="disable it instead: they keep its name")
+    remove(tx, trigger)
+
+
+def remove(tx: Transaction, trigger: Trigger) -> None:
+    """Delete a trigger that has no conversations."""
     route_rules.forget_trigger(tx, trigger.number)
     channels.delete_cursor(tx, trigger.number)
     triggers.delete(tx, trigger.number)
-    tx.after_commit(Signal(f"{TOPIC}{name}", "deleted", wakes=False))
+    tx.after_commit(Signal(f"{TOPIC}{trigger.name}", "deleted", wakes=False))
 
 
 def show(tx: Reader, name: str) -> Trigger:
@@ -248,6 +278,17 @@ def _resolve_owner(tx: Reader, text: str | None, by: str | None) -> str:
         if not any(other.number == entity.number for other in directory.resolve(tx, [target]).get(target, ())):
             raise Refused(f"{by!r} is not in {owner!r}", hint="name an owner that you are, or are in")
     return owner
+
+
+def _check_heartbeat_target(config: TriggerConfig, target: str | None) -> None:
+    if config.heartbeat is not None and target is not None and isinstance(address.parse(target), AllAgentsAddress):
+        raise Invalid("a heartbeat cannot go to every agent", hint="name an agent or a team")
+
+
+def _check_time(config: TriggerConfig, now: Instant) -> None:
+    """Refuse a time that has passed: it would never come."""
+    if config.schedule is not None and config.schedule.at is not None and config.schedule.at <= now:
+        raise Invalid(f"{format_rfc3339(config.schedule.at)} has passed", hint="give a later time")
 
 
 def _find_next(config: TriggerConfig, now: Instant, since: Instant) -> Instant | None:

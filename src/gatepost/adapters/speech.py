@@ -7,14 +7,13 @@ it. The key is in a header, and no error or log line has it.
 """
 
 import asyncio
-import math
 from typing import Final
 
 import httpx2
 import msgspec
 from msgspec import Struct
 
-from gatepost.core.speech import SpeechRefused, Transcript
+from gatepost.core.speech import SpeechRefused, SpokenSegment, Transcript, compute_confidence
 from gatepost.errors import Invalid, Unavailable, quote_value
 from gatepost.telemetry import hide_secrets
 
@@ -36,16 +35,9 @@ _ENDINGS: Final = {
 }
 
 
-class _Segment(Struct):
-    start: float = 0.0
-    end: float = 0.0
-    avg_logprob: float | None = None
-    no_speech_prob: float | None = None
-
-
 class _Answer(Struct):
     text: str
-    segments: list[_Segment] | None = None
+    segments: list[SpokenSegment] | None = None
 
 
 class OpenAiTranscriber:
@@ -57,7 +49,8 @@ class OpenAiTranscriber:
             base = httpx2.URL()
         if base.scheme not in ("http", "https") or not base.host:
             raise Invalid(
-                f"{quote_value(hide_secrets(url))} is not the URL of a service", hint="such as https://HOST/v1"
+                f"{quote_value(hide_secrets(url))} is not the URL of a service",
+                hint="such as https://HOST/v1, or local:",
             )
         self._url = f"{base}/audio/transcriptions"
         self._model = model
@@ -92,21 +85,7 @@ class OpenAiTranscriber:
             answer = msgspec.json.decode(response.content, type=_Answer)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             raise Unavailable("the answer of the speech service cannot be read") from None
-        return Transcript(answer.text.strip(), _compute_confidence(answer.segments or []))
+        return Transcript(answer.text.strip(), compute_confidence(answer.segments or []))
 
     async def close(self) -> None:
         await self._client.aclose()
-
-
-def _compute_confidence(segments: list[_Segment]) -> float | None:
-    """Return the probability of a transcript; None if the service does not say."""
-    weights = [
-        (max(segment.end - segment.start, 0.01), segment.avg_logprob)
-        for segment in segments
-        if segment.avg_logprob is not None
-    ]
-    if not weights:
-        return None
-    total = sum(weight for weight, _ in weights)
-    mean = sum(weight * probability for weight, probability in weights) / total
-    return min(1.0, math.exp(min(mean, 0.0)))

@@ -17,9 +17,9 @@ import msgspec
 from msgspec import Struct
 
 from gatepost.core.event import Json
+from gatepost.core.provider import ChatClosed
 from gatepost.core.telegram_api import (
     MAX_FILE_SIZE,
-    ChatClosed,
     ChatMoved,
     KeyboardButton,
     OtherReader,

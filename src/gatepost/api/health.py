@@ -37,6 +37,9 @@ class HealthView(View, kw_only=True):
     accounting: AccountingView | UnsetType = UNSET
     lag_seconds: float | UnsetType = UNSET
     unrouted: Annotated[int | UnsetType, describe("messages that came through a channel and that nobody got")] = UNSET
+    failing_channels: Annotated[
+        int | UnsetType, describe("active bots that do not work; `gatepost channel list` says which, and why")
+    ] = UNSET
     clock_skew_seconds: float | UnsetType = UNSET
     transport: TransportView
 

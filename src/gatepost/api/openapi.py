@@ -127,7 +127,7 @@ def _list_parameters(operation: Operation, types: _Types) -> Iterator[dict[str, 
     for field in msgspec.structs.fields(operation.request):
         if field.name in operation.path_fields:
             yield {"name": field.encode_name, "in": "path", "required": True, "schema": types.get(field.type)}
-        elif not operation.has_body:
+        elif not operation.has_body or operation.kind is Kind.RAW:  # the body of a raw one is not ours
             yield _describe_query(field, types.get(field.type))
     if operation.kind is Kind.STREAM:
         yield _LAST_EVENT_PARAMETER

@@ -199,6 +199,8 @@ class Operation:
     event: str | None = None
     #: of an answer that is not JSON, or not always
     responses: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    #: True if a caller may be guessing: who is told too often that there is no such thing has to wait
+    limits_guesses: bool = False
     #: how language models call it; None if they do not
     tool: "McpTool | None" = None
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None

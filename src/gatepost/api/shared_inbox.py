@@ -55,7 +55,10 @@ class ListSharedEntries(Request[SharedEntryPage]):
 
 @stream("GET /api/shared-inbox/stream", access=Anybody(), errors=(Invalid,), event="shared.entry")
 class WatchSharedInbox(Stream[SharedEntryView]):
-    """Watch new entries as they come. Resumes from Last-Event-ID, which is the `seq` of an entry."""
+    """
+    Watch new entries as they come, and questions again when they have ended. Resumes from Last-Event-ID, or from the
+    `seq` of an entry.
+    """
 
     channel: Channel = None
     session: Session = None

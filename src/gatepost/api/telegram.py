@@ -2,7 +2,7 @@
 
 from gatepost.api.access import Open
 from gatepost.api.operation import Request, View, raw
-from gatepost.errors import Malformed, NotFound, Unauthorized, Unavailable
+from gatepost.errors import Malformed, NotFound, TooManyAttempts, Unauthorized, Unavailable
 
 
 class TelegramUpdateView(View):
@@ -17,7 +17,7 @@ class TelegramUpdateView(View):
     status=200,
     requires_body=True,
     checks_media=False,
-    errors=(Malformed, Unauthorized, NotFound, Unavailable),
+    errors=(Malformed, Unauthorized, NotFound, TooManyAttempts, Unavailable),
     example={"update_id": 1, "message": {}},
 )
 class ReceiveTelegramUpdate(Request[TelegramUpdateView]):

@@ -18,15 +18,15 @@ from gatepost.core.route_rule import UnroutedReason
 from gatepost.core.times import format_duration
 from gatepost.core.trigger import (
     MAX_PROMPT_LENGTH,
-    USER_CHANNELS,
     DeliveryMode,
     GroupMode,
     Heartbeat,
     Trigger,
     TriggerSchedule,
+    WakeMode,
 )
 from gatepost.core.webhook import Scheme
-from gatepost.errors import Conflict, NotFound, Refused, TooLarge, Unauthorized, Unavailable
+from gatepost.errors import Conflict, NotFound, Refused, TooLarge, TooManyAttempts, Unauthorized, Unavailable
 
 Interval = Annotated[str, Format(format_duration), Meta(examples=["30m"])]
 ChannelId = Annotated[int, Meta(ge=-(2**52), le=2**52)]
@@ -68,10 +68,13 @@ class TriggerView(RecordView[Trigger]):
     is_from_file: Annotated[bool, describe("whether it is set in gatepost.toml, and can only be changed there")]
     next_at: Annotated[Time | None, describe("when a schedule fires next")]
     created_at: Time
+    problem: Annotated[
+        str | UnsetType, describe("why its provider cannot be used, if it cannot"), Source(lambda _: None)
+    ] = UNSET
 
 
 def _is_channel(trigger: Trigger) -> bool:
-    return trigger.provider in USER_CHANNELS and trigger.provider != "cli"
+    return trigger.is_channel and trigger.provider != "cli"
 
 
 class TriggerPage(Page[TriggerView]):
@@ -214,7 +217,10 @@ class PreviewTrigger(Request[TriggerPreviewView]):
     """Show what a trigger would make of a payload, and who would get it. Nothing is changed."""
 
     name: str
-    payload: Annotated[Json, describe("what the service would send; of a bot or of cli, {content, session, metadata}")]
+    payload: Annotated[
+        Json,
+        describe("what the service would send; of a channel an update of Telegram, or {content, session, metadata}"),
+    ]
     headers: Annotated[dict[str, str], describe("the headers of the request")] = field(default_factory=dict)
 
 
@@ -237,7 +243,7 @@ class WebhookView(View, kw_only=True):
     status=202,
     requires_body=True,
     checks_media=False,
-    errors=(Unauthorized, Refused, NotFound, Conflict, Unavailable),
+    errors=(Unauthorized, Refused, NotFound, Conflict, TooManyAttempts, Unavailable),
     responses={
         200: {"description": "The answer to a challenge", "content": {"text/plain": {"schema": {"type": "string"}}}}
     },
@@ -247,3 +253,6 @@ class ReceiveWebhook(Request[WebhookView]):
     """Receive a webhook. It is accepted if it is signed as the scheme of its trigger says; 202 means committed."""
 
     trigger: str
+    wake: Annotated[WakeMode, describe("next: it is fyi, and waits until something else wakes the recipient")] = (
+        WakeMode.NOW
+    )

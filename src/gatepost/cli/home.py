@@ -120,8 +120,8 @@ class Finding:
 
 def doctor(json: JsonFlag = False) -> None:
     """
-    Check the home, the settings, the administrator's key, the store (schema, disk, integrity, accounts, orphans) and
-    the rules of work.notify.
+    Check the home, the settings, the administrator's key, what transcribes voice messages, the store (schema, disk,
+    integrity, accounts, orphans), the rules of work.notify and the triggers of gatepost.toml.
 
     Prints a line for each check, and exits with 1 if something is wrong.
 
@@ -149,6 +149,7 @@ def _check_all() -> Iterator[Finding]:
         yield _build_fault("settings", error)
         return
     yield from _check_home(configuration)
+    yield from _check_speech(configuration)
     yield from _check_store(configuration)
 
 
@@ -178,6 +179,22 @@ def _check_exposure(check: str, detail: str, exposure: Exposure | None) -> Findi
     return Finding(check, False, f"{detail}: {exposure.problem}", exposure.fix)
 
 
+def _check_speech(configuration: Configuration) -> Iterator[Finding]:
+    from gatepost import app
+
+    speech = configuration.settings.speech
+    if speech.url is None:
+        return
+    try:
+        app.build_transcriber(configuration, os.environ)
+    except GatepostError as error:
+        yield _build_fault("speech", error)
+        return
+    has_key = speech.url == "local:" or speech.key_variable in os.environ
+    detail = str(configuration.values["speech.url"])
+    yield Finding("speech", True, detail if has_key else f"{detail}, without a key: {speech.key_variable} is not set")
+
+
 def _check_store(configuration: Configuration) -> Iterator[Finding]:
     from gatepost import app
 
@@ -190,6 +207,8 @@ def _check_store(configuration: Configuration) -> Iterator[Finding]:
             is_durable, detail = store.check_durability()
             yield Finding("disk", is_durable, detail, _DISK_HINT)
             yield from _check_contents(store)
+            yield from _check_triggers(configuration, store)
+            yield from _check_providers(store)
     except GatepostError as error:
         yield _build_fault("store", error)
 
@@ -224,6 +243,40 @@ def _check_contents(store: Store) -> Iterator[Finding]:
         f"no such entity: {detail}" if detail else "every rule names entities",
         _NOTIFY_HINT,
     )
+
+
+def _check_triggers(configuration: Configuration, store: Store) -> Iterator[Finding]:
+    """Return what is wrong with the triggers of the settings file, if it has any."""
+    from gatepost import app
+    from gatepost.actions import file_triggers
+
+    triggers = app.build_file_triggers(configuration)
+    problems = [
+        (trigger.name, error)
+        for trigger, secret in triggers
+        if (error := store.read_sync(file_triggers.find_problem, trigger, secret)) is not None
+    ]
+    for name, error in problems:
+        yield Finding("triggers", False, f"{name} in {FILE} is not used: {error.message}", error.hint)
+    if triggers and not problems:
+        yield Finding("triggers", True, f"{output.count(len(triggers), 'trigger')} in {FILE}")
+
+
+def _check_providers(store: Store) -> Iterator[Finding]:
+    """Return what is wrong with the providers of other packages, if there are any or a trigger needs one."""
+    from gatepost import plugins
+    from gatepost.actions import triggers
+
+    loaded = plugins.load_providers()
+    rows = store.read_sync(triggers.page, limit=10_000)
+    problems = dict(loaded.problems)
+    for row in rows:
+        if row.active and (problem := plugins.find_problem(row.provider, loaded)) is not None:
+            problems[row.provider] = f"{problem}, which the trigger {row.name!r} needs"
+    for problem in problems.values():
+        yield Finding("providers", False, problem, "install its package where the gateway runs, or disable the trigger")
+    if loaded.providers and not problems:
+        yield Finding("providers", True, ", ".join(loaded.providers))
 
 
 def _build_fault(check: str, error: GatepostError) -> Finding:

@@ -22,7 +22,7 @@ from gatepost.errors import UnknownAddress
 
 #: the order in which a newcomer meets the commands; others follow in the order of their names
 ORDER = (  # noqa: SIM905
-    "up inbox chat send reply agent person space work note plan gate decision hooks hook mcp courier trigger"
+    "up inbox chat send reply agent person space work note plan gate decision hooks hook mcp courier trigger channel"
     " ledger key init config doctor export import completion"
 ).split()
 #: some commands are in a module with another name

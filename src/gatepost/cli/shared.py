@@ -36,8 +36,10 @@ def list_shared(
     json: JsonFlag = False,
 ) -> None:
     """
-    List the last entries of the shared inbox, the oldest first: what people write on channels, what systems ask them
-    there, and what systems answer.
+    List the last entries of the shared inbox, the oldest first.
+
+    It has what people write on channels, what systems ask them there, and what systems answer. With --follow, a
+    question is printed again when it has ended.
 
     Examples:
       gatepost inbox shared --channel telegram --pending

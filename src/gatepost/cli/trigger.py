@@ -24,7 +24,7 @@ from gatepost.cli.command import Facts, Noun, Outcome, TableRow
 from gatepost.cli.connect import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import render
-from gatepost.core.trigger import BUILT_IN_PROVIDERS, ENV_TOKEN, check_trigger_name
+from gatepost.core.trigger import BUILT_IN_PROVIDERS, ENV_TOKEN, check_trigger_name, parse_active_hours
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Invalid, quote_value
 from gatepost.settings import Configuration
@@ -37,7 +37,9 @@ _SECRET_BYTES: Final = 24
 
 
 def _read_token(text: str) -> str:
-    """Return the token of a bot; env:VARIABLE stays as it is."""
+    """Return the token of a bot; env:VARIABLE stays as it is. It is never an argument, which others can read."""
+    if text != "-" and not text.startswith(("@", ENV_TOKEN)):
+        raise Invalid("a token cannot be an argument", hint="give --token @FILE, - for stdin, or env:VARIABLE")
     return text if text.startswith(ENV_TOKEN) else inputs.read_secret(text)
 
 
@@ -49,12 +51,7 @@ def _parse_id(text: str) -> int:
 
 def _parse_hours(text: str) -> HeartbeatSpec:
     """Return the heartbeat of `8-22`, or of `always`."""
-    if text == "always":
-        return HeartbeatSpec()
-    first, _, last = text.partition("-")
-    if not (first.isdecimal() and last.isdecimal() and text.isascii()) or len(text) > 5:
-        raise Invalid(f"{quote_value(text)} are not hours of a day", hint="write 8-22, or always")
-    return HeartbeatSpec(active_hours=(int(first), int(last)))
+    return HeartbeatSpec(active_hours=parse_active_hours(text))
 
 
 def _read_templates(text: str) -> list[Any]:
@@ -94,8 +91,9 @@ _FIELDS: Final[dict[str, Any]] = {
         "the token of a bot; env:VAR names a variable of the gateway, and the token is not stored",
         parse=_read_token,
     ),
+    "options": option("--options", "JSON|@FILE", "what the provider of a package needs", parse=inputs.read_json_object),
     # see below
-    **dict.fromkeys(("templates", "schedule", "heartbeat", "options")),
+    **dict.fromkeys(("templates", "schedule", "heartbeat")),
 }
 TemplateOption = Annotated[
     list[list[Any]] | None,
@@ -283,6 +281,7 @@ def list_facts(trigger: TriggerView) -> Facts:
     return [
         ("trigger", trigger.name),
         ("state", _get_state(trigger)),
+        ("problem", trigger.problem or None),
         ("provider", trigger.provider),
         ("path", _build_path(trigger)),
         ("scheme", trigger.scheme),
@@ -301,6 +300,7 @@ def list_facts(trigger: TriggerView) -> Facts:
         ("block", ", ".join(map(str, trigger.block))),
         ("token", trigger.token),
         ("url", trigger.public_url),
+        ("options", msgspec.json.encode(trigger.options).decode() if trigger.options else None),
         ("owner", trigger.owner),
         ("set in", "gatepost.toml" if trigger.is_from_file else None),
         ("since", trigger.created_at),
@@ -332,10 +332,11 @@ def preview_payload(
     """
     Show what would become of a payload, and who would get it.
 
-    Nothing is stored, and no secret is needed.
+    Nothing is stored, and no secret is needed. The payload of a bot is an update of Telegram, or a message.
 
     Examples:
       gatepost trigger test shop @payload.json --header "X-GitHub-Event: push"
+      gatepost trigger test helpdesk @update.json
       gatepost trigger test helpdesk '{"content": "Where is my order?"}'
     """
     with connect(configuration) as connection:
@@ -404,6 +405,8 @@ for _verb in ("route", "dead", "replay"):
 
 
 def _get_state(trigger: TriggerView) -> str:
+    if trigger.active and trigger.problem:
+        return "no provider"
     return "open" if trigger.active else "closed"
 
 

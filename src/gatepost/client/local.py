@@ -114,24 +114,24 @@ class LocalClient:
         from gatepost.actions import shared_inbox
         from gatepost.api.shared_inbox import SharedEntryView
 
-        last_number = (
-            self._store.read_sync(shared_inbox.find_last_number) if request.after is None else int(request.after)
+        position = (
+            self._store.read_sync(shared_inbox.find_last_position) if request.after is None else int(request.after)
         )
         if on_connect is not None:
             on_connect()
         while True:
             entries = self._store.read_sync(
-                shared_inbox.page,
+                shared_inbox.list_changes,
                 viewer=self._caller.entity,
                 channel=request.channel,
                 session=request.session,
                 kind=request.kind,
-                after=last_number,
+                after=position,
                 limit=_PAGE_LENGTH,
             )
             for entry in entries:
-                last_number = entry.number
-                yield _build_event("shared.entry", SharedEntryView.of(entry), str(last_number))
+                position = entry.position
+                yield _build_event("shared.entry", SharedEntryView.of(entry), str(position))
             if len(entries) < _PAGE_LENGTH:
                 time.sleep(_POLL_INTERVAL)
 

@@ -48,6 +48,7 @@ _ERRORS: Final = {
         errors.Reused,
         errors.TooLarge,
         errors.Unavailable,
+        errors.TooManyAttempts,
     )
 }
 #: for answers of a proxy in front of a gateway; of errors that share a status the first counts

@@ -13,12 +13,14 @@ allowed group lets all its members write.
 import re
 from collections.abc import Collection, Iterable
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 from gatepost.errors import Invalid, quote_value
 
 _ID: Final = re.compile(r"-?[0-9]{1,19}")
 _MAX_ID: Final = 2**63 - 1
+
+Id = TypeVar("Id", int, str)
 
 
 class ListVerdict(StrEnum):
@@ -44,7 +46,7 @@ def _parse_id(item: str | int) -> int:
     return int(text)
 
 
-def decide(allow: Collection[int], block: Collection[int], chat: int, user: int | None) -> ListVerdict:
+def decide(allow: Collection[Id], block: Collection[Id], chat: Id, user: Id | None) -> ListVerdict:
     """Return what the lists say about a user in a chat; without a user only the chat counts."""
     ids = {chat} if user is None else {chat, user}
     if not ids.isdisjoint(block):

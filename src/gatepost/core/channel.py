@@ -18,7 +18,7 @@ from gatepost.core import address
 from gatepost.core.event import Event, EventType, Heard, parse_body
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import HOUR, Duration, Instant
-from gatepost.core.trigger import USER_CHANNELS
+from gatepost.core.trigger import DeliveryMode
 
 #: how long the code of a pairing is valid
 PAIRING_TIME: Final[Duration] = HOUR
@@ -33,6 +33,23 @@ _MAIN: Final = "main"
 PASSED_REF: Final = "event"
 #: between a session and its generation
 GENERATION_MARK: Final = ":reset-"
+
+
+class ChannelStatus(Struct, frozen=True, kw_only=True):
+    """A way on which people write: that of a trigger, or one that is built in."""
+
+    number: int
+    #: the name of the trigger; `cli` and `web` are built in
+    name: str
+    provider: str
+    #: how a bot gets messages
+    mode: DeliveryMode | None = None
+    active: bool = True
+    #: why it does not work, if it does not
+    error: str | None = None
+    sessions: int
+    #: users who wait to be let in
+    requests: int = 0
 
 
 class ChannelSession(Struct, frozen=True, kw_only=True):
@@ -136,7 +153,7 @@ def build_own_session(channel: str, person: str, name: str | None, *, administra
 
 def is_user_prompt(event: Event) -> bool:
     """Return True if a person wrote an event on a channel, and can be answered there; a reset is no prompt."""
-    if event.type is not EventType.CHANNEL or event.route is None or event.route.channel not in USER_CHANNELS:
+    if event.type is not EventType.CHANNEL or event.route is None:
         return False
     body = parse_body(event)
     return isinstance(body, Heard) and not body.is_reset

@@ -96,6 +96,11 @@ def parse(text: str, zone: str = "UTC") -> Cron:
     return cron
 
 
+def read_hour(instant: Instant, zone: str) -> int:
+    """Return the hour of the day that clocks in a zone show at an instant."""
+    return (_EPOCH + instant * _MICROSECOND).astimezone(_load_zone(zone)).hour
+
+
 def _split_fields(expression: str) -> list[str]:
     return _ALIASES.get(expression.lower(), expression).split()
 

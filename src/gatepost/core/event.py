@@ -380,9 +380,11 @@ def parse_body(event: "Event | Push") -> Body:
             )
         case EventType.SERVICE:
             payload = data.fields.get("payload", event.data)
+            # What came through a trigger has a line that says what the payload means.
+            has_line = event.content and event.route is not None
             return Called(
                 service=data.text("serviceName", event.source),
-                payload=event.content if payload is None or event.content else payload,
+                payload=event.content if payload is None or has_line else payload,
             )
         case EventType.TOOL_RESULT:
             result = data.fields.get("result", event.data)

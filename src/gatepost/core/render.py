@@ -60,7 +60,7 @@ _PREVIEW_NAME_LENGTH: Final = 24
 #: the known channels that people write on
 _CHANNELS: Final = frozenset(("telegram", "cli", "web"))
 #: the beginnings of dedup keys of trigger events and of questions
-_TRIGGER_KEY_PREFIX: Final = "svc:"
+_TRIGGER_KEY_PREFIXES: Final = ("svc:", "cron:")
 _DECISION_KEY_PREFIX: Final = "decision:"
 _TITLES: Final = {EventType.ALERT: "Alert", EventType.EVENT: "Event", EventType.AGENT: "Agent"}
 
@@ -277,7 +277,7 @@ def _render_context(event: Event) -> str:
     context = event.data.get("context") if isinstance(event.data, dict) else None
     if not isinstance(context, str) or event.dedup_key is None:
         return ""
-    if event.type is EventType.SERVICE and event.sender is None and event.dedup_key.startswith(_TRIGGER_KEY_PREFIX):
+    if event.type is EventType.SERVICE and event.sender is None and event.dedup_key.startswith(_TRIGGER_KEY_PREFIXES):
         return f" (context {quote(context)})"
     if event.type is EventType.DECISION and event.dedup_key.startswith(_DECISION_KEY_PREFIX):
         return f" (the asker adds {quote(context)})"

@@ -15,7 +15,7 @@ from msgspec import Struct
 from gatepost.core import address, dotted_path
 from gatepost.core.dotted_path import MISSING
 from gatepost.core.envelope import Envelope
-from gatepost.core.event import Json
+from gatepost.core.event import Json, Priority, Ref
 from gatepost.core.text import ParsedEnum, check_label, parse_field
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, quote_value
@@ -68,6 +68,17 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     active: bool = True
 
 
+class EventFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the event of a message says besides the envelope."""
+
+    subject: str | None = None
+    ref: Ref | None = None
+    #: None for that of its kind
+    priority: Priority | None = None
+    #: part of its data
+    details: Mapping[str, Json] = {}
+
+
 class Unrouted(Struct, frozen=True, kw_only=True):
     """A message that nobody got."""
 
@@ -76,6 +87,7 @@ class Unrouted(Struct, frozen=True, kw_only=True):
     #: the name of the trigger that it came by; None if that is gone
     trigger: str | None
     envelope: Envelope
+    event: EventFields
     reason: UnroutedReason
     created_at: Instant
     #: when it was replayed, and by whom

@@ -53,6 +53,8 @@ class SharedEntry(Struct, frozen=True, kw_only=True):
     #: the decision that a question is about
     decision: str | None
     created_at: Instant
+    #: where streams have it: the number of its last change
+    position: int
 
 
 def build_topic(route: Route) -> str:

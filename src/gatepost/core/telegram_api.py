@@ -4,7 +4,8 @@ What Gatepost asks of the Telegram Bot API, how the API refuses, and what is der
     Unavailable        it cannot be reached, is too busy (429) or broken (5xx): try again, after `retry_after` seconds
     TokenRefused       the token is not, or no longer, the token of a bot
     OtherReader        something else reads the updates of the bot: another process, or a webhook
-    ChatClosed         the bot cannot write to a chat any more: it was blocked or removed, or the chat is gone
+    ChatClosed         the bot cannot write to a chat any more: it was blocked or removed, or the chat is gone (this
+                       one is in `core/provider.py`)
     ChatMoved          the chat has another id from now on
     RequestRefused     it refuses this request, and would refuse it again
 
@@ -22,7 +23,7 @@ from msgspec import Struct
 from gatepost.core.event import Json
 from gatepost.core.telegram_text import FormattedText
 from gatepost.core.telegram_update import BotIdentity
-from gatepost.errors import Conflict, Invalid, Refused, Unauthorized
+from gatepost.errors import Conflict, Invalid, Unauthorized
 
 #: bytes of a file that a bot can download
 MAX_FILE_SIZE: Final = 20 * 1024 * 1024
@@ -36,10 +37,6 @@ class TokenRefused(Unauthorized):
 
 class OtherReader(Conflict):
     type = "telegram-reader"
-
-
-class ChatClosed(Refused):
-    type = "telegram-chat"
 
 
 class ChatMoved(Conflict):

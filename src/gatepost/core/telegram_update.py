@@ -176,6 +176,8 @@ class ChatMigration(Struct, frozen=True, kw_only=True):
 
 class Ignored(Struct, frozen=True):
     reason: str
+    #: of a press that cannot be read: its user waits for an answer all the same
+    query_id: str | None = None
 
 
 UpdateContent = InboundMessage | ButtonPress | MembershipChange | ChatMigration | Ignored
@@ -196,7 +198,7 @@ def parse_update(update: Json, bot: BotIdentity) -> TelegramUpdate:
     except (ValidationError, UnicodeError) as error:
         # the parser refuses names of fields that are not Unicode by an error of its own
         detail = str(error) if isinstance(error, ValidationError) else "a name in it is not Unicode"
-        content = Ignored(f"it does not have the form that Telegram describes: {detail}")
+        content = Ignored(f"it does not have the form that Telegram describes: {detail}", _find_query_id(update))
     return TelegramUpdate(update_id=update_id, content=content)
 
 
@@ -312,7 +314,7 @@ def _is_real_reply(message: WireMessage) -> bool:
 
 def _parse_press(query: WireCallbackQuery) -> ButtonPress | Ignored:
     if query.data is None:
-        return Ignored("a press of a button without data")
+        return Ignored("a press of a button without data", clean_text(query.id))
     message = query.message
     return ButtonPress(
         query_id=clean_text(query.id),
@@ -323,6 +325,13 @@ def _parse_press(query: WireCallbackQuery) -> ButtonPress | Ignored:
         message_id=message.message_id if message else None,
         is_inaccessible=message is not None and message.date == 0,
     )
+
+
+def _find_query_id(update: Mapping[str, Json]) -> str | None:
+    """Return the id by which a press of another form can be answered."""
+    query = update.get("callback_query")
+    id = query.get("id") if isinstance(query, dict) else None
+    return clean_text(id) if isinstance(id, str) and id else None
 
 
 def _parse_membership(change: WireMemberUpdate) -> MembershipChange | Ignored:

@@ -19,9 +19,11 @@ from typing import Final
 from msgspec import Struct
 
 from gatepost.core import address, cron
+from gatepost.core.cron import Cron
 from gatepost.core.event import Json
+from gatepost.core.plan import GRACE
 from gatepost.core.text import ParsedEnum
-from gatepost.core.times import MAX_DURATION, SECOND, Duration, Instant, format_rfc3339
+from gatepost.core.times import MAX_DURATION, MINUTE, SECOND, Duration, Instant, format_rfc3339
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Invalid, quote_value
 
@@ -32,14 +34,16 @@ DEFAULT_OWNER: Final = "team:root/system3"
 #: who gets what no rule and no trigger has a target for, if there are such agents
 USER_AGENT: Final = "user-agent"
 DEFAULT_TARGET: Final = "team:root/system4"
-#: the channels on which people write; what they write is in the shared inbox
-USER_CHANNELS: Final = ("telegram", "cli", "web")
+#: the channels on which people write without a trigger: their credential says who they are
+OWN_CHANNELS: Final = ("cli", "web")
 BUILT_IN_PROVIDERS: Final = ("webhook", "telegram", "cron", "service", "cli")
+#: those that send: people write there
+_SENDING_PROVIDERS: Final = ("telegram", "cli")
 
 #: begins the reference to a token that is in a variable of the environment
 ENV_TOKEN: Final = "env:"  # noqa: S105 (it is no token)
 
-_TOKEN_REFERENCE: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]{0,99}|file:")
+_TOKEN_REFERENCE: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MIN_INTERVAL: Final = 10 * SECOND
 _MAX_REQUIRED: Final = 20
 
@@ -56,6 +60,12 @@ class GroupMode(ParsedEnum, description="a way to listen in groups"):
     OFF = "off"
 
 
+class WakeMode(ParsedEnum, description="a time to wake"):
+    NOW = "now"
+    #: whenever something else wakes the recipient: the event is fyi
+    NEXT = "next"
+
+
 class TriggerSchedule(Struct, frozen=True, kw_only=True):
     """When a cron trigger fires: exactly one of the three."""
 
@@ -67,10 +77,25 @@ class TriggerSchedule(Struct, frozen=True, kw_only=True):
     def find_next(self, after: Instant, *, since: Instant) -> Instant | None:
         """Return the first time after `after`; intervals count from `since`. None if there is none."""
         if self.at is not None:
-            return self.at if self.at > after or after < since else None
+            return self.at if self.at > after else None
         if self.every is not None:
-            return since + ((max(after, since) - since) // self.every + 1) * self.every
-        return cron.parse(self.cron or "", self.zone).find_next(after)
+            return since + ((after - since) // self.every + 1) * self.every
+        return Cron(self.cron or "", self.zone).find_next(after)
+
+    def list_due(self, next_at: Instant, now: Instant, *, since: Instant) -> list[Instant]:
+        """
+        Return the slots that fire now, from the stored one (`next_at`) on: those that are on time, at most `GRACE`
+        late; else, because no process was running, only the latest.
+        """
+        slots = [next_at]
+        if self.every is not None:
+            latest = since + (now - since) // self.every * self.every
+            count = GRACE // self.every + 1
+            slots += [slot for n in reversed(range(count)) if (slot := latest - n * self.every) > next_at]
+        elif self.cron is not None:
+            slots += Cron(self.cron, self.zone).list_latest(next_at, now, GRACE // MINUTE + 1)
+        timely_slots = [slot for slot in slots if now - slot <= GRACE]
+        return timely_slots or slots[-1:]
 
     def __str__(self) -> str:
         if self.at is not None:
@@ -83,8 +108,15 @@ class TriggerSchedule(Struct, frozen=True, kw_only=True):
 class Heartbeat(Struct, frozen=True, kw_only=True):
     """Only fire if the target has something to do: unread fyi items, open work items or active goals."""
 
-    #: the first and the last hour, in the zone of the schedule; the day may be in between
+    #: the hour in which they begin and the one in which they end, in the zone of the schedule; `(22, 6)` is a night
     active_hours: tuple[int, int] | None = None
+
+    def is_active(self, hour: int) -> bool:
+        """Return True if an hour of the day, from 0 to 23, is an active one."""
+        if self.active_hours is None:
+            return True
+        first, last = self.active_hours
+        return first <= hour < last if first <= last else hour >= first or hour < last
 
 
 class TriggerConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,12 +135,14 @@ class TriggerConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     block: tuple[int, ...] = ()
     mode: DeliveryMode = DeliveryMode.POLLING
     groups: GroupMode = GroupMode.MENTION
-    #: of a bot: where its token is: `env:VARIABLE`, or `file:` for the file that Gatepost keeps
+    #: of a bot: where its token is, if it is not stored: `env:VARIABLE`
     token: str | None = None
     #: of a channel in webhook mode: the URL of this gateway, as the channel reaches it
     public_url: str | None = None
     #: what a provider of another package needs
     options: Mapping[str, Json] = {}
+    #: whether the provider of another package sends
+    sends: bool = False
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
@@ -136,6 +170,20 @@ class Trigger(Struct, frozen=True, kw_only=True):
     next_at: Instant | None = None
     created_at: Instant
 
+    @property
+    def is_channel(self) -> bool:
+        """Whether people write on it: what they write is in the shared inbox, and is replied to there."""
+        return self.provider in _SENDING_PROVIDERS or self.config.sends
+
+    def blocks(self, *ids: str) -> bool:
+        """Return True if its block list has the id of a chat or of a user."""
+        return not {str(id) for id in self.config.block}.isdisjoint(ids)
+
+    @property
+    def label(self) -> str:
+        """What sentences call it."""
+        return f"the {'bot' if self.provider == 'telegram' else 'trigger'} {self.name!r}"
+
 
 def check_trigger_name(text: str) -> str:
     """Return the text if it can be the name of a trigger."""
@@ -158,17 +206,31 @@ def check_schedule(schedule: TriggerSchedule) -> TriggerSchedule:
     return schedule
 
 
+def parse_active_hours(text: str) -> tuple[int, int] | None:
+    """Return the hours of `8-22`, and None for `always`."""
+    if text == "always":
+        return None
+    first, _, last = text.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and text.isascii()) or len(text) > 5:
+        raise Invalid(f"{quote_value(text)} are not hours of a day", hint="write 8-22, or always")
+    return int(first), int(last)
+
+
 def check_heartbeat(heartbeat: Heartbeat) -> Heartbeat:
     if heartbeat.active_hours is not None and not all(0 <= hour <= 24 for hour in heartbeat.active_hours):
         first, last = heartbeat.active_hours
         raise Invalid(f"{first} to {last} are not hours of a day", hint="such as 8 to 22")
+    if heartbeat.active_hours is not None and not any(map(heartbeat.is_active, range(24))):
+        first, last = heartbeat.active_hours
+        raise Invalid(f"no hour is between {first} and {last}", hint="0 to 24 is the whole day")
     return heartbeat
 
 
 def check_token_reference(text: str) -> str:
     """Return the text if it says where the token of a bot is."""
     if not _TOKEN_REFERENCE.fullmatch(text):
-        raise Invalid(f"{quote_value(text)} names no variable", hint="write it as env:TELEGRAM_TOKEN")
+        # it is not quoted: it may be a token
+        raise Invalid("it names no variable", hint="write it as env:TELEGRAM_TOKEN")
     return text
 
 

@@ -21,6 +21,8 @@ from gatepost.errors import Invalid, TooLarge, quote_value
 MAX_ID_LENGTH: Final = 128
 MAX_TITLE_LENGTH: Final = 200
 MAX_REASON_LENGTH: Final = 4_000
+#: the events after which nothing is left to do on a work item
+CLOSING_EVENTS: Final = ("complete", "completed", "done", "closed", "cancelled", "canceled", "abandoned")
 #: addresses that one note or rule names
 MAX_ADDRESSES: Final = 50
 

@@ -23,7 +23,7 @@ from gatepost.api.access import Caller
 from gatepost.api.decoding import get_decoder
 from gatepost.api.operation import Kind, Operation, Request
 from gatepost.api.problems import NotJson, Unexpected
-from gatepost.errors import GatepostError
+from gatepost.errors import GatepostError, NotFound
 from gatepost.gateway.auth import CACHE_TIME
 from gatepost.gateway.http import JSON, HttpAnswer, HttpExchange, encode
 from gatepost.gateway.state import GatewayState
@@ -58,7 +58,12 @@ class Dispatcher:
         if operation.kind is Kind.STREAM:
             await self._stream(exchange, request, caller)
             return
-        answer = await self.run(request, caller, _find_key(exchange, operation))
+        key = _find_key(exchange, operation)
+        if operation.limits_guesses:
+            with self._state.attempt_limits.watch(exchange.scope, operation.route, wrong=NotFound):
+                answer = await self.run(request, caller, key)
+        else:
+            answer = await self.run(request, caller, key)
         if operation.follow_up is not None:
             await self._answer_and_follow_up(exchange, request, answer, caller)
         else:

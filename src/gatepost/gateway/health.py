@@ -17,7 +17,7 @@ from typing import Final
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from gatepost.actions import maintenance, routing
+from gatepost.actions import channels, maintenance, routing
 from gatepost.api.access import Caller
 from gatepost.api.health import AccountingView, HealthView, ReadMetrics, ShowHealth, TransportView
 from gatepost.core.times import SECOND, Duration, Instant
@@ -45,6 +45,8 @@ class InboxStatus:
     lag: float
     #: messages that nobody got
     unrouted: int
+    #: active bots that do not work
+    failing_channels: int
 
 
 class Meters:
@@ -59,6 +61,8 @@ class Meters:
         self.degraded = Gauge("gatepost_transport_degraded", "1 while the transport is degraded", registry=registry)
         self.lag = Gauge("gatepost_inbox_lag_seconds", "Age of the oldest waiting item", registry=registry)
         self.unrouted = Gauge("gatepost_unrouted_messages", "Messages that nobody got", registry=registry)
+        text = "Active channels that do not work"
+        self.failing_channels = Gauge("gatepost_failing_channels", text, registry=registry)
         self.balanced = Gauge("gatepost_accounts_balanced", "1 while every account balances", registry=registry)
         text = "Signals after a commit that failed in this process"
         self.ring_failures = Gauge("gatepost_ring_failures", text, registry=registry)
@@ -123,6 +127,7 @@ async def show_health(state: GatewayState, request: ShowHealth, caller: Caller) 
         accounting=AccountingView(balanced=inboxes.is_balanced),
         lag_seconds=round(inboxes.lag, 3),
         unrouted=inboxes.unrouted,
+        failing_channels=inboxes.failing_channels,
         clock_skew_seconds=round(skew / SECOND, 3) if is_skewed else 0,
         transport=transport,
     )
@@ -138,6 +143,7 @@ async def read_metrics(state: GatewayState, request: ReadMetrics, caller: Caller
     meters.ring_failures.set(state.store.signal_failures + state.signal_bus.failures)
     meters.balanced.set(inboxes.is_balanced)
     meters.unrouted.set(inboxes.unrouted)
+    meters.failing_channels.set(inboxes.failing_channels)
     return HttpAnswer(generate_latest(meters.registry), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -161,4 +167,9 @@ async def _try_to_write(store: Store) -> None:
 
 def _read_inbox_status(tx: Reader) -> InboxStatus:
     is_balanced = all(account.is_balanced for account in maintenance.list_accounts(tx))
-    return InboxStatus(is_balanced, maintenance.measure_lag(tx) / SECOND, routing.count_unrouted(tx))
+    return InboxStatus(
+        is_balanced,
+        maintenance.measure_lag(tx) / SECOND,
+        unrouted=routing.count_unrouted(tx),
+        failing_channels=channels.count_failing(tx),
+    )

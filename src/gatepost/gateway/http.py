@@ -8,6 +8,7 @@ same is made to wait, so that it cannot have itself refused a thousand times a s
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ class HttpExchange:
         if error.status == 401:
             headers.append(("www-authenticate", 'Bearer realm="gatepost"'))
         if isinstance(error, Unavailable):
-            headers.append(("retry-after", "1"))
+            headers.append(("retry-after", str(math.ceil(error.retry_after or 1))))
         if isinstance(error, MethodNotAllowed):
             headers.append(("allow", ", ".join(error.allowed)))
         if error.status == 401 or not self._is_body_read:

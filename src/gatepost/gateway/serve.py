@@ -23,11 +23,11 @@ import structlog
 import uvicorn
 
 from gatepost import app, hook_entry, paths
-from gatepost.actions import keys, ledger_posts
+from gatepost.actions import file_triggers, keys, ledger_posts
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.core.transport import TransportStatus
-from gatepost.errors import Refused, Unavailable
+from gatepost.errors import GatepostError, Refused, Unavailable
 from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.auth import Authenticator, TokenRules
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
@@ -75,6 +75,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
         signal_bus = SignalBus(app.build_transport(configuration, on_change=partial(_on_transport_change, reminders)))
         store = stack.enter_context(app.prepare_store(configuration, signal_sink=signal_bus.on_commit))
         await stack.enter_async_context(signal_bus.open())
+        await _apply_file_triggers(configuration, store)
         deps = await stack.enter_async_context(
             app.open_cycle_deps(store, signal_bus.send, allow_private=settings.tools.allow_private)
         )
@@ -140,6 +141,25 @@ async def _open_ledger(configuration: Configuration, store: Store, stack: AsyncE
         prices="0.0008 dollars a message, 0.01 a topic, 0.05 an account",
     )
     return LedgerOptions(ledger=public_ledger, poll=settings.ledger.poll / SECOND, fund=settings.hedera.fund)
+
+
+async def _apply_file_triggers(configuration: Configuration, store: Store) -> None:
+    """Make the triggers of gatepost.toml, and remove those that are not in it any more."""
+    triggers = app.build_file_triggers(configuration)
+    for trigger, secret in triggers:
+        try:
+            if await store.run(file_triggers.apply, trigger, secret):
+                log.info("the trigger is as gatepost.toml says", trigger=trigger.name)
+        except Unavailable:
+            raise
+        except GatepostError as error:  # the others, and the gateway, must not wait for it
+            log.warning(
+                "a trigger of gatepost.toml is not used", trigger=trigger.name, reason=error.message, hint=error.hint
+            )
+    names = {trigger.name for trigger, _ in triggers}
+    for name in await store.read(file_triggers.list_missing, names):
+        await store.run(file_triggers.remove, name)
+        log.info("the trigger is not in gatepost.toml any more", trigger=name)
 
 
 async def _open_channels(configuration: Configuration, store: Store, stack: AsyncExitStack) -> Channels:

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from gatepost.core.agent import ModelChoice
 from gatepost.errors import Unavailable
+from gatepost.gateway.attempt_limits import AttemptLimits
 from gatepost.gateway.auth import Authenticator
 from gatepost.ports import Model, Store
 from gatepost.runtime.live import LiveStreams
@@ -75,3 +76,4 @@ class GatewayState:
     telegram: TelegramIntake | None = None
     caller_locks: CallerLocks = field(default_factory=CallerLocks)
     unverified_bodies: UnverifiedBodies = field(default_factory=UnverifiedBodies)
+    attempt_limits: AttemptLimits = field(default_factory=AttemptLimits)

@@ -5,7 +5,7 @@ Everything stored has an `id:`; a reader that comes back with it as `Last-Event-
 to another, goes on exactly there. Without it a stream begins now, but that of a run with its first step. The id of a
 stream of one part is its position; that of a combined stream holds the position of each part:
 
-    41                  a space: the number of a message; a run: of a step; the shared inbox: of an entry
+    41                  a space: the number of a message; a run: of a step; the shared inbox: of a change
     731-41              an inbox: the feed's own position
     eyJzcGFjZTpx...     combined: a JSON object in base64
 
@@ -98,8 +98,8 @@ def _check_positions(tx: Reader, positions: Mapping[str, StreamPosition]) -> Non
             if position > (last := len(runs.list_steps(tx, name)) + 2):
                 raise Invalid(f"the run {name!r} has no step {position}", hint=f"it ends before {last + 1}")
         elif kind == "shared":
-            if position > (last := shared_inbox.find_last_number(tx)):
-                raise Invalid(f"there is no entry {position}", hint=f"the last one is {last}")
+            if position > (last := shared_inbox.find_last_position(tx)):
+                raise Invalid(f"the shared inbox has no change {position}", hint=f"its last one is {last}")
         elif position > (last := spaces.show(tx, name).last_seq):
             raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
 

@@ -5,7 +5,7 @@ Receive updates of Telegram bots in webhook mode: `POST /channels/telegram/{bot}
 
 200 means committed; after anything else Telegram sends the update again. The body is received only if the head has the
 secret of the bot, which is derived from its token and compared in constant time. A bot that is not in webhook mode
-answers like one that does not exist.
+answers like one that does not exist. Wrong secrets are limited (`gateway/attempt_limits.py`).
 """
 
 from typing import Final
@@ -16,6 +16,7 @@ from gatepost.api.telegram import ReceiveTelegramUpdate, TelegramUpdateView
 from gatepost.errors import Invalid, Malformed, NotFound
 from gatepost.gateway.http import HttpExchange
 from gatepost.gateway.state import GatewayState
+from gatepost.runtime.telegram_bots import OpenBot
 
 #: bytes of an update; the longest text has a few thousand
 _MAX_UPDATE: Final = 1024 * 1024
@@ -26,16 +27,22 @@ _SECRET_HEADER: Final = "x-telegram-bot-api-secret-token"  # noqa: S105 (its nam
 async def receive_update(
     state: GatewayState, request: ReceiveTelegramUpdate, exchange: HttpExchange
 ) -> TelegramUpdateView:
-    if state.telegram is None:
-        raise NotFound("there is no such webhook")
-    try:
-        bot = await state.telegram.authenticate(request.bot, exchange.headers.get(_SECRET_HEADER, ""))
-    except (Invalid, NotFound):  # invalid, because not every text of a URL can be a name
-        raise NotFound("there is no such webhook") from None
+    with state.attempt_limits.watch(exchange.scope, f"telegram:{request.bot}"):
+        bot = await _authenticate(state, request.bot, exchange.headers.get(_SECRET_HEADER, ""))
     body = await exchange.read_body(_MAX_UPDATE)
     try:
         update = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise Malformed("the body is not JSON") from None
+    assert state.telegram is not None
     [outcome] = await state.telegram.take(bot, [update], is_ordered=False)
     return TelegramUpdateView(outcome=outcome.outcome.value)
+
+
+async def _authenticate(state: GatewayState, name: str, secret: str) -> OpenBot:
+    if state.telegram is None:
+        raise NotFound("there is no such webhook")
+    try:
+        return await state.telegram.authenticate(name, secret)
+    except (Invalid, NotFound):  # invalid, because not every text of a URL can be a name
+        raise NotFound("there is no such webhook") from None

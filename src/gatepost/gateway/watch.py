@@ -75,7 +75,7 @@ async def watch_agent(state: GatewayState, request: WatchAgent, caller: Caller) 
 
 @WatchSharedInbox.gateway_handler
 async def watch_shared_inbox(state: GatewayState, request: WatchSharedInbox, caller: Caller) -> EventStream:
-    part = _build_shared_part(state, request, caller.entity, await state.store.read(shared_inbox.find_last_number))
+    part = _build_shared_part(state, request, caller.entity, await state.store.read(shared_inbox.find_last_position))
     return await open_stream(state, [part], viewer=caller.entity, after=request.after)
 
 
@@ -145,9 +145,10 @@ def _build_shared_part(state: GatewayState, request: WatchSharedInbox, viewer: s
     filters = {"viewer": viewer, "channel": request.channel, "session": request.session, "kind": request.kind}
 
     async def read_page(after: StreamPosition) -> StreamPage:
-        entries = await state.store.read(limit_page(shared_inbox.page), after=after, limit=_PAGE_LENGTH, **filters)
-        views = [StreamEntry(entry.number, "shared.entry", _encode(SharedEntryView.of(entry))) for entry in entries]
-        return StreamPage(views, entries[-1].number if entries else after)
+        read = limit_page(shared_inbox.list_changes)
+        entries = await state.store.read(read, after=after, limit=_PAGE_LENGTH, **filters)
+        views = [StreamEntry(entry.position, "shared.entry", _encode(SharedEntryView.of(entry))) for entry in entries]
+        return StreamPage(views, entries[-1].position if entries else after)
 
     return StreamPart(StreamSource(f"{TOPIC}{json.dumps(list(filters.values()))}", read_page), start)
 

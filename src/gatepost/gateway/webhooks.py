@@ -10,18 +10,21 @@ signature is not verified yet have a limit of their own, and one for all of them
 Nothing of a request is trusted before it is verified, and the bytes that are verified are those that came: only then
 are they parsed as JSON. Each step refuses by raising, so nothing is stored of a request that is refused. 202 means
 committed, and a request with several events has all of them stored or none. An inactive trigger answers like one that
-does not exist.
+does not exist. Wrong secrets and signatures are limited (`gateway/attempt_limits.py`).
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Final
+from urllib.parse import parse_qsl
 
 from gatepost.actions import webhooks
 from gatepost.actions.channels import Received
 from gatepost.api.triggers import ReceivedEventView, ReceiveWebhook, WebhookView
 from gatepost.core import webhook
+from gatepost.core.text import parse_field
+from gatepost.core.trigger import WakeMode
 from gatepost.core.webhook import Challenge, WebhookRefusal
-from gatepost.errors import TooLarge, Unauthorized
+from gatepost.errors import Invalid, TooLarge, Unauthorized
 from gatepost.gateway.http import HttpAnswer, HttpExchange
 from gatepost.gateway.state import GatewayState
 from gatepost.ports import Store
@@ -36,10 +39,11 @@ async def receive_webhook(
     state: GatewayState, request: ReceiveWebhook, exchange: HttpExchange
 ) -> WebhookView | HttpAnswer:
     headers = exchange.list_headers()
-    limit, is_verified = await check_head(request.trigger, headers, state.store)
-    with state.unverified_bodies.reserve() as count_part:
-        body = await exchange.read_body(limit, None if is_verified else count_part)
-        return await receive(request.trigger, headers, body, state.store)
+    with state.attempt_limits.watch(exchange.scope, f"hooks:{request.trigger}"):
+        limit, is_verified = await check_head(request.trigger, headers, state.store)
+        with state.unverified_bodies.reserve() as count_part:
+            body = await exchange.read_body(limit, None if is_verified else count_part)
+            return await receive(request.trigger, headers, body, state.store, exchange.query)
 
 
 async def check_head(name: str, headers: Iterable[tuple[str, str]], store: Store) -> tuple[int, bool]:
@@ -57,7 +61,9 @@ async def check_head(name: str, headers: Iterable[tuple[str, str]], store: Store
     return (trigger.body_limit if is_verified else min(trigger.body_limit, _MAX_UNVERIFIED)), is_verified
 
 
-async def receive(name: str, headers: Iterable[tuple[str, str]], body: bytes, store: Store) -> WebhookView | HttpAnswer:
+async def receive(
+    name: str, headers: Iterable[tuple[str, str]], body: bytes, store: Store, query: bytes = b""
+) -> WebhookView | HttpAnswer:
     """Store the events of a request to a trigger, or answer its challenge; raise an error if it is refused."""
     merged_headers = webhook.merge_headers(headers)
     open_trigger = await store.read(webhooks.find_open_trigger, name)
@@ -75,9 +81,18 @@ async def receive(name: str, headers: Iterable[tuple[str, str]], body: bytes, st
         webhooks.receive,
         *(trigger, content, verification.signature),
         headers=merged_headers,
+        wakes=_parse_wake(query) is WakeMode.NOW,
         lane=trigger.target or trigger.name,
     )
     return _build_view(results)
+
+
+def _parse_wake(query: bytes) -> WakeMode:
+    """Return what the query says of waking. Services add parameters of their own, which mean nothing here."""
+    modes = [value for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True) if name == "wake"]
+    if len(modes) > 1:
+        raise Invalid("'wake' is given more than once", hint="give it once")
+    return parse_field("wake", next(iter(modes), WakeMode.NOW), WakeMode.parse)
 
 
 def _build_view(results: Sequence[Received]) -> WebhookView:

@@ -23,10 +23,11 @@ from gatepost.api.push import (
     TriggeredView,
 )
 from gatepost.core import address, dedup
+from gatepost.core.envelope import TELEGRAM
 from gatepost.core.event import EventType, Priority, Push, PushResult, Ref, Route, get_trust
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
-from gatepost.core.trigger import USER_CHANNELS
+from gatepost.core.trigger import OWN_CHANNELS
 from gatepost.errors import GatepostError, Invalid, Refused
 
 #: the types by which Gatepost itself says what happened
@@ -49,7 +50,9 @@ def build_push(request: PushEvent, caller: Caller, key: str | None = None) -> Pu
         raise Invalid("the Idempotency-Key and `dedupKey` differ", hint="send one of them")
     source, prefix = request.source or "http", ""
     if caller.entity is not None:
-        if request.route is not None and request.route.channel in USER_CHANNELS:
+        if request.route is not None and (
+            request.type is EventType.CHANNEL or request.route.channel in (TELEGRAM, *OWN_CHANNELS)
+        ):
             raise Refused(
                 f"a route on {request.route.channel!r} comes from Gatepost itself",
                 hint="people write there, and only what they write can be replied to there",

@@ -1,10 +1,12 @@
 """Triggers, which are managed here; `gateway/webhooks.py` receives what is sent to them."""
 
+from functools import cached_property
 from typing import Any, Final
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
+from gatepost import plugins
 from gatepost.actions import trigger_preview, triggers
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.api.access import Caller
@@ -25,9 +27,10 @@ from gatepost.api.triggers import (
 )
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
-from gatepost.core.trigger import ENV_TOKEN, Heartbeat, TriggerConfig, TriggerSchedule
+from gatepost.core.trigger import BUILT_IN_PROVIDERS, ENV_TOKEN, Heartbeat, Trigger, TriggerConfig, TriggerSchedule
 from gatepost.errors import Invalid
 from gatepost.handlers.pages import read_page
+from gatepost.plugins import LoadedProviders
 from gatepost.ports import Reader, Transaction
 
 #: fields of a request that are part of the configuration, besides its token
@@ -42,18 +45,19 @@ _DEFAULTS: Final = TriggerConfig()
 def add_trigger(tx: Transaction, request: AddTrigger, caller: Caller) -> TriggerView:
     changes = build_changes(request, TriggerConfig())
     given = {name: value for name, value in changes.items() if value is not None}
+    given["config"] = plugins.prepare_config(request.provider, given.get("config", TriggerConfig()))
     spec = TriggerSpec(name=request.name, provider=request.provider, **given)
     return TriggerView.of(triggers.add(tx, spec, by=caller.entity))
 
 
 @ListTriggers.handler
 def list_triggers(tx: Reader, request: ListTriggers, caller: Caller) -> TriggerPage:
-    return read_page(tx, TriggerPage, triggers.page, view=TriggerView.of, by=caller.entity, **asdict(request))
+    return read_page(tx, TriggerPage, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
 
 
 @ShowTrigger.handler
 def show_trigger(tx: Reader, request: ShowTrigger, caller: Caller) -> TriggerView:
-    return TriggerView.of(triggers.find_own(tx, request.name, caller.entity))
+    return _ViewBuilder().build(triggers.find_own(tx, request.name, caller.entity))
 
 
 @ChangeTrigger.handler
@@ -62,7 +66,9 @@ def change_trigger(tx: Transaction, request: ChangeTrigger, caller: Caller) -> T
     changes = build_changes(request, trigger.config)
     if request.active is not UNSET:
         changes["active"] = request.active
-    return TriggerView.of(triggers.change(tx, request.name, changes, by=caller.entity))
+    if trigger.provider not in BUILT_IN_PROVIDERS and ("config" in changes or request.active is True):
+        changes["config"] = plugins.prepare_config(trigger.provider, changes.get("config", trigger.config))
+    return _ViewBuilder().build(triggers.change(tx, request.name, changes, by=caller.entity))
 
 
 @DeleteTrigger.handler
@@ -87,6 +93,19 @@ def preview_trigger(tx: Reader, request: PreviewTrigger, caller: Caller) -> Trig
         for event in preview.events
     ]
     return TriggerPreviewView(events=events, skipped=preview.skipped)
+
+
+class _ViewBuilder:
+    """Builds views of triggers; providers of other packages are loaded once, and only if a trigger has one."""
+
+    @cached_property
+    def _loaded(self) -> LoadedProviders:
+        return plugins.load_providers()
+
+    def build(self, trigger: Trigger) -> TriggerView:
+        if trigger.provider in BUILT_IN_PROVIDERS:
+            return TriggerView.of(trigger)
+        return TriggerView.of(trigger, problem=plugins.find_problem(trigger.provider, self._loaded))
 
 
 def build_changes(request: TriggerFields, config: TriggerConfig) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """
-The channels of a worker: read the bots, send messages, transcribe voice messages.
+The channels of a worker: read all triggers of providers that receive, send messages, transcribe voice messages.
 
-A task reads each active bot (`runtime/telegram_intake.py`). It begins, ends and begins anew with its trigger: signals
-`trigger:NAME` say when to look, and it is looked at intervals, too, because signals may be lost.
+Telegram and the providers of other packages go through the same readers (`runtime/channel_readers.py`) and the same
+sender (`runtime/channel_sender.py`).
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,22 +15,27 @@ from gatepost.actions import voices
 from gatepost.actions.channel_messages import SEND_JOB
 from gatepost.actions.voices import TRANSCRIBE_JOB
 from gatepost.core.envelope import TELEGRAM
+from gatepost.core.provider import Provider
 from gatepost.core.speech import Transcriber
 from gatepost.core.telegram_api import TelegramApi
-from gatepost.core.times import Instant
-from gatepost.ports import Reader, Store
+from gatepost.core.times import SECOND, Instant
+from gatepost.ports import Store
 from gatepost.runtime import jobs
+from gatepost.runtime.channel_readers import ChannelReaders, Source
+from gatepost.runtime.channel_sender import ChannelSender, Outlet
 from gatepost.runtime.periodic import Duty, is_about, open_task_group, run_duties
+from gatepost.runtime.provider_channel import ProviderChannel
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.telegram_bots import TelegramBots
 from gatepost.runtime.telegram_intake import POLL_TIME, TelegramIntake
 from gatepost.runtime.telegram_presence import TelegramPresence
 from gatepost.runtime.telegram_sender import TelegramSender, read_monotonic_clock
 from gatepost.runtime.voice_jobs import VoiceJobs
-from gatepost.tables import triggers
 
 #: seconds between two looks for voice messages that have waited long enough
 _VOICE_INTERVAL: Final = 5.0
+#: after this silence another process sends or transcribes what a process has begun
+JOB_HOLD: Final = 15 * SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,8 @@ class ChannelOptions:
     open_api: Callable[[str], TelegramApi]
     #: returns the token that a reference names (`env:VARIABLE`)
     find_token: Callable[[str], str | None] = field(default=lambda _: None)
+    #: those of other packages, by name
+    providers: Mapping[str, Provider] = field(default_factory=dict)
     #: None: voice messages are not transcribed
     transcriber: Transcriber | None = None
     #: seconds that a request waits for updates
@@ -56,7 +62,13 @@ class Channels:
         self.options = options
         self.holder = holder
         self.bots = TelegramBots(store, options.open_api, options.find_token)
-        self.intake = TelegramIntake(store, self.bots, holder, poll_time=options.poll_time)
+        self.intake = TelegramIntake(store, self.bots, poll_time=options.poll_time)
+        transcriber = options.transcriber
+        self._voice_jobs = VoiceJobs(store, self.bots, transcriber) if transcriber is not None else None
+        self._plugins = {
+            name: ProviderChannel(store, name, provider, options.find_token)
+            for name, provider in options.providers.items()
+        }
 
     @asynccontextmanager
     async def run(self, bus: SignalBus, interval: float) -> AsyncIterator[None]:
@@ -64,7 +76,7 @@ class Channels:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.bots.close)
             group = await stack.enter_async_context(open_task_group())
-            readers = BotReaders(self.store, self.intake, group)
+            readers = ChannelReaders(self.store, self.holder, self._build_sources(), group)
             stack.callback(readers.stop)
             presence = TelegramPresence(self.bots, group)
             stack.callback(presence.stop)
@@ -72,11 +84,20 @@ class Channels:
             for subscriber in (presence.on_signal, *(duty.on_signal for duty in duties)):
                 stack.enter_context(bus.subscribe(subscriber))
             await stack.enter_async_context(run_duties(duties))
+            if self._voice_jobs is not None:
+                stack.callback(self._voice_jobs.stop)
             yield
 
+    def _build_sources(self) -> dict[str, Source]:
+        providers = self.options.providers
+        return {TELEGRAM: self.intake, **{name: self._plugins[name] for name in providers if providers[name].receives}}
+
     def _build_duties(self, interval: float) -> Iterator[Duty]:
-        sender = TelegramSender(self.store, self.bots, clock=self.options.clock)
-        send = partial(jobs.run_due_jobs, self.store, {SEND_JOB: sender.run_job}, self.holder)
+        providers = self.options.providers
+        outlets: dict[str, Outlet] = {TELEGRAM: TelegramSender(self.store, self.bots, clock=self.options.clock)}
+        outlets |= {name: self._plugins[name] for name in providers if providers[name].sends}
+        sender = ChannelSender(self.store, outlets.get)
+        send = partial(jobs.run_due_jobs, self.store, {SEND_JOB: sender.run_job}, self.holder, hold=JOB_HOLD)
         yield Duty(
             "channel-sender",
             send,
@@ -85,51 +106,12 @@ class Channels:
             store=self.store,
             holder=self.holder,
         )
-        if self.options.transcriber is not None:
-            voice_jobs = VoiceJobs(self.store, self.bots, self.options.transcriber)
-            transcribe = partial(jobs.run_due_jobs, self.store, {TRANSCRIBE_JOB: voice_jobs.run_job}, self.holder)
+        if self._voice_jobs is not None:
+            handlers = {TRANSCRIBE_JOB: self._voice_jobs.run_job}
+            transcribe = partial(jobs.run_due_jobs, self.store, handlers, self.holder, hold=JOB_HOLD)
             yield Duty("voices", transcribe, interval=interval, should_wake=partial(is_about, "job"))
         yield Duty("voice-patience", self._end_due_voices, interval=min(interval, _VOICE_INTERVAL))
 
     async def _end_due_voices(self) -> None:
         while await self.store.read(voices.has_due):
             await self.store.run(voices.end_due)
-
-
-class BotReaders:
-    """A task for each bot, as long as its trigger is active and stays as it is."""
-
-    def __init__(self, store: Store, intake: TelegramIntake, group: asyncio.TaskGroup) -> None:
-        self._store = store
-        self._intake = intake
-        self._group = group
-        #: by name: what the task depends on, and the task
-        self._tasks: dict[str, tuple[object, asyncio.Task[None]]] = {}
-
-    def build_duty(self, interval: float) -> Duty:
-        return Duty("bots", self._follow_triggers, interval=interval, should_wake=partial(is_about, "trigger"))
-
-    def stop(self) -> None:
-        for _, task in self._tasks.values():
-            task.cancel()
-
-    async def _follow_triggers(self) -> None:
-        wanted = await self._store.read(_list_bots)
-        for name, (state, task) in list(self._tasks.items()):
-            if wanted.get(name) != state or task.done():
-                task.cancel()
-                del self._tasks[name]
-                await asyncio.wait([task])
-        for name, state in wanted.items():
-            if name not in self._tasks:
-                task = self._group.create_task(self._intake.run_bot(name), name=f"telegram-{name}")
-                self._tasks[name] = (state, task)
-
-
-def _list_bots(tx: Reader) -> dict[str, object]:
-    """Return the active bots, each with what its reader depends on. It is compared, and never shown."""
-    return {
-        trigger.name: (trigger.id, trigger.config.mode, trigger.config.public_url, trigger.config.token, secret)
-        for trigger in triggers.list_active(tx, TELEGRAM)
-        for secret in [triggers.read_secret(tx, trigger.number)]
-    }

@@ -1,10 +1,11 @@
 """
-The duties of a worker that follow the clock: fire plans, end gates and decisions, send lost signals again, clean up.
+The duties of a worker that follow the clock: fire plans and cron triggers, end gates and decisions, send lost signals
+again, clean up.
 
-**Plans and deadlines.** A round reads when the next plan or deadline is due, and asks to run again then, or after
-`MAX_WAIT` seconds at most, so that one whose signal was lost is seen soon anyway. Any number of processes do this on
-one store without a leader (`actions/plans.py`, `actions/deadlines.py`), so nothing depends on one process: if one is
-stopped, another does what is due. A round writes only if something is due.
+**Plans, triggers and deadlines.** A round reads when the next plan, trigger or deadline is due, and asks to run again
+then, or after `MAX_WAIT` seconds at most, so that one whose signal was lost is seen soon anyway. Many processes can
+do this on one store without a leader (`actions/plans.py`, `actions/schedules.py`, `actions/deadlines.py`), so nothing
+depends on one process: if one is stopped, another does what is due. A round writes only if something is due.
 
 **The janitor.** Waking is level-triggered. A query finds what was committed and not acted on, and the janitor signals
 it again, so a lost signal costs a few seconds and no work. The rest is maintenance: claims that took too long, items
@@ -21,7 +22,7 @@ from typing import Final
 
 import structlog
 
-from gatepost.actions import deadlines, mail, maintenance, plans, runs
+from gatepost.actions import deadlines, mail, maintenance, plans, runs, schedules
 from gatepost.actions.deadlines import EventScan
 from gatepost.core.event import EventType
 from gatepost.core.signals import JANITOR, Signal, TransportMessage
@@ -32,7 +33,7 @@ from gatepost.runtime.signal_bus import SignalBus
 
 log = structlog.get_logger("gatepost.duties")
 
-#: the most seconds between two rounds for plans, or for deadlines
+#: the most seconds between two rounds for plans, for triggers, or for deadlines
 MAX_WAIT: Final = 5.0
 #: seconds to wait for another process that does what is due
 _MIN_WAIT: Final = 0.1
@@ -52,6 +53,31 @@ async def fire_due_plans(store: Store) -> float:
 
 def _get_seconds_until_plan(tx: Reader) -> float:
     return _get_seconds_until(tx, plans.find_next_due(tx))
+
+
+async def fire_due_triggers(store: Store) -> float:
+    """
+    Fire the cron triggers that are due; return the seconds until the next round. Each has a transaction of its own, so
+    one that fails does not stop the others: its slot is skipped, and its owner gets an alert.
+    """
+    while (wait := await store.read(_get_seconds_until_trigger)) <= 0:
+        fired_count = 0
+        for number in await store.read(schedules.list_due):
+            try:
+                fired_count += await store.run(schedules.fire, number, lane="triggers")
+            except Unavailable:
+                raise
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with one, the others fire)
+                reason = error.message if isinstance(error, GatepostError) else type(error).__name__
+                log.warning("trigger cannot fire", trigger=number, reason=reason)
+                fired_count += await store.run(schedules.skip, number, reason, lane="triggers")
+        if not fired_count:
+            return _MIN_WAIT
+    return wait
+
+
+def _get_seconds_until_trigger(tx: Reader) -> float:
+    return _get_seconds_until(tx, schedules.find_next_due(tx))
 
 
 def _get_seconds_until(tx: Reader, due: Instant | None) -> float:
@@ -158,6 +184,9 @@ async def follow_clock(store: Store) -> None:
         after: int | None = 0
         while after is not None:
             after = await store.run(maintenance.reschedule_plans, after, lane="plans")
+        after = 0
+        while after is not None:
+            after = await store.run(schedules.reschedule, after, lane="triggers")
         await store.run(maintenance.make_retries_due, lane="janitor")
     elif await store.read(maintenance.is_time_note_due):
         await store.run(maintenance.note_time, lane="janitor")

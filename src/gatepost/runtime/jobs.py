@@ -4,21 +4,25 @@ Run the jobs that verbs have written to the store, at least once.
 Each kind of job has a handler. A handler that returns has done the job; one that raises has not, and the job is tried
 again later (`RetryLater` names when). The jobs of a round run at the same time. A job that does not finish within its
 hold goes to the next runner, so a handler must finish well within the hold or be safe to run twice.
+
+A runner may name a shorter hold, which is renewed while its handlers run. Then the jobs of a process that was killed
+are free soon, and a handler may take as long as it needs.
 """
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from gatepost.actions import agents, jobs, runs
 from gatepost.core.mind import ToolCall
 from gatepost.core.retry_policy import Job
 from gatepost.core.times import SECOND, Duration
-from gatepost.errors import Conflict, Invalid, Unavailable
+from gatepost.errors import Conflict, GatepostError, Invalid, Unavailable
 from gatepost.ports import CommandRunner, Reader, Store
 from gatepost.runtime.cycle import CycleDeps
+from gatepost.runtime.periodic import open_task_group
 from gatepost.runtime.toolkit import OutsideTool
 from gatepost.telemetry import hide_secrets
 
@@ -40,13 +44,38 @@ class RetryLater(Exception):
         self.is_outage = is_outage
 
 
-async def run_due_jobs(store: Store, handlers: Mapping[str, JobHandler], holder: str) -> float | None:
-    """Run the jobs that are due; return the seconds until the next job is due, None if there is none."""
-    while due_jobs := await store.run(jobs.take, list(handlers), holder, lane="jobs"):
-        async with asyncio.TaskGroup() as group:
+async def run_due_jobs(
+    store: Store, handlers: Mapping[str, JobHandler], holder: str, *, hold: Duration | None = None
+) -> float | None:
+    """
+    Run the jobs that are due; return the seconds until the next job is due, None if there is none. A `hold` is renewed
+    while the jobs run.
+    """
+    options = {} if hold is None else {"hold": hold}
+    while due_jobs := await store.run(jobs.take, list(handlers), holder, **options, lane="jobs"):
+        async with _renew_holds(store, due_jobs, holder, hold), asyncio.TaskGroup() as group:
             for job in due_jobs:
                 group.create_task(_run_job(store, handlers[job.kind], job, holder))
     return await store.read(_get_seconds_until_due, list(handlers))
+
+
+@asynccontextmanager
+async def _renew_holds(
+    store: Store, held_jobs: Sequence[Job], holder: str, hold: Duration | None
+) -> AsyncIterator[None]:
+    async def renew_at_intervals(hold: Duration) -> None:
+        while True:
+            await asyncio.sleep(hold / SECOND / 3)
+            with suppress(GatepostError):  # another runner may take them: then they are done twice
+                await store.run(jobs.renew, [job.id for job in held_jobs], holder, hold, lane="jobs")
+
+    async with open_task_group() as group:
+        renewal = group.create_task(renew_at_intervals(hold)) if hold is not None else None
+        try:
+            yield
+        finally:
+            if renewal is not None:
+                renewal.cancel()
 
 
 async def _run_job(store: Store, handler: JobHandler, job: Job, holder: str) -> None:

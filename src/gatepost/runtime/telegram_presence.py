@@ -77,8 +77,10 @@ class TelegramPresence:
                 self._waiting[agent] = [*self._waiting[agent], place][-_MAX_MESSAGES:]
 
     def _begin(self, agent: str) -> None:
-        places = self._waiting.pop(agent, [])
-        if places and agent not in self._tasks:
+        task = self._tasks.get(agent)
+        if task is not None and not task.done():
+            return
+        if places := self._waiting.pop(agent, []):
             self._tasks[agent] = self._group.create_task(self._show(places), name=f"typing-{agent}")
 
     async def _show(self, places: list[_Place]) -> None:

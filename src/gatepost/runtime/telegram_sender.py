@@ -1,16 +1,13 @@
 """
-Send messages on Telegram.
+Send messages on Telegram (`runtime/channel_sender.py` calls it).
 
-The messages of one chat are sent in their order, each in full before the next; chats do not wait for each other. A long
-message is sent in parts. The id of a part is saved before the next part is sent, so a process that dies sends at most
-one part twice: sending is at least once.
+A long message is sent in parts. The id of a part is saved before the next part is sent, so a process that dies sends at
+most one part twice: sending is at least once.
 
 A job that may not send yet (`core/send_limits.py`) is put off until it may, and makes room for the jobs of other chats.
 Limits are those of one process, so one process at a time sends (the lease of the duty).
 
-    Unavailable                   again later, as long as it takes; after `retry_after` if Telegram says so
     ChatMoved                     the chat has another id: again, there
-    ChatClosed                    no message can be sent to the chat any more: all that wait there fail
     RequestRefused                once more without formatting or topic, then the message fails
 """
 
@@ -20,31 +17,23 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
-from weakref import WeakValueDictionary
-
-import structlog
 
 from gatepost.actions import channel_messages, decisions, telegram
 from gatepost.core.channel import ChannelMessage
 from gatepost.core.decision import Decision
-from gatepost.core.retry_policy import Job, compute_job_delay
+from gatepost.core.provider import SendRefused
 from gatepost.core.send_limits import SendLimits
-from gatepost.core.telegram_api import ChatClosed, ChatMoved, KeyboardButton, RequestRefused, TokenRefused
+from gatepost.core.telegram_api import ChatMoved, KeyboardButton, RequestRefused
 from gatepost.core.telegram_buttons import Button, DecisionButton, PairingButton, build_callback_data, build_label
 from gatepost.core.telegram_markdown import convert_markdown
 from gatepost.core.telegram_text import FormattedText, split_text
-from gatepost.core.times import MINUTE, SECOND, Instant
-from gatepost.errors import NotFound, Unavailable
+from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.ports import Reader, Store, Transaction
 from gatepost.runtime.jobs import RetryLater
 from gatepost.runtime.telegram_bots import OpenBot, TelegramBots
 from gatepost.tables import channel_messages as message_rows
 from gatepost.tables import triggers
 
-log = structlog.get_logger("gatepost.telegram")
-
-#: how long a bot that is down, or has no valid token, is left alone at most
-_MAX_DELAY: Final = MINUTE
 #: a shorter wait is waited for
 _SHORT_WAIT: Final = SECOND // 20
 
@@ -62,45 +51,22 @@ class TelegramSender:
         self._bots = bots
         self._clock = clock
         self._limits: defaultdict[str, SendLimits] = defaultdict(SendLimits)
-        #: one for each chat that a job sends to
-        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def run_job(self, job: Job) -> None:
-        """Send the message of a job, and those of its chat that came before it."""
-        messages = await self._store.read(channel_messages.list_pending, job.payload)
-        if not messages:
-            return
-        trigger, chat = messages[0].trigger, messages[0].chat
-        lock = self._locks.setdefault((trigger, chat), asyncio.Lock())
+    def pause(self, message: ChannelMessage, length: Duration) -> None:
+        """Send nothing to a chat for so long."""
+        self._limits[message.trigger].pause(int(message.chat), length, self._clock())
+
+    async def deliver(self, message: ChannelMessage, *, later: int) -> None:
+        """Send the parts of a message that are not sent yet, or change an earlier one."""
+        bot = await self._bots.find(message.trigger)
         try:
-            async with lock:
-                await self._send_all(job)
-        except Unavailable as error:
-            self._limits[trigger].pause(int(chat), int((error.retry_after or 0.0) * SECOND), self._clock())
-            delay = max(min(compute_job_delay(job.attempts), _MAX_DELAY), int((error.retry_after or 0.0) * SECOND))
-            raise RetryLater(error.message, delay, is_outage=True) from None
-        except (TokenRefused, NotFound) as error:  # its owner is told by the poller, or has disabled it
-            raise RetryLater(error.message, _MAX_DELAY, is_outage=True) from None
-
-    async def _send_all(self, job: Job) -> None:
-        messages = await self._store.read(channel_messages.list_pending, job.payload)
-        for place, message in enumerate(messages):
-            bot = await self._bots.find(message.trigger)
-            try:
-                send = self._edit if message.replaces is not None else self._send
-                await send(bot, message, later=len(messages) - place - 1)
-            except ChatMoved as move:
-                await self._store.run(_move_chat, message.trigger, int(message.chat), move.new_chat)
-                raise RetryLater(move.message, 0, is_outage=True) from None
-            except ChatClosed as closing:
-                log.warning("a chat is closed", bot=message.trigger, reason=closing.message)
-                await self._store.run(_close_chat, message.trigger, message.chat, closing.message)
-                return
-            except RequestRefused as refusal:
-                log.warning("a message is refused", bot=message.trigger, message=message.id, reason=refusal.message)
-                await self._store.run(channel_messages.fail, message, refusal.message)
-            else:
-                await self._store.run(channel_messages.finish, message)
+            send = self._edit if message.replaces is not None else self._send
+            await send(bot, message, later=later)
+        except ChatMoved as move:
+            await self._store.run(_move_chat, message.trigger, int(message.chat), move.new_chat)
+            raise RetryLater(move.message, 0, is_outage=True) from None
+        except RequestRefused as refusal:
+            raise SendRefused(refusal.message) from None
 
     async def _send(self, bot: OpenBot, message: ChannelMessage, *, later: int) -> None:
         """Send the parts of a message that are not sent yet; `later` messages wait behind it."""
@@ -182,11 +148,6 @@ def _find_open_decision(tx: Reader, message: ChannelMessage) -> Decision | None:
     decision = decisions.show(tx, message.decision)
     is_same = [option.id for option in decision.options] == [option.id for option in message.options]
     return decision if decision.is_open and is_same else None
-
-
-def _close_chat(tx: Transaction, name: str, chat: str, reason: str) -> None:
-    if (trigger := triggers.find(tx, name)) is not None:
-        channel_messages.close_chat(tx, trigger, chat, reason)
 
 
 def _move_chat(tx: Transaction, name: str, old_chat: int, new_chat: int) -> None:

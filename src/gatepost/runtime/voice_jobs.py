@@ -3,16 +3,18 @@ Transcribe voice messages.
 
 A job downloads a recording into memory and has it written down. A service that is down is asked again until the voice
 message has gone on without its transcript (`actions/voices.py`); a recording that cannot be transcribed goes on at
-once.
+once. A transcription may take minutes, so a process that stops does not wait for it: another one begins it again.
 """
 
+import asyncio
 from typing import Final
 
 import structlog
 
 from gatepost.actions import voices
+from gatepost.actions.voices import Recording
 from gatepost.core.retry_policy import Job, compute_job_delay
-from gatepost.core.speech import SpeechRefused, Transcriber
+from gatepost.core.speech import SpeechRefused, Transcriber, Transcript
 from gatepost.core.telegram_api import RequestRefused
 from gatepost.core.times import SECOND
 from gatepost.errors import NotFound, Unavailable
@@ -32,6 +34,15 @@ class VoiceJobs:
         self._store = store
         self._bots = bots
         self._transcriber = transcriber
+        #: of the transcriptions that run
+        self._scopes: set[asyncio.Timeout] = set()
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """End the transcriptions that run, and begin none."""
+        self._is_stopped = True
+        for scope in self._scopes:
+            scope.reschedule(asyncio.get_running_loop().time())
 
     async def run_job(self, job: Job) -> None:
         """Transcribe the voice message of a job, unless it has gone on without."""
@@ -39,9 +50,7 @@ class VoiceJobs:
         if recording is None:
             return
         try:
-            bot = await self._bots.find(recording.trigger)
-            audio = await bot.api.download(recording.file_id)
-            transcript = await self._transcriber.transcribe(audio, recording.mime_type)
+            transcript = await self._transcribe(recording)
         except (RequestRefused, SpeechRefused) as error:
             log.warning("a recording cannot be transcribed", voice=job.payload, reason=error.message)
             await self._store.run(voices.give_up, job.payload, _UNREADABLE)
@@ -51,3 +60,17 @@ class VoiceJobs:
             raise RetryLater(error.message, delay, is_outage=True) from None
         else:
             await self._store.run(voices.finish, job.payload, transcript.text, transcript.confidence)
+
+    async def _transcribe(self, recording: Recording) -> Transcript:
+        """Return the transcript of a recording; raise RetryLater if this process stops."""
+        try:
+            async with asyncio.timeout(0 if self._is_stopped else None) as scope:
+                self._scopes.add(scope)
+                try:
+                    bot = await self._bots.find(recording.trigger)
+                    audio = await bot.api.download(recording.file_id)
+                    return await self._transcriber.transcribe(audio, recording.mime_type)
+                finally:
+                    self._scopes.discard(scope)
+        except TimeoutError:
+            raise RetryLater("the process stops", SECOND, is_outage=True) from None

@@ -1,8 +1,8 @@
 """
 The worker: all background tasks of one process.
 
-A gateway runs one worker; a program that embeds Gatepost runs one too. It fires plans, ends gates and decisions, runs
-jobs, sends lost signals again, and runs the think cycles of residents.
+A gateway runs one worker; a program that embeds Gatepost runs one too. It fires plans and cron triggers, ends gates and
+decisions, runs jobs, sends lost signals again, and runs the think cycles of residents.
 """
 
 import os
@@ -20,7 +20,14 @@ from gatepost.core.times import Duration
 from gatepost.runtime import cycle, function_agent, gate_checks, jobs
 from gatepost.runtime.channels import Channels
 from gatepost.runtime.cycle import CycleDeps, CycleOutcome
-from gatepost.runtime.duties import MAX_WAIT, GateDeadlines, fire_due_plans, resend_signals, run_janitor_round
+from gatepost.runtime.duties import (
+    MAX_WAIT,
+    GateDeadlines,
+    fire_due_plans,
+    fire_due_triggers,
+    resend_signals,
+    run_janitor_round,
+)
 from gatepost.runtime.function_agent import AgentFunction
 from gatepost.runtime.gate_checks import CommandOptions
 from gatepost.runtime.jobs import JobHandler
@@ -114,6 +121,8 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
     run_janitor = partial(run_janitor_round, store, bus)
     yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
     yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=partial(is_about, "plan"))
+    fire_triggers = partial(fire_due_triggers, store)
+    yield Duty("triggers", fire_triggers, interval=MAX_WAIT, should_wake=partial(is_about, "trigger"))
     run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
     yield Duty("jobs", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "job"))
     yield Duty("deadlines", deadlines.check, interval=MAX_WAIT, should_wake=deadlines.is_wake_signal)

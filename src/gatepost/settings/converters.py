@@ -15,6 +15,7 @@ _MAX_SIZE: Final = 64 * _MIB
 _HOSTS_HINT: Final = 'name each without its port: ["gatepost.example.com"]'
 _RULE_HINT: Final = 'write it as "task.blocked" = {to = ["mindy"], priority = 0}'
 _NODE_HINT: Final = 'write each as HOST:PORT=ACCOUNT: ["127.0.0.1:50211=0.0.3"]'
+_TRIGGERS_HINT: Final = "write [triggers.NAME] above the fields of each"
 _CAPABILITIES_HINT: Final = 'write it as engineer = ["code-generation", 16]'
 #: tinybars of one Hbar
 _HBAR: Final = 100_000_000
@@ -229,6 +230,24 @@ def _format_capabilities(roles: Iterable[tuple[str, tuple[str | int, ...]]]) -> 
     return f"{{{', '.join(lines)}}}"
 
 
+def _parse_triggers(value: Any) -> tuple[tuple[str, Any], ...]:
+    """Parse the tables of triggers, by name; they are checked, and stay as they are written."""
+    table = _parse_table(value, _TRIGGERS_HINT)
+    if table:
+        from gatepost.settings import trigger_tables  # most homes have none, and commands must start fast
+
+        trigger_tables.parse_triggers(table.items())
+    return tuple(table.items())
+
+
+def _format_triggers(tables: Sequence[tuple[str, Any]]) -> str:
+    if not tables:
+        return "{}"
+    from gatepost.settings import trigger_tables
+
+    return trigger_tables.format_triggers(tables)
+
+
 def _parse_account(value: Any) -> str:
     from gatepost.core.ledger import LedgerId
 
@@ -348,6 +367,9 @@ CAPABILITIES: Final = Converter(
     _parse_capabilities,
     _format_capabilities,
     is_quoted=False,
+)
+TRIGGERS: Final = Converter(
+    "a table for each trigger, such as `[triggers.daily]`", _parse_triggers, _format_triggers, is_quoted=False
 )
 ACCOUNT: Final = Converter("the id of an account, such as `0.0.1001`", _parse_account)
 MIRROR: Final = Converter("a URL", _parse_mirror, hide_secrets)

@@ -42,6 +42,7 @@ from gatepost.settings.converters import (
     STORE,
     TEXT,
     TRANSPORT,
+    TRIGGERS,
     URL,
     Converter,
     integer,
@@ -296,9 +297,14 @@ class TelegramSettings(Section):
 @dataclass(init=False, repr=False, eq=False)
 class SpeechSettings(Section):
     url: str | None = setting(
-        URL, None, "the URL of a service that transcribes voice messages as OpenAI does, such as `http://HOST:PORT/v1`"
+        URL,
+        None,
+        "the URL of a service that transcribes voice messages as OpenAI does, such as `http://HOST:PORT/v1`;"
+        " or `local:` for faster-whisper on this machine",
     )
-    model: str = setting(TEXT, "whisper-1", "the model that transcribes")
+    model: str | None = setting(
+        TEXT, None, "the model that transcribes; by default `whisper-1`, and `small` with `local:`"
+    )
     key_variable: str = setting(TEXT, "OPENAI_API_KEY", "the environment variable with the key of the service")
     patience: Duration = setting(
         DURATION, _LIMITS.speech_patience, "how long a voice message waits for its transcript before it goes on without"
@@ -319,6 +325,9 @@ class Settings(Section):
     store: str = setting(STORE, "sqlite:///gatepost.db", "the database")
     transport: str = setting(TRANSPORT, "socket:", "the way of signals to other processes")
     agent: str | None = setting(ENTITY, None, "the current agent: its inbox is used if no address is given")
+    triggers: tuple[tuple[str, Any], ...] = setting(
+        TRIGGERS, (), "the triggers that the gateway makes when it starts (docs/triggers.md)"
+    )
     inbox: InboxSettings = section(InboxSettings)
     limits: LimitSettings = section(LimitSettings)
     spool: SpoolSettings = section(SpoolSettings)

@@ -130,7 +130,7 @@ def _read_file(file: Path) -> dict[str, tuple[str, Any]]:
     short_forms = dict(list_short_forms())
     values: dict[str, tuple[str, Any]] = {}
     for key, value in document.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and key not in names:
             values |= {f"{key}.{name}": (f"{key}.{name}", inner) for name, inner in value.items()}
         elif key in short_forms:
             values[short_forms[key]] = key, value

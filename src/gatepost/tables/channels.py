@@ -4,7 +4,9 @@ from typing import Any, Final
 
 from gatepost.core.channel import ChannelSession, Pairing, PairingState
 from gatepost.core.times import Instant
+from gatepost.core.trigger import Trigger
 from gatepost.ports import Reader, Transaction
+from gatepost.tables import triggers
 from gatepost.tables.rows import Mapper, fetch_number, fetch_row
 
 _SESSION: Final = Mapper(ChannelSession)
@@ -37,6 +39,30 @@ def ensure_session(
         display=display,
         now=tx.now,
     )
+
+
+def count_own_sessions(tx: Reader, channel: str) -> int:
+    """Return how many sessions a channel has that is built in."""
+    return fetch_number(tx, "channels/count_own_sessions", channel=channel)
+
+
+def list_statuses(tx: Reader, *, after: int, limit: int) -> list[tuple[Trigger, str | None, int, int]]:
+    """
+    Return triggers on which people may write, in the order in which they were added; each with why it does not work,
+    its sessions, and the users who wait to be let in.
+    """
+    rows = tx.fetch_page("channels/list_statuses", now=tx.now, after=after, limit=limit)
+    return [(triggers.build(row), row.error, row.sessions, row.requests) for row in rows]
+
+
+def set_error(tx: Transaction, trigger: int, error: str | None) -> bool:
+    """Note why a trigger does not work, or that it does; return False if that was noted before."""
+    return tx.execute("channels/set_error", trigger=trigger, error=error) == 1
+
+
+def count_failing(tx: Reader) -> int:
+    """Return how many active triggers do not work."""
+    return fetch_number(tx, "channels/count_failing")
 
 
 def find_session(tx: Reader, channel: str, trigger: int | None, base: str) -> ChannelSession | None:
@@ -112,13 +138,19 @@ def find_pairing_by_user(tx: Reader, trigger: int, chat: str, user_id: str) -> P
     return _PAIRING.fetch_one(tx, "channels/find_pairing_by_user", trigger=trigger, chat=chat, user_id=user_id)
 
 
+def find_pairing_elsewhere(tx: Reader, trigger: int, chat: str, user_id: str) -> Pairing | None:
+    """Return the first pairing of a user in another chat, with a person who has not retired."""
+    return _PAIRING.fetch_one(tx, "channels/find_pairing_elsewhere", trigger=trigger, chat=chat, user_id=user_id)
+
+
 def find_pairing_by_code(tx: Reader, code: str) -> Pairing | None:
     """Return the request with a code, of which `code` is the hash."""
     return _PAIRING.fetch_one(tx, "channels/find_pairing_by_code", code=code)
 
 
 def list_pairings(tx: Reader, *, state: PairingState | None, after: int, limit: int) -> list[Pairing]:
-    return _PAIRING.fetch_page(tx, "channels/list_pairings", state=state, after=after, limit=limit)
+    """Return requests and pairings; a request that was not answered in time has expired."""
+    return _PAIRING.fetch_page(tx, "channels/list_pairings", state=state, now=tx.now, after=after, limit=limit)
 
 
 def count_requested_pairings(tx: Reader, trigger: int) -> int:

@@ -104,6 +104,18 @@ def count_pending(tx: Reader, recipient: int, limit: int) -> int:
     return fetch_number(tx, "items/count_pending", recipient=recipient, now=tx.now, limit=limit)
 
 
+def count_fyi(tx: Reader, recipient: int, limit: int) -> int:
+    """Count the pending fyi items of a recipient, up to a limit."""
+    return fetch_number(tx, "items/count_fyi", recipient=recipient, now=tx.now, limit=limit)
+
+
+def has_pending_key(tx: Reader, recipient: int, source: str, key_prefix: str) -> bool:
+    """Return True if an item of this source is pending whose dedup key begins like this."""
+    pattern = f"{key_prefix}%"
+    row = tx.fetch_one("items/has_pending_key", recipient=recipient, source=source, pattern=pattern, now=tx.now)
+    return row is not None
+
+
 def find_oldest_pending(tx: Reader) -> Instant | None:
     """Return the time of the oldest pending item of an agent or a service."""
     row = tx.fetch_one("items/find_oldest_pending", now=tx.now)

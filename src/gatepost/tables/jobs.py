@@ -23,6 +23,11 @@ def take(tx: Transaction, kinds: Sequence[str], holder: str, deadline: Instant, 
     return sorted(jobs, key=lambda job: (job.due_at, job.id))
 
 
+def renew(tx: Transaction, ids: Sequence[str], holder: str, deadline: Instant) -> None:
+    """Give a holder its jobs until another deadline; a job that went to another holder stays there."""
+    tx.execute("jobs/renew", ids=list(ids), holder=holder, deadline=deadline)
+
+
 def finish(
     tx: Transaction,
     id: str,

@@ -7,7 +7,7 @@ import msgspec
 
 from gatepost.core.envelope import Envelope
 from gatepost.core.event import Json
-from gatepost.core.route_rule import RouteRule, RouteSpec, Unrouted, UnroutedReason
+from gatepost.core.route_rule import EventFields, RouteRule, RouteSpec, Unrouted, UnroutedReason
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, fetch_number
 
@@ -24,8 +24,13 @@ def decode_envelope(text: str) -> Envelope:
     return msgspec.json.decode(text, type=Envelope)
 
 
+def decode_event(text: str) -> EventFields:
+    return msgspec.json.decode(text, type=EventFields)
+
+
 _RULE: Final = Mapper(RouteRule, filters=decode_filters, targets=decode_targets)
-_UNROUTED: Final = Mapper(Unrouted, envelope=decode_envelope)
+_UNROUTED: Final = Mapper(Unrouted, envelope=decode_envelope, event=decode_event)
+_NO_FIELDS: Final = EventFields()
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
@@ -60,7 +65,12 @@ def delete(tx: Transaction, number: int) -> None:
 
 
 def insert_unrouted(
-    tx: Transaction, trigger: int | None, envelope: Envelope, reason: UnroutedReason, dedup_key: str | None
+    tx: Transaction,
+    trigger: int | None,
+    envelope: Envelope,
+    reason: UnroutedReason,
+    dedup_key: str | None,
+    event: EventFields = _NO_FIELDS,
 ) -> str | None:
     """Keep a message that nobody gets; return its id, None if it is here already."""
     id = tx.new_id("dead")
@@ -70,6 +80,7 @@ def insert_unrouted(
         trigger=trigger,
         dedup_key=dedup_key,
         envelope=msgspec.json.encode(envelope).decode(),
+        event=msgspec.json.encode(event).decode(),
         reason=reason,
         now=tx.now,
     )

@@ -70,6 +70,27 @@ def list_page(
     return [_build(row) for row in tx.fetch_page("shared_entries/list_page", **filters, after=after, limit=limit)]
 
 
+def list_changes(
+    tx: Reader,
+    *,
+    person: int | None,
+    channel: str | None,
+    session: str | None,
+    kind: EntryKind | None,
+    after: int,
+    limit: int,
+) -> list[SharedEntry]:
+    """Return entries that are new or have changed after a position, in the order of their positions."""
+    filters: dict[str, Any] = {
+        "person": person,
+        "mark": GENERATION_MARK,
+        "channel": channel,
+        "session": session,
+        "kind": kind,
+    }
+    return [_build(row) for row in tx.fetch_page("shared_entries/list_changes", **filters, after=after, limit=limit)]
+
+
 def list_recent(
     tx: Reader,
     *,
@@ -104,13 +125,16 @@ def list_by_decision(tx: Reader, decision: int) -> list[SharedEntry]:
 
 def end_question(tx: Transaction, number: int, status: QuestionStatus, answer: str | None) -> bool:
     """Return False if the question has ended before."""
-    row_count = tx.execute("shared_entries/end_question", number=number, status=status, answer=answer, now=tx.now)
+    position = fetch_number(tx, "shared_entries/take_number")
+    row_count = tx.execute(
+        "shared_entries/end_question", number=number, status=status, answer=answer, position=position, now=tx.now
+    )
     return row_count == 1
 
 
-def find_last_number(tx: Reader) -> int:
-    """Return the number of the last entry; 0 if there is none."""
-    return fetch_number(tx, "shared_entries/find_last_number")
+def find_last_position(tx: Reader) -> int:
+    """Return the position of the last change; 0 if there is none."""
+    return fetch_number(tx, "shared_entries/find_last_position")
 
 
 def _build(row: Row) -> SharedEntry:

@@ -6,7 +6,7 @@ import msgspec
 
 from gatepost.core.times import Instant
 from gatepost.core.trigger import Trigger, TriggerConfig
-from gatepost.ports import Reader, Transaction
+from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Mapper, fetch_row
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -62,6 +62,11 @@ def read(tx: Reader, number: int) -> Trigger | None:
     return _TRIGGER.fetch_one(tx, "triggers/read", number=number)
 
 
+def build(row: Row) -> Trigger:
+    """Return the trigger of a row that has all columns of the table."""
+    return _TRIGGER.read(row)
+
+
 def read_secret(tx: Reader, number: int) -> str | None:
     """Return the secret of a trigger; None if it has none, or was imported without it."""
     row = fetch_row(tx, "triggers/read_secret", number=number)
@@ -80,6 +85,10 @@ def list_page(tx: Reader, *, provider: str | None, after: int, limit: int) -> li
 
 def list_active(tx: Reader, provider: str) -> list[Trigger]:
     return _TRIGGER.fetch_all(tx, "triggers/list_active", provider=provider)
+
+
+def list_from_file(tx: Reader) -> list[Trigger]:
+    return _TRIGGER.fetch_all(tx, "triggers/list_from_file")
 
 
 def update(tx: Transaction, trigger: Trigger) -> None:
@@ -101,9 +110,14 @@ def delete(tx: Transaction, number: int) -> None:
     tx.execute("triggers/delete", number=number)
 
 
-def list_due(tx: Transaction, limit: int) -> list[Trigger]:
-    """Return cron triggers that are due, and lock them until the commit."""
-    return _TRIGGER.fetch_all(tx, "triggers/list_due", now=tx.now, limit=limit)
+def list_due(tx: Reader, limit: int) -> list[int]:
+    """Return the numbers of the triggers that are due, the oldest slot first."""
+    return [row.number for row in tx.fetch_all("triggers/list_due", now=tx.now, limit=limit)]
+
+
+def lock_due(tx: Transaction, number: int) -> Trigger | None:
+    """Lock a trigger that is due, and return it; None if another transaction has it, or it is not due any more."""
+    return _TRIGGER.fetch_one(tx, "triggers/lock_due", number=number, now=tx.now)
 
 
 def find_next_due(tx: Reader) -> Instant | None:
@@ -113,3 +127,13 @@ def find_next_due(tx: Reader) -> Instant | None:
 
 def set_next_at(tx: Transaction, number: int, next_at: Instant | None) -> None:
     tx.execute("triggers/set_next_at", number=number, next_at=next_at)
+
+
+def list_scheduled(tx: Reader, after: int, limit: int) -> list[Trigger]:
+    """Return active triggers that have a next time which is not due yet, in the order of creation."""
+    return _TRIGGER.fetch_all(tx, "triggers/list_scheduled", now=tx.now, after=after, limit=limit)
+
+
+def reschedule(tx: Transaction, trigger: Trigger, next_at: Instant) -> None:
+    """Set the next time of a trigger, unless it was changed or has fired meanwhile."""
+    tx.execute("triggers/reschedule", number=trigger.number, previous_at=trigger.next_at, next_at=next_at)

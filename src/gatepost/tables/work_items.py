@@ -3,9 +3,9 @@
 from typing import Final
 
 from gatepost.core.event import Ref
-from gatepost.core.work import WorkItem, WorkItemSpec, WorkType
+from gatepost.core.work import CLOSING_EVENTS, WorkItem, WorkItemSpec, WorkType
 from gatepost.ports import Reader, Row, Transaction
-from gatepost.tables.rows import Mapper
+from gatepost.tables.rows import Mapper, fetch_number
 
 _WORK_ITEM: Final = Mapper(WorkItem, without="parent")
 
@@ -46,6 +46,11 @@ def list_page(
 
 def list_recent_ids(tx: Reader, type: WorkType) -> list[str]:
     return [row.id for row in tx.fetch_all("work_items/list_recent_ids", type=type)]
+
+
+def count_open(tx: Reader, entity: int, limit: int) -> int:
+    """Count the work items that an entity works on and that have not ended, up to a limit."""
+    return fetch_number(tx, "work_items/count_open", entity=entity, closed=list(CLOSING_EVENTS), limit=limit)
 
 
 def set_status(tx: Transaction, number: int, status: str) -> None:

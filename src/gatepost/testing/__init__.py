@@ -7,7 +7,8 @@ The test kit of Gatepost, for its own tests and for those of programs that use i
         kit.signal_sink.signals             # the signals that were sent after the commits
 
 There is no store in memory that imitates SQL: a file in a temporary folder is the fake. An author of a store proves it
-with `gatepost.testing.conformance.StoreSuite`, an author of a transport with `gatepost.testing.transports`.
+with `gatepost.testing.conformance.StoreSuite`, an author of a transport with `gatepost.testing.transports`, and an
+author of a channel with `gatepost.testing.channels`.
 """
 
 import threading

@@ -64,7 +64,7 @@ SET value = CASE name
         (SELECT coalesce(max(CAST(substr(id, 5) AS INTEGER)), 0) FROM topics WHERE network = 'local'),
         (SELECT coalesce(max(CAST(substr(account, 5) AS INTEGER)), 0) FROM ledger_accounts WHERE network = 'local')
     )
-    WHEN 'shared' THEN max(:shared, (SELECT coalesce(max(number), 0) FROM shared_entries))
+    WHEN 'shared' THEN max(:shared, (SELECT coalesce(max(position), 0) FROM shared_entries))
     ELSE max(
         :broadcast,
         (SELECT coalesce(max(number), 0) FROM broadcasts),
@@ -82,7 +82,7 @@ WITH counted AS (
             (SELECT max(substr(id, 5)::bigint) FROM topics WHERE network = 'local'),
             (SELECT max(substr(account, 5)::bigint) FROM ledger_accounts WHERE network = 'local')
         )
-        WHEN 'shared' THEN greatest(:shared::bigint, (SELECT max(number) FROM shared_entries))
+        WHEN 'shared' THEN greatest(:shared::bigint, (SELECT max(position) FROM shared_entries))
         ELSE greatest(
             :broadcast::bigint, (SELECT max(number) FROM broadcasts), (SELECT max(cursor) FROM inboxes)
         )

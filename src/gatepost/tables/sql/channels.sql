@@ -27,7 +27,7 @@ FROM channel_sessions s
 LEFT JOIN triggers t ON t.number = s.trigger
 LEFT JOIN entities p ON p.number = s.person
 WHERE s.number > :after
-    AND (CAST(:channel AS text) IS NULL OR s.channel = CAST(:channel AS text))
+    AND (CAST(:channel AS text) IS NULL OR CAST(:channel AS text) IN (s.channel, t.name))
     AND (CAST(:person AS bigint) IS NULL OR s.person = CAST(:person AS bigint))
 ORDER BY s.number
 LIMIT :limit
@@ -60,8 +60,8 @@ SELECT number FROM triggers WHERE number = :trigger FOR UPDATE
 
 -- name: insert_pairing
 INSERT INTO pairings
-    (id, trigger, chat, user_id, display, code, state, attempts, expires_at, created_at)
-VALUES (:id, :trigger, :chat, :user_id, :display, :code, 'requested', 0, :expires_at, :now)
+    (id, trigger, chat, user_id, display, code, state, expires_at, created_at)
+VALUES (:id, :trigger, :chat, :user_id, :display, :code, 'requested', :expires_at, :now)
 
 -- name: find_pairing
 SELECT
@@ -83,6 +83,20 @@ LEFT JOIN entities e ON e.number = p.person
 LEFT JOIN entities a ON a.number = p.answered_by
 WHERE p.trigger = :trigger AND p.chat = :chat AND p.user_id = :user_id AND p.state IN ('requested', 'approved')
 
+-- name: find_pairing_elsewhere
+-- The pairing of a user in another chat with the bot.
+SELECT
+    p.number, p.id, t.name AS trigger, p.chat, p.user_id, p.display, p.state, e.name AS person,
+    a.name AS answered_by, p.expires_at, p.created_at, p.answered_at
+FROM pairings p
+JOIN triggers t ON t.number = p.trigger
+JOIN entities e ON e.number = p.person
+LEFT JOIN entities a ON a.number = p.answered_by
+WHERE p.trigger = :trigger AND p.user_id = :user_id AND p.chat <> :chat AND p.state = 'approved'
+    AND e.retired_at IS NULL
+ORDER BY p.number
+LIMIT 1
+
 -- name: find_pairing_by_code
 SELECT
     p.number, p.id, t.name AS trigger, p.chat, p.user_id, p.display, p.state, e.name AS person,
@@ -94,14 +108,21 @@ LEFT JOIN entities a ON a.number = p.answered_by
 WHERE p.code = :code AND p.state = 'requested'
 
 -- name: list_pairings
+-- A request that was not answered in time has expired, whether that is noted or not.
 SELECT
-    p.number, p.id, t.name AS trigger, p.chat, p.user_id, p.display, p.state, e.name AS person,
-    a.name AS answered_by, p.expires_at, p.created_at, p.answered_at
+    p.number, p.id, t.name AS trigger, p.chat, p.user_id, p.display, e.name AS person, a.name AS answered_by,
+    p.expires_at, p.created_at, p.answered_at,
+    CASE WHEN p.state = 'requested' AND p.expires_at <= :now THEN 'expired' ELSE p.state END AS state
 FROM pairings p
 JOIN triggers t ON t.number = p.trigger
 LEFT JOIN entities e ON e.number = p.person
 LEFT JOIN entities a ON a.number = p.answered_by
-WHERE p.number > :after AND (CAST(:state AS text) IS NULL OR p.state = CAST(:state AS text))
+WHERE p.number > :after
+    AND (
+        CAST(:state AS text) IS NULL
+        OR CASE WHEN p.state = 'requested' AND p.expires_at <= :now THEN 'expired' ELSE p.state END
+            = CAST(:state AS text)
+    )
 ORDER BY p.number
 LIMIT :limit
 
@@ -109,11 +130,11 @@ LIMIT :limit
 SELECT count(*) AS total FROM pairings WHERE trigger = :trigger AND state = 'requested' AND expires_at > :now
 
 -- name: end_pairing
-UPDATE pairings SET state = :state, person = :person, answered_by = :answered_by, answered_at = :now
+UPDATE pairings SET state = :state, person = :person, answered_by = :answered_by, answered_at = :now, code = ''
 WHERE number = :number AND state = 'requested'
 
 -- name: expire_pairings
-UPDATE pairings SET state = 'expired', answered_at = :now WHERE state = 'requested' AND expires_at <= :now
+UPDATE pairings SET state = 'expired', answered_at = :now, code = '' WHERE state = 'requested' AND expires_at <= :now
 
 -- name: revoke_pairing
 UPDATE pairings SET state = 'denied', answered_by = :answered_by, answered_at = :now
@@ -144,6 +165,30 @@ WHERE EXISTS (SELECT 1 FROM channel_sessions WHERE trigger = :trigger)
     OR EXISTS (SELECT 1 FROM shared_entries WHERE trigger = :trigger)
     OR EXISTS (SELECT 1 FROM channel_messages WHERE trigger = :trigger)
     OR EXISTS (SELECT 1 FROM voice_messages WHERE trigger = :trigger)
+
+-- name: count_own_sessions
+SELECT count(*) AS total FROM channel_sessions WHERE channel = :channel AND trigger IS NULL
+
+-- name: list_statuses
+-- Nobody writes on a webhook, a schedule or a service.
+SELECT
+    t.*,
+    (SELECT count(*) FROM channel_sessions s WHERE s.trigger = t.number) AS sessions,
+    (
+        SELECT count(*) FROM pairings p
+        WHERE p.trigger = t.number AND p.state = 'requested' AND p.expires_at > :now
+    ) AS requests
+FROM triggers t
+WHERE t.number > :after AND t.provider NOT IN ('webhook', 'cron', 'service')
+ORDER BY t.number
+LIMIT :limit
+
+-- name: set_error
+UPDATE triggers SET error = CAST(:error AS text)
+WHERE number = :trigger AND coalesce(error, '') <> coalesce(CAST(:error AS text), '')
+
+-- name: count_failing
+SELECT count(*) AS total FROM triggers WHERE active AND error IS NOT NULL
 
 -- name: delete_cursor
 DELETE FROM channel_cursors WHERE trigger = :trigger

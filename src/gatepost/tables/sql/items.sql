@@ -110,6 +110,28 @@ FROM (
     LIMIT :limit
 ) AS counted
 
+-- name: count_fyi
+-- Pending items that wake nobody, and such broadcasts that were not taken yet; counted up to a limit.
+SELECT count(*) AS total
+FROM (
+    SELECT arrival
+    FROM items
+    WHERE recipient = :recipient AND state = 'pending' AND priority = 4 AND (expires_at IS NULL OR expires_at > :now)
+    UNION ALL
+    SELECT arrival
+    FROM pending_broadcasts
+    WHERE recipient = :recipient AND priority = 4 AND (expires_at IS NULL OR expires_at > :now)
+    LIMIT :limit
+) AS counted
+
+-- name: has_pending_key
+-- Whether an item of this source waits whose key matches a pattern.
+SELECT TRUE AS has_key
+FROM items
+WHERE recipient = :recipient AND state = 'pending' AND source = :source AND dedup_key LIKE :pattern
+    AND (expires_at IS NULL OR expires_at > :now)
+LIMIT 1
+
 -- name: find_oldest_pending
 -- The time of the oldest pending item of an agent or a service.
 SELECT created_at

@@ -16,6 +16,9 @@ UPDATE jobs SET holder = :holder, deadline = :deadline, attempts = attempts + 1
 FROM due WHERE jobs.number = due.number
 RETURNING id, kind, payload, attempts - 1 AS attempts, due_at
 
+-- name: renew
+UPDATE jobs SET deadline = :deadline WHERE id IN :ids[] AND holder = :holder AND ended_at IS NULL
+
 -- name: finish
 UPDATE jobs SET
     ended_at = CAST(:ended_at AS BIGINT), outcome = CAST(:outcome AS TEXT), error = CAST(:error AS TEXT),

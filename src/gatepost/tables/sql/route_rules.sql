@@ -37,13 +37,14 @@ WHERE number = :number
 DELETE FROM route_rules WHERE number = :number
 
 -- name: insert_unrouted
-INSERT INTO unrouted (id, trigger, dedup_key, envelope, reason, created_at)
-VALUES (:id, :trigger, :dedup_key, :envelope, :reason, :now)
+INSERT INTO unrouted (id, trigger, dedup_key, envelope, event, reason, created_at)
+VALUES (:id, :trigger, :dedup_key, :envelope, :event, :reason, :now)
 ON CONFLICT (dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
 
 -- name: find_unrouted
 SELECT
-    u.number, u.id, t.name AS trigger, u.envelope, u.reason, u.created_at, u.handled_at, e.name AS handled_by
+    u.number, u.id, t.name AS trigger, u.envelope, u.event, u.reason, u.created_at, u.handled_at,
+    e.name AS handled_by
 FROM unrouted u
 LEFT JOIN triggers t ON t.number = u.trigger
 LEFT JOIN entities e ON e.number = u.handled_by
@@ -54,7 +55,8 @@ SELECT TRUE AS has_key FROM unrouted WHERE dedup_key = :dedup_key AND dedup_key 
 
 -- name: list_unrouted
 SELECT
-    u.number, u.id, t.name AS trigger, u.envelope, u.reason, u.created_at, u.handled_at, e.name AS handled_by
+    u.number, u.id, t.name AS trigger, u.envelope, u.event, u.reason, u.created_at, u.handled_at,
+    e.name AS handled_by
 FROM unrouted u
 LEFT JOIN triggers t ON t.number = u.trigger
 LEFT JOIN entities e ON e.number = u.handled_by

@@ -1,13 +1,14 @@
 -- name: take_number
--- One lock for all entries: they become visible in the order of their numbers.
+-- One lock for all entries: they and their changes become visible in the order of their numbers.
 UPDATE counters SET value = value + 1 WHERE name = 'shared' RETURNING value
 
 -- name: insert
 INSERT INTO shared_entries
-    (number, id, kind, channel, session, trigger, sender, display, content, status, metadata, decision, created_at)
+    (number, id, kind, channel, session, trigger, sender, display, content, status, metadata, decision, created_at,
+     position)
 VALUES
     (:number, :id, :kind, :channel, :session, :trigger, :sender, :display, :content, :status, :metadata, :decision,
-     :now)
+     :now, :number)
 
 -- name: list_page
 SELECT e.*, t.name AS trigger_name, s.name AS sender_name, d.id AS decision_id
@@ -28,6 +29,27 @@ WHERE e.number > :after
                 = c.base || CAST(:mark AS text)
     ))
 ORDER BY e.number
+LIMIT :limit
+
+-- name: list_changes
+-- New entries and those that have changed, in that order.
+SELECT e.*, t.name AS trigger_name, s.name AS sender_name, d.id AS decision_id
+FROM shared_entries e
+LEFT JOIN triggers t ON t.number = e.trigger
+LEFT JOIN entities s ON s.number = e.sender
+LEFT JOIN decisions d ON d.number = e.decision
+WHERE e.position > :after
+    AND (CAST(:channel AS text) IS NULL OR e.channel = CAST(:channel AS text))
+    AND (CAST(:session AS text) IS NULL OR e.session = CAST(:session AS text))
+    AND (CAST(:kind AS text) IS NULL OR e.kind = CAST(:kind AS text))
+    AND (CAST(:person AS bigint) IS NULL OR EXISTS (
+        SELECT 1 FROM channel_sessions c
+        WHERE c.person = CAST(:person AS bigint) AND c.channel = e.channel
+            AND coalesce(c.trigger, 0) = coalesce(e.trigger, 0)
+            AND substr(e.session || CAST(:mark AS text), 1, length(c.base) + length(CAST(:mark AS text)))
+                = c.base || CAST(:mark AS text)
+    ))
+ORDER BY e.position
 LIMIT :limit
 
 -- name: list_recent
@@ -72,10 +94,10 @@ WHERE e.decision = :decision AND e.decision IS NOT NULL
 ORDER BY e.number
 
 -- name: end_question
-UPDATE shared_entries SET status = :status, answer = :answer, answered_at = :now
+UPDATE shared_entries SET status = :status, answer = :answer, answered_at = :now, position = :position
 WHERE number = :number AND status = 'pending'
 
--- name: find_last_number
+-- name: find_last_position
 SELECT value FROM counters WHERE name = 'shared'
 
 -- name: move

@@ -24,6 +24,9 @@ LIMIT :limit
 -- name: list_active
 SELECT * FROM triggers WHERE active AND provider = :provider ORDER BY number
 
+-- name: list_from_file
+SELECT * FROM triggers WHERE is_from_file ORDER BY number
+
 -- name: update
 UPDATE triggers
 SET target = :target, prompt = :prompt, owner = :owner, config = :config, active = :active, next_at = :next_at,
@@ -37,10 +40,14 @@ UPDATE triggers SET secret = :secret WHERE number = :number
 DELETE FROM triggers WHERE number = :number
 
 -- name: list_due
-SELECT * FROM triggers
+SELECT number FROM triggers
 WHERE active AND next_at <= :now AND next_at IS NOT NULL
 ORDER BY next_at, number
 LIMIT :limit
+
+-- name: lock_due
+SELECT * FROM triggers
+WHERE number = :number AND active AND next_at <= :now AND next_at IS NOT NULL
 FOR UPDATE SKIP LOCKED
 
 -- name: find_next_due
@@ -48,3 +55,13 @@ SELECT min(next_at) AS next_at FROM triggers WHERE active AND next_at IS NOT NUL
 
 -- name: set_next_at
 UPDATE triggers SET next_at = :next_at WHERE number = :number
+
+-- name: list_scheduled
+-- Triggers that fire again and again and are not due yet.
+SELECT * FROM triggers
+WHERE number > :after AND active AND next_at > :now AND next_at IS NOT NULL
+ORDER BY number
+LIMIT :limit
+
+-- name: reschedule
+UPDATE triggers SET next_at = :next_at WHERE number = :number AND next_at = :previous_at

@@ -36,3 +36,20 @@ SELECT TRUE AS has_name FROM work_items WHERE topic = :id OR (type = :type AND i
 
 -- name: has_any
 SELECT TRUE AS has_any FROM work_items LIMIT 1
+
+-- name: count_open
+-- The work items that an entity has made, or has posted an event of, and that have not ended; counted up to a limit.
+SELECT count(*) AS total
+FROM (
+    SELECT w.number
+    FROM work_items w
+    WHERE (w.status IS NULL OR w.status NOT IN :closed[])
+        AND (
+            w.made_by = :entity
+            OR EXISTS (
+                SELECT 1 FROM outgoing o
+                WHERE o.ref_type = w.type AND o.ref_id = w.id AND o.kind = 'event' AND o.sender = :entity
+            )
+        )
+    LIMIT :limit
+) AS counted

@@ -20,12 +20,14 @@ CREATE TABLE triggers (
     config       TEXT NOT NULL,
     is_from_file INTEGER NOT NULL CHECK (is_from_file IN (0, 1)),
     -- of a cron trigger: when it fires next
-    next_at      INTEGER
+    next_at      INTEGER,
+    -- of a bot: why it does not work
+    error        TEXT
 ) STRICT;
 INSERT INTO triggers
 SELECT
     t.number, t.id, t.name, t.provider, t.scheme, t.secret, t.target, t.prompt, t.active, t.created_at,
-    coalesce(e.name, 'admin'), '{}', 0, NULL
+    coalesce(e.name, 'admin'), '{}', 0, NULL, NULL
 FROM old_triggers t
 LEFT JOIN entities e ON e.number = t.owner;
 DROP TABLE old_triggers;
@@ -52,13 +54,14 @@ CREATE TABLE route_rules (
     updated_at INTEGER NOT NULL
 ) STRICT;
 
--- What came through a channel and nobody got. The envelope is JSON.
+-- What came through a channel and nobody got. The envelope is JSON, and so is what else its event says.
 CREATE TABLE unrouted (
     number     INTEGER PRIMARY KEY,
     id         TEXT NOT NULL UNIQUE,
     trigger    INTEGER REFERENCES triggers,
     dedup_key  TEXT,
     envelope   TEXT NOT NULL,
+    event      TEXT NOT NULL,
     reason     TEXT NOT NULL CHECK (reason IN ('no_route', 'no_target')),
     created_at INTEGER NOT NULL,
     handled_at INTEGER,
@@ -94,10 +97,9 @@ CREATE TABLE pairings (
     chat        TEXT NOT NULL,
     user_id     TEXT NOT NULL,
     display     TEXT NOT NULL,
-    -- the SHA-256 of the code
+    -- the SHA-256 of the code; empty when it is not valid any more
     code        TEXT NOT NULL,
     state       TEXT NOT NULL CHECK (state IN ('requested', 'approved', 'denied', 'expired')),
-    attempts    INTEGER NOT NULL,
     person      INTEGER REFERENCES entities,
     answered_by INTEGER REFERENCES entities,
     expires_at  INTEGER NOT NULL,
@@ -107,7 +109,8 @@ CREATE TABLE pairings (
 CREATE UNIQUE INDEX pairings_user ON pairings (trigger, chat, user_id) WHERE state IN ('requested', 'approved');
 CREATE INDEX pairings_person ON pairings (person) WHERE person IS NOT NULL;
 
--- What people write on channels, what systems ask them there, and what systems answer. One lock numbers the rows.
+-- What people write on channels, what systems ask them there, and what systems answer. One lock numbers the rows and
+-- their changes.
 CREATE TABLE shared_entries (
     number      INTEGER PRIMARY KEY,
     id          TEXT NOT NULL UNIQUE,
@@ -124,7 +127,9 @@ CREATE TABLE shared_entries (
     answered_at INTEGER,
     metadata    TEXT NOT NULL,
     decision    INTEGER REFERENCES decisions,
-    created_at  INTEGER NOT NULL
+    created_at  INTEGER NOT NULL,
+    -- where a stream has it: the number of its last change
+    position    INTEGER NOT NULL UNIQUE
 ) STRICT;
 CREATE INDEX shared_entries_session ON shared_entries (channel, session, number);
 CREATE INDEX shared_entries_pending ON shared_entries (channel, session, number) WHERE status = 'pending';

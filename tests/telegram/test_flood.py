@@ -1,0 +1,111 @@
+"""A flood: a thousand updates at once, and an answer to each of them, within the limits of Telegram."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatepost.actions import channels, directory
+from gatepost.core.event import Event
+from gatepost.core.send_limits import MAX_PER_GROUP_MINUTE, MAX_PER_SECOND
+from gatepost.core.trigger import GroupMode
+from gatepost.ports import Transaction
+from gatepost.testing import Kit
+from tests.telegram.channel_office import AGENT, TOKEN, VerbOffice, build_profile, set_up_store
+from tests.telegram.state import Chat, Message, User
+from tests.telegram.test_sending import open_sending
+
+CHATS, UPDATES = 40, 1_000
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
+    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
+    with Kit(url) as kit:
+        yield kit
+
+
+def test_a_thousand_updates_in_one_batch_are_events_in_their_order_and_once(kit: Kit) -> None:
+    trigger = set_up_store(kit.store, TOKEN, allow=tuple(range(1, CHATS + 1)))
+    office = VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+    updates: list[Any] = [
+        {
+            "update_id": 2 * number,
+            "message": {
+                "message_id": number,
+                "date": 1_700_000_000,
+                "from": {"id": number % CHATS + 1, "first_name": f"User {number % CHATS}"},
+                "chat": {"id": number % CHATS + 1, "type": "private"},
+                "text": f"text {number}",
+            },
+        }
+        for number in range(1, UPDATES + 1)
+    ]
+    # what is between them cannot be read, and holds up nothing
+    batch: list[Any] = []
+    for update in updates:
+        is_between = update["update_id"] % 50 == 0
+        broken = [{"update_id": None}, {"update_id": update["update_id"] + 1, "message": 7}] if is_between else []
+        batch += [update, *broken]
+    office.take(*batch)
+    office.take(*batch[:100])
+
+    events = office.list_events()
+    assert [event.content for event in events] == [f"text {number}" for number in range(1, UPDATES + 1)]
+    by_session = defaultdict(list)
+    for event in events:
+        assert event.route is not None
+        by_session[event.route.session].append(int(event.content.removeprefix("text ")))
+    assert len(by_session) == CHATS
+    assert all(numbers == sorted(numbers) for numbers in by_session.values())
+
+
+async def test_a_thousand_updates_over_forty_chats_are_answered_within_the_limits(tmp_path: Path) -> None:
+    """The server refuses what breaks a limit. What it has written down is counted here, too."""
+    user_ids = tuple(range(1_000, 1_000 + CHATS))
+    async with open_sending(tmp_path, allow=user_ids, groups=GroupMode.ALL) as sending:
+        server, office = sending.server, sending.office
+        people = [sending.add_user(id) for id in user_ids]
+        group = server.add_group("Team", people[-1])
+        chats: list[User | Chat] = [*people[:-1], group]
+        for number in range(UPDATES):
+            chat = chats[number % CHATS]
+            if isinstance(chat, Chat):
+                server.send_text(people[-1], f"text {number}", chat)
+            else:
+                server.send_text(chat, f"text {number}")
+        while server.bot.queue.pending:
+            await office.channels.intake.read("helper")
+        events = office.list_events()
+        assert [event.content for event in events] == [f"text {number}" for number in range(UPDATES)]
+
+        await office.store.run(reply_to_all, events)
+        await sending.run_all()
+
+        for place, chat in enumerate(chats):
+            texts = [message.text for message in server.sent(chat)]
+            assert texts == [f"answer to text {number}" for number in range(place, UPDATES, CHATS)]
+        assert server.refusals == []
+        messages = [message for chat in chats for message in server.sent(chat)]
+        check_limits(messages, group.id)
+        private = [message.date for message in messages if message.chat.id != group.id]
+        assert max(private) - min(private) < 45, "the group, which may get fewer messages, does not hold up the others"
+
+
+def reply_to_all(tx: Transaction, events: list[Event]) -> None:
+    author = directory.find(tx, AGENT)
+    for event in events:
+        channels.reply(tx, event, f"answer to {event.content}", author)
+
+
+def check_limits(messages: list[Message], group: int) -> None:
+    by_second = Counter(message.date for message in messages)
+    assert max(by_second.values()) <= MAX_PER_SECOND
+    assert max(by_second.values()) > MAX_PER_SECOND // 2, "they are sent about as fast as they may be"
+    by_chat_and_second = Counter((message.chat.id, message.date) for message in messages)
+    assert max(by_chat_and_second.values()) == 1
+    times = sorted(message.date for message in messages if message.chat.id == group)
+    for first, later in zip(times, times[MAX_PER_GROUP_MINUTE:], strict=False):
+        assert later - first >= 60

@@ -1,0 +1,125 @@
+"""What a paired person gets in the chat: questions, which only that person answers, and urgent items."""
+
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from gatepost.actions import channels, decisions, directory, push, triggers
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.decision import Option, Question
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Priority, Push
+from gatepost.core.limits import Limits
+from gatepost.core.telegram_buttons import DecisionButton
+from gatepost.errors import Refused
+from gatepost.tables import channels as channel_rows
+from gatepost.testing import Kit
+from tests.telegram.channel_office import AGENT, VerbOffice, pair
+from tests.telegram.verb_updates import EVE, GROUP, HUSAM, ask, open_verb_office, press, sign, write
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
+    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
+    with Kit(url) as kit:
+        yield kit
+
+
+@pytest.fixture
+def office(kit: Kit) -> VerbOffice:
+    return open_verb_office(kit)
+
+
+def test_only_the_press_of_the_addressee_counts(kit: Kit, office: VerbOffice) -> None:
+    kit.store.run_sync(directory.register, EntitySpec(name="zoe", kind=EntityKind.HUMAN))
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    pair(kit.store, office.trigger, 12, "zoe")
+    decision = ask(office, "husam")
+    button = DecisionButton(decision=decision, option=0)
+
+    assert press(office, 12, sign(button, -100), GROUP) == "This question is not for you."
+    assert press(office, EVE, sign(button, -100), GROUP) == "This question is not for you."
+    assert press(office, 12, sign(button, HUSAM)) == "This button is not valid any more.", "forwarded"
+    assert kit.store.read_sync(decisions.show, decision).is_open
+    assert press(office, HUSAM, sign(button, HUSAM)) == "Noted: Yes"
+    assert "was answered already by 'husam'" in press(office, HUSAM, sign(button, HUSAM))
+    unknown = DecisionButton(decision=f"dec_{'0' * 32}", option=0)
+    assert press(office, HUSAM, sign(unknown, HUSAM)) == "This button is not valid any more."
+
+
+def test_a_button_of_an_earlier_round_does_not_answer_the_next(kit: Kit, office: VerbOffice) -> None:
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    decision = ask(office, "husam")
+    old_data = sign(DecisionButton(decision=decision, option=0), HUSAM)
+    question = Question(question="Deploy on Friday?", options=(Option(id="ok", label="OK"),))
+    kit.store.run_sync(decisions.revise, decision, question, by=AGENT)
+
+    assert press(office, HUSAM, old_data) == "This question was asked again: answer the newer one."
+    assert kit.store.read_sync(decisions.show, decision).is_open
+
+
+def test_a_reply_and_a_notice_reach_no_other_chat(kit: Kit, office: VerbOffice) -> None:
+    """A person who is paired in a group gets what is private in the private chat alone."""
+    pair(kit.store, office.trigger, HUSAM, "husam", chat=-100)
+    husam = kit.store.read_sync(directory.find, "husam")
+
+    assert kit.store.read_sync(channel_rows.list_chats_of_person, husam.number) == []
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    assert kit.store.read_sync(channel_rows.list_chats_of_person, husam.number) == [(office.trigger.number, str(HUSAM))]
+
+
+def test_urgent_items_of_a_paired_person_are_in_the_chat_too(kit: Kit, office: VerbOffice) -> None:
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    sent = len(office.list_sent())
+    for priority in Priority:
+        request = Push(to="husam", source="test", content=f"tea at {priority.name}", priority=priority, dedup_key=None)
+        kit.store.run_sync(push.push_event, request)
+    kit.store.run_sync(push.push_event, Push(to=AGENT, source="test", content="for an agent", priority=Priority.HIGH))
+
+    assert office.list_sent()[sent:] == ["test: tea at CRITICAL", "test: tea at HIGH"]
+
+
+def test_a_blocked_user_who_is_paired_gets_nothing_any_more(kit: Kit, office: VerbOffice) -> None:
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    write(office, HUSAM, "deploy?")
+    [event] = [event for event in office.list_events() if event.content == "deploy?"]
+    config = replace(office.trigger.config, block=(HUSAM,))
+    kit.store.run_sync(triggers.change, office.trigger.name, {"config": config})
+    sent = len(office.list_sent())
+
+    kit.store.run_sync(push.push_event, Push(to="husam", source="test", content="fire", priority=Priority.CRITICAL))
+    ask(office, "husam")
+    agent = kit.store.read_sync(directory.find, AGENT)
+    with pytest.raises(Refused, match="the pairing has ended"):
+        kit.store.run_sync(channels.reply, event, "now", agent)
+
+    assert office.list_sent()[sent:] == []
+
+
+@pytest.mark.parametrize("notify", Priority)
+def test_the_setting_says_which_items_are_urgent(kit: Kit, office: VerbOffice, notify: Priority) -> None:
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    sent = len(office.list_sent())
+    store = kit.open(limits=Limits(channel_notify=notify))
+    for priority in Priority:
+        store.run_sync(push.push_event, Push(to="husam", source="test", content=priority.name, priority=priority))
+
+    assert office.list_sent()[sent:] == [f"test: {priority.name}" for priority in Priority if priority <= notify]
+
+
+def test_a_question_is_shown_in_the_paired_chats_of_the_person_once(kit: Kit, office: VerbOffice) -> None:
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    write(office, HUSAM, "/reset")
+    write(office, HUSAM, "deploy?")
+    sent = len(office.list_messages())
+    [event] = [event for event in office.list_events() if event.content == "deploy?"]
+    ask(office, "husam")
+    options = (Option(id="yes", label="Yes"),)
+    kit.store.run_sync(channels.ask_decision, Question(question="Sure?", options=options), event.id, by=AGENT)
+
+    questions = office.list_messages()[sent:]
+    assert [(message.content, message.chat) for message in questions] == [("Deploy?", "9"), ("Sure?", "9")]
+    assert [[option.label for option in message.options] for message in questions] == [["Yes", "No"], ["Yes"]]
+    write(office, HUSAM, "no")
+    assert office.list_sent()[-1] == "Noted: No"

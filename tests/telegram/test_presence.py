@@ -1,0 +1,106 @@
+"""What is seen on Telegram while a resident thinks: a reaction on the message, and that somebody types."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gatepost.actions import agents, run_journal
+from gatepost.core.agent import AgentConfig
+from gatepost.core.model import ChatRequest, ModelOutput
+from gatepost.core.signals import Frame
+from gatepost.core.trigger import GroupMode
+from gatepost.runtime.cycle import think
+from gatepost.runtime.telegram_presence import SEEN
+from tests.faults.cycle_process import build_deps
+from tests.scripted_agent import CallbackModel, reply_done
+from tests.telegram.channel_office import AGENT, ChannelOffice, open_office
+from tests.telegram.server import TelegramServer
+from tests.telegram.state import User
+
+
+class PatientModel(CallbackModel):
+    """A model that replies when the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__(reply_done)
+        self.released = asyncio.Event()
+
+    async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
+        await self.released.wait()
+        async for part in super().respond(request):
+            yield part
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[ChannelOffice]:
+    with TelegramServer(has_limits=False) as server:
+        url = f"sqlite:///{tmp_path}/gatepost.db"
+        async with open_office(server, url, allow=(7,), groups=GroupMode.ALL) as office:
+            yield office
+
+
+@pytest.fixture
+def ana(office: ChannelOffice) -> User:
+    return office.telegram.add_user(7, "Ana")
+
+
+async def test_it_is_seen_while_the_model_thinks_and_ends_with_the_cycle(office: ChannelOffice, ana: User) -> None:
+    server, model = office.telegram, PatientModel()
+    await office.store.run(agents.make_resident, AGENT, AgentConfig())
+    message = server.send_text(ana, "hello")
+    await office.wait_for_events(1)
+    run_state = await office.store.run(run_journal.take_run, AGENT, "tests")
+    assert run_state is not None
+    cycle = asyncio.create_task(think(build_deps(office.store, model, office.bus.send), run_state))
+
+    await server.wait_until(lambda: server.reactions.get((7, message.id)) == [SEEN] and server.actions)
+    assert (server.actions[0].chat, server.actions[0].action) == (7, "typing")
+    model.released.set()
+    await cycle
+    await server.wait_until(lambda: server.reactions.get((7, message.id)) == [])
+
+
+async def test_it_is_seen_in_the_topic(office: ChannelOffice, ana: User) -> None:
+    server = office.telegram
+    forum = server.add_supergroup("Forum", ana, is_forum=True)
+    topic = server.add_topic(forum, "Sales", ana)
+    server.send_text(ana, "numbers?", forum, thread=topic)
+    await office.wait_for_events(1)
+    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    await server.wait_until(lambda: server.actions)
+
+    assert (server.actions[0].chat, server.actions[0].thread) == (forum.id, topic)
+
+
+async def test_a_failure_of_it_is_ignored(office: ChannelOffice, ana: User) -> None:
+    server = office.telegram
+    server.answer("setMessageReaction", 100, status=400, description="Bad Request: REACTION_INVALID")
+    server.answer("sendChatAction", 100, status=429, description="Too Many Requests", retry_after=60)
+    server.send_text(ana, "hello")
+    [event] = await office.wait_for_events(1)
+    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    await server.wait_until(lambda: server.requests["sendChatAction"])
+    office.bus.send([Frame(f"agent:{AGENT}", "agent.inactive", {})])
+    office.reply(event, "here I am")
+
+    [answer] = await office.wait_for_sent(ana, 1)
+    assert answer.text == "here I am"
+
+
+async def test_what_comes_while_the_agent_thinks_is_seen_when_it_thinks_again(office: ChannelOffice, ana: User) -> None:
+    server = office.telegram
+    first = server.send_text(ana, "one")
+    await office.wait_for_events(1)
+    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    await server.wait_until(lambda: server.reactions.get((7, first.id)) == [SEEN])
+    second = server.send_text(ana, "two")
+    await office.wait_for_events(2)
+    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    office.bus.send([Frame(f"agent:{AGENT}", "agent.inactive", {})])
+    await server.wait_until(lambda: server.reactions.get((7, first.id)) == [])
+    assert (7, second.id) not in server.reactions
+    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+
+    await server.wait_until(lambda: server.reactions.get((7, second.id)) == [SEEN])

@@ -1,0 +1,196 @@
+"""Presses of buttons and answers to questions: each press is answered, and only those of the person asked count."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatepost.actions import channel_messages, channels, decisions, directory, telegram, telegram_presses
+from gatepost.actions.directory import EntitySpec
+from gatepost.actions.telegram import UpdateOutcome
+from gatepost.core.decision import Option, Question
+from gatepost.core.entity import EntityKind
+from gatepost.core.telegram_buttons import DecisionButton
+from gatepost.core.trigger import GroupMode
+from gatepost.testing import Kit
+from tests.telegram.channel_office import AGENT, ChannelOffice, VerbOffice, open_office, pair
+from tests.telegram.server import TelegramServer
+from tests.telegram.verb_updates import GROUP, HUSAM, open_verb_office, press, sign, write
+
+ZOE, BOSS = 12, 11
+USER = {"id": HUSAM, "first_name": "Husam"}
+PRIVATE = {"id": HUSAM, "type": "private"}
+#: the id that Telegram has given to the question in the group
+QUESTION = 900
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
+    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
+    with Kit(url) as kit:
+        yield kit
+
+
+@pytest.fixture
+def office(kit: Kit) -> VerbOffice:
+    """Husam, Zoe and the administrator are paired, and in a group."""
+    office = open_verb_office(kit, groups=GroupMode.ALL)
+    kit.store.run_sync(directory.register, EntitySpec(name="zoe", kind=EntityKind.HUMAN))
+    for user, person in ((HUSAM, "husam"), (ZOE, "zoe"), (BOSS, "admin")):
+        pair(kit.store, office.trigger, user, person)
+    return office
+
+
+def ask_in_group(office: VerbOffice) -> str:
+    """Husam writes in the group, and the agent asks there; return the id of the decision."""
+    write(office, HUSAM, "deploy?", GROUP)
+    [event] = office.list_events()
+    options = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
+    question = Question(question="Really?", options=options, free_text=True)
+    decision = office.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    [message] = [message for message in office.list_messages() if message.chat == str(GROUP["id"])]
+    office.store.run_sync(channel_messages.save_part, message, [str(QUESTION)])
+    return decision.id
+
+
+def reply(office: VerbOffice, user: int, text: str) -> None:
+    """Reply to the question in the group."""
+    bot = {"id": office.bot.identity.id, "is_bot": True, "first_name": "Gatepost"}
+    quoted = {"message_id": QUESTION, "date": 1, "chat": GROUP, "from": bot, "text": "Really?"}
+    write(office, user, text, GROUP, reply_to_message=quoted)
+
+
+def is_open(office: VerbOffice, decision: str) -> bool:
+    return office.store.read_sync(decisions.show, decision).is_open
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"id": "q1", "from": USER, "game_short_name": "chess", "message": {"message_id": 1, "chat": PRIVATE}},
+        {"id": "q1", "from": USER, "data": "x"},
+        {"id": "q1", "from": USER, "data": "x", "inline_message_id": "i"},
+        {"id": "q1", "from": USER, "data": "", "message": {"message_id": 1, "chat": PRIVATE}},
+        {"id": "q1", "from": USER, "data": "x", "message": {"message_id": "one", "chat": PRIVATE}},
+        {"id": "q1", "from": "nobody", "data": "x"},
+        {"id": "q1", "from": USER, "data": "x", "message": {"message_id": 1, "date": 0, "chat": PRIVATE}},
+    ],
+)
+def test_every_press_is_answered_whatever_it_has(office: VerbOffice, query: dict[str, Any]) -> None:
+    update = {"update_id": 10**9, "callback_query": query}
+    [taken], [repeated] = office.take(update), office.take(update)
+
+    for outcome in (taken, repeated):
+        assert outcome.answer is not None
+        assert outcome.answer.query_id == "q1"
+    assert (taken.outcome is repeated.outcome, repeated.outcome) == (False, UpdateOutcome.REPEATED)
+
+
+def test_a_press_that_cannot_be_taken_is_answered(office: VerbOffice) -> None:
+    query = {"id": "q1", "from": USER, "data": "x", "message": {"message_id": 1, "chat": PRIVATE}}
+    update = {"update_id": 10**9, "callback_query": query}
+    skipped = office.store.run_sync(telegram.skip_update, "helper", update, office.bot, "it broke")
+
+    assert skipped.answer is not None
+    assert (skipped.answer.query_id, skipped.outcome) == ("q1", UpdateOutcome.IGNORED)
+
+
+def test_in_a_group_only_the_addressee_presses(office: VerbOffice) -> None:
+    decision = ask_in_group(office)
+    data = sign(DecisionButton(decision=decision, option=0), int(str(GROUP["id"])))
+
+    for user in (ZOE, BOSS, 66):
+        assert press(office, user, data, GROUP, QUESTION) == "This question is not for you."
+    assert is_open(office, decision)
+    assert press(office, HUSAM, data, GROUP, QUESTION) == "Noted: Yes"
+
+
+@pytest.mark.parametrize("text", ["yes", "Whatever I say"])
+def test_in_a_group_only_a_reply_of_the_addressee_answers(office: VerbOffice, text: str) -> None:
+    decision = ask_in_group(office)
+    for user in (ZOE, BOSS):
+        reply(office, user, text)
+        write(office, user, text, GROUP)
+
+    assert is_open(office, decision)
+    assert len(office.list_events()) == 5, "what others say is a prompt"
+    reply(office, HUSAM, text)
+    answered = office.store.read_sync(decisions.show, decision)
+    assert answered.last_answer is not None
+    assert answered.last_answer.by == "husam"
+
+
+def test_a_forwarded_question_is_not_answered_by_a_reply_to_the_forward(office: VerbOffice) -> None:
+    """In another chat the number of the message is that of another message, or of none."""
+    decision = ask_in_group(office)
+    bot = {"id": office.bot.identity.id, "is_bot": True, "first_name": "Gatepost"}
+    chat = {"id": ZOE, "type": "private"}
+    quoted = {"message_id": QUESTION, "date": 1, "chat": chat, "from": bot, "text": "Really?", "forward_date": 1}
+    write(office, ZOE, "yes", chat, reply_to_message=quoted)
+
+    assert is_open(office, decision)
+
+
+def test_a_question_about_a_topic_is_asked_in_the_topic(office: VerbOffice) -> None:
+    write(office, HUSAM, "deploy?", GROUP, message_thread_id=4, is_topic_message=True)
+    [event] = office.list_events()
+    question = Question(question="Really?", options=(Option(id="yes", label="Yes"),))
+    decision = office.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    [message] = [message for message in office.list_messages() if message.chat == str(GROUP["id"])]
+    assert (message.thread, message.decision) == ("4", decision.id)
+    write(office, HUSAM, "yes", GROUP)
+    assert is_open(office, decision.id), "another topic is another session"
+    write(office, HUSAM, "yes", GROUP, message_thread_id=4, is_topic_message=True)
+
+    assert not is_open(office, decision.id)
+
+
+@pytest.fixture
+async def live_office(tmp_path: Path) -> AsyncIterator[ChannelOffice]:
+    with TelegramServer(has_limits=False) as server:
+        async with open_office(server, f"sqlite:///{tmp_path}/gatepost.db", allow=(7, 8)) as office:
+            yield office
+
+
+async def test_a_press_that_breaks_the_verb_is_answered_and_does_not_stop_the_next(
+    live_office: ChannelOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    server = live_office.telegram
+    ana = server.add_user(7, "Ana")
+    server.send_text(ana, "hello")
+    [event] = await live_office.wait_for_events(1)
+    live_office.ask(event, "Deploy?", "Yes")
+    [question] = await live_office.wait_for_sent(ana, 1)
+    monkeypatch.setattr(telegram_presses, "take", fail)
+    server.press(ana, question, "Yes")
+    server.send_text(ana, "and then")
+    await live_office.wait_for_events(2)
+
+    await server.wait_until(lambda: not server.unanswered_queries)
+
+
+async def test_a_question_to_a_paired_person_is_asked_and_answered_in_the_private_chat(
+    live_office: ChannelOffice,
+) -> None:
+    """Nobody wrote before: the decision names the person, and the chat is the paired one."""
+    server = live_office.telegram
+    husam, eve = server.add_user(HUSAM, "Husam"), server.add_user(66, "Eve")
+    server.open_chat(husam)
+    server.open_chat(eve)
+    live_office.pair(husam, "husam")
+    question = Question(question="Deploy?", options=(Option(id="yes", label="Yes"),), respondents=("husam",))
+    decision = live_office.store.run_sync(decisions.ask, question, by=AGENT)
+    *_, message = await live_office.wait_for_sent(husam, 2)
+    assert server.sent(eve) == []
+    server.press(eve, message, data=message.buttons[0]["callback_data"])
+    await server.wait_until(lambda: not server.unanswered_queries)
+    assert live_office.store.read_sync(decisions.show, decision.id).is_open
+    server.press(husam, message, "Yes")
+    await server.wait_until(lambda: message.edits)
+
+    assert message.text == "Deploy?\n\nhusam: Yes"
+    assert server.refusals == []

@@ -1,0 +1,126 @@
+"""What `trigger test` says of an update of Telegram, and that nothing is stored."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gatepost.actions import channels, directory, trigger_preview, triggers
+from gatepost.core.decision import Option, Question
+from gatepost.core.envelope import EnvelopeKind
+from gatepost.core.trigger import GroupMode
+from gatepost.errors import Invalid
+from gatepost.testing import Kit
+from tests.exports import export_lines
+from tests.telegram.channel_office import AGENT, TOKEN, VerbOffice, build_profile, pair, set_up_store
+
+HUSAM, EVE, BLOCKED, ALLOWED = 9, 66, 13, 14
+GROUP = {"id": -100, "type": "supergroup", "title": "Team"}
+
+
+@pytest.fixture
+def kit() -> Iterator[Kit]:
+    with Kit() as kit:
+        yield kit
+
+
+@pytest.fixture
+def office(kit: Kit) -> VerbOffice:
+    trigger = set_up_store(kit.store, TOKEN, block=(BLOCKED,), allow=(ALLOWED,), groups=GroupMode.MENTION)
+    pair(kit.store, trigger, HUSAM, "husam")
+    return VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+
+
+def build_update(user: int, text: str | None = "hello", chat: dict[str, Any] | None = None, **fields: Any) -> Any:
+    message = {
+        "message_id": 1,
+        "date": 1_700_000_000,
+        "from": {"id": user, "first_name": "Somebody"},
+        "chat": chat or {"id": user, "type": "private"},
+        **({"text": text} if text is not None else {}),
+        **fields,
+    }
+    return {"update_id": 1, "message": message}
+
+
+def preview(office: VerbOffice, update: Any) -> trigger_preview.Preview:
+    """Return what would become of an update; the store must be as before."""
+    before = export_lines(office.store)
+    result = office.store.read_sync(trigger_preview.preview, office.trigger, update, {})
+    assert export_lines(office.store)[1:] == before[1:]
+    return result
+
+
+@pytest.mark.parametrize("user", [HUSAM, ALLOWED])
+def test_what_somebody_writes_is_an_event_of_the_session(office: VerbOffice, user: int) -> None:
+    [event] = preview(office, build_update(user, "where is my order?")).events
+
+    assert (event.envelope.content, event.envelope.session) == ("where is my order?", f"chat-{user}:user-{user}")
+    assert event.envelope.metadata["telegram_chat_id"] == str(user)
+    assert event.decision.targets == (AGENT,)
+
+
+@pytest.mark.parametrize(
+    ("update", "reason"),
+    [
+        (build_update(EVE), "its sender is not paired: it gets a code"),
+        (build_update(BLOCKED), "its sender or its chat is on the block list"),
+        (build_update(HUSAM, "hi", GROUP), "it is ignored: a message in a group that is not for the bot"),
+        (build_update(EVE, "/ask@gate_bot", GROUP), "it is ignored: a message of an unknown user in a group"),
+        (build_update(HUSAM, "/start"), "it is the command /start, which the bot answers itself"),
+        (build_update(HUSAM, None), "it is ignored: a message with nothing in it"),
+        ({"update_id": 2, "poll": {}}, "it is ignored: an update of the kind 'poll'"),
+        (build_update(HUSAM, None, migrate_to_chat_id=-1001), "the chat 9 becomes -1001 in lists"),
+        (
+            {"update_id": 1, "callback_query": {"id": "1", "from": {"id": 9, "first_name": "x"}, "data": "d"}},
+            "it is the press of a button, which the bot answers at once",
+        ),
+    ],
+)
+def test_what_becomes_no_event_says_why(office: VerbOffice, update: Any, reason: str) -> None:
+    result = preview(office, update)
+
+    assert result.events == ()
+    assert (result.skipped or "").startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("update", "kind", "content"),
+    [
+        (build_update(HUSAM, None, photo=[], caption="look"), EnvelopeKind.MEDIA, "[photo] look"),
+        (build_update(HUSAM, None, voice={"file_id": "f", "duration": 1}), EnvelopeKind.VOICE, "[voice]"),
+        (build_update(HUSAM, "/reset"), EnvelopeKind.RESET, "The user began a new conversation."),
+        (
+            build_update(HUSAM, "@gate_bot hi", GROUP, entities=[{"type": "mention", "offset": 0, "length": 9}]),
+            EnvelopeKind.TEXT,
+            "@gate_bot hi",
+        ),
+    ],
+)
+def test_every_kind_is_shown(office: VerbOffice, update: Any, kind: EnvelopeKind, content: str) -> None:
+    [event] = preview(office, update).events
+
+    assert (event.envelope.kind, event.envelope.content) == (kind, content)
+
+
+def test_an_answer_names_its_decision(kit: Kit, office: VerbOffice) -> None:
+    office.take(build_update(HUSAM))
+    [event] = office.list_events()
+    question = Question(question="Deploy?", options=(Option(id="yes", label="Yes"),))
+    decision = kit.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+
+    assert preview(office, build_update(HUSAM, "yes")).skipped == f"it answers the decision {decision.id}"
+    assert preview(office, build_update(HUSAM, "maybe")).skipped is None
+
+
+def test_a_message_in_short_is_still_taken_and_another_payload_is_not(kit: Kit, office: VerbOffice) -> None:
+    assert preview(office, {"content": "hello"}).events
+    for payload in ({"update_id": "x"}, {"update_id": True, "message": {}}):
+        with pytest.raises(Invalid, match="it has no update_id"):
+            kit.store.read_sync(trigger_preview.preview, office.trigger, payload, {})
+    with pytest.raises(Invalid, match="is not a message of 'telegram'"):
+        kit.store.read_sync(trigger_preview.preview, office.trigger, {"message": {}}, {})
+
+
+def test_a_stored_bot_is_previewed_by_its_owner_alone(kit: Kit, office: VerbOffice) -> None:
+    assert kit.store.read_sync(triggers.find_own, "helper", directory.ADMINISTRATOR).name == office.trigger.name

@@ -1,0 +1,116 @@
+"""Who gets what people write to a bot: rules by rank, the default, and what is kept and said if nobody gets it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gatepost.actions import agents, channels, directory, routing, triggers
+from gatepost.actions.directory import EntitySpec
+from gatepost.core import agent_config
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import EventType, Json
+from gatepost.core.route_rule import RouteSpec
+from gatepost.errors import Refused
+from gatepost.testing import Kit
+from tests.telegram.channel_office import AGENT, VerbOffice
+from tests.telegram.verb_updates import HUSAM, open_verb_office, write
+
+SENTENCE = "Nobody can read this yet. It is kept, and the owner of this bot knows."
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
+    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
+    with Kit(url) as kit:
+        yield kit
+
+
+@pytest.fixture
+def office(kit: Kit) -> VerbOffice:
+    office = open_verb_office(kit, allow=(HUSAM,))
+    for name in ("clerk", "nurse"):
+        kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    return office
+
+
+def add_rule(office: VerbOffice, name: str, to: str, rank: int, **filters: Json) -> None:
+    paths = {path.replace("__", "."): value for path, value in filters.items()}
+    spec = RouteSpec(name=name, channel="telegram", targets=(to,), rank=rank, filters=paths)
+    office.store.run_sync(routing.create_rule, spec, by=None)
+
+
+def list_contents(office: VerbOffice) -> dict[str, list[str]]:
+    """The prompts by agent."""
+    return {
+        name: [event.content for event in office.list_events(name) if event.type is EventType.CHANNEL]
+        for name in (AGENT, "clerk", "nurse")
+    }
+
+
+def test_the_highest_rank_decides_and_else_the_target_of_the_bot(office: VerbOffice) -> None:
+    add_rule(office, "chat", "clerk", 1, metadata__telegram_chat_id=str(HUSAM), trigger="helper")
+    add_rule(office, "word", "nurse", 9, content="help", kind="text")
+    write(office, HUSAM, "help")
+    write(office, HUSAM, "hello")
+    office.store.run_sync(routing.set_rule_active, "chat", False, by=None)
+    write(office, HUSAM, "good night")
+
+    assert list_contents(office) == {"nurse": ["help"], "clerk": ["hello"], AGENT: ["good night"]}
+
+
+def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(office: VerbOffice) -> None:
+    store = office.store
+    store.run_sync(triggers.change, "helper", {"target": None, "owner": "husam"})
+    write(office, HUSAM, "is anybody there?")
+    assert list_contents(office) == {"nurse": [], "clerk": [], AGENT: []}
+    assert office.list_sent() == [SENTENCE]
+    [unrouted] = store.read_sync(routing.page_unrouted, by=None)
+    assert (unrouted.trigger, unrouted.envelope.content, unrouted.reason.value) == (
+        "helper",
+        "is anybody there?",
+        "no_route",
+    )
+    [alert] = office.list_events("husam")
+    assert alert.content.startswith("a message of 'helper' reached nobody (no_route)")
+
+    add_rule(office, "all", "clerk", 0)
+    store.run_sync(channels.replay_unrouted, unrouted.id, by=None)
+    [event] = office.list_events("clerk")
+    assert (event.content, event.sender and event.sender.name) == ("is anybody there?", "user9")
+    clerk = store.read_sync(directory.find, "clerk")
+    store.run_sync(channels.reply, event, "now I am", clerk)
+    last = office.list_messages()[-1]
+    assert (last.content, last.chat) == ("now I am", str(HUSAM))
+
+
+def test_a_target_that_is_gone_is_said_too(office: VerbOffice) -> None:
+    office.store.run_sync(directory.retire, AGENT)
+    write(office, HUSAM, "hello")
+
+    [unrouted] = office.store.read_sync(routing.page_unrouted, by=None)
+    assert unrouted.reason.value == "no_target"
+    assert office.list_sent() == [SENTENCE]
+
+
+def test_only_the_maker_with_the_skill_and_the_administrator_edit_a_rule(office: VerbOffice) -> None:
+    store = office.store
+    config = agent_config.parse({"model": "demo", "skills": ["routing"]})
+    for name in ("clerk", "nurse"):
+        store.run_sync(agents.make_resident, name, config)
+    spec = RouteSpec(name="mine", channel="telegram", targets=("clerk",))
+    rule = store.run_sync(routing.create_rule, spec, by="clerk")
+    attempts: list[Any] = [
+        lambda tx, by: routing.update_rule(tx, rule.id, RouteSpec(name="mine", targets=("nurse",)), by=by),
+        lambda tx, by: routing.set_rule_active(tx, rule.id, False, by=by),
+        lambda tx, by: routing.delete_rule(tx, rule.id, by=by),
+    ]
+    for by in ("nurse", AGENT, "husam"):
+        for attempt in attempts:
+            with pytest.raises(Refused):
+                store.run_sync(attempt, by)
+    write(office, HUSAM, "hello")
+
+    assert list_contents(office)["clerk"] == ["hello"]
+    for attempt in attempts:
+        store.run_sync(attempt, "admin")

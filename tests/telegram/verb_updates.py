@@ -1,0 +1,85 @@
+"""Updates of people, for the verbs: what they write, and the buttons that they press."""
+
+from typing import Any
+
+from gatepost.actions import decisions, pairing
+from gatepost.actions.telegram import TakenUpdate, UpdateOutcome
+from gatepost.core.channel import CODE_ALPHABET, PairingState
+from gatepost.core.decision import Option, Question
+from gatepost.core.telegram_buttons import DecisionButton, PairingButton, build_callback_data
+from gatepost.testing import Kit
+from tests.telegram.channel_office import AGENT, TOKEN, VerbOffice, build_profile, set_up_store
+
+ADMIN, EVE, HUSAM = 11, 66, 9
+GROUP = {"id": -100, "type": "supergroup", "title": "Team"}
+
+
+def open_verb_office(kit: Kit, **config: Any) -> VerbOffice:
+    return VerbOffice(store=kit.store, trigger=set_up_store(kit.store, TOKEN, **config), bot=build_profile())
+
+
+class Messages:
+    """Numbers updates."""
+
+    number = 0
+
+
+def write(
+    office: VerbOffice,
+    user: int,
+    text: str = "hello",
+    chat: dict[str, Any] | None = None,
+    *,
+    name: str = "",
+    **fields: Any,
+) -> TakenUpdate:
+    Messages.number += 1
+    message = {
+        "message_id": Messages.number,
+        "date": 1_700_000_000,
+        "from": {"id": user, "first_name": name or f"User {user}"},
+        "chat": chat or {"id": user, "type": "private"},
+        "text": text,
+        **fields,
+    }
+    [taken] = office.take({"update_id": Messages.number, "message": message})
+    return taken
+
+
+def press(office: VerbOffice, user: int, data: str, chat: dict[str, Any] | None = None, message: int = 1) -> str:
+    """Press a button; return the answer that the user sees."""
+    Messages.number += 1
+    query = {
+        "id": str(Messages.number),
+        "from": {"id": user, "first_name": f"User {user}"},
+        "data": data,
+        "message": {"message_id": message, "date": 1, "chat": chat or {"id": user, "type": "private"}},
+    }
+    [taken] = office.take({"update_id": Messages.number, "callback_query": query})
+    assert taken.outcome is UpdateOutcome.PRESS
+    assert taken.answer is not None, "every press is answered"
+    assert taken.answer.query_id == query["id"]
+    return taken.answer.text
+
+
+def sign(button: DecisionButton | PairingButton, chat: int) -> str:
+    return build_callback_data(button, build_profile().button_key, chat=chat)
+
+
+def find_code(office: VerbOffice, user: int) -> str:
+    [text] = [
+        message.content for message in office.list_messages() if message.chat == str(user) and "code" in message.content
+    ]
+    code = text.partition("**")[2].partition("**")[0]
+    assert set(code) <= set(CODE_ALPHABET)
+    return str(code)
+
+
+def list_states(office: VerbOffice) -> list[PairingState]:
+    return [entry.state for entry in office.store.read_sync(pairing.page)]
+
+
+def ask(office: VerbOffice, *respondents: str) -> str:
+    options = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
+    question = Question(question="Deploy?", options=options, respondents=respondents)
+    return office.store.run_sync(decisions.ask, question, by=AGENT).id
