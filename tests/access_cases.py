@@ -181,6 +181,7 @@ CALL_CASES: Final = {
     "DELETE /api/routes/{id}": CallCase(path=ROUTE_PATH, admin_status=204),
     "GET /api/routes/dead-letters": CallCase(),
     "POST /api/routes/dead-letters/{id}/replay": CallCase(path={"id": "dead"}),
+    "POST /api/routes/dead-letters/{id}/discard": CallCase(path={"id": "dead"}),
     "POST /api/keys": CallCase(admin_status=201),
     "GET /api/keys": CallCase(),
     "DELETE /api/keys/{id}": CallCase(path={"id": "key"}),

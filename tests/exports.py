@@ -219,13 +219,24 @@ def _insert_channel_rows(tx: Transaction, bot: int) -> None:
     pairing = channels.find_pairing(tx, id)
     assert pairing is not None
     channels.end_pairing(tx, pairing.number, PairingState.APPROVED, person=husam, answered_by=husam)
-    route_rules.insert_unrouted(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7")
+    route_rules.insert_unrouted(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7", sender=husam)
     route = Route("telegram", session)
-    shared_inbox.record(tx, EntryKind.USER_PROMPT, route, "Hello \u2028", trigger=bot, sender=husam, metadata=ids)
-    channel_messages.insert(
-        tx, bot, "7", "Ship it?", thread=None, options=[Button("ship", "Ship it")], decision=None, replaces=None
+    shared_inbox.record(
+        tx, EntryKind.USER_PROMPT, route, "Hello \u2028", trigger=bot, sender=husam, person=husam, metadata=ids
     )
-    channel_messages.insert_voice(tx, bot, "telegram:shop-bot:8", envelope, tx.now + DAY)
+    channel_messages.insert(
+        tx,
+        bot,
+        "7",
+        "Ship it?",
+        thread=None,
+        user_id="7",
+        person=husam,
+        options=[Button("ship", "Ship it")],
+        decision=None,
+        replaces=None,
+    )
+    channel_messages.insert_voice(tx, bot, "telegram:shop-bot:8", envelope, tx.now + DAY, person=husam)
 
 
 def _add_inbound_topic(tx: Transaction, name: str, id: LedgerId) -> None:

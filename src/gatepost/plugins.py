@@ -39,7 +39,9 @@ def load_providers() -> LoadedProviders:
             if not isinstance(provider, Provider) or not (provider.receives or provider.sends):
                 raise TypeError(f"{entry_point.value!r} makes no provider")
             providers[name] = provider
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it was, the others still work)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 (whatever it was, even SystemExit, the others still work)
             problems[name] = f"{entry_point.value} cannot be loaded: {str(error) or type(error).__name__}"
     return LoadedProviders(providers, problems)
 
@@ -79,6 +81,8 @@ def prepare_config(provider: str, config: TriggerConfig) -> TriggerConfig:
         plugin.check_options(config.options)
     except GatepostError as error:
         raise Invalid(f"options: {error.message}", hint=error.hint) from None
-    except Exception as error:  # noqa: BLE001 (the code of another package)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 (the code of another package, which may raise SystemExit)
         raise Invalid(f"options: {provider} cannot use them: {str(error) or type(error).__name__}") from None
     return msgspec.structs.replace(config, sends=plugin.sends)

@@ -64,7 +64,7 @@ def test_an_agent_asks_and_replies_there(cli: CommandLine) -> None:
         (("chat", "x", "--reset"), "TEXT and --reset do not go together"),
         (("inbox", "shared", "--kind", "poem"), "--kind: 'poem' is not a kind of entry"),
         (("inbox", "shared", "--pending", "--follow"), "--pending does not go with --follow"),
-        (("reply", "cli-husam", "x", "--as", "analyst"), "'cli-husam' is not the id of an event"),
+        (("reply", "cli-husam", "x", "--as", "analyst"), "'analyst' got no prompt in the session 'cli-husam'"),
     ],
 )
 def test_mistakes_are_said_in_one_sentence(cli: CommandLine, words: tuple[str, ...], error: str) -> None:

@@ -111,6 +111,23 @@ class TestTrigger:
         trigger = cli.run_ok("trigger", "add", "hook", "--to", "analyst", "--scheme", scheme, "--json").json
         assert (trigger["path"], trigger["scheme"], bool(trigger["secret"])) == ("/hooks/hook", scheme, True)
 
+    def test_lists_and_the_session_can_be_emptied(self, cli: CommandLine) -> None:
+        words = ("--provider", "telegram", "--token", "env:BOT", "--allow", "7", "--block", "8", "--session", "s")
+        cli.run_ok("trigger", "add", "desk", *words)
+        emptied = cli.run_ok("trigger", "set", "desk", "--no-allow", "--no-block", "--no-session", "--json").json
+        assert (emptied["allow"], emptied["block"], emptied["session"]) == ([], [], None)
+        refusal = cli("trigger", "set", "desk", "--allow", "7", "--no-allow")
+        assert refusal.error == "--allow and its removal do not go together"
+
+    def test_a_secret_is_not_the_name_of_a_variable(self, cli: CommandLine) -> None:
+        refusal = cli("trigger", "add", "issues", "--secret", "env:ISSUES_SECRET")
+        assert (refusal.code, refusal.error) == (2, "the secret begins with 'env:', and a webhook reads no variable")
+        assert "give the secret itself with --secret @FILE; env: is for gatepost.toml" in refusal.err
+
+    def test_a_filter_that_never_matches_is_refused(self, cli: CommandLine) -> None:
+        refusal = cli("trigger", "route", "add", "z", "--to", "analyst", "--filter", "repository.name=shop")
+        assert "the filter 'repository.name' never matches" in refusal.error
+
     def test_what_is_given_is_changed(self, cli: CommandLine) -> None:
         cli.run_ok("trigger", "add", "shop", "--scheme", "github", "--to", "analyst")
         assert cli.run_ok("trigger", "set", "shop", "--no-target", "--prompt", "Look").out == "shop\n"
@@ -151,7 +168,12 @@ class TestTrigger:
         token = "7:abcdefghijklmnopqrstuvwxyz"
         (tmp_path / "token").write_text(f"{token}\n")
         bot = ("--provider", "telegram", "--allow", "7", "--allow", "-100", "--mode", "webhook", "--groups", "all")
-        result = cli.run_ok("trigger", "add", "bot", *bot, "--token", f"@{tmp_path / 'token'}", "--to", "analyst")
+        refusal = cli("trigger", "add", "bot", *bot, "--token", "env:BOT")
+        assert "a bot in webhook mode needs the URL" in refusal.error
+        refusal = cli("trigger", "add", "bot", *bot, "--token", "env:BOT", "--public-url", "http://x")
+        assert refusal.error == "'http://x' is not a public URL of https"
+        url = ("--public-url", "https://gatepost.example")
+        result = cli.run_ok("trigger", "add", "bot", *bot, *url, "--token", f"@{tmp_path / 'token'}", "--to", "analyst")
         assert (result.out, result.err) == ("bot\n", "analyst gets what no rule is about\n")
         shown = cli.run_ok("trigger", "show", "bot").out
         assert "allow     7, -100\n" in shown
@@ -232,3 +254,14 @@ class TestRoute:
         assert (replayed.out, replayed.err) == (f"{id}\n", "it went to analyst\n")
         assert cli("trigger", "replay", id).code == 1
         assert "replayed by admin" in cli.run_ok("trigger", "dead", "--replayed").out
+        with closing(open_store(f"sqlite:///{cli.database}")) as store:
+            other = store.run_sync(add_dead_letter, 1)
+        assert other is not None
+        discarded = cli.run_ok("trigger", "dead", "--discard", other)
+        assert (discarded.out, discarded.err) == (f"{other}\n", "discarded\n")
+        assert cli.run_ok("trigger", "dead").err == "no messages without a recipient\n"
+        assert (
+            cli("trigger", "dead", "--discard", other).error
+            == f"the message {other!r} was discarded by 'admin' already"
+        )
+        assert "discarded by admin" in cli.run_ok("trigger", "dead", "--replayed").out

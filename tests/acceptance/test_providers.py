@@ -21,7 +21,9 @@ from gatepost.core.provider import ServiceEvent
 
 class Bell:
     receives, sends = True, False
-    def check_options(self, options): pass
+    def check_options(self, options):
+        if "exit" in options:
+            raise SystemExit("bye")
     async def receive(self, trigger, intake):
         await intake.take(ServiceEvent(id="1", payload={"door": trigger.options["door"]}, kind="ring"))
         await intake.take(ServiceEvent(id="1", payload={"door": "again"}, kind="ring"))
@@ -66,10 +68,16 @@ def test_a_trigger_of_a_package_is_added_shown_and_changed(cli: CommandLine, pac
 def test_a_provider_that_is_not_there_is_refused_with_those_that_are(cli: CommandLine, packages: Path) -> None:
     refused = cli("trigger", "add", "desk", "--provider", "pigeon")
     assert (refused.code, refused.error) == (2, "--provider: 'pigeon' is not installed")
-    assert "webhook, telegram, cron, service, cli, bell, mailbox" in refused.err
+    assert "webhook, telegram, cron, service, bell, mailbox" in refused.err
     broken = cli("trigger", "add", "desk", "--provider", "broken")
     assert broken.error == "--provider: gatepost_nothing:Nothing cannot be loaded: No module named 'gatepost_nothing'"
     assert cli("trigger", "add", "desk", "--provider", "odd").code == 2
+    assert cli.run_ok("trigger", "list").out == ""
+
+
+def test_a_provider_that_exits_is_an_error(cli: CommandLine, packages: Path) -> None:
+    refused = cli("trigger", "add", "door", "--provider", "bell", "--options", '{"exit": 1}')
+    assert (refused.code, refused.error) == (2, "--options: bell cannot use them: bye")
     assert cli.run_ok("trigger", "list").out == ""
 
 

@@ -133,7 +133,9 @@ async def test_next_walks_a_list_without_gap_or_repeat(path: str, gateway: Gatew
             desk = gateway.store.run_sync(triggers.add, bot)
             gateway.store.run_sync(add_pairing, str(number), is_approved=True, bot=desk.name)
             gateway.store.run_sync(channels.ensure_session, "telegram", f"chat-{number}:user-1", trigger=desk)
-            gateway.store.run_sync(shared_inbox.record, EntryKind.USER_PROMPT, ROUTE, str(number), trigger=None)
+            gateway.store.run_sync(
+                shared_inbox.record, EntryKind.USER_PROMPT, ROUTE, str(number), trigger=None, person=None
+            )
         field, path = PAGED_PATHS[path], path.format(id=last_run.run_id, topic=topic.id)
         all_rows = await _walk(admin, path, field, 1000)
         assert len(all_rows) >= 3

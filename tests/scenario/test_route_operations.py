@@ -88,6 +88,7 @@ class TestTriggers:
             "token": "7:abcdefghijklmnop",
             "allow": [7, -100],
             "mode": "webhook",
+            "publicUrl": "https://gatepost.example",
         }
         answer = await admin.post("/api/triggers", json=body)
         assert (answer.status_code, answer.json()["token"], answer.json()["allow"]) == (201, None, [7, -100])
@@ -97,7 +98,7 @@ class TestTriggers:
         refusal = await admin.patch("/api/triggers/bot", json={"token": "env:"})
         assert refusal.status_code == 422
         both = await admin.patch("/api/triggers/bot", json={"token": "7:x", "secret": SECRET})
-        assert (both.status_code, both.json()["detail"]) == (422, "a trigger has a secret or a token, not both")
+        assert (both.status_code, both.json()["detail"]) == (422, "a trigger of 'telegram' has no secret")
 
     async def test_belong_to_their_owners(self, gateway: Gateway, admin: httpx2.AsyncClient) -> None:
         await admin.post("/api/triggers", json=HOOK)
@@ -183,6 +184,20 @@ class TestDeadLetters:
         assert (await admin.get("/api/routes/dead-letters")).json()["items"] == []
         [old] = (await admin.get("/api/routes/dead-letters", params={"replayed": "true"})).json()["items"]
         assert (old["id"], old["replayedBy"]) == (letter["id"], "admin")
+
+    async def test_are_discarded(self, gateway: Gateway, admin: httpx2.AsyncClient) -> None:
+        await admin.post("/api/triggers", json=HOOK)
+        await deliver(admin)
+        [letter] = (await admin.get("/api/routes/dead-letters")).json()["items"]
+        path = f"/api/routes/dead-letters/{letter['id']}/discard"
+        assert (await call(gateway, "analyst", "POST", path))[0] == 403
+        discarded = (await admin.post(path)).json()
+        assert (discarded["discardedBy"], discarded["replayedBy"], discarded["replayedAt"]) == ("admin", None, None)
+        assert (await admin.get("/health")).json()["unrouted"] == 0
+        for verb in ("discard", "replay"):
+            again = await admin.post(f"/api/routes/dead-letters/{letter['id']}/{verb}")
+            sentence = f"the message '{letter['id']}' was discarded by 'admin' already"
+            assert (again.status_code, again.json()["detail"]) == (409, sentence)
 
     async def test_a_delivery_that_comes_again_stays_kept(self, admin: httpx2.AsyncClient) -> None:
         await admin.post("/api/triggers", json=HOOK)

@@ -84,10 +84,8 @@ class VerbOffice:
     bot: BotProfile
     numbers: Any = field(default_factory=partial(count, 1))
 
-    def take(self, *updates: Any, is_ordered: bool = True) -> list[TakenUpdate]:
-        return self.store.run_sync(
-            telegram.take_updates, "helper", updates, self.bot, random_bits=next(self.numbers), is_ordered=is_ordered
-        )
+    def take(self, *updates: Any) -> list[TakenUpdate]:
+        return self.store.run_sync(telegram.take_updates, "helper", updates, self.bot, random_bits=next(self.numbers))
 
     def list_events(self, agent: str = AGENT) -> list[Event]:
         items = self.store.read_sync(inbox.page, agent, limit=1_000)
@@ -145,6 +143,8 @@ class ChannelOffice:
 
     def send(self, user: User | int, text: str, **options: Any) -> str:
         chat = user if isinstance(user, int) else user.id
+        """Send a text to a chat, whoever is there."""
+        options = {"is_for_anybody": True, **options}
         return self.store.run_sync(channel_messages.send, self.trigger.number, str(chat), text, **options)
 
     def reply(self, event: Event, text: str, author: str = AGENT) -> None:

@@ -80,6 +80,14 @@ def test_urgent_items_of_a_paired_person_are_in_the_chat_too(kit: Kit, office: V
     assert office.list_sent()[sent:] == ["test: tea at CRITICAL", "test: tea at HIGH"]
 
 
+def test_of_a_long_urgent_item_the_beginning_is_in_the_chat(kit: Kit, office: VerbOffice) -> None:
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    request = Push(to="husam", source="test", content="[" * 29_000, priority=Priority.HIGH)
+    kit.store.run_sync(push.push_event, request)
+
+    assert office.list_sent()[-1] == f"test: {'[' * 999}…"
+
+
 def test_a_blocked_user_who_is_paired_gets_nothing_any_more(kit: Kit, office: VerbOffice) -> None:
     pair(kit.store, office.trigger, HUSAM, "husam")
     write(office, HUSAM, "deploy?")

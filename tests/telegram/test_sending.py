@@ -1,5 +1,6 @@
 """Sending on Telegram: in order, within the limits, in parts, again after failures, never to a chat that is closed."""
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -8,16 +9,21 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channel_messages, jobs, triggers
+from gatepost.actions import channel_messages, decisions, jobs, pairing, triggers
 from gatepost.actions.channel_messages import SEND_JOB
 from gatepost.core.channel import Button, MessageState
+from gatepost.core.decision import AnswerSpec, Option, Question
+from gatepost.core.telegram_markdown import convert_markdown
+from gatepost.core.telegram_text import FormattedText
 from gatepost.core.times import SECOND
+from gatepost.core.trigger import TriggerConfig
+from gatepost.runtime import telegram_sender
 from gatepost.runtime.channel_sender import ChannelSender
 from gatepost.runtime.jobs import run_due_jobs
 from gatepost.runtime.telegram_sender import TelegramSender
 from gatepost.tables import channel_messages as message_rows
 from gatepost.testing import FakeClock
-from tests.telegram.channel_office import ChannelOffice, open_office
+from tests.telegram.channel_office import AGENT, ChannelOffice, open_office
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
 
@@ -260,6 +266,26 @@ async def test_a_message_whose_answer_is_lost_is_sent_at_least_once(sending: Sen
     assert [message.text for message in sending.server.sent(ana)] == ["hello", "hello"]
 
 
+async def test_markdown_is_converted_once_and_not_in_the_event_loop(
+    sending: Sending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted: list[tuple[int, bool]] = []
+
+    def convert(text: str) -> FormattedText:
+        converted.append((len(text), threading.current_thread() is threading.main_thread()))
+        return convert_markdown(text)
+
+    monkeypatch.setattr(telegram_sender, "convert_markdown", convert)
+    ana = sending.add_user()
+    id = sending.office.send(ana, "**word** " * 1_500)
+    sending.office.send(ana, "short")
+    await sending.run_all()
+
+    assert len(sending.find(id).sent_ids) > 2
+    assert converted[0] == (13_500, False)
+    assert set(converted[1:]) == {(5, True)}
+
+
 async def test_a_process_that_dies_after_a_part_sends_the_rest(sending: Sending) -> None:
     ana = sending.add_user()
     id = sending.office.send(ana, "word " * 1_500)
@@ -330,3 +356,51 @@ async def test_markdown_that_is_broken_or_hostile_is_sent_as_it_is(sending: Send
     assert "<b>bold</b>" in [message.text for message in messages]
     assert not [entity for message in messages for entity in message.entities if entity.get("url")]
     assert sending.server.refusals == []
+
+
+async def test_who_is_let_go_gets_nothing_that_waits_and_nobody_is_told(sending: Sending) -> None:
+    office, ana = sending.office, sending.add_user(9)
+    paired = office.pair(ana, "husam")
+    admin = sending.add_user(11)
+    office.pair(admin, "admin")
+    sending.server.send_text(ana, "hello")
+    await sending.run_all()
+    assert [message.text for message in sending.server.sent(ana)] == ["You are paired as Husam. Write to me."]
+    options = (Option(id="yes", label="Yes"),)
+    question = Question(question="The password?", options=options, respondents=("husam", "admin"))
+    shown = office.store.run_sync(decisions.ask, question, by=AGENT)
+    await sending.run_all()
+    waiting = office.store.run_sync(decisions.ask, question, by=AGENT)
+    reply = office.send(ana, "confidential", is_for_anybody=False)
+    office.store.run_sync(pairing.revoke, paired.id, by=None)
+    for decision in (shown, waiting):
+        office.store.run_sync(decisions.answer, decision.id, AnswerSpec(option="yes"), by="admin")
+    await sending.run_all()
+
+    first, second = sending.server.sent(ana)
+    assert (first.text, second.text) == ("You are paired as Husam. Write to me.", "The password?")
+    assert all("Yes" in message.text for message in sending.server.sent(admin)[1:])
+    failed = sending.find(reply)
+    assert (failed.state, failed.error) == (MessageState.FAILED, "its user is not let in any more")
+    assert not [event for event in office.list_events() if "helper" in event.content]
+
+
+async def test_what_is_for_one_person_does_not_reach_the_next_one(sending: Sending) -> None:
+    office, ana = sending.office, sending.add_user(9)
+    paired = office.pair(ana, "husam")
+    reply = office.send(ana, "confidential", is_for_anybody=False)
+    office.store.run_sync(pairing.revoke, paired.id, by=None)
+    office.pair(ana, "admin")
+    await sending.run_all()
+
+    assert sending.find(reply).state is MessageState.FAILED
+    assert [message.text for message in sending.server.sent(ana)] == ["You are paired as Admin. Write to me."]
+
+
+async def test_a_code_reaches_who_is_not_let_in_unless_it_is_blocked(sending: Sending) -> None:
+    office, eve, mallory = sending.office, sending.add_user(66), sending.add_user(67)
+    codes = [office.send(user, "Your code is ...") for user in (eve, mallory)]
+    office.store.run_sync(triggers.change, "helper", {"config": TriggerConfig(block=(67,))})
+    await sending.run_all()
+
+    assert [sending.find(code).state for code in codes] == [MessageState.SENT, MessageState.FAILED]

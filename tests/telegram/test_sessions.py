@@ -36,6 +36,8 @@ class Conversation:
     person: str = ""
     name: str | None = None
     resets: int = 0
+    #: whether something was written since the last reset
+    has_prompts: bool = False
 
     @property
     def session(self) -> str:
@@ -77,12 +79,14 @@ class Crowd:
     async def reset(self, conversation: Conversation) -> None:
         await conversation.write(self.office, "/reset")
         conversation.resets += 1
-        self.event_count += 1
+        self.event_count += conversation.has_prompts or conversation.bot is None  # others tell who got prompts
+        conversation.has_prompts = False
 
     async def write(self, conversation: Conversation, number: int) -> None:
         text = f"text {number}"
         await conversation.write(self.office, text)
         self.written[text] = conversation, conversation.session
+        conversation.has_prompts = True
         self.event_count += 1
 
     async def read_events(self) -> None:

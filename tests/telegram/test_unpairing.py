@@ -5,16 +5,31 @@ from hashlib import sha256
 
 import pytest
 
-from gatepost.actions import channels, decisions, directory, pairing, push
+from gatepost.actions import (
+    channels,
+    decisions,
+    directory,
+    pairing,
+    push,
+    routing,
+    shared_inbox,
+    triggers,
+    unrouted,
+    voices,
+)
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.telegram import UpdateOutcome
 from gatepost.core.channel import PairingState
 from gatepost.core.decision import Option, Question
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Priority, Push
+from gatepost.core.event import EventType, Priority, Push, Trust
+from gatepost.core.limits import Limits
+from gatepost.core.route_rule import RouteSpec
 from gatepost.core.telegram_buttons import DecisionButton
-from gatepost.core.trigger import GroupMode
-from gatepost.errors import Invalid, NotFound, Refused
+from gatepost.core.trigger import GroupMode, TriggerConfig
+from gatepost.errors import Conflict, Invalid, NotFound, Refused
+from gatepost.tables import channel_messages as message_rows
+from gatepost.tables import jobs
 from gatepost.testing import Kit
 from tests.exports import export_lines, import_lines
 from tests.telegram.channel_office import AGENT, VerbOffice, pair
@@ -83,9 +98,98 @@ def test_who_was_let_go_may_be_another_person_later(kit: Kit, office: VerbOffice
     kit.store.run_sync(pairing.approve, code, by=None, person="zoe")
     write(office, HUSAM, "as zoe")
 
-    assert [event.sender.name for event in office.list_events() if event.sender is not None] == ["husam", "zoe"]
+    before, after = office.list_events()
+    assert [event.sender and event.sender.name for event in (before, after)] == ["husam", "zoe"]
     [session] = kit.store.read_sync(channels.list_sessions)
-    assert session.person == "zoe"
+    assert (session.person, session.id) == ("zoe", "chat-9:user-9:reset-1")
+    for viewer, content in (("husam", "as husam"), ("zoe", "as zoe")):
+        entries = kit.store.read_sync(shared_inbox.page, viewer=viewer)
+        assert [entry.content for entry in entries] == [content]
+    author = kit.store.read_sync(directory.find, AGENT)
+    with pytest.raises(Refused, match="cannot be reached"):
+        kit.store.run_sync(channels.reply, before, "your salary is ...", author)
+    kit.store.run_sync(channels.reply, after, "hello zoe", author)
+
+
+def test_a_kept_message_is_replayed_as_whoever_wrote_it_or_as_nobody(kit: Kit, office: VerbOffice) -> None:
+    store = kit.store
+    store.run_sync(directory.register, EntitySpec(name="zoe", kind=EntityKind.HUMAN))
+    store.run_sync(directory.register, EntitySpec(name="omar", kind=EntityKind.HUMAN))
+    store.run_sync(triggers.change, "helper", {"target": None})
+    paired = pair(store, office.trigger, HUSAM, "husam")
+    for text in ("one", "two"):
+        write(office, HUSAM, text)
+    pair(store, office.trigger, EVE, "omar")
+    write(office, EVE, "three")
+    letters = store.read_sync(routing.page_unrouted, by=None)
+    assert [letter.sender for letter in letters] == ["husam", "husam", "omar"]
+    store.run_sync(routing.create_rule, RouteSpec(name="all", targets=(AGENT,)), by=None)
+    store.run_sync(channels.replay_unrouted, letters[0].id, by=None)
+    store.run_sync(pairing.revoke, paired.id, by=None)
+    pair(store, office.trigger, HUSAM, "zoe")
+    write(office, HUSAM, "as zoe")
+    store.run_sync(directory.retire, "omar")
+    for letter in letters[1:]:
+        store.run_sync(channels.replay_unrouted, letter.id, by=None)
+
+    events = {event.content: event for event in office.list_events()}
+    senders = {content: event.sender and event.sender.name for content, event in events.items()}
+    assert senders == {"one": "husam", "as zoe": "zoe", "two": None, "three": None}
+    assert {events[content].trust for content in ("two", "three")} == {Trust.EXTERNAL}
+    author = store.read_sync(directory.find, AGENT)
+    with pytest.raises(Refused, match="cannot be reached"):
+        store.run_sync(channels.reply, events["two"], "your salary is ...", author)
+
+
+def test_a_kept_message_is_discarded_once(kit: Kit, office: VerbOffice) -> None:
+    store = kit.store
+    store.run_sync(triggers.change, "helper", {"target": None})
+    pair(store, office.trigger, HUSAM, "husam")
+    write(office, HUSAM, "hello")
+    [letter] = store.read_sync(routing.page_unrouted, by=None)
+    store.run_sync(unrouted.discard, letter.id, by=None)
+
+    assert store.read_sync(routing.count_unrouted) == 0
+    [discarded] = store.read_sync(routing.page_unrouted, by=None, handled=True)
+    assert (discarded.discarded_by, discarded.replayed_by) == ("admin", None)
+    for verb in (unrouted.discard, channels.replay_unrouted):
+        with pytest.raises(Conflict, match="was discarded by 'admin' already"):
+            store.run_sync(verb, letter.id, by=None)
+
+
+def test_an_anonymous_writer_is_not_answered_in_a_group_that_is_let_go(kit: Kit) -> None:
+    """Nobody is paired there: the group was on the allow list, or is on the block list now."""
+    office = open_verb_office(kit, allow=(-100,), groups=GroupMode.ALL)
+    write(office, -100, "hello", GROUP, sender_chat=GROUP)
+    [event] = office.list_events()
+    author = kit.store.read_sync(directory.find, AGENT)
+    kit.store.run_sync(channels.reply, event, "hello", author)
+    for config in (TriggerConfig(groups=GroupMode.ALL), TriggerConfig(allow=(-100,), block=(-100,))):
+        kit.store.run_sync(triggers.change, "helper", {"config": config})
+        with pytest.raises(Refused, match="cannot be reached"):
+            kit.store.run_sync(channels.reply, event, "secret", author)
+
+
+@pytest.mark.parametrize("is_paired_again", [False, True])
+@pytest.mark.parametrize("transcript", ["pay 1000 to eve", ""])
+def test_a_recording_of_a_user_who_was_let_go_is_dropped(kit: Kit, is_paired_again: bool, transcript: str) -> None:
+    office = open_verb_office(kit)
+    office.store = store = kit.open(limits=Limits(has_speech=True))
+    paired = pair(store, office.trigger, HUSAM, "husam")
+    taken = write(office, HUSAM, voice={"file_id": "f", "file_unique_id": "u", "duration": 1})
+    assert taken.outcome is UpdateOutcome.VOICE
+    [job] = store.run_sync(jobs.take, [voices.TRANSCRIBE_JOB], "tests", 2**60, 10)
+    store.run_sync(pairing.revoke, paired.id, by=None)
+    if is_paired_again:
+        pair(store, office.trigger, HUSAM, "admin")
+    sent = office.list_sent()
+
+    assert not store.run_sync(voices.finish, job.payload, transcript, 0.9)
+    assert office.list_events() == []
+    assert office.list_sent() == sent
+    voice = store.run_sync(message_rows.lock_voice, job.payload)
+    assert voice is not None
+    assert voice.state == "failed"
 
 
 def test_a_retired_person_is_nobody_and_gets_no_code(kit: Kit, office: VerbOffice) -> None:

@@ -111,7 +111,7 @@ def test_a_text_is_an_event_of_the_person_with_the_way_back(office: VerbOffice) 
 
 
 def test_numbers_that_begin_lower_count_only_after_a_day_of_silence(kit: Kit, office: VerbOffice) -> None:
-    office.take(build_message(100, "first"))
+    office.take(build_message(40, "first"), build_message(100, "second"))
     kit.clock.advance("23 hours")
     [too_early] = office.take(build_message(40, "repeated"))
     kit.clock.advance("2 hours")
@@ -124,17 +124,16 @@ def test_numbers_that_begin_lower_count_only_after_a_day_of_silence(kit: Kit, of
     assert repeated.outcome is UpdateOutcome.REPEATED
     assert next_one.outcome is UpdateOutcome.RECEIVED
     assert [event.dedup_key for event in office.list_events()] == [
+        "telegram:99:40",
         "telegram:99:100",
         "telegram:99:1:40",
         "telegram:99:1:100",
     ]
 
 
-def test_a_late_update_of_a_webhook_is_taken_once(office: VerbOffice) -> None:
-    outcomes = office.take(
-        build_message(1, "one"), build_message(3, "three"), build_message(2, "two"), is_ordered=False
-    )
-    repeats = office.take(build_message(2, "two"), build_message(3, "three"), is_ordered=False)
+def test_a_late_update_is_taken_once_also_if_the_bot_polls_by_then(office: VerbOffice) -> None:
+    outcomes = office.take(build_message(1, "one"), build_message(3, "three"), build_message(2, "two"))
+    repeats = office.take(build_message(2, "two"), build_message(3, "three"))
 
     assert {outcome.outcome for outcome in outcomes} == {UpdateOutcome.RECEIVED}
     assert {repeat.outcome for repeat in repeats} == {UpdateOutcome.REPEATED}
@@ -324,6 +323,23 @@ def test_a_group_that_gets_another_id_keeps_lists_pairings_and_sessions(kit: Kit
     changed = kit.store.read_sync(triggers.show, "helper")
     assert (changed.config.allow, changed.config.block) == ((-100,), (8, -5000))
     assert {message.chat for message in office.list_messages()} == {"-100"}
+
+
+def test_a_private_chat_never_gets_another_id(kit: Kit) -> None:
+    trigger = set_up_store(kit.store, TOKEN, allow=(7,))
+    office = VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
+    for number, chat, new_chat in ((1, ANA, 66), (2, ANA, -100), (3, GROUP, 66)):
+        migration = {
+            "message_id": number,
+            "date": 1_700_000_000,
+            "from": ANA,
+            "chat": {"type": "private", **chat},
+            "migrate_to_chat_id": new_chat,
+        }
+        [taken] = office.take({"update_id": number, "message": migration})
+        assert taken.outcome is UpdateOutcome.IGNORED
+
+    assert kit.store.read_sync(triggers.show, "helper").config.allow == (7,)
 
 
 def test_what_came_before_a_group_moved_is_answered_where_it_is_now(kit: Kit) -> None:

@@ -12,6 +12,7 @@ from msgspec import Meta
 from gatepost.api.access import Anybody
 from gatepost.api.decoding import RequestDecoder
 from gatepost.api.operation import Kind, Operation, Repetition, Request
+from gatepost.api.validation import explain
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Invalid, Malformed
 
@@ -289,3 +290,9 @@ def test_a_label_does_not_show_a_secret() -> None:
 def test_a_value_of_no_field_is_an_error_of_the_program() -> None:
     with pytest.raises(KeyError):
         SET.decode_text({"id": "1", "name": "ann", "colour": "red"}, LABELS)
+
+
+def test_a_tuple_is_a_list() -> None:
+    """The command line has its values in tuples."""
+    values = {"id": "x", "name": "ann", "flags": (True, 7)}
+    assert str(explain(SetThing, values, labels={"flags": "--flag"})) == "--flag.1: 7 is not true or false"

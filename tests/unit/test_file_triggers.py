@@ -14,7 +14,7 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.times import HOUR, MINUTE, parse_instant
 from gatepost.core.trigger import DeliveryMode, GroupMode, Heartbeat, TriggerConfig, TriggerSchedule
 from gatepost.core.webhook import Scheme
-from gatepost.errors import Conflict, GatepostError, Invalid, UnknownAddress
+from gatepost.errors import Conflict, GatepostError, Invalid, TooLarge, UnknownAddress
 from gatepost.settings.trigger_tables import format_triggers, parse_triggers
 from gatepost.testing import Kit
 
@@ -67,13 +67,26 @@ def office(kit: Kit) -> Kit:
     return kit
 
 
+def find_problem(office: Kit, trigger: FileTrigger, secret: str | None) -> GatepostError | None:
+    """Do what `gatepost doctor` does, which stores nothing."""
+    rows = office.store.read_sync(triggers.page)
+    try:
+        office.store.run_sync(file_triggers.rehearse, trigger, secret)
+    except file_triggers.Rehearsed:
+        return None
+    except GatepostError as error:
+        return error
+    finally:
+        assert office.store.read_sync(triggers.page) == rows
+
+
 def apply(office: Kit, text: str = FILE, secret: str | None = SECRET) -> list[str]:
     """Do what a gateway does when it starts; return the names of those that were changed or removed."""
     changed = []
     specs = parse(text) if text else {}
     for name, trigger in specs.items():
         known_secret = secret if trigger.secret_reference is not None else None
-        assert office.store.read_sync(file_triggers.find_problem, trigger, known_secret) is None
+        assert find_problem(office, trigger, known_secret) is None
         if office.store.run_sync(file_triggers.apply, trigger, known_secret):
             changed.append(name)
     for name in office.store.read_sync(file_triggers.list_missing, specs.keys()):
@@ -120,6 +133,10 @@ class TestTables:
             ('provider = "cron"\nevery = "often"', "every: "),
             ('provider = "cron"\nevery = "1s"', "is not an interval"),
             ('provider = "cron"\nat = 2026-12-24T18:00:00', "at: "),
+            ('provider = "cron"\nat = 18:00:00', "at: '18:00:00'"),
+            ('provider = "cron"\nevery = "1h"\ntoken = "env:T"', "a trigger of 'cron' has no token"),
+            ('provider = "cron"\nevery = "1h"\nallow = [7]', "a trigger of 'cron' has no allow"),
+            ('provider = "cli"', "what people write on 'cli' needs no trigger"),
             ('provider = "cron"\ncron = "@daily"\nzone = "Mars/Base"', "is not a time zone"),
             ('provider = "cron"\nevery = "1h"\nheartbeat = "8"', "heartbeat: '8' are not hours"),
             ('provider = "cron"\nevery = "1h"\nheartbeat = "8-8"', "no hour is between 8 and 8"),
@@ -128,6 +145,11 @@ class TestTables:
             ('provider = "cron"\nevery = "1h"\nprompt = 7', "prompt"),
             ('provider = "cron"\nevery = "1h"\npromt = "x"', "promt"),
             ('scheme = "github"', "a webhook needs a secret"),
+            ('provider = "telegram"\ntoken = "env:T"\nallow = [7, 99999999999999999999999]', "allow.1: 9999"),
+            (
+                'provider = "telegram"\ntoken = "env:T"\nblock = [-9999999999999999]',
+                "block.0: -9999999999999999 is less",
+            ),
             ('scheme = "gitbub"\nsecret = "env:X"', "scheme"),
             ('secret = "env:X"\nevery = "1h"', "has no schedule"),
             ('secret = "env:X"\nsession = "{{"', "session: "),
@@ -216,7 +238,7 @@ class TestRows:
 
     def test_without_its_secret_one_is_not_made_but_one_that_has_it_stays(self, office: Kit) -> None:
         shop = parse()["shop"]
-        problem = office.store.read_sync(file_triggers.find_problem, shop, None)
+        problem = find_problem(office, shop, None)
         assert problem is not None
         assert problem.message == "the secret of the trigger 'shop' is not there: SHOP_SECRET is not set"
         with pytest.raises(Invalid, match="SHOP_SECRET is not set"):
@@ -275,11 +297,19 @@ class TestRows:
             ('to = "ana"', 'to = "nobody"', UnknownAddress),
             ('to = "ana"', 'to = "team:none"', UnknownAddress),
             ('to = "ana"', 'to = "ana"\nowner = "nobody"', UnknownAddress),
+            ('to = "ana"', 'to = "*"\nheartbeat = "8-22"', Invalid),
+            ("Write the report", "x" * 5_000, TooLarge),
+            ('"cron"\ncron = "0 9 * * 1-5"\nzone = "Europe/Berlin"', '"telegram"', Invalid),
+            (
+                '"cron"\ncron = "0 9 * * 1-5"\nzone = "Europe/Berlin"',
+                '"telegram"\ntoken = "env:T"\nscheme = "header"',
+                Invalid,
+            ),
         ],
     )
     def test_what_is_wrong_is_found_before(self, office: Kit, old: str, new: str, error: type[GatepostError]) -> None:
         daily = parse(FILE.replace(old, new))["daily"]
-        assert isinstance(office.store.read_sync(file_triggers.find_problem, daily, None), error)
+        assert isinstance(find_problem(office, daily, None), error)
         with pytest.raises(error):
             office.store.run_sync(file_triggers.apply, daily, None)
         assert office.store.read_sync(triggers.page) == []

@@ -200,7 +200,12 @@ REFUSED_ROWS: list[tuple[str, dict[str, Any], str]] = [
     ("connections", {"state": "closing", "topic": None}, "an open connection needs two ends and a topic"),
     ("triggers", {"config": '{"templates":[{}]}'}, "templates[0]: it says nothing of the payload"),
     ("idempotency_keys", {"body": ""}, "a request has a reply"),
-    ("triggers", {"config": '{"token":"1:secret"}'}, "token: it names no variable"),
+    ("triggers", {"config": '{"token":"1:secret"}'}, "a trigger of 'webhook' has no token"),
+    (
+        "triggers",
+        {"provider": "telegram", "scheme": None, "config": '{"token":"1:secret"}'},
+        "token: it names no variable",
+    ),
     ("triggers", {"provider": "cron", "scheme": None}, "a cron trigger needs a schedule"),
     ("steps", {"kind": "prompt", "body": "{torn"}, "its columns do not fit each other"),
     ("steps", {"kind": "prompt", "body": '{"text":1}'}, "its columns do not fit each other"),

@@ -66,7 +66,7 @@ def test_a_template_says_what_it_is_about() -> None:
         ("{{labels}}", "bug, till"),
         ("{{repository}}", "acme/shop"),
         ("{{pull_request.draft}}", "false"),
-        ("{{labels[0]}} {{labels[-1].name|quote|none}}", 'bug "till"'),
+        ('{{labels[0]}} {{labels[-1].name|quote|"none"}}', 'bug "till"'),
         ("{single} braces } are {text", "{single} braces } are {text"),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_placeholder_is_filled(text: str, line: str) -> None:
     ],
 )
 def test_a_filter_changes_a_value(filter_name: str, value: object, text: str) -> None:
-    assert render(f"{{{{x|{filter_name}|missing}}}}", {"x": value}) == text
+    assert render(f'{{{{x|{filter_name}|"missing"}}}}', {"x": value}) == text
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,12 @@ def test_a_payload_is_skipped_for_a_reason() -> None:
         ({"message": "{{}}"}, "templates[0].message: the path is empty"),
         ({"message": "{{a|}}"}, "templates[0].message: the placeholder 'a|' has nothing after a bar"),
         ({"message": "{{a|First-Line}}"}, "templates[0].message: 'First-Line' is not a filter"),
-        ({"message": "{{a|none|quote}}"}, "templates[0].message: the placeholder 'a|none|quote' has more after its"),
+        ({"message": "{{a|upper}}"}, "templates[0].message: 'upper' is not a filter"),
+        ({"message": "{{a|quote|none}}"}, "templates[0].message: 'none' is not a filter"),
+        (
+            {"message": "{{a|no one|quote}}"},
+            "templates[0].message: the placeholder 'a|no one|quote' has more after its",
+        ),
         ({"message": "{{a}}" * 51}, "templates[0].message: the template has too many placeholders"),
         ({"message": "x" * 2_001}, "templates[0].message: the template has 2001 characters"),
         ({"message": "x", "match": "a"}, "templates[0].match: 'a' is not an object"),

@@ -24,6 +24,7 @@ ROUTING_TOOLS = {
     "list_routes",
     "list_dead_letters",
     "replay_dead_letter",
+    "discard_dead_letter",
     "set_trigger",
     "list_triggers",
     "disable_trigger",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channels, chat, deadlines, decisions, inbox, pairing, replies, shared_inbox
+from gatepost.actions import channels, chat, deadlines, decisions, inbox, pairing, replies, routing, shared_inbox
 from gatepost.actions import triggers as trigger_actions
 from gatepost.actions.chat import ChatSpec
 from gatepost.actions.triggers import TriggerSpec
@@ -101,6 +101,20 @@ class TestPrompts:
         assert write(ctx, "two").route == Route("cli", "cli-husam:reset-2")
         assert list_contents(ctx) == ["one", "two"]
 
+    def test_who_got_the_prompts_learns_of_a_reset_and_nobody_else(self, ctx: StoreContext) -> None:
+        reset(ctx)
+        assert ctx.store.read_sync(routing.page_unrouted, by=None) == []
+        for name in ("ann", "bob", "ann"):
+            send(ctx, f"for {name}", to=name)
+        reset(ctx)
+        reset(ctx)
+
+        for name in ("ann", "bob"):
+            events = [item.event for item in ctx.store.read_sync(inbox.page, name)]
+            assert events[-1].content == "The conversation begins anew."
+            assert [event.priority for event in events].count(Priority.FYI) == 1
+        assert ctx.store.read_sync(routing.page_unrouted, by=None) == []
+
 
 class TestSessions:
     def test_no_two_people_share_a_session(self) -> None:
@@ -153,10 +167,12 @@ class TestReplies:
         last = write(ctx, "two")
         reply(ctx, "cli-husam")
         assert read(ctx)[-1].metadata == {"event_id": last.id}
-        for name in ("cli-main", "husam", ""):
-            with pytest.raises(Invalid):
+        for name in ("husam", ""):
+            with pytest.raises(Invalid, match="is not the id of an event"):
                 reply(ctx, name)
-        with pytest.raises(Invalid):
+        with pytest.raises(NotFound, match="'ann' got no prompt in the session 'cli-main'"):
+            reply(ctx, "cli-main")
+        with pytest.raises(NotFound, match="'bob' got no prompt in the session 'cli-husam'"):
             reply(ctx, "cli-husam", by="bob")
 
     @pytest.mark.parametrize("by", ["bob", "husam", "admin"])
@@ -362,9 +378,8 @@ class TestChats:
 
     def test_nobody_is_asked_in_the_chat_of_a_stranger(self, ctx: StoreContext) -> None:
         def write_in_chat(tx: Transaction) -> str:
-            spec = TriggerSpec(
-                name="bot", provider="telegram", target="ann", config=TriggerConfig(token="env:BOT_TOKEN")
-            )
+            config = TriggerConfig(token="env:BOT_TOKEN", allow=(5,))
+            spec = TriggerSpec(name="bot", provider="telegram", target="ann", config=config)
             trigger = trigger_actions.add(tx, spec)
             session = channels.ensure_session(tx, "telegram", "chat-5:user-7", trigger=trigger, chat="5")
             metadata = {"telegram_chat_id": "5", "telegram_message_id": "1"}

@@ -248,8 +248,8 @@ class TestOwners:
         for config in (TriggerConfig(token="env:PATH"), TriggerConfig(token="env:HOME", options={"url": "https://x"})):
             with pytest.raises(Refused, match="cannot use variables"):
                 store.run_sync(triggers.change, "desk", {"config": config}, by="steward")
-        allowed = TriggerConfig(token="env:HOME", allow=(7,))
-        assert store.run_sync(triggers.change, "desk", {"config": allowed}, by="steward").config == allowed
+        blocked = TriggerConfig(token="env:HOME", block=(7,))
+        assert store.run_sync(triggers.change, "desk", {"config": blocked}, by="steward").config == blocked
 
     def test_see_pages_of_their_own_only(self, store: Store) -> None:
         for number in range(6):

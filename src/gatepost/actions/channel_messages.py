@@ -3,17 +3,19 @@ Send on channels.
 
 A verb that sends writes a message and a job; `runtime/channels.py` sends the messages of a chat in their order. Sending
 is at least once: a process that dies after a channel has taken a message, and before that is stored, sends it again.
+A message is for the user whom it was written to, and fails if that user is not let in any more when it is sent.
 The command line and the page have no chat to send to: people read the shared inbox there.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
-from gatepost.actions import jobs, push, routing
-from gatepost.core.channel import Button, ChannelMessage, MessageState
+from gatepost.actions import channel_access, directory, jobs, push, routing
+from gatepost.core.channel import Button, ChannelMessage, ChannelSession, MessageState
 from gatepost.core.decision import Decision
 from gatepost.core.event import Event, EventType
-from gatepost.core.render import escape_invisible
+from gatepost.core.render import escape_deceptive, escape_markdown, render_name
+from gatepost.core.telegram_text import shorten_text
 from gatepost.core.times import DAY
 from gatepost.core.trigger import Trigger
 from gatepost.ports import Reader, Transaction
@@ -23,6 +25,8 @@ from gatepost.tables import channel_messages, channels, triggers
 SEND_JOB: Final = "channel.send"
 #: messages of one chat that are sent in one go
 _MAX_MESSAGES: Final = 1_000
+#: characters of an urgent event that are sent
+_MAX_NOTICE_LENGTH: Final = 1_000
 #: types of events that a paired person has in the chat already: a question has a message with buttons
 _QUIET_TYPES: Final = frozenset((EventType.CHANNEL, EventType.DECISION))
 
@@ -37,42 +41,95 @@ def send(
     options: Sequence[Button] = (),
     decision: int | None = None,
     replaces: int | None = None,
+    user_id: str | None = None,
+    is_for_anybody: bool = False,
 ) -> str:
-    """Write a message to a chat, and the job that sends it; return its id."""
+    """
+    Write a message to a chat, and the job that sends it; return its id. It is for the user `user_id`, by default that
+    of a private chat; with `is_for_anybody`, for a user who is not let in yet.
+    """
+    bot = triggers.read(tx, trigger)
+    assert bot is not None
+    recipient = None if is_for_anybody else user_id or chat
+    person = channel_access.find_person(tx, bot, chat, recipient) if recipient is not None else None
     id = channel_messages.insert(
-        tx, trigger, chat, content, thread=thread, options=options, decision=decision, replaces=replaces
+        tx,
+        trigger,
+        chat,
+        content,
+        thread=thread,
+        user_id=recipient,
+        person=directory.find_number(tx, person),
+        options=options,
+        decision=decision,
+        replaces=replaces,
     )
     jobs.add(tx, SEND_JOB, id)
     return id
 
 
-def send_question(tx: Transaction, decision: Decision, trigger: int, chat: str, *, thread: str | None = None) -> str:
-    """Send the question of a decision, with a button for each option."""
+def send_question(tx: Transaction, decision: Decision, trigger: Trigger, session: ChannelSession) -> None:
+    """Send the question of a decision to a session, with a button for each option, if it may be written to."""
+    if session.chat is None or not may_write(tx, trigger, session):
+        return
     options = [Button(option.id, option.label) for option in decision.options]
     text = decision.question
     if decision.free_text:
         text += "\n\n_Reply to this message to answer in your own words._"
-    return send(tx, trigger, chat, text, thread=thread, options=options, decision=decision.number)
+    send(
+        tx,
+        trigger.number,
+        session.chat,
+        text,
+        thread=session.thread,
+        options=options,
+        decision=decision.number,
+        user_id=session.user_id,
+    )
+
+
+def may_write(tx: Reader, trigger: Trigger, session: ChannelSession) -> bool:
+    """Return True if the user of a session is still let in, and is still its person."""
+    if session.chat is None:
+        return True
+    return channel_access.may_write(tx, trigger, session.chat, session.user_id or session.chat, session.person)
+
+
+def may_send(tx: Reader, trigger: Trigger, message: ChannelMessage) -> bool:
+    """Return True if whoever a message is for is still let in."""
+    return channel_access.may_write(tx, trigger, message.chat, message.user_id, message.person)
 
 
 def show_end(tx: Transaction, decision: Decision, text: str) -> None:
-    """Change the messages of a decision that has ended: they show who answered what, and have no buttons."""
+    """
+    Change the messages of a decision that has ended: they show who answered what, and have no buttons. Who is
+    not let in any more does not see it.
+    """
     for message in channel_messages.list_by_decision(tx, decision.number):
         trigger = triggers.find(tx, message.trigger)
-        if trigger is not None:
+        if trigger is not None and may_send(tx, trigger, message):
             content = f"{decision.question}\n\n{text}"
-            send(tx, trigger.number, message.chat, content, thread=message.thread, replaces=message.number)
+            send(
+                tx,
+                trigger.number,
+                message.chat,
+                content,
+                thread=message.thread,
+                replaces=message.number,
+                user_id=message.user_id,
+            )
 
 
 def notify_persons(tx: Transaction, event: Event, persons: Sequence[int]) -> None:
-    """Send an urgent event to the paired chats of the persons who got it."""
+    """Send the beginning of an urgent event to the paired chats of the persons who got it; the inbox has all of it."""
     if event.type in _QUIET_TYPES or (event.ref is not None and event.ref.type == "pairing"):
         return  # a request for a pairing has a message with buttons
     for person in persons:
         for trigger, chat in list_private_chats(tx, person):
             subject = f"{event.subject}\n" if event.subject else ""
-            sender = event.sender.display if event.sender is not None else event.source
-            send(tx, trigger.number, chat, escape_invisible(f"{sender}: {subject}{event.content}"))
+            sender = render_name(event.sender.display if event.sender is not None else event.source)
+            text = shorten_text(escape_deceptive(f"{subject}{event.content}"), _MAX_NOTICE_LENGTH)
+            send(tx, trigger.number, chat, f"{escape_markdown(sender)}: {text}")
 
 
 def list_private_chats(tx: Reader, person: int) -> list[tuple[Trigger, str]]:

@@ -42,6 +42,7 @@ def show(
         session=route.session,
         trigger=trigger.number if trigger is not None else None,
         sender=directory.find(tx, decision.asker).number,
+        person=directory.find_number(tx, session.person) if session is not None else None,
         display=None,
         content=decision.question,
         status=QuestionStatus.PENDING,
@@ -49,8 +50,8 @@ def show(
         decision=decision.number,
     )
     _signal(tx, route, number)
-    if trigger is not None and session is not None and session.chat is not None:
-        channel_messages.send_question(tx, decision, trigger.number, session.chat, thread=session.thread)
+    if trigger is not None and session is not None:
+        channel_messages.send_question(tx, decision, trigger, session)
     return id
 
 

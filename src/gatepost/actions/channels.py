@@ -12,6 +12,7 @@ A route is a channel and a session, with the trigger behind it. A reply to an ev
 other one.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -19,36 +20,40 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.actions import (
+    channel_access,
     channel_messages,
     channel_questions,
     decisions,
     directory,
     mail,
-    pairing,
     push,
     routing,
     shared_inbox,
 )
+from gatepost.actions import unrouted as unrouted_messages
 from gatepost.actions.routing import RouteDecision
-from gatepost.core import address, ids, strict
+from gatepost.core import address, ids
 from gatepost.core import envelope as envelopes
+from gatepost.core.address import AllAgentsAddress
 from gatepost.core.channel import ChannelSession, ChannelStatus, parse_base
 from gatepost.core.decision import Decision, Question
 from gatepost.core.entity import Entity
 from gatepost.core.envelope import Envelope, EnvelopeKind
-from gatepost.core.event import Event, EventType, Json, Priority, Push, Ref, Route, Trust
-from gatepost.core.route_rule import EventFields, UnroutedReason
+from gatepost.core.event import FORWARDED_FIELD, Event, EventType, Json, Priority, Push, Ref, Route, Trust
+from gatepost.core.route_rule import EventFields, Unrouted, UnroutedOutcome
 from gatepost.core.shared_entry import EntryKind
 from gatepost.core.text import check_storable, count_bytes
-from gatepost.core.trigger import OWN_CHANNELS, Trigger
-from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, quote_value
+from gatepost.core.trigger import DEFAULT_OWNER, OWN_CHANNELS, Trigger
+from gatepost.errors import Invalid, NotFound, Refused, TooLarge, quote_value
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import channels, entities, items, route_rules, triggers
+from gatepost.tables import channels, items, route_rules, triggers
 
-#: what the data of an event has of its envelope and its trigger
-_ENVELOPE_FIELDS: Final = frozenset(
-    ("channel", "sessionId", "metadata", "serviceName", "payload", "senderName", "context", "edited")
-)
+#: the metadata of a prompt in the shared inbox: the addresses that got it
+_TARGETS_FIELD: Final = "targets"
+#: prompts of a session whose recipients are told of a reset
+_MAX_PROMPTS: Final = 1_000
+#: how sessions begin
+_SESSION: Final = re.compile(rf"(?:{'|'.join(OWN_CHANNELS)})-|chat-.*:user-")
 #: characters of a name of a channel's user
 _MAX_DISPLAY_LENGTH: Final = 200
 
@@ -97,7 +102,8 @@ def receive(
     sender = directory.find_live(tx, person) if person is not None else None
     is_user_channel = _is_user_channel(trigger, envelope)
     route = Route(envelope.channel, envelope.session)
-    if is_user_channel and sender is not None and envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE):
+    is_own_text = envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE) and FORWARDED_FIELD not in envelope.metadata
+    if is_user_channel and sender is not None and is_own_text:  # nobody answers with the words of somebody else
         answered = _answer_question(tx, route, envelope.content, sender, number, reply_decision, to)
         if answered is not None:
             return answered
@@ -106,7 +112,9 @@ def receive(
     fields = EventFields(subject=subject, ref=ref, priority=priority if wakes else Priority.FYI, details=details or {})
     outcome = routing.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
     if outcome.reason is not None:
-        received = _keep_unrouted(tx, trigger, envelope, outcome.reason, dedup_key, fields)
+        author = sender.number if sender is not None else None
+        kept = unrouted_messages.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author)
+        received = Received(unrouted=kept, duplicate=kept is None)
     else:
         received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome.targets)
     if not is_user_channel or received.duplicate or envelope.kind is EnvelopeKind.RESET:
@@ -118,10 +126,46 @@ def receive(
         envelope.content,
         trigger=number,
         sender=sender.number if sender is not None else None,
+        person=sender.number if sender is not None else None,
         display=envelope.display,
-        metadata=envelope.metadata,
+        metadata={**envelope.metadata, _TARGETS_FIELD: " ".join(received.targets)},
     )
     return replace(received, entry=entry)
+
+
+def list_prompt_targets(tx: Reader, session: ChannelSession) -> tuple[str, ...]:
+    """Return the addresses that got the last prompts in a session, those without a recipient left out."""
+    entries = shared_inbox.list_recent(
+        tx, channel=session.channel, session=session.id, kind=EntryKind.USER_PROMPT, limit=_MAX_PROMPTS
+    )
+    prompts = [entry for entry in entries if entry.trigger == session.trigger]
+    targets = dict.fromkeys(target for entry in prompts for target in entry.metadata.get(_TARGETS_FIELD, "").split())
+    return tuple(target for target in targets if _has_recipients(tx, target))
+
+
+def _has_recipients(tx: Reader, text: str) -> bool:
+    target = address.parse(text)
+    if isinstance(target, AllAgentsAddress):
+        return True
+    return any(entity.is_live for entity in directory.resolve(tx, [target]).get(target, ()))
+
+
+def receive_reset(
+    tx: Transaction,
+    trigger: Trigger | None,
+    envelope: Envelope,
+    targets: Sequence[str],
+    *,
+    dedup_key: str,
+    person: str | None,
+) -> Received:
+    """Tell those who got the prompts of a session that it begins anew; it does not wake them."""
+    results = [
+        receive(tx, trigger, envelope, dedup_key=dedup_key, person=person, wakes=False, to=target) for target in targets
+    ]
+    return Received(
+        events=tuple(dict.fromkeys(event for result in results for event in result.events)), targets=tuple(targets)
+    )
 
 
 def _answer_question(
@@ -155,10 +199,13 @@ def _answer_question(
 
 
 def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
-    """Route a message that nobody got, by the rules of now."""
+    """
+    Route a message that nobody got, by the rules of now. Its sender is the person who wrote it; if that person has
+    retired, or is not paired any more, it has none.
+    """
     unrouted = routing.show_unrouted(tx, id, by=by)
     if unrouted.handled_at is not None:
-        raise Conflict(f"the message {id!r} was replayed by {unrouted.handled_by!r} already")
+        raise unrouted_messages.build_conflict(unrouted)
     trigger = triggers.find(tx, unrouted.trigger) if unrouted.trigger is not None else None
     outcome = routing.decide(tx, unrouted.envelope, trigger)
     if outcome.reason is not None:
@@ -166,59 +213,25 @@ def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
             f"the message {id!r} still has nowhere to go ({outcome.reason.value})",
             hint="add a rule with `gatepost trigger route add`, or a target to the trigger",
         )
-    handler = directory.find_live(tx, by or directory.ADMINISTRATOR)
-    route_rules.set_handled(tx, unrouted.number, handler.number)
-    session = find_session(tx, unrouted.envelope.channel, unrouted.envelope.session, trigger)
-    sender = entities.find_by_names(tx, [session.person])[session.person] if session and session.person else None
+    unrouted_messages.set_handled(tx, unrouted, UnroutedOutcome.REPLAYED, by)
+    sender = _find_sender(tx, unrouted, trigger)
     request = _build_push(trigger, unrouted.envelope, sender, f"unrouted:{id}", unrouted.event)
     return _push(tx, request, outcome.targets)
 
 
-def _keep_unrouted(
-    tx: Transaction,
-    trigger: Trigger | None,
-    envelope: Envelope,
-    reason: UnroutedReason,
-    dedup_key: str,
-    fields: EventFields,
-) -> Received:
-    """Keep a message that nobody gets, and tell the owner of its trigger once an hour."""
-    number = trigger.number if trigger is not None else None
-    strict.encode_json(envelope.payload, "payload", tx.limits.data)
-    strict.encode_json(fields.details, "details", tx.limits.data)
-    id = route_rules.insert_unrouted(tx, number, envelope, reason, dedup_key, fields)
-    if id is None:
-        return Received(duplicate=True)
-    name = trigger.name if trigger is not None else envelope.channel
-    text = f"a message of {name!r} reached nobody ({reason.value}): `gatepost trigger dead` lists what is kept"
-    for owner in routing.find_unrouted_owner(tx, trigger):
-        hour = tx.now // (3_600 * 1_000_000)
-        push.push_alerts(tx, [push.build_alert(owner.name, text, f"unrouted:{name}:{hour}", source=name)])
-    return Received(unrouted=id)
-
-
-def keep_event(tx: Transaction, event: Event, dedup_key: str) -> str | None:
-    """Keep a message that was routed and then had nobody to go to; return the id under which it is kept."""
-    assert event.route is not None
-    data = event.data if isinstance(event.data, dict) else {}
-    metadata = data.get("metadata")
-    is_user_channel = event.type is EventType.CHANNEL
-    envelope = Envelope(
-        channel=event.route.channel,
-        session=event.route.session,
-        kind=EnvelopeKind.TEXT if is_user_channel else EnvelopeKind.EVENT,
-        content=event.content,
-        payload=None if is_user_channel else data.get("payload"),
-        metadata=metadata if isinstance(metadata, dict) else {},
-    )
-    fields = EventFields(
-        subject=event.subject,
-        ref=event.ref,
-        priority=event.priority,
-        details={name: value for name, value in data.items() if name not in _ENVELOPE_FIELDS},
-    )
-    trigger = triggers.find(tx, event.source)
-    return _keep_unrouted(tx, trigger, envelope, UnroutedReason.NO_TARGET, dedup_key, fields).unrouted
+def _find_sender(tx: Reader, unrouted: Unrouted, trigger: Trigger | None) -> Entity | None:
+    """Return the person who wrote a message; None if it is nobody here, or not any more."""
+    sender = directory.find(tx, unrouted.sender) if unrouted.sender is not None else None
+    if sender is None or not sender.is_live:
+        return None
+    channel = unrouted.envelope.channel
+    session = find_session(tx, channel, unrouted.envelope.session, trigger)
+    if trigger is None:
+        return sender if channel in OWN_CHANNELS else None
+    if session is None or session.chat is None or session.user_id is None:
+        return None
+    person = channel_access.find_person(tx, trigger, session.chat, session.user_id)
+    return sender if person == sender.name else None
 
 
 def check_batch(tx: Reader, trigger: Trigger, envelopes: Sequence[Envelope]) -> None:
@@ -251,7 +264,7 @@ def _build_push(
     if envelope.metadata:
         data["metadata"] = dict(envelope.metadata)
     if not is_user_channel:
-        data |= {"serviceName": source, "payload": envelope.payload}
+        data |= {"serviceName": _name_service(trigger, source), "payload": envelope.payload}
     if envelope.display is not None and sender is None:
         data["senderName"] = envelope.display[:_MAX_DISPLAY_LENGTH]
     if trigger is not None and trigger.prompt:
@@ -274,6 +287,17 @@ def _build_push(
         # what a schedule says was written here, by its owner
         trust=Trust.MEMBER if sender is not None or is_schedule else Trust.EXTERNAL,
     )
+
+
+def _name_service(trigger: Trigger | None, source: str) -> str:
+    """
+    Return what an event calls its service. A schedule is named with its owner, who has written what it says. The owner
+    is not the sender: what comes again and again is no chain of events, and the owner may be one of the recipients.
+    """
+    is_schedule = trigger is not None and trigger.provider == "cron"
+    if trigger is None or not is_schedule or trigger.owner in (directory.ADMINISTRATOR, DEFAULT_OWNER):
+        return source
+    return f"{source} by {trigger.owner}"
 
 
 def _is_user_channel(trigger: Trigger | None, envelope: Envelope) -> bool:
@@ -332,10 +356,11 @@ def reply(tx: Transaction, event: Event, text: str, author: Entity) -> str:
         text,
         trigger=trigger.number if trigger is not None else None,
         sender=author.number,
+        person=directory.find_number(tx, session.person),
         metadata={"event_id": event.id},
     )
     if trigger is not None and session.chat is not None:
-        channel_messages.send(tx, trigger.number, session.chat, text, thread=session.thread)
+        channel_messages.send(tx, trigger.number, session.chat, text, thread=session.thread, user_id=session.user_id)
     return id
 
 
@@ -357,6 +382,11 @@ def find_event_id(tx: Reader, text: str, reader: Entity) -> str:
     if text.startswith("evt_"):
         return text
     events = items.list_last_prompts(tx, reader.number, text)
+    if not events and _SESSION.match(text):
+        raise NotFound(
+            f"{reader.name!r} got no prompt in the session {quote_value(text)}",
+            hint="`gatepost inbox peek` shows the sessions of your prompts",
+        )
     if not events:
         return ids.check("evt", text)
     if len({(event.channel, event.source) for event in events}) > 1:
@@ -375,15 +405,16 @@ def find_route(tx: Reader, event: Event) -> tuple[Trigger | None, ChannelSession
             f"{event.id!r} came by {event.route.channel!r}, on which nothing can be sent",
             hint="send mail to whom it concerns instead",
         )
-    trigger = triggers.find(tx, event.source)
+    is_own_channel = event.route.channel in OWN_CHANNELS  # which has no trigger, whatever the names of triggers are
+    trigger = triggers.find(tx, event.source) if not is_own_channel else None
     if trigger is not None and trigger.provider != event.route.channel:
         trigger = None
     session = find_session(tx, event.route.channel, event.route.session, trigger)
     if session is None or (trigger is None and event.route.channel not in OWN_CHANNELS):
         raise NotFound(f"the channel of {event.id!r} is gone", hint="send mail to its sender instead")
-    if trigger is not None and session.person is not None and session.chat is not None and session.user_id is not None:
-        person = pairing.find_person(tx, trigger, session.chat, session.user_id)
-        if person != session.person:
+    if trigger is not None:
+        writer = event.sender.name if event.sender is not None else None
+        if writer != session.person or not channel_messages.may_write(tx, trigger, session):
             raise Refused(
                 f"the user behind {event.id!r} cannot be reached: the pairing has ended, or a list blocks the user",
                 hint="`gatepost channel pair` lets a user in again",

@@ -45,10 +45,12 @@ def send(tx: Transaction, spec: ChatSpec, *, sender: str) -> tuple[str, Received
 
 def reset(tx: Transaction, spec: ChatSpec, *, sender: str) -> tuple[str, Received]:
     """
-    Begin a session anew; return its new id. Whoever gets its prompts gets an event about it, which does not wake.
+    Begin a session anew; return its new id. Whoever got its prompts, or `to`, gets an event about it, which does not
+    wake.
     """
     person = _require_person(directory.find_live(tx, sender))
     session = channels.ensure_session(tx, spec.channel, _build_base(spec, person), person=person)
+    targets = (spec.to,) if spec.to is not None else channels.list_prompt_targets(tx, session)
     session = channels.reset_session(tx, session)
     envelope = Envelope(
         channel=spec.channel,
@@ -59,8 +61,7 @@ def reset(tx: Transaction, spec: ChatSpec, *, sender: str) -> tuple[str, Receive
         user=person.name,
     )
     key = f"chat:{tx.new_id('entry')}"
-    received = channels.receive(tx, None, envelope, dedup_key=key, person=person.name, wakes=False, to=spec.to)
-    return session.id, received
+    return session.id, channels.receive_reset(tx, None, envelope, targets, dedup_key=key, person=person.name)
 
 
 def _build_base(spec: ChatSpec, person: Entity) -> str:

@@ -22,7 +22,6 @@ from typing import Any, Final
 
 from gatepost.actions import pairing
 from gatepost.core import agent_config, render
-from gatepost.core.envelope import TELEGRAM
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Damaged, GatepostError
 from gatepost.ports import Reader
@@ -58,8 +57,8 @@ class Summary:
 def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = False) -> Summary:
     """
     Write all tables except leases. Only with `secrets`, write the secrets of triggers (without them, triggers are
-    closed), the headers and environments of residents' tools, and the administrator's keys. The token of a bot is never
-    written, nor is a code by which a user is let in.
+    closed), the headers and environments of residents' tools, and the administrator's keys. The token of a bot, or of
+    another provider, is never written, nor is a code by which a user is let in.
     """
     summary = Summary()
     codes: set[str] = set()
@@ -77,7 +76,7 @@ def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = 
             summary.omissions.append(f"{name}: there is no such table")
             continue
         for row in rows:
-            is_token = name == "triggers" and row["provider"] == TELEGRAM and row["secret"] is not None
+            is_token = name == "triggers" and row["provider"] != "webhook" and row["secret"] is not None
             is_code = name in ("pairings", "channel_messages")
             if name == "pairings":
                 codes.add(row["code"])

@@ -2,8 +2,8 @@
 Make the triggers of gatepost.toml, and keep their rows as the file says.
 
 A gateway does this when it starts, a transaction for each trigger, so that one that cannot be made does not stop the
-others. The file decides about everything that it says. What it does not say stays as it is in the row: whether the
-trigger is open, and its owner. So a trigger that was closed by hand stays closed.
+others; `gatepost doctor` rehearses it. The file decides about everything that it says. What it does not say stays as it
+is in the row: whether the trigger is open, and its owner. So a trigger that was closed by hand stays closed.
 
     in the file, no row                 it is made
     in the file, a row from the file    it is changed, if something differs
@@ -13,7 +13,7 @@ trigger is open, and its owner. So a trigger that was closed by hand stays close
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from gatepost.actions import triggers
 from gatepost.actions.triggers import TriggerSpec
@@ -81,19 +81,14 @@ def remove(tx: Transaction, name: str) -> None:
         triggers.remove(tx, row)
 
 
-def find_problem(tx: Reader, file_trigger: FileTrigger, secret: str | None) -> GatepostError | None:
-    """Return why a trigger of the file cannot be made or changed; None if nothing is wrong."""
-    spec = file_trigger.spec
-    try:
-        row = _find_row(tx, file_trigger, secret)
-        for text, text_before in ((spec.target, row and row.target), (spec.owner, row and row.owner)):
-            if text is not None and text != text_before:
-                triggers.resolve_target(tx, text)
-        if spec.provider == "webhook" and secret is not None:
-            webhook.prepare_secret(spec.scheme or Scheme.HEADER, secret)
-    except GatepostError as error:
-        return error
-    return None
+class Rehearsed(Exception):
+    """Nothing is wrong; raised, so that the transaction is rolled back."""
+
+
+def rehearse(tx: Transaction, file_trigger: FileTrigger, secret: str | None) -> NoReturn:
+    """Do what `apply` does, and raise its error, else Rehearsed: nothing is stored in any case."""
+    apply(tx, file_trigger, secret)
+    raise Rehearsed
 
 
 def _find_row(tx: Reader, file_trigger: FileTrigger, secret: str | None) -> Trigger | None:

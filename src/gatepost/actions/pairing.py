@@ -11,11 +11,12 @@ hopeless, and a gateway limits it besides (`gateway/attempt_limits.py`).
 """
 
 import re
+import unicodedata
 from collections.abc import Container, Sequence
 from hashlib import sha256
 from typing import Final
 
-from gatepost.actions import channel_messages, directory, push
+from gatepost.actions import channel_access, channel_messages, directory, push
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.channel import (
     CODE_ALPHABET,
@@ -28,7 +29,8 @@ from gatepost.core.channel import (
 )
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import Ref
-from gatepost.core.render import escape_invisible
+from gatepost.core.render import escape_invisible, escape_markdown, remove_invisible
+from gatepost.core.text import has_visible_text
 from gatepost.core.trigger import Trigger
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, quote_value
 from gatepost.ports import Reader, Transaction
@@ -38,26 +40,11 @@ _HINT: Final = "`gatepost channel pair` lists the requests"
 _MAX_DISPLAY_LENGTH: Final = 200
 #: persons that one user of a channel can have become: one for each bot
 _MAX_NAMESAKES: Final = 100
+#: entities that are compared with a new person at a time
+_PAGE_SIZE: Final = 1_000
 _CODE: Final = re.compile(rf"\b[{CODE_ALPHABET}]{{{CODE_LENGTH}}}\b")
 #: what is in the id of a user on some channels, and cannot be in a name
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
-
-
-def find_person(tx: Reader, trigger: Trigger, chat: str, user_id: str) -> str | None:
-    """
-    Return the name of the person who a user of a bot is; None if it is not paired, or is blocked. Who is paired in the
-    private chat, which has the id of the user, is the same person in every group.
-    """
-    if trigger.blocks(chat, user_id):
-        return None
-    for place in dict.fromkeys((user_id, chat)):
-        pairing = channels.find_pairing_by_user(tx, trigger.number, place, user_id)
-        if pairing is None or pairing.state is not PairingState.APPROVED or pairing.person is None:
-            continue
-        person = directory.find(tx, pairing.person)
-        if person.is_live:
-            return person.name
-    return None
 
 
 def admit(tx: Transaction, trigger: Trigger, *, chat: str, user_id: str, display: str) -> str | None:
@@ -65,7 +52,7 @@ def admit(tx: Transaction, trigger: Trigger, *, chat: str, user_id: str, display
     Pair a user whom the allow list of a bot names, without a request: as the person that it is, or as a new person.
     Return the name of the person; None if it has retired.
     """
-    name = find_person(tx, trigger, chat, user_id)
+    name = channel_access.find_person(tx, trigger, chat, user_id)
     if name is not None:
         return name
     pairing = channels.find_pairing_by_user(tx, trigger.number, chat, user_id)
@@ -73,9 +60,8 @@ def admit(tx: Transaction, trigger: Trigger, *, chat: str, user_id: str, display
         return None
     id = pairing.id if pairing is not None else _insert(tx, trigger, chat, user_id, display, tx.new_id("pair"))
     pairing = show(tx, id)
-    administrator = directory.find(tx, directory.ADMINISTRATOR)
     person = _find_or_make_person(tx, pairing, None)
-    _end(tx, pairing, PairingState.APPROVED, administrator, person)
+    _end(tx, pairing, PairingState.APPROVED, None, person)
     return person.name
 
 
@@ -104,8 +90,9 @@ def request(
     push.push_alerts(tx, [alert])
     administrator = directory.find(tx, directory.ADMINISTRATOR)
     buttons = [Button(f"approve:{id}", "Approve"), Button(f"deny:{id}", "Deny")]
+    message = escape_markdown(escape_invisible(text))
     for bot, administrator_chat in channel_messages.list_private_chats(tx, administrator.number):
-        channel_messages.send(tx, bot.number, administrator_chat, escape_invisible(text), options=buttons)
+        channel_messages.send(tx, bot.number, administrator_chat, message, options=buttons)
     return code
 
 
@@ -139,7 +126,8 @@ def approve(tx: Transaction, code_or_id: str, *, by: str | None, person: str | N
     assert trigger is not None
     entity = _find_or_make_person(tx, pairing, person)
     _end(tx, pairing, PairingState.APPROVED, administrator, entity)
-    channel_messages.send(tx, trigger.number, pairing.chat, f"You are paired as {entity.display}. Write to me.")
+    text = f"You are paired as {escape_markdown(entity.display)}. Write to me."
+    channel_messages.send(tx, trigger.number, pairing.chat, text, user_id=pairing.user_id)
     return show(tx, pairing.id)
 
 
@@ -188,9 +176,13 @@ def _find_request(tx: Transaction, code: str) -> Pairing:
     return pairing
 
 
-def _end(tx: Transaction, pairing: Pairing, state: PairingState, administrator: Entity, person: Entity | None) -> None:
+def _end(
+    tx: Transaction, pairing: Pairing, state: PairingState, administrator: Entity | None, person: Entity | None
+) -> None:
+    """End a request; without an administrator, it was the allow list that let the user in."""
     number = person.number if person is not None else None
-    if not channels.end_pairing(tx, pairing.number, state, person=number, answered_by=administrator.number):
+    answered_by = administrator.number if administrator is not None else None
+    if not channels.end_pairing(tx, pairing.number, state, person=number, answered_by=answered_by):
         raise Conflict(f"the request {pairing.id!r} is {pairing.state} already")
 
 
@@ -205,21 +197,48 @@ def _find_or_make_person(tx: Transaction, pairing: Pairing, name: str | None) ->
     other = channels.find_pairing_elsewhere(tx, trigger.number, pairing.chat, pairing.user_id)
     if other is not None and other.person is not None:  # a user is one person in all chats
         return directory.find(tx, other.person)
-    own_name = pairing.display.partition(" (@")[0]
+    own_name = _clean_display(pairing.display.partition(" (@")[0])
     stem = "".join(letter for letter in own_name.lower() if letter.isascii() and letter.isalnum())[:40]
     id = _NO_NAME.sub("-", pairing.user_id.lower()).strip("-")[:40] or "x"
     numbered = [f"user-{id}", *(f"user-{id}-{count}" for count in range(2, _MAX_NAMESAKES))]
     candidates = [*([stem] if stem not in ("", "all") else []), *numbered]
     taken_names = entities.find_by_names(tx, candidates)
     new_name = next(candidate for candidate in candidates if candidate not in taken_names)
-    return directory.register(
-        tx, EntitySpec(name=new_name, kind=EntityKind.HUMAN, display=_clean_display(own_name, new_name))
-    )
+    display = _build_display(tx, own_name, new_name)
+    return directory.register(tx, EntitySpec(name=new_name, kind=EntityKind.HUMAN, display=display))
 
 
-def _clean_display(display: str, name: str) -> str:
-    text = "".join(letter for letter in display if letter.isprintable()).strip()
-    return text or name
+def _build_display(tx: Reader, own_name: str, name: str) -> str:
+    """
+    Return how a new person is shown: by the name that the user chose, if it is the name here and nobody else is shown
+    like that; otherwise by both, such as `Husam (user-66)`, so that nobody looks like another person.
+    """
+    if not has_visible_text(own_name):
+        return name
+    if _fold(own_name) == name and not _is_display_taken(tx, name):
+        return own_name
+    suffix = f" ({name})"
+    return own_name[: _MAX_DISPLAY_LENGTH - len(suffix)].rstrip() + suffix
+
+
+def _is_display_taken(tx: Reader, folded_display: str) -> bool:
+    after = 0
+    while page := entities.list_page(tx, kind=None, team=None, include_retired=True, after=after, limit=_PAGE_SIZE):
+        if any(_fold(entity.display) == folded_display for entity in page):
+            return True
+        after = page[-1].number
+    return False
+
+
+def _fold(display: str) -> str:
+    return unicodedata.normalize("NFKC", display).casefold()
+
+
+def _clean_display(display: str) -> str:
+    """Return the name that a user chose, on one line, without invisible characters and without brackets of any kind."""
+    text = remove_invisible(unicodedata.normalize("NFKC", " ".join(display.split())))
+    letters = (letter for letter in text if letter.isprintable() and unicodedata.category(letter) not in ("Ps", "Pe"))
+    return " ".join("".join(letters).split())[:_MAX_DISPLAY_LENGTH].rstrip()
 
 
 def _require_administrator(tx: Reader, by: str | None) -> Entity:

@@ -15,12 +15,13 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 
-from gatepost.actions import channel_messages, channels, directory, pairing, webhooks
+from gatepost.actions import channel_access, channel_messages, channels, directory, pairing, webhooks
 from gatepost.core import access_list
 from gatepost.core.access_list import ListVerdict
 from gatepost.core.channel import ChannelSession
 from gatepost.core.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
 from gatepost.core.provider import ServiceEvent, UserMessage, build_chat_session, check_channel_id
+from gatepost.core.render import escape_markdown
 from gatepost.core.times import DAY
 from gatepost.core.trigger import GroupMode, Trigger
 from gatepost.core.webhook import Occurrence
@@ -111,7 +112,7 @@ def _take_message(tx: Transaction, trigger: Trigger, message: UserMessage, rando
     if not message.text.strip() or (is_group and not is_heard):
         return IntakeOutcome.IGNORED
     display = message.display or user
-    person = pairing.find_person(tx, trigger, chat, user)
+    person = channel_access.find_person(tx, trigger, chat, user)
     if person is None and access is ListVerdict.ALLOWED:
         person = pairing.admit(tx, trigger, chat=chat, user_id=user, display=display)
     if person is None and access is not ListVerdict.ALLOWED:
@@ -119,7 +120,7 @@ def _take_message(tx: Transaction, trigger: Trigger, message: UserMessage, rando
             return IntakeOutcome.IGNORED
         code = pairing.request(tx, trigger, chat=chat, user_id=user, display=display, random_bits=random_bits)
         if code is not None:
-            channel_messages.send(tx, trigger.number, chat, _CODE.format(code=code))
+            channel_messages.send(tx, trigger.number, chat, _CODE.format(code=code), is_for_anybody=True)
         return IntakeOutcome.PAIRING
     session = channels.ensure_session(
         tx,
@@ -160,14 +161,15 @@ def _run_command(
         case "/ping":
             text = "pong"
         case "/reset":
+            targets = channels.list_prompt_targets(tx, session)
             session = channels.reset_session(tx, session)
             content = "The user began a new conversation."
             envelope = _build_envelope(message, session, EnvelopeKind.RESET, content)
             key = _build_dedup_key(trigger, message)
-            channels.receive(tx, trigger, envelope, dedup_key=key, person=person, wakes=False)
+            channels.receive_reset(tx, trigger, envelope, targets, dedup_key=key, person=person)
             text = "This is a new conversation now."
         case "/start":
-            text = f"Hello {session.display}.\n\n{_HELP}"
+            text = f"Hello {escape_markdown(session.display or message.user)}.\n\n{_HELP}"
         case _:
             text = _HELP
     _say(tx, trigger, session, text)
@@ -199,4 +201,4 @@ def _build_dedup_key(trigger: Trigger, message: UserMessage) -> str:
 def _say(tx: Transaction, trigger: Trigger, session: ChannelSession, text: str) -> None:
     """Send a sentence to where a message came from."""
     assert session.chat is not None
-    channel_messages.send(tx, trigger.number, session.chat, text, thread=session.thread)
+    channel_messages.send(tx, trigger.number, session.chat, text, thread=session.thread, user_id=session.user_id)

@@ -42,8 +42,8 @@ def page(
     limit: int = 100,
 ) -> list[SharedEntry]:
     """
-    Return entries, the oldest first; `after` is the number of the last one seen. A `viewer` sees the sessions of its
-    own; the administrator (None) sees all.
+    Return entries, the oldest first; `after` is the number of the last one seen. A `viewer` sees what was in
+    sessions of its own; the administrator (None) sees all.
     """
     return shared_entries.list_page(
         tx,
@@ -116,11 +116,12 @@ def record(
     content: str,
     *,
     trigger: int | None,
+    person: int | None,
     sender: int | None = None,
     display: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> str:
-    """Add a prompt or a response, and return the id of the entry."""
+    """Add a prompt or a response, and return the id of the entry; `person` is whose session it is."""
     number, id = shared_entries.insert(
         tx,
         kind,
@@ -128,6 +129,7 @@ def record(
         session=route.session,
         trigger=trigger,
         sender=sender,
+        person=person,
         display=display,
         content=content,
         metadata=metadata,

@@ -7,8 +7,8 @@ process dies in between.
 
     a number above the last one                        a new update
     another one, a day or more after the last update   a new update: Telegram has begun to number anew (a new epoch)
-    another one before that                            it was taken before; or, if Telegram sends to a webhook, where a
-                                                       late update is overtaken, it is new if its number is not stored
+    another one before that                            it was taken before if its number is stored; else it is a new
+                                                       update, which another one has overtaken on the way to a webhook
 
 Who may write is decided in this order:
 
@@ -26,13 +26,22 @@ from typing import Final, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.actions import channel_messages, channels, directory, pairing, telegram_presses, voices
+from gatepost.actions import (
+    channel_access,
+    channel_messages,
+    channels,
+    directory,
+    pairing,
+    telegram_presses,
+    voices,
+)
 from gatepost.actions.telegram_presses import PressAnswer
 from gatepost.core import access_list, telegram_update
 from gatepost.core.access_list import ListVerdict
 from gatepost.core.channel import ChannelSession
 from gatepost.core.envelope import RESET_FIELD, RESET_VALUE, TELEGRAM, Envelope, EnvelopeKind, build_telegram_session
-from gatepost.core.event import Json
+from gatepost.core.event import FORWARDED_FIELD, Json
+from gatepost.core.render import escape_markdown
 from gatepost.core.signals import Signal
 from gatepost.core.telegram_api import MAX_FILE_SIZE
 from gatepost.core.telegram_update import (
@@ -110,11 +119,10 @@ class BotProfile(Struct, frozen=True):
 
 
 def take_updates(
-    tx: Transaction, name: str, updates: Sequence[Json], bot: BotProfile, *, random_bits: int, is_ordered: bool = True
+    tx: Transaction, name: str, updates: Sequence[Json], bot: BotProfile, *, random_bits: int
 ) -> list[TakenUpdate]:
     """
     Take updates of the bot of a trigger, in their order. `random_bits` are new for each call: codes are made of them.
-    With `is_ordered` False a late update may have been overtaken.
     """
     outcomes = []
     for update in updates:
@@ -124,7 +132,7 @@ def take_updates(
             outcomes.append(TakenUpdate(outcome=UpdateOutcome.IGNORED, reason=error.message))
             continue
         trigger = _lock_trigger(tx, name)  # an update may have changed the lists
-        taken = take_update(tx, trigger, parsed_update, bot, random_bits=random_bits, is_ordered=is_ordered)
+        taken = take_update(tx, trigger, parsed_update, bot, random_bits=random_bits)
         outcomes.append(replace(taken, update_id=parsed_update.update_id))
     return outcomes
 
@@ -133,7 +141,7 @@ def skip_update(tx: Transaction, name: str, update: Json, bot: BotProfile, reaso
     """Move the cursor over an update that cannot be taken, and tell the owner of the bot."""
     trigger = _lock_trigger(tx, name)
     skipped = telegram_update.parse_update(update, bot.identity)
-    _advance(tx, trigger, skipped.update_id, is_ordered=True)
+    _advance(tx, trigger, skipped.update_id)
     text = f"an update of the bot {name!r} could not be taken: {reason}"
     channel_messages.tell_owners(tx, trigger, text, f"update:{name}:{skipped.update_id}")
     return TakenUpdate(
@@ -152,17 +160,11 @@ def _lock_trigger(tx: Transaction, name: str) -> Trigger:
 
 
 def take_update(
-    tx: Transaction,
-    trigger: Trigger,
-    update: TelegramUpdate,
-    bot: BotProfile,
-    *,
-    random_bits: int,
-    is_ordered: bool = True,
+    tx: Transaction, trigger: Trigger, update: TelegramUpdate, bot: BotProfile, *, random_bits: int
 ) -> TakenUpdate:
     """Take an update of a bot whose trigger is locked. A press that comes again is answered again."""
     content = update.content
-    epoch = _advance(tx, trigger, update.update_id, is_ordered=is_ordered)
+    epoch = _advance(tx, trigger, update.update_id)
     if epoch is None:
         return TakenUpdate(outcome=UpdateOutcome.REPEATED, answer=_build_empty_answer(content))
     match content:
@@ -178,6 +180,8 @@ def take_update(
                 reason = "its user has blocked it" if content.membership is Membership.BLOCKED else "it was removed"
                 channel_messages.close_chat(tx, trigger, str(content.chat.id), reason)
             return TakenUpdate(outcome=UpdateOutcome.CHAT, reason=content.membership.value)
+        case ChatMigration() if max(content.old_chat, content.new_chat) >= 0:
+            return TakenUpdate(outcome=UpdateOutcome.IGNORED, reason="only a group gets another id")
         case ChatMigration():
             move_chat(tx, trigger, content.old_chat, content.new_chat)
             return TakenUpdate(outcome=UpdateOutcome.CHAT, reason=f"{content.old_chat} is {content.new_chat} now")
@@ -194,14 +198,13 @@ def _build_empty_answer(content: UpdateContent) -> PressAnswer | None:
     return PressAnswer(query_id=query_id) if query_id is not None else None
 
 
-def _advance(tx: Transaction, trigger: Trigger, update_id: int, *, is_ordered: bool) -> int | None:
+def _advance(tx: Transaction, trigger: Trigger, update_id: int) -> int | None:
     """Move the cursor of a bot to an update; return the epoch of the update, or None if it was taken before."""
     last_update, epoch, last_at = channel_rows.read_cursor(tx, trigger.number) or (-1, 0, tx.now)
     if update_id <= last_update and tx.now - last_at > DAY:
         last_update, epoch = -1, epoch + 1
-    is_late = update_id <= last_update
-    is_stored = jobs.insert_idempotency_key(tx, f"telegram {trigger.id}", f"{epoch}:{update_id}", "")
-    if is_late and (is_ordered or not is_stored):
+    is_new = jobs.insert_idempotency_key(tx, f"telegram {trigger.id}", f"{epoch}:{update_id}", "")
+    if not is_new and update_id <= last_update:
         return None
     channel_rows.set_cursor(tx, trigger.number, max(update_id, last_update), epoch)
     return epoch
@@ -223,7 +226,7 @@ def _take_message(
     if chat.is_group and not is_heard:
         return TakenUpdate(outcome=UpdateOutcome.IGNORED, reason="a message in a group that is not for the bot")
     chat_id, user_id = str(chat.id), str(message.sender.id)
-    person = None if message.is_sent_as_chat else pairing.find_person(tx, trigger, chat_id, user_id)
+    person = None if message.is_sent_as_chat else channel_access.find_person(tx, trigger, chat_id, user_id)
     if person is None and access is ListVerdict.ALLOWED and not message.is_sent_as_chat:
         person = pairing.admit(tx, trigger, chat=chat_id, user_id=user_id, display=message.sender.name)
     if person is None and access is not ListVerdict.ALLOWED:
@@ -253,7 +256,7 @@ def _request_pairing(tx: Transaction, trigger: Trigger, message: InboundMessage,
     display = f"{user.name} (@{user.username})" if user.username else user.name
     code = pairing.request(tx, trigger, chat=chat, user_id=str(user.id), display=display, random_bits=random_bits)
     if code is not None:
-        channel_messages.send(tx, trigger.number, chat, _CODE.format(code=code))
+        channel_messages.send(tx, trigger.number, chat, _CODE.format(code=code), is_for_anybody=True)
     return TakenUpdate(outcome=UpdateOutcome.PAIRING)
 
 
@@ -270,13 +273,14 @@ def _run_command(
         case "ping":
             text = "pong"
         case "reset":
+            targets = channels.list_prompt_targets(tx, session)
             session = channels.reset_session(tx, session)
             envelope = build_envelope(message, session, EnvelopeKind.RESET, RESET_TEXT)
             envelope = replace(envelope, metadata={**envelope.metadata, RESET_FIELD: RESET_VALUE})
-            channels.receive(tx, trigger, envelope, dedup_key=key, person=person, wakes=False)
+            channels.receive_reset(tx, trigger, envelope, targets, dedup_key=key, person=person)
             text = "This is a new conversation now."
         case "start":
-            text = f"Hello {message.sender.name}.\n\n{_HELP}"
+            text = f"Hello {escape_markdown(message.sender.name)}.\n\n{_HELP}"
         case _:
             text = _HELP
     _say(tx, trigger, message, text)
@@ -294,7 +298,7 @@ def _receive(
     if message.is_edited and not message.text:
         return TakenUpdate(outcome=UpdateOutcome.IGNORED, reason="a change of something that is not text")
     if message.recording is not None and not message.is_edited:
-        return _receive_recording(tx, trigger, message, session, key)
+        return _receive_recording(tx, trigger, message, session, person, key)
     content, kind = message.text, EnvelopeKind.EDIT if message.is_edited else EnvelopeKind.TEXT
     if message.media is not None and not message.is_edited:
         content, kind = f"[{message.media}] {message.text}".strip(), EnvelopeKind.MEDIA
@@ -318,7 +322,7 @@ def _receive(
 
 
 def _receive_recording(
-    tx: Transaction, trigger: Trigger, message: InboundMessage, session: ChannelSession, key: str
+    tx: Transaction, trigger: Trigger, message: InboundMessage, session: ChannelSession, person: str | None, key: str
 ) -> TakenUpdate:
     """Store a recording, which goes on with its transcript; one that cannot be heard goes on at once."""
     recording = message.recording
@@ -335,7 +339,7 @@ def _receive_recording(
         problem = f"The recording is larger than {MAX_FILE_SIZE // 1024**2} MB, so I cannot hear it."
     elif not tx.limits.has_speech:
         problem = "I cannot hear recordings yet. Write to me instead."
-    voices.store(tx, trigger, envelope, key, problem=problem)
+    voices.store(tx, trigger, envelope, key, person=person, problem=problem)
     return TakenUpdate(outcome=UpdateOutcome.VOICE)
 
 
@@ -347,7 +351,7 @@ def build_envelope(message: InboundMessage, session: ChannelSession, kind: Envel
     if message.sender.username is not None:
         metadata["telegram_username"] = message.sender.username
     if message.is_forwarded:
-        metadata["telegram_forwarded"] = "true"
+        metadata[FORWARDED_FIELD] = "true"
     return Envelope(
         channel=TELEGRAM,
         session=session.id,
@@ -371,7 +375,8 @@ def find_decision(tx: Reader, trigger: Trigger, message: InboundMessage) -> str 
 def _say(tx: Transaction, trigger: Trigger, message: InboundMessage, text: str) -> None:
     """Send a sentence to where a message came from."""
     thread = str(message.thread_id) if message.thread_id is not None else None
-    channel_messages.send(tx, trigger.number, str(message.chat.id), text, thread=thread)
+    chat, user = str(message.chat.id), str(message.sender.id)
+    channel_messages.send(tx, trigger.number, chat, text, thread=thread, user_id=user)
 
 
 def move_chat(tx: Transaction, trigger: Trigger, old_chat: int, new_chat: int) -> None:

@@ -11,10 +11,11 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
-from gatepost.actions import channel_messages, decisions, directory, pairing, shared_inbox
+from gatepost.actions import channel_access, channel_messages, decisions, directory, pairing, shared_inbox
 from gatepost.core import access_list
 from gatepost.core.access_list import ListVerdict
 from gatepost.core.decision import AnswerSpec
+from gatepost.core.render import escape_markdown
 from gatepost.core.telegram_buttons import DecisionButton, PairingButton, parse_callback_data
 from gatepost.core.telegram_text import shorten_text
 from gatepost.core.telegram_update import ButtonPress
@@ -43,7 +44,7 @@ def take(tx: Transaction, trigger: Trigger, press: ButtonPress, key: bytes) -> P
     if access is ListVerdict.BLOCKED:
         return PressAnswer(query_id=press.query_id)
     button = parse_callback_data(press.data, key, chat=press.chat.id)
-    person = pairing.find_person(tx, trigger, str(press.chat.id), str(press.sender.id))
+    person = channel_access.find_person(tx, trigger, str(press.chat.id), str(press.sender.id))
     match button:
         case None:
             return _refuse(press, _INVALID)
@@ -95,12 +96,12 @@ def _answer_pairing(
         raise
     except GatepostError as error:
         return _refuse(press, error.message)
-    text = f"Approved: {answered.display} is {answered.person}" if button.is_approval else f"Denied: {answered.display}"
+    verdict = f"Approved: {{}} is {answered.person}" if button.is_approval else "Denied: {}"
     message = message_rows.find_by_sent_id(tx, trigger.number, str(press.chat.id), str(press.message_id))
     if message is not None:
-        content = f"{message.content}\n\n{text}"
+        content = f"{message.content}\n\n{verdict.format(escape_markdown(answered.display))}"
         channel_messages.send(tx, trigger.number, message.chat, content, replaces=message.number)
-    return PressAnswer(query_id=press.query_id, text=shorten_text(text))
+    return PressAnswer(query_id=press.query_id, text=shorten_text(verdict.format(answered.display)))
 
 
 def _refuse(press: ButtonPress, text: str) -> PressAnswer:

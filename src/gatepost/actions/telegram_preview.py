@@ -8,7 +8,7 @@ from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
 
-from gatepost.actions import channels, pairing, shared_inbox, telegram
+from gatepost.actions import channel_access, channels, shared_inbox, telegram
 from gatepost.core import access_list, telegram_update
 from gatepost.core.access_list import ListVerdict
 from gatepost.core.channel import ChannelSession
@@ -57,7 +57,7 @@ def _preview_message(tx: Reader, trigger: Trigger, message: InboundMessage) -> E
     is_heard = config.groups is GroupMode.ALL or (config.groups is GroupMode.MENTION and message.is_addressed)
     if chat.is_group and not is_heard:
         return "it is ignored: a message in a group that is not for the bot"
-    person = None if message.is_sent_as_chat else pairing.find_person(tx, trigger, chat_id, user_id)
+    person = None if message.is_sent_as_chat else channel_access.find_person(tx, trigger, chat_id, user_id)
     if person is None and access is not ListVerdict.ALLOWED:
         if chat.is_group:
             return "it is ignored: a message of an unknown user in a group"

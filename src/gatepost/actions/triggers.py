@@ -19,16 +19,19 @@ from gatepost.core.agent_config import ROUTING
 from gatepost.core.entity import Entity
 from gatepost.core.signals import Signal
 from gatepost.core.text import find_unstorable, parse_field
-from gatepost.core.times import Instant, format_rfc3339
-from gatepost.core.trigger import BUILT_IN_PROVIDERS, DEFAULT_OWNER, MAX_PROMPT_LENGTH, Trigger, TriggerConfig
+from gatepost.core.times import MINUTE, SECOND, Instant, format_rfc3339
+from gatepost.core.trigger import DEFAULT_OWNER, ENV_TOKEN, MAX_PROMPT_LENGTH, DeliveryMode, Trigger, TriggerConfig
 from gatepost.core.webhook import Scheme
-from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress, quote_value
+from gatepost.errors import Conflict, Invalid, LimitReached, NotFound, Refused, TooLarge, UnknownAddress, quote_value
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import agents, channels, route_rules, triggers
+from gatepost.tables import agents, channels, entities, route_rules, triggers
 
 #: the recipient of signals about triggers
 TOPIC: Final = "trigger:"
+#: triggers of all owners
+MAX_TRIGGERS: Final = 1_000
 _HINT: Final = "`gatepost trigger list` lists them"
+_MIN_INTERVAL_OF_AGENTS: Final = MINUTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +55,18 @@ def add(tx: Transaction, spec: TriggerSpec, *, by: str | None = None) -> Trigger
     Add a trigger, and return it; `by` is None for the administrator. Agents with the skill `routing`, and those who own
     triggers by default, can add what they own.
     """
-    name = rules.check_trigger_name(spec.name)
+    name = rules.check_new_name(spec.name)
     if by is not None:
         _require_right_to_add(tx, by)
-    if not spec.provider or len(spec.provider) > 63:
-        raise Invalid(f"{quote_value(spec.provider)} is not a provider", hint=f"use {', '.join(BUILT_IN_PROVIDERS)}")
+    rules.check_provider(spec.provider)
     scheme, secret = _check_secret(spec)
     owner = _resolve_owner(tx, spec.owner, by)
-    _check_reference(TriggerConfig(), spec.config, by)
+    if not _is_administrator(by):
+        _check_rights(TriggerConfig(), spec.config, by)
+        _check_name_of_agent(tx, name)
     config = check_config(spec.provider, spec.config)
+    if triggers.count(tx) >= MAX_TRIGGERS:
+        raise LimitReached(f"there are {MAX_TRIGGERS} triggers, the limit", hint="delete some")
     _check_heartbeat_target(config, spec.target)
     if not spec.is_from_file:  # a file may keep one whose time has passed
         _check_time(config, tx.now)
@@ -103,32 +109,66 @@ def _check_secret(spec: TriggerSpec) -> tuple[Scheme | None, str | None]:
         scheme = spec.scheme or Scheme.HEADER
         if spec.secret is None:
             raise Invalid("a webhook needs a secret", hint="give `secret`")
+        if spec.secret.startswith(ENV_TOKEN):
+            raise Invalid(
+                f"the secret begins with {ENV_TOKEN!r}, and a webhook reads no variable",
+                hint="give the secret itself with --secret @FILE; env: is for gatepost.toml",
+            )
         return scheme, webhook.prepare_secret(scheme, spec.secret)
     if spec.scheme is not None:
-        raise Invalid(f"a trigger of {spec.provider!r} has no scheme", hint="leave it out")
+        rules.check_field(spec.provider, "scheme")
+    if spec.secret is not None:
+        rules.check_field(spec.provider, "token")
     if spec.provider == "telegram" and not (spec.secret or spec.config.token):
         raise Invalid("a bot needs a token", hint="give `token`: @BotFather gives you one")
     return None, spec.secret
 
 
-def _check_reference(before: TriggerConfig, config: TriggerConfig, by: str | None) -> None:
+def _is_administrator(by: str | None) -> bool:
+    return by in (None, directory.ADMINISTRATOR)
+
+
+def _check_rights(before: TriggerConfig, config: TriggerConfig, by: str | None, *, has_token: bool = False) -> None:
     """
-    Let only the administrator name a variable, or say how a token that is in one is used: anybody else could have any
-    variable of the gateway sent to a server.
+    Refuse what only the administrator may change. Others could let users in; they could have any variable of the
+    gateway sent to a server, or a token that is stored (`has_token`) to another server; and they could fill inboxes.
     """
-    is_changed = (config.token, config.options) != (before.token, before.options)
-    if config.token is not None and is_changed and by not in (None, directory.ADMINISTRATOR):
+    if config.allow != before.allow:
+        raise Refused(f"{by!r} cannot let users in by `allow`", hint="the administrator can")
+    if config.token is not None and (config.token, config.options) != (before.token, before.options):
         raise Refused(
             f"{by!r} cannot use variables of the gateway", hint="give the token itself, or ask the administrator"
         )
+    if has_token and config.options != before.options:
+        raise Refused(
+            f"{by!r} cannot change the options of a trigger whose token is stored",
+            hint="give the token again, or ask the administrator",
+        )
+    interval = config.schedule.every if config.schedule is not None and config.schedule != before.schedule else None
+    if interval is not None and interval < _MIN_INTERVAL_OF_AGENTS:
+        raise Refused(
+            f"{by!r} cannot have a trigger that fires every {interval / SECOND:g} seconds", hint="use 1 minute or more"
+        )
+
+
+def _check_name_of_agent(tx: Reader, name: str) -> None:
+    """Refuse a name by which a trigger of an agent would look like somebody else."""
+    if entities.find_by_names(tx, [name]):
+        raise Conflict(f"{name!r} is the name of an entity", hint="take another name")
 
 
 def check_config(provider: str, config: TriggerConfig) -> TriggerConfig:
     """Return a configuration that is valid for a provider."""
+    rules.check_fields(provider, config)
     if provider == "cron" and config.schedule is None:
         raise Invalid("a cron trigger needs a schedule", hint="give one of `cron`, `every` and `at`")
-    if provider in BUILT_IN_PROVIDERS and provider != "cron" and (config.schedule or config.heartbeat):
-        raise Invalid(f"a trigger of {provider!r} has no schedule", hint="add another trigger of `cron`")
+    if config.public_url is not None:
+        rules.check_public_url(config.public_url)
+    elif config.mode is DeliveryMode.WEBHOOK:
+        raise Invalid(
+            "mode: a bot in webhook mode needs the URL at which Telegram reaches this gateway",
+            hint="give it, as with --public-url https://gatepost.example",
+        )
     if config.heartbeat is not None:
         rules.check_heartbeat(config.heartbeat)
     if config.session is not None:
@@ -154,6 +194,7 @@ def change(
     changes = dict(changes)
     if trigger.is_from_file and not from_file and set(changes) - {"active"}:
         raise Conflict(f"the trigger {name!r} is set in gatepost.toml", hint="change it there")
+    has_token = triggers.read_secret(tx, trigger.number) is not None and "secret" not in changes
     if "secret" in changes or "scheme" in changes:
         if trigger.provider == "webhook" and "secret" not in changes:
             raise Invalid("another scheme needs the secret again", hint="give `secret`")
@@ -173,7 +214,8 @@ def change(
     changed = replace(trigger, **changes)
     if changed.active and not trigger.active and trigger.provider in ("webhook", "telegram"):
         _require_secret(tx, trigger)
-    _check_reference(trigger.config, changed.config, by)
+    if not _is_administrator(by):
+        _check_rights(trigger.config, changed.config, by, has_token=has_token)
     config = check_config(trigger.provider, changed.config)
     changed = replace(changed, config=config)
     _check_heartbeat_target(config, changed.target)

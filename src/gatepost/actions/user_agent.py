@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import channels, directory, inbox_items, push, run_endings
+from gatepost.actions import directory, inbox_items, push, run_endings, unrouted
 from gatepost.actions.run_journal import RunLease, write_step
 from gatepost.core import address
 from gatepost.core.channel import PASSED_REF
@@ -63,7 +63,7 @@ def _pass_on(tx: Transaction, event: Event, recipients: list[Entity], *, hops: i
     """Push the same message to others; without any, keep it as unrouted."""
     sender = directory.find(tx, event.sender.name) if event.sender is not None else None
     if not recipients:
-        return {"unrouted": channels.keep_event(tx, event, f"passed:{event.id}")}
+        return {"unrouted": unrouted.keep_event(tx, event, f"passed:{event.id}")}
     request = Push(
         to=DEFAULT_TARGET,
         type=event.type,

@@ -3,8 +3,9 @@ Voice messages: store one, and route it when it is written down.
 
 A recording is stored with a job that transcribes it, so that a service that is slow or broken never holds up what comes
 after it. It is routed when the transcript is there; after `speech.patience`, or if there cannot be a transcript, it is
-routed without. Whoever spoke gets the transcript back, and is told if it may be wrong. The recording itself stays at
-Telegram: it is downloaded into memory, and gone when it is transcribed.
+routed without. That of a user who is not let in any more by then is dropped. Whoever spoke gets the transcript back,
+and is told if it may be wrong. The recording itself stays at Telegram: it is downloaded into memory, and gone when it
+is transcribed.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.actions import channel_messages, channels, jobs, pairing
+from gatepost.actions import channel_access, channel_messages, channels, directory, jobs
 from gatepost.core.envelope import Envelope, EnvelopeKind
 from gatepost.core.event import Json
 from gatepost.core.text import has_visible_text
@@ -44,9 +45,13 @@ class Recording(Struct, frozen=True):
     mime_type: str
 
 
-def store(tx: Transaction, trigger: Trigger, envelope: Envelope, dedup_key: str, *, problem: str | None) -> None:
-    """Store a recording; one with a `problem`, which its user is told, is routed at once."""
-    id = rows.insert_voice(tx, trigger.number, dedup_key, envelope, tx.now + tx.limits.speech_patience)
+def store(
+    tx: Transaction, trigger: Trigger, envelope: Envelope, dedup_key: str, *, person: str | None, problem: str | None
+) -> None:
+    """Store a recording of a person; one with a `problem`, which its user is told, is routed at once."""
+    due_at = tx.now + tx.limits.speech_patience
+    number = directory.find_number(tx, person)
+    id = rows.insert_voice(tx, trigger.number, dedup_key, envelope, due_at, person=number)
     if id is None:
         return
     if problem is None:
@@ -69,8 +74,8 @@ def finish(tx: Transaction, id: str, transcript: str, confidence: float | None) 
     """Route a voice message with its transcript; return False if it went on without."""
     if not has_visible_text(transcript):
         return give_up(tx, id, "I heard no words in your recording.")
-    voice = rows.lock_voice(tx, id)
-    if voice is None or not rows.end_voice(tx, id, "transcribed"):
+    voice = _end(tx, id, "transcribed")
+    if voice is None:
         return False
     transcript = transcript.strip()
     is_doubtful = confidence is not None and confidence < LOW_CONFIDENCE
@@ -87,9 +92,9 @@ def finish(tx: Transaction, id: str, transcript: str, confidence: float | None) 
 
 
 def give_up(tx: Transaction, id: str, sentence: str) -> bool:
-    """Route a voice message without a transcript, and tell its user; return False if it was routed before."""
-    voice = rows.lock_voice(tx, id)
-    if voice is None or not rows.end_voice(tx, id, "failed"):
+    """Route a voice message without a transcript, and tell its user; return False if it has ended before."""
+    voice = _end(tx, id, "failed")
+    if voice is None:
         return False
     _say(tx, voice, sentence)
     content = "\n".join(part for part in (voice.envelope.content, NOT_TRANSCRIBED) if part)
@@ -108,11 +113,26 @@ def end_due(tx: Transaction) -> int:
     return sum(give_up(tx, id, _PATIENCE_OVER) for id in rows.list_due_voices(tx, _MAX_DUE))
 
 
+def _end(tx: Transaction, id: str, state: str) -> Voice | None:
+    """
+    End a voice message, and return it; None if it has ended before, or if its user is not let in any more: then it
+    fails, and nobody gets it.
+    """
+    voice = rows.lock_voice(tx, id)
+    if voice is None:
+        return None
+    trigger = triggers.read(tx, voice.trigger)
+    assert trigger is not None
+    assert voice.envelope.chat is not None
+    is_let_in = channel_access.may_write(tx, trigger, voice.envelope.chat, voice.envelope.user, voice.person)
+    has_ended = rows.end_voice(tx, id, state if is_let_in else "failed")
+    return voice if has_ended and is_let_in else None
+
+
 def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[str, Json]) -> None:
     trigger = triggers.read(tx, voice.trigger)
     assert trigger is not None
     assert envelope.chat is not None
-    assert envelope.user is not None
     question = None
     if (reply_to := envelope.metadata.get(REPLY_FIELD)) is not None:
         question = rows.find_by_sent_id(tx, trigger.number, envelope.chat, reply_to)
@@ -121,7 +141,7 @@ def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[s
         trigger,
         envelope,
         dedup_key=voice.dedup_key,
-        person=pairing.find_person(tx, trigger, envelope.chat, envelope.user),
+        person=voice.person,
         reply_decision=question.decision if question is not None else None,
         details=details,
     )
@@ -132,4 +152,4 @@ def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[s
 def _say(tx: Transaction, voice: Voice, text: str) -> None:
     assert voice.envelope.chat is not None
     thread = voice.envelope.metadata.get("telegram_thread_id")
-    channel_messages.send(tx, voice.trigger, voice.envelope.chat, text, thread=thread)
+    channel_messages.send(tx, voice.trigger, voice.envelope.chat, text, thread=thread, user_id=voice.envelope.user)

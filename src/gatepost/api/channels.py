@@ -80,7 +80,7 @@ class PairingView(RecordView[Pairing]):
     chat: str
     state: PairingState
     person: str | None
-    answered_by: str | None
+    answered_by: Annotated[str | None, describe("null if the allow list has let the user in")]
     expires_at: Annotated[Time, describe("when a request ends that nobody has answered")]
     created_at: Time
     answered_at: Time | None

@@ -114,14 +114,17 @@ class DeadLetterView(RecordView[Unrouted]):
     channel: Annotated[str, Source("envelope.channel")]
     session_id: Annotated[str, Source("envelope.session")]
     kind: Annotated[EnvelopeKind, Source("envelope.kind")]
+    sender: Annotated[str | None, describe("the person who wrote it; null if it is nobody here")]
     sender_name: Annotated[str | None, describe("the name of the user on the channel"), Source("envelope.display")]
     content: Annotated[str, Source("envelope.content")]
     payload: Annotated[Json, Source("envelope.payload")]
     metadata: Annotated[dict[str, str], Source("envelope.metadata")]
     reason: UnroutedReason
     created_at: Time
-    replayed_at: Annotated[Time | None, Source("handled_at")]
-    replayed_by: Annotated[str | None, Source("handled_by")]
+    replayed_at: Time | None
+    replayed_by: str | None
+    discarded_at: Time | None
+    discarded_by: str | None
 
 
 class DeadLetterPage(Page[DeadLetterView]):
@@ -132,7 +135,7 @@ class DeadLetterPage(Page[DeadLetterView]):
 class ListDeadLetters(Request[DeadLetterPage]):
     """List the messages that nobody got, the oldest first."""
 
-    replayed: Annotated[bool, describe("include those that were replayed")] = False
+    replayed: Annotated[bool, describe("include those that were replayed or discarded")] = False
     after: After = 0
     limit: Limit = 100
 
@@ -151,5 +154,17 @@ class ReplayedLetterView(View):
 )
 class ReplayDeadLetter(Request[ReplayedLetterView]):
     """Route a message that nobody got again, by the rules of now. It is refused if there still is nobody."""
+
+    id: str
+
+
+@write(
+    "POST /api/routes/dead-letters/{id}/discard",
+    access=Anybody(),
+    repetition=Repetition.KEYED,
+    errors=(NotFound, Conflict),
+)
+class DiscardDeadLetter(Request[DeadLetterView]):
+    """Let a message that nobody got wait no more, without routing it."""
 
     id: str

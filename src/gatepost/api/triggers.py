@@ -59,8 +59,10 @@ class TriggerView(RecordView[Trigger]):
     heartbeat: Annotated[HeartbeatView | None, Source("config.heartbeat")]
     allow: Annotated[list[int], Source("config.allow")]
     block: Annotated[list[int], Source("config.block")]
-    mode: Annotated[DeliveryMode | None, Source(lambda trigger: trigger.config.mode if _is_channel(trigger) else None)]
-    groups: Annotated[GroupMode | None, Source(lambda trigger: trigger.config.groups if _is_channel(trigger) else None)]
+    mode: Annotated[
+        DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.provider == "telegram" else None)
+    ]
+    groups: Annotated[GroupMode | None, Source(lambda trigger: trigger.config.groups if trigger.is_channel else None)]
     token: Annotated[str | None, describe("where the token of a bot is, if it is not stored"), Source("config.token")]
     public_url: Annotated[str | None, Source("config.public_url")]
     options: Annotated[dict[str, Any], Source("config.options")]
@@ -71,10 +73,6 @@ class TriggerView(RecordView[Trigger]):
     problem: Annotated[
         str | UnsetType, describe("why its provider cannot be used, if it cannot"), Source(lambda _: None)
     ] = UNSET
-
-
-def _is_channel(trigger: Trigger) -> bool:
-    return trigger.is_channel and trigger.provider != "cli"
 
 
 class TriggerPage(Page[TriggerView]):
@@ -149,7 +147,7 @@ class AddTrigger(TriggerFields):
     """
 
     name: NewName
-    provider: Annotated[str, describe("webhook, telegram, cron, service, cli, or that of a package")] = "webhook"
+    provider: Annotated[str, describe("webhook, telegram, cron, service, or that of a package")] = "webhook"
 
 
 @read("GET /api/triggers", access=Anybody())

@@ -119,7 +119,7 @@ def _find_faults_of_fields(kind: inspect.StructType, value: Mapping[str, Any], p
 
 
 def _find_faults_of_list(kind: inspect.ListType | inspect.VarTupleType, value: Any, path: Path) -> Iterator[_Fault]:
-    if not isinstance(value, list):
+    if not isinstance(value, list | tuple):  # the command line has tuples
         yield _Fault(path, value, "is not a list")
         return
     yield from _check_length(kind, value, path, "has fewer than {} member{s}", "has more than {} member{s}")

@@ -251,13 +251,18 @@ def _check_triggers(configuration: Configuration, store: Store) -> Iterator[Find
     from gatepost.actions import file_triggers
 
     triggers = app.build_file_triggers(configuration)
-    problems = [
-        (trigger.name, error)
-        for trigger, secret in triggers
-        if (error := store.read_sync(file_triggers.find_problem, trigger, secret)) is not None
-    ]
-    for name, error in problems:
-        yield Finding("triggers", False, f"{name} in {FILE} is not used: {error.message}", error.hint)
+    problems: list[tuple[str, GatepostError]] = []
+    for trigger, secret in triggers:
+        try:
+            store.run_sync(file_triggers.rehearse, trigger, secret)
+        except file_triggers.Rehearsed:
+            pass
+        except Unavailable:
+            raise
+        except GatepostError as error:
+            problems.append((trigger.name, error))
+    for name, problem in problems:
+        yield Finding("triggers", False, f"{name} in {FILE} is not used: {problem.message}", problem.hint)
     if triggers and not problems:
         yield Finding("triggers", True, f"{output.count(len(triggers), 'trigger')} in {FILE}")
 

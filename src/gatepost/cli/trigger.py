@@ -82,7 +82,7 @@ _FIELDS: Final[dict[str, Any]] = {
         "--secret",
         "TEXT|-|@FILE",
         "the secret of the callers of a webhook; - reads stdin and @FILE a file, so that it is not in the history of"
-        " your shell; by default a new one is made and printed",
+        " your shell",
         parse=inputs.read_secret,
     ),
     "token": option(
@@ -135,8 +135,8 @@ def add(
     Add a trigger, and print its path or its name.
 
     A webhook has a path on the gateway: POST /hooks/NAME. Its secret is never shown again. Slack and Stripe give you
-    theirs; for the others a new one is made if none is given. Callers send it in the header X-Secret-Key, unless the
-    scheme is another one.
+    theirs; for the others a new one is made and printed if none is given. Callers send it in the header X-Secret-Key,
+    unless the scheme is another one.
 
     Without --to the routing rules decide (`trigger route`), else user-agent, else System4 of the root team.
 
@@ -204,6 +204,9 @@ def change(
     no_target: Annotated[bool, flag("--no-target", "let the routing rules decide who gets it")] = False,
     no_template: Annotated[bool, flag("--no-template", "remove its templates")] = False,
     no_heartbeat: Annotated[bool, flag("--no-heartbeat", "fire whether there is something to do or not")] = False,
+    no_session: Annotated[bool, flag("--no-session", "let its name be the session")] = False,
+    no_allow: Annotated[bool, flag("--no-allow", "let nobody write to a bot but who is paired")] = False,
+    no_block: Annotated[bool, flag("--no-block", "block no chat and no user")] = False,
     json: JsonFlag = False,
 ) -> None:
     """
@@ -222,6 +225,9 @@ def change(
         (no_target, "target", "--to"),
         (no_template, "templates", "--template"),
         (no_heartbeat, "heartbeat", "--heartbeat"),
+        (no_session, "session", "--session"),
+        (no_allow, "allow", "--allow"),
+        (no_block, "block", "--block"),
     ):
         if is_cleared:
             if name in fields or getattr(request, name) is not UNSET:

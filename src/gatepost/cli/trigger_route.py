@@ -1,5 +1,6 @@
 """`gatepost trigger route`, `trigger dead` and `trigger replay`: who gets what comes through channels."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import click
@@ -10,6 +11,7 @@ from gatepost.api.routes import (
     CreateRoute,
     DeadLetterView,
     DeleteRoute,
+    DiscardDeadLetter,
     ListDeadLetters,
     ListRoutes,
     ReplayDeadLetter,
@@ -18,7 +20,7 @@ from gatepost.api.routes import (
     ShowRoute,
 )
 from gatepost.cli import output
-from gatepost.cli.command import Facts, Noun, Outcome, TableRow
+from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.connect import connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, render, strict
@@ -212,23 +214,51 @@ def describe_deleted(request: DeleteRoute) -> Outcome:
     return Outcome(request.id, f"deleted the rule {request.id!r}", {"id": request.id, "deleted": True})
 
 
-@letters.list(
-    "dead",
-    ListDeadLetters,
-    columns=("MESSAGE", "AT", "TRIGGER", "SESSION", "REASON", "CONTENT"),
-    empty="no messages without a recipient",
-)
-def build_letter_row(letter: DeadLetterView) -> TableRow:
+def _parse_letter(text: str) -> str:
+    return ids.check("dead", text)
+
+
+DiscardOption = Annotated[
+    str | None,
+    option("--discard", "MESSAGE", "discard this one instead, without routing it", parse=_parse_letter),
+]
+
+
+@letters.request("dead", ListDeadLetters, after=None, limit=None)
+def list_letters(
+    request: ListDeadLetters,
+    configuration: Configuration,
+    discard: DiscardOption = None,
+    limit: LimitOption = 100,
+    json: JsonFlag = False,
+) -> None:
     """
     List the messages that nobody got, the oldest first.
 
-    Such a message is kept: add a rule, or a target to its trigger, and replay it.
+    Such a message is kept: add a rule, or a target to its trigger, and replay it; or discard it.
 
     Examples:
       gatepost trigger dead
       gatepost trigger dead --replayed --json
+      gatepost trigger dead --discard dead_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    state = f"replayed by {letter.replayed_by}" if letter.replayed_at else letter.reason.value
+    with connect(configuration) as connection:
+        if discard is not None:
+            letter = connection.send(DiscardDeadLetter(id=discard))
+            output.done(msgspec.to_builtins(letter), letter.id, "discarded", json=json)
+            return
+        items = connection.list_all(request, limit + 1)
+    output.listing(items, limit, _print_letters, empty="no messages without a recipient", json=json)
+
+
+def _print_letters(items: Sequence[DeadLetterView]) -> None:
+    output.table(["MESSAGE", "AT", "TRIGGER", "SESSION", "REASON", "CONTENT"], map(_build_letter_row, items))
+
+
+def _build_letter_row(letter: DeadLetterView) -> TableRow:
+    state = letter.reason.value
+    if letter.replayed_by or letter.discarded_by:
+        state = f"replayed by {letter.replayed_by}" if letter.replayed_by else f"discarded by {letter.discarded_by}"
     return [
         letter.id,
         output.format_seconds(letter.created_at),
@@ -239,7 +269,7 @@ def build_letter_row(letter: DeadLetterView) -> TableRow:
     ]
 
 
-@letters.send("replay", ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=lambda text: ids.check("dead", text)))
+@letters.send("replay", ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=_parse_letter))
 def describe_replayed(letter: ReplayedLetterView) -> Outcome:
     """
     Route a message that nobody got again, by the rules of now.

@@ -48,7 +48,7 @@ BUILT_IN_TOOLS: Final = frozenset(
         *("post_note", "read_notes", "post_work_event"),
         *("ask_decision", "answer_decision", "set_gate", "resolve_gate"),
         *("create_route", "update_route", "disable_route", "list_routes", "list_dead_letters", "replay_dead_letter"),
-        *("set_trigger", "list_triggers", "disable_trigger"),
+        *("discard_dead_letter", "set_trigger", "list_triggers", "disable_trigger"),
     }
 )
 #: the skill to make routing rules and triggers

@@ -119,6 +119,9 @@ class ChannelMessage(Struct, frozen=True, kw_only=True):
     trigger: str
     chat: str
     thread: str | None
+    #: whom it is for, as the channel names the user, and the name of that person; without a user, whoever is there
+    user_id: str | None
+    person: str | None
     content: str
     options: Sequence[Button]
     #: the decision that the buttons answer

@@ -25,6 +25,8 @@ MAX_REF_LENGTH: Final = 256
 MAX_HOPS: Final = 10_000
 #: after a pause of this length a new chain begins: an agent that looks again every ten minutes is no runaway
 CHAIN_PAUSE: Final[Duration] = 5 * MINUTE
+#: the metadata of a message that its sender has forwarded: somebody else may have written it
+FORWARDED_FIELD: Final = "telegram_forwarded"
 
 
 class Priority(IntEnum):
@@ -297,6 +299,10 @@ class Heard(Struct, frozen=True, kw_only=True):
     text: str
     #: whether it begins the session anew, and is no prompt
     is_reset: bool = False
+    #: whether its sender has only passed it on
+    is_forwarded: bool = False
+    #: the name that its sender has on the channel, if the sender is nobody here
+    unknown_user: str | None = None
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -399,12 +405,14 @@ def parse_body(event: "Event | Push") -> Body:
             about = f"{event.ref.type} {event.ref.id}" if event.ref else event.source
             return Noted(about=about, text=event.content)
         case EventType.CHANNEL:
-            route, metadata = event.route, data.fields.get("metadata")
+            route, metadata, name = event.route, data.fields.get("metadata"), data.fields.get("senderName")
             return Heard(
                 channel=route.channel if route else event.source,
                 session=route.session if route else "",
                 text=event.content,
                 is_reset=isinstance(metadata, dict) and "reset_session" in metadata,
+                is_forwarded=isinstance(metadata, dict) and FORWARDED_FIELD in metadata,
+                unknown_user=name if event.sender is None and isinstance(name, str) and name else None,
             )
         case EventType.DECISION:
             decision = data.text("decisionId", event.ref.id if event.ref else event.source)

@@ -38,12 +38,12 @@ EVENTS: Final[Mapping[str, str]] = {
     "dependabot_alert": "Dependabot <alert> {{action|words}}: {{alert.security_advisory.summary|quote}}"
     " in {{alert.dependency.package.name}} ({{alert.security_advisory.severity}})",
     "deploy_key": "<acted> deploy key {{key.title|quote}}",
-    "deployment": "<actor> {{action|words|created}} a deployment of {{deployment.ref|short}}"
+    "deployment": '<actor> {{action|words|"created"}} a deployment of {{deployment.ref|short}}'
     " to {{deployment.environment}}",
     "deployment_protection_rule": "<acted> a deployment protection rule for environment {{environment}}",
     "deployment_review": "<acted> a deployment review for environment {{environment}}"
     " of workflow run {{workflow_run.name|quote}} #{{workflow_run.run_number}}",
-    "deployment_status": "<actor> {{action|words|created}} deployment status {{deployment_status.state|words}}"
+    "deployment_status": '<actor> {{action|words|"created"}} deployment status {{deployment_status.state|words}}'
     " of {{deployment.ref|short}} on {{deployment.environment}}",
     "discussion": "<acted> <discussion>",
     "discussion_comment": "<acted> a comment on <discussion>: <comment>",
@@ -116,9 +116,9 @@ EVENTS: Final[Mapping[str, str]] = {
     "team_add": "<actor> added team {{team.name|quote}} to the repository",
     "watch": "<acted> watching the repository",
     "workflow_dispatch": "<actor> dispatched workflow {{workflow|quote}} on {{ref|short}}",
-    "workflow_job": "job {{workflow_job.name|quote}} {{action|words}} (branch {{workflow_job.head_branch|unknown}})",
+    "workflow_job": 'job {{workflow_job.name|quote}} {{action|words}} (branch {{workflow_job.head_branch|"unknown"}})',
     "workflow_run": "workflow {{workflow_run.name|quote}} #{{workflow_run.run_number}} {{action|words}}"
-    " (branch {{workflow_run.head_branch|unknown}})",
+    ' (branch {{workflow_run.head_branch|"unknown"}})',
 }
 
 #: for an event that is not in `EVENTS`; `@object` is the member of the payload that is called like the event
@@ -129,7 +129,7 @@ CASES: Final[Mapping[str, Sequence[tuple[Mapping[str, Json], str]]]] = {
         (
             {"action": "completed"},
             "check run {{check_run.name|quote}} completed: {{check_run.conclusion|words|no conclusion}}"
-            " (commit {{check_run.head_sha|short}}, branch {{check_run.check_suite.head_branch|unknown}})",
+            ' (commit {{check_run.head_sha|short}}, branch {{check_run.check_suite.head_branch|"unknown"}})',
         ),
         (
             {"action": "requested_action"},
@@ -141,7 +141,7 @@ CASES: Final[Mapping[str, Sequence[tuple[Mapping[str, Json], str]]]] = {
         (
             {"action": "completed"},
             "check suite of {{check_suite.app.name|quote}} completed: {{check_suite.conclusion|words|no conclusion}}"
-            " (commit {{check_suite.head_sha|short}}, branch {{check_suite.head_branch|unknown}})",
+            ' (commit {{check_suite.head_sha|short}}, branch {{check_suite.head_branch|"unknown"}})',
         ),
     ],
     "code_scanning_alert": [
@@ -220,7 +220,7 @@ CASES: Final[Mapping[str, Sequence[tuple[Mapping[str, Json], str]]]] = {
         ),
         (
             {"action": "review_requested"},
-            "<actor> requested a review of <pull request> from {{requested_reviewer.login|somebody}}",
+            '<actor> requested a review of <pull request> from {{requested_reviewer.login|"somebody"}}',
         ),
         (
             {"action": "review_request_removed"},
@@ -291,14 +291,14 @@ CASES: Final[Mapping[str, Sequence[tuple[Mapping[str, Json], str]]]] = {
         (
             {"action": "completed"},
             "job {{workflow_job.name|quote}} completed: {{workflow_job.conclusion|words|no conclusion}}"
-            " (workflow {{workflow_job.workflow_name|quote}}, branch {{workflow_job.head_branch|unknown}})",
+            ' (workflow {{workflow_job.workflow_name|quote}}, branch {{workflow_job.head_branch|"unknown"}})',
         ),
     ],
     "workflow_run": [
         (
             {"action": "completed"},
             "workflow {{workflow_run.name|quote}} #{{workflow_run.run_number}} completed:"
-            " {{workflow_run.conclusion|words|no conclusion}} (branch {{workflow_run.head_branch|unknown}},"
+            ' {{workflow_run.conclusion|words|no conclusion}} (branch {{workflow_run.head_branch|"unknown"}},'
             " commit {{workflow_run.head_sha|short}})",
         ),
     ],

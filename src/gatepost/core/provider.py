@@ -16,7 +16,7 @@ How `send` fails says what becomes of the message:
     Unavailable     it is sent again, as long as it takes, and later messages of the chat wait; `retry_after` counts
     SendRefused     it is never sent, and the owner of the trigger is told
     ChatClosed      neither it nor anything else that waits for this chat is sent, and the owner is told
-    another error   as Unavailable: it is logged
+    another error   as Unavailable: it is logged; also if it has not ended after 30 seconds
 """
 
 from collections.abc import Mapping, Sequence

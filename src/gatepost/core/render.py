@@ -50,6 +50,10 @@ _INVISIBLE: Final = re.compile(
     "\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
+#: controls except tab and line break, embeddings, overrides and isolates of bidi, surrogates
+_DECEPTIVE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+#: what formats, or is the beginning of a link or a character reference, in the middle of a line
+_MARKDOWN_SIGN: Final = re.compile(r"[\\`*_~\[\]<>&|!#]")
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
 #: the beginnings of lines that name no space
@@ -157,8 +161,11 @@ def _render_full(event: Event) -> str:
             )
         case Heard() as channel_message:
             notes = [f"session {render_session(channel_message.session)}"] if channel_message.session else []
+            notes += ["forwarded"] if channel_message.is_forwarded else []
             notes += ["reset"] if channel_message.is_reset else []
-            head = f"[{_render_channel(channel_message.channel)}] {_render_sender(event)}"
+            user = channel_message.unknown_user
+            author = _render_unknown_user(user) if user is not None else _render_sender(event)
+            head = f"[{_render_channel(channel_message.channel)}] {author}"
             return f"{head}: {quote(channel_message.text)}{_render_notes(event, notes)}"
         case Answered() as answer:
             by = f" by {render_name(answer.by)}" if answer.by else ""
@@ -204,8 +211,11 @@ def preview(event: Event) -> str:
         case Noted() as note:
             head, text = f"[Note: {_render_short_name(note.about)}]{sender}", note.text
         case Heard() as channel_message:
+            user = channel_message.unknown_user
+            sender = f" {_render_unknown_user(user, _PREVIEW_NAME_LENGTH)}:" if user is not None else sender
+            forwarded = " (forwarded)" if channel_message.is_forwarded else ""
             head, text = (
-                f"[{_render_channel(abbreviate(channel_message.channel, _PREVIEW_NAME_LENGTH))}]{sender}",
+                f"[{_render_channel(abbreviate(channel_message.channel, _PREVIEW_NAME_LENGTH))}]{sender}{forwarded}",
                 channel_message.text,
             )
         case Answered() as answer:
@@ -248,6 +258,11 @@ def render_outsider(outsider: Outsider, limit: int = 200) -> str:
     name = render_name(abbreviate(outsider.name or outsider.id, limit))
     kind = f" {render_name(abbreviate(outsider.kind, _PREVIEW_NAME_LENGTH))}" if outsider.kind else ""
     return f"{name} (external{kind})"
+
+
+def _render_unknown_user(name: str, limit: int = 200) -> str:
+    """Return the name of a user of a channel who is nobody here: `"Husam" (unknown user)`. It is always quoted."""
+    return f"{quote(abbreviate(name, limit))} (unknown user)"
 
 
 def _render_value(event: Event, value: Json) -> str:
@@ -303,6 +318,24 @@ def escape_unsafe(text: str) -> str:
 def escape_invisible(text: str) -> str:
     """Replace characters that could break a line, hide or deceive by `\\uXXXX`."""
     return _INVISIBLE.sub(lambda match: _escape_code_point(ord(match[0])), text)
+
+
+def remove_invisible(text: str) -> str:
+    return _INVISIBLE.sub("", text)
+
+
+def escape_deceptive(text: str) -> str:
+    """
+    Replace what could turn the direction of a text around, and control characters, by `\\uXXXX`. Line breaks stay, and
+    so do the joiners and the variation selectors of emoji: it is for chats, where a text has many lines.
+    """
+    one_break = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _DECEPTIVE.sub(lambda match: _escape_code_point(ord(match[0])), one_break)
+
+
+def escape_markdown(text: str) -> str:
+    """Return a text, such as the name of a stranger, so that Markdown shows it as it is, on one line."""
+    return _MARKDOWN_SIGN.sub(r"\\\g<0>", escape_deceptive(text).replace("\n", " "))
 
 
 def _escape_code_point(code: int) -> str:

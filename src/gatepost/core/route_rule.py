@@ -24,6 +24,8 @@ ANY_CHANNEL: Final = "*"
 MAX_TARGETS: Final = 20
 MAX_FILTERS: Final = 20
 MAX_RANK: Final = 1_000_000
+#: what a message has, as filters see it (`build_document`)
+DOCUMENT_FIELDS: Final = ("trigger", "channel", "session", "kind", "content", "metadata", "payload")
 _MAX_NAME_LENGTH: Final = 100
 
 
@@ -32,6 +34,11 @@ class UnroutedReason(ParsedEnum, description="a reason"):
     NO_ROUTE = "no_route"
     #: there is a target, and nobody is there
     NO_TARGET = "no_target"
+
+
+class UnroutedOutcome(ParsedEnum, description="a way to end a kept message"):
+    REPLAYED = "replayed"
+    DISCARDED = "discarded"
 
 
 class RouteRule(Struct, frozen=True, kw_only=True):
@@ -86,13 +93,32 @@ class Unrouted(Struct, frozen=True, kw_only=True):
     id: str
     #: the name of the trigger that it came by; None if that is gone
     trigger: str | None
+    #: the name of the person who wrote it; None if it is nobody here
+    sender: str | None
     envelope: Envelope
     event: EventFields
     reason: UnroutedReason
     created_at: Instant
-    #: when it was replayed, and by whom
+    #: when it was replayed or discarded, by whom, and which
     handled_at: Instant | None
     handled_by: str | None
+    outcome: UnroutedOutcome | None
+
+    @property
+    def replayed_at(self) -> Instant | None:
+        return self.handled_at if self.outcome is UnroutedOutcome.REPLAYED else None
+
+    @property
+    def replayed_by(self) -> str | None:
+        return self.handled_by if self.outcome is UnroutedOutcome.REPLAYED else None
+
+    @property
+    def discarded_at(self) -> Instant | None:
+        return self.handled_at if self.outcome is UnroutedOutcome.DISCARDED else None
+
+    @property
+    def discarded_by(self) -> str | None:
+        return self.handled_by if self.outcome is UnroutedOutcome.DISCARDED else None
 
 
 def build_document(envelope: Envelope, trigger: str | None) -> dict[str, Json]:
@@ -124,7 +150,12 @@ def check_rule(spec: RouteSpec) -> RouteSpec:
     if len(spec.filters) > MAX_FILTERS:
         raise Invalid(f"a rule has at most {MAX_FILTERS} filters, not {len(spec.filters)}")
     for path, value in spec.filters.items():
-        parse_field("filters", path, dotted_path.parse_path)
+        [first, *_] = parse_field("filters", path, dotted_path.parse_path)
+        if first not in DOCUMENT_FIELDS:
+            raise Invalid(
+                f"the filter {quote_value(path)} never matches: no message has {quote_value(first)}",
+                hint=f"begin it with one of {', '.join(DOCUMENT_FIELDS)}, such as payload.repository.name",
+            )
         if isinstance(value, dict | list):
             raise Invalid(
                 f"the filter {quote_value(path)} has {quote_value(value)}", hint="compare with a text, a number or true"

@@ -199,8 +199,8 @@ JIRA: Final = Service(
         "actor": "{{user.displayName}}",
         "author": "{{comment.author.displayName}}",
         "issue": "{{issue.key}} {{issue.fields.summary|quote}}",
-        "change": "{{changelog.items[0].field}} from {{changelog.items[0].fromString|quote|nothing}}"
-        " to {{changelog.items[0].toString|quote|nothing}}",
+        "change": '{{changelog.items[0].field}} from {{changelog.items[0].fromString|quote|"nothing"}}'
+        ' to {{changelog.items[0].toString|quote|"nothing"}}',
         # The old form of a text is a string, the new one a document.
         "comment": "{{comment.body|first_line|quote}} {{comment.body.content[0].content[0].text|quote}}",
     },
@@ -208,9 +208,9 @@ JIRA: Final = Service(
         "comment_created": "<author> created a comment on <issue>: <comment>",
         "comment_deleted": "<author> deleted a comment on <issue>: <comment>",
         "comment_updated": "<author> updated a comment on <issue>: <comment>",
-        "jira:issue_created": "<actor> created {{issue.fields.issuetype.name|issue}} <issue>"
+        "jira:issue_created": '<actor> created {{issue.fields.issuetype.name|"issue"}} <issue>'
         " ({{issue.fields.priority.name}})",
-        "jira:issue_deleted": "<actor> deleted {{issue.fields.issuetype.name|issue}} <issue>",
+        "jira:issue_deleted": '<actor> deleted {{issue.fields.issuetype.name|"issue"}} <issue>',
         "jira:issue_updated": "<actor> updated <issue> ({{issue.fields.status.name}})",
         "worklog_created": "{{worklog.author.displayName}} created a worklog of {{worklog.timeSpent}}"
         " on issue {{worklog.issueId}}",
@@ -260,7 +260,7 @@ SLACK: Final = Service(
     parts={"place": "in {{event.channel|a channel}}"},
     events={
         "app_mention": "user {{event.user}} mentioned the app <place>: {{event.text|first_line|quote}}",
-        "message": "user {{event.user|unknown}} wrote <place>: {{event.text|first_line|quote}}",
+        "message": 'user {{event.user|"unknown"}} wrote <place>: {{event.text|first_line|quote}}',
         "reaction_added": "user {{event.user}} added reaction {{event.reaction|quote}} in {{event.item.channel}}",
         "reaction_removed": "user {{event.user}} removed reaction {{event.reaction|quote}} in {{event.item.channel}}",
     },

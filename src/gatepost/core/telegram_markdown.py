@@ -13,7 +13,7 @@ Convert Markdown, as models write it, into a text with entities for Telegram.
 Everything else stays as it is written: HTML, references to links, and links with another scheme than http, https and tg
 (Telegram would make a wrong http link of a mail address, so `[Ann](mailto:ann@example.org)` becomes
 `Ann (ann@example.org)`, and Telegram itself finds the address). A line break stays one. No text is lost; if Markdown
-is too long or too deep to parse, all of it stays as it is written.
+is too long, too deep or too wide to parse, all of it stays as it is written.
 
 Entities obey the rules of Telegram: they are nested or apart, none contains its own type, code contains nothing and is
 only contained in a quote. So bold text with code in it becomes bold, code, bold; a link whose text is code is a link.
@@ -22,18 +22,29 @@ only contained in a quote. So bold text with code in it becomes bold, code, bold
 import re
 from collections.abc import Iterable
 from functools import cache
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gatepost.core.telegram_text import FormattedText, Span, build_formatted_text, clean_text
+from gatepost.core.telegram_text import (
+    MAX_MESSAGE_LENGTH,
+    FormattedText,
+    Span,
+    build_formatted_text,
+    clean_text,
+)
 from gatepost.core.text import has_visible_text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-#: characters that are parsed as Markdown; the worst of so many take a few seconds
-MAX_MARKDOWN_LENGTH: Final = 30_000
+#: characters that are parsed as Markdown
+MAX_MARKDOWN_LENGTH: Final = 16_000
+#: the parser looks for the end of each link, and fills up each row of a table: of more, it would take seconds
+_MAX_LINKS: Final = 500
+_MAX_CELLS: Final = 3_000
+#: characters of a table for each one that is written; of more, its columns have no equal width
+_MAX_PADDING: Final = 3
 #: blocks in blocks; the parser drops what is deeper
 _MAX_NESTING: Final = 50
 _MAX_URL_LENGTH: Final = 2_048
@@ -56,7 +67,7 @@ _STYLES: Final = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 def convert_markdown(source: str) -> FormattedText:
     """Return a Markdown text as Telegram shows it."""
     source = clean_text(source)
-    if len(source) <= MAX_MARKDOWN_LENGTH:
+    if _is_parsable(source):
         tokens = _get_parser().parse(source)
         if all(token.level < _MAX_NESTING - 1 for token in tokens):
             writer = _Writer()
@@ -64,6 +75,17 @@ def convert_markdown(source: str) -> FormattedText:
             if has_visible_text(text := "".join(writer.pieces)):
                 return build_formatted_text(text, writer.spans)
     return FormattedText(source.strip())
+
+
+def _is_parsable(source: str) -> bool:
+    """Return False for a text that would take long, whoever wrote it."""
+    if len(source) > MAX_MARKDOWN_LENGTH or source.count("[") > _MAX_LINKS:
+        return False
+    cells = 0
+    for has_text, block in groupby(source.splitlines(), lambda line: bool(line.strip())):
+        columns = [line.count("|") for line in block] if has_text else [0]
+        cells += max(columns) * len(columns)
+    return cells <= _MAX_CELLS
 
 
 @cache
@@ -269,7 +291,7 @@ class _Writer:
 
 
 def _format_table(tokens: "Iterable[Token]") -> str:
-    """Return a table as lines, with columns of equal width."""
+    """Return a table as lines, with columns of equal width unless that makes it much longer."""
     rows: list[list[str]] = []
     for token in tokens:
         if token.type == "tr_open":
@@ -277,6 +299,8 @@ def _format_table(tokens: "Iterable[Token]") -> str:
         elif token.type == "inline":
             rows[-1].append(_join_texts(token.children or ()))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if sum(widths) * len(rows) > max(MAX_MESSAGE_LENGTH, _MAX_PADDING * sum(len(cell) for row in rows for cell in row)):
+        widths = [0] * len(widths)
     lines = (" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
     return "\n".join(lines)
 

@@ -1,10 +1,10 @@
 """
 Templates for one line of text: literal text, and placeholders in double braces that are filled from a JSON payload.
 
-    {{repository.full_name}}: {{sender.login|somebody}} pushed {{head_commit.message|first_line|quote}}
+    {{repository.full_name}}: {{sender.login|"somebody"}} pushed {{head_commit.message|first_line|quote}}
 
 A placeholder has a dotted path (`core/dotted_path.py`), then filters, then a default text for a missing value, each
-after a bar. A text that is not the name of a filter is the default; in double quotes it may be any text.
+after a bar. A default text is in double quotes; without them it has more than one word, because a word is a filter.
 
     first_line   the first line of a text that is not empty; nothing of a value that is no text
     quote        the value in double quotes; those in it become single ones, so it is plain where it ends
@@ -48,6 +48,7 @@ _GAP: Final = "\x02"
 _PLACEHOLDER: Final = re.compile(r'\{\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}\}')
 _PLACEHOLDER_PART: Final = re.compile(r'(?:[^|"]|"(?:[^"\\]|\\.)*")*')
 _QUOTED_TEXT: Final = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
+_WORD: Final = re.compile(r"\w+")
 #: the marks of a missing value; a sign after it, if nothing but another sign is before it; a sign before it at the end
 _ORPHANS: Final = (
     (re.compile(r"""[#@!]\x02|"\x02"|'\x02'|\(\s*\x02\s*\)|\[\s*\x02\s*\]|\x02\s*\x02"""), _GAP),
@@ -152,9 +153,10 @@ def _parse_placeholder(text: str) -> Placeholder:
             filters.append(option)
         elif match := _QUOTED_TEXT.fullmatch(option):
             default = re.sub(r"\\(.)", r"\1", match[1])
-        elif (name := _find_similar_filter(option)) is not None:
+        elif (name := _find_similar_filter(option)) is not None or _WORD.fullmatch(option):
+            names = name or ", ".join((*_FILTERS, _QUOTE))
             raise Invalid(
-                f"{quote_value(option)} is not a filter", hint=f'use {name}; quote a default text: "{option}"'
+                f"{quote_value(option)} is not a filter", hint=f'use {names}; quote a default text: "{option}"'
             )
         elif option:
             default = option

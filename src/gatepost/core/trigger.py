@@ -1,20 +1,22 @@
 """
 Triggers: how something outside reaches agents.
 
-A trigger has a provider, which says how it comes: `webhook`, `telegram`, `cron`, `service` and `cli` are built in, and
-a package can bring others. What only its provider needs is in its configuration. Its owner is an address, so that a
-team can own it; the owner and the administrator manage it.
+A trigger has a provider, which says how it comes: `webhook`, `telegram`, `cron` and `service` are built in, and a
+package can bring others. What only its provider needs is in its configuration. Its owner is an address, so that a team
+can own it; the owner and the administrator manage it.
 
     webhook    requests of a service, signed or with a secret
     telegram   messages to a bot
     cron       a schedule: a cron expression, an interval or a time
     service    calls with a key of an agent (`POST /api/agents/{name}/trigger`)
-    cli        what people type (`gatepost chat`)
+
+What people type (`gatepost chat`) needs no trigger: their credential says who they are.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
@@ -36,9 +38,20 @@ USER_AGENT: Final = "user-agent"
 DEFAULT_TARGET: Final = "team:root/system4"
 #: the channels on which people write without a trigger: their credential says who they are
 OWN_CHANNELS: Final = ("cli", "web")
-BUILT_IN_PROVIDERS: Final = ("webhook", "telegram", "cron", "service", "cli")
-#: those that send: people write there
-_SENDING_PROVIDERS: Final = ("telegram", "cli")
+BUILT_IN_PROVIDERS: Final = ("webhook", "telegram", "cron", "service")
+#: the fields that not every trigger has, of each built-in provider, and of those of packages
+_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "webhook": frozenset(("scheme", "secret", "templates")),
+    "telegram": frozenset(("token", "allow", "block", "mode", "groups", "public_url")),
+    "cron": frozenset(("schedule", "heartbeat")),
+    "service": frozenset(),
+}
+_PACKAGE_FIELDS: Final = frozenset(("token", "templates", "allow", "block", "groups", "options"))
+#: those of them that are in the configuration
+_CONFIG_FIELDS: Final = (
+    *("templates", "schedule", "heartbeat", "token"),
+    *("allow", "block", "mode", "groups", "public_url", "options"),
+)
 
 #: begins the reference to a token that is in a variable of the environment
 ENV_TOKEN: Final = "env:"  # noqa: S105 (it is no token)
@@ -46,6 +59,7 @@ ENV_TOKEN: Final = "env:"  # noqa: S105 (it is no token)
 _TOKEN_REFERENCE: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MIN_INTERVAL: Final = 10 * SECOND
 _MAX_REQUIRED: Final = 20
+_LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class DeliveryMode(ParsedEnum, description="a way of delivery"):
@@ -173,7 +187,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
     @property
     def is_channel(self) -> bool:
         """Whether people write on it: what they write is in the shared inbox, and is replied to there."""
-        return self.provider in _SENDING_PROVIDERS or self.config.sends
+        return self.provider == "telegram" or self.config.sends
 
     def blocks(self, *ids: str) -> bool:
         """Return True if its block list has the id of a chat or of a user."""
@@ -188,6 +202,58 @@ class Trigger(Struct, frozen=True, kw_only=True):
 def check_trigger_name(text: str) -> str:
     """Return the text if it can be the name of a trigger."""
     return address.check_name(text, "name of a trigger")
+
+
+def check_new_name(text: str) -> str:
+    """Return the text if a new trigger can have it as its name."""
+    check_trigger_name(text)
+    if text in OWN_CHANNELS:
+        raise Invalid(f"{text!r} is the name of a channel", hint="take another name")
+    return text
+
+
+def check_provider(text: str) -> str:
+    """Return the text if it can be the provider of a trigger; whether a package brings it is known elsewhere."""
+    if text in OWN_CHANNELS:
+        raise Invalid(
+            f"what people write on {text!r} needs no trigger",
+            hint="`gatepost chat` works without one; `gatepost trigger route add --channel` says who gets it",
+        )
+    if not text or len(text) > 63:
+        raise Invalid(f"{quote_value(text)} is not a provider", hint=f"use {', '.join(BUILT_IN_PROVIDERS)}")
+    return text
+
+
+def check_field(provider: str, field: str) -> None:
+    """Refuse a field that means nothing to a provider."""
+    if field not in _FIELDS.get(provider, _PACKAGE_FIELDS):
+        providers = [name for name, fields in _FIELDS.items() if field in fields]
+        providers += ["the provider of a package"] if field in _PACKAGE_FIELDS else []
+        raise Invalid(
+            f"a trigger of {provider!r} has no {field}", hint=f"leave it out: it is for {' and '.join(providers)}"
+        )
+
+
+def check_fields(provider: str, config: TriggerConfig) -> None:
+    """Refuse a configuration with a field that means nothing to its provider."""
+    defaults = TriggerConfig()
+    for field in _CONFIG_FIELDS:
+        if getattr(config, field) != getattr(defaults, field):
+            check_field(provider, field)
+
+
+def check_public_url(text: str) -> str:
+    """Return the text if it is the URL at which a channel reaches this gateway."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port  # both are parsed here
+    except ValueError:
+        parts, host = SplitResult("", "", "", "", ""), None
+    is_clean = text.isprintable() and " " not in text and not parts.query and not parts.fragment
+    is_safe = is_clean and host and (parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK_HOSTS))
+    if not is_safe:
+        raise Invalid(f"{quote_value(text)} is not a public URL of https", hint="such as https://gatepost.example")
+    return text
 
 
 def check_schedule(schedule: TriggerSchedule) -> TriggerSchedule:

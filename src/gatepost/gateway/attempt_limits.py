@@ -3,15 +3,17 @@ Limit wrong secrets: after 20 in a minute the answer is 429, with the seconds to
 
 Two things are counted, each for one address of callers:
 
-    wrong secrets for one target   at the limit, whatever the address sends to that target is refused before its secret
-                                   is looked at: more guesses are worth nothing
+    wrong secrets for one target   at the limit, each further wrong one is answered with 429
     all failures together          at the limit, each further failure is answered with 429, whatever it was: a caller
                                    that tries names cannot tell one that exists from one that does not
 
-A right secret is accepted from every other address, and for every other target. Behind a proxy on this machine the
-address is what the proxy says in `X-Forwarded-For`. An IPv6 address stands for its network of 64 bits, which one caller
-usually has to itself. The oldest counts are forgotten when there are too many, so that they take little memory however
-many addresses there are.
+A right secret always gets in. It is compared first, and it has 16 characters or more, so that more guesses are worth
+nothing; if wrong ones shut out the right one, a stranger behind the same proxy could shut out the service. Only short
+codes are guarded strictly: at the limit, whatever an address sends is refused before it is looked at.
+
+Behind a proxy on this machine the address is what the proxy says in `X-Forwarded-For`. An IPv6 address stands for its
+network of 64 bits, which one caller usually has to itself. The oldest counts are forgotten when there are too many, so
+that they take little memory however many addresses there are.
 """
 
 import time
@@ -23,7 +25,7 @@ from typing import Final
 
 from starlette.types import Scope
 
-from gatepost.errors import GatepostError, NotFound, TooManyAttempts, Unauthorized
+from gatepost.errors import NotFound, TooManyAttempts, Unauthorized
 
 #: wrong secrets in so many seconds
 MAX_FAILURES: Final = 20
@@ -45,23 +47,40 @@ class AttemptLimits:
         self._failures: OrderedDict[_Key, deque[float]] = OrderedDict()
 
     @contextmanager
-    def watch(self, scope: Scope, target: str, *, wrong: type[GatepostError] = Unauthorized) -> Iterator[None]:
+    def watch(self, scope: Scope, target: str) -> Iterator[None]:
         """
-        While entered, count the errors that a caller's guess at a target may have: `wrong` ones, and NotFound. Raise
-        TooManyAttempts in their place when there are too many, and at once if there were.
+        While entered, count the errors that a caller's guess at a secret may have: Unauthorized, and NotFound. Raise
+        TooManyAttempts in their place when there are too many.
         """
+        address = find_address(scope)
+        try:
+            yield
+        except NotFound:  # the target is not kept: any number of names would be
+            self._fail((address, None))
+            raise
+        except Unauthorized:
+            self._raise_if_full((address, target))
+            self._fail((address, None), (address, target))
+            raise
+
+    @contextmanager
+    def watch_strictly(self, scope: Scope, target: str) -> Iterator[None]:
+        """As `watch`, for a short code, which is not found if it is wrong. Raise at once if there were too many."""
         address = find_address(scope)
         self._raise_if_full((address, target))
         try:
             yield
-        except (NotFound, wrong) as error:
-            try:
-                self._raise_if_full((address, None))
-            finally:
-                self._count((address, None))
-                if isinstance(error, wrong):  # other targets do not exist: any number of names would be kept
-                    self._count((address, target))
+        except NotFound:
+            self._fail((address, None), (address, target))
             raise
+
+    def _fail(self, total: _Key, *others: _Key) -> None:
+        """Count a failure; raise TooManyAttempts if there were too many in total."""
+        try:
+            self._raise_if_full(total)
+        finally:
+            for key in (total, *others):
+                self._count(key)
 
     def _raise_if_full(self, key: _Key) -> None:
         times = self._failures.get(key)

@@ -23,7 +23,7 @@ from gatepost.api.access import Caller
 from gatepost.api.decoding import get_decoder
 from gatepost.api.operation import Kind, Operation, Request
 from gatepost.api.problems import NotJson, Unexpected
-from gatepost.errors import GatepostError, NotFound
+from gatepost.errors import GatepostError
 from gatepost.gateway.auth import CACHE_TIME
 from gatepost.gateway.http import JSON, HttpAnswer, HttpExchange, encode
 from gatepost.gateway.state import GatewayState
@@ -60,7 +60,7 @@ class Dispatcher:
             return
         key = _find_key(exchange, operation)
         if operation.limits_guesses:
-            with self._state.attempt_limits.watch(exchange.scope, operation.route, wrong=NotFound):
+            with self._state.attempt_limits.watch_strictly(exchange.scope, operation.route):
                 answer = await self.run(request, caller, key)
         else:
             answer = await self.run(request, caller, key)

@@ -5,7 +5,7 @@ Receive updates of Telegram bots in webhook mode: `POST /channels/telegram/{bot}
 
 200 means committed; after anything else Telegram sends the update again. The body is received only if the head has the
 secret of the bot, which is derived from its token and compared in constant time. A bot that is not in webhook mode
-answers like one that does not exist. Wrong secrets are limited (`gateway/attempt_limits.py`).
+answers like one that does not exist. Wrong secrets are limited, a right one never (`gateway/attempt_limits.py`).
 """
 
 from typing import Final
@@ -35,7 +35,7 @@ async def receive_update(
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise Malformed("the body is not JSON") from None
     assert state.telegram is not None
-    [outcome] = await state.telegram.take(bot, [update], is_ordered=False)
+    [outcome] = await state.telegram.take(bot, [update])
     return TelegramUpdateView(outcome=outcome.outcome.value)
 
 

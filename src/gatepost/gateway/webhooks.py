@@ -10,7 +10,7 @@ signature is not verified yet have a limit of their own, and one for all of them
 Nothing of a request is trusted before it is verified, and the bytes that are verified are those that came: only then
 are they parsed as JSON. Each step refuses by raising, so nothing is stored of a request that is refused. 202 means
 committed, and a request with several events has all of them stored or none. An inactive trigger answers like one that
-does not exist. Wrong secrets and signatures are limited (`gateway/attempt_limits.py`).
+does not exist. Wrong secrets and signatures are limited, right ones never (`gateway/attempt_limits.py`).
 """
 
 from collections.abc import Iterable, Sequence

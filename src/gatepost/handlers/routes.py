@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from gatepost.actions import channels, routing
+from gatepost.actions import channels, routing, unrouted
 from gatepost.api.access import Caller
 from gatepost.api.routes import (
     ChangeRoute,
@@ -13,6 +13,7 @@ from gatepost.api.routes import (
     DeadLetterPage,
     DeadLetterView,
     DeleteRoute,
+    DiscardDeadLetter,
     ListDeadLetters,
     ListRoutes,
     ReplayDeadLetter,
@@ -72,3 +73,8 @@ def list_dead_letters(tx: Reader, request: ListDeadLetters, caller: Caller) -> D
 def replay_dead_letter(tx: Transaction, request: ReplayDeadLetter, caller: Caller) -> ReplayedLetterView:
     received = channels.replay_unrouted(tx, request.id, by=caller.entity)
     return ReplayedLetterView(id=request.id, event_ids=list(received.events), targets=list(received.targets))
+
+
+@DiscardDeadLetter.handler
+def discard_dead_letter(tx: Transaction, request: DiscardDeadLetter, caller: Caller) -> DeadLetterView:
+    return DeadLetterView.of(unrouted.discard(tx, request.id, by=caller.entity))

@@ -27,8 +27,16 @@ from gatepost.api.triggers import (
 )
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
-from gatepost.core.trigger import BUILT_IN_PROVIDERS, ENV_TOKEN, Heartbeat, Trigger, TriggerConfig, TriggerSchedule
-from gatepost.errors import Invalid
+from gatepost.core.trigger import (
+    BUILT_IN_PROVIDERS,
+    ENV_TOKEN,
+    Heartbeat,
+    Trigger,
+    TriggerConfig,
+    TriggerSchedule,
+    check_field,
+    check_provider,
+)
 from gatepost.handlers.pages import read_page
 from gatepost.plugins import LoadedProviders
 from gatepost.ports import Reader, Transaction
@@ -43,7 +51,8 @@ _DEFAULTS: Final = TriggerConfig()
 
 @AddTrigger.handler
 def add_trigger(tx: Transaction, request: AddTrigger, caller: Caller) -> TriggerView:
-    changes = build_changes(request, TriggerConfig())
+    check_provider(request.provider)
+    changes = build_changes(request, request.provider, TriggerConfig())
     given = {name: value for name, value in changes.items() if value is not None}
     given["config"] = plugins.prepare_config(request.provider, given.get("config", TriggerConfig()))
     spec = TriggerSpec(name=request.name, provider=request.provider, **given)
@@ -63,7 +72,7 @@ def show_trigger(tx: Reader, request: ShowTrigger, caller: Caller) -> TriggerVie
 @ChangeTrigger.handler
 def change_trigger(tx: Transaction, request: ChangeTrigger, caller: Caller) -> TriggerView:
     trigger = triggers.find_own(tx, request.name, caller.entity)
-    changes = build_changes(request, trigger.config)
+    changes = build_changes(request, trigger.provider, trigger.config)
     if request.active is not UNSET:
         changes["active"] = request.active
     if trigger.provider not in BUILT_IN_PROVIDERS and ("config" in changes or request.active is True):
@@ -108,8 +117,11 @@ class _ViewBuilder:
         return TriggerView.of(trigger, problem=plugins.find_problem(trigger.provider, self._loaded))
 
 
-def build_changes(request: TriggerFields, config: TriggerConfig) -> dict[str, Any]:
+def build_changes(request: TriggerFields, provider: str, config: TriggerConfig) -> dict[str, Any]:
     """Return the fields of a trigger that a request names; `config` is its configuration before."""
+    for name in ("secret", "token"):  # one column has both
+        if isinstance(getattr(request, name), str):
+            check_field(provider, name)
     changes = {
         name: value
         for name in ("scheme", "secret", "target", "prompt", "owner")
@@ -121,8 +133,6 @@ def build_changes(request: TriggerFields, config: TriggerConfig) -> dict[str, An
         if (value := getattr(request, name)) is not UNSET
     }
     if isinstance(request.token, str):
-        if isinstance(request.secret, str):
-            raise Invalid("a trigger has a secret or a token, not both", hint="give a bot `token`, a webhook `secret`")
         is_reference = request.token.startswith(ENV_TOKEN)
         settings["token"] = request.token if is_reference else None
         changes["secret"] = None if is_reference else request.token

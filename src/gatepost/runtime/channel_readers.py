@@ -81,11 +81,14 @@ class ChannelReaders:
 
     async def _follow_triggers(self) -> None:
         wanted = await self._store.read(_list_triggers, list(self._sources))
+        ended: list[asyncio.Task[None]] = []
         for name, (state, task) in list(self._tasks.items()):
             if wanted.get(name, (None, None))[1] != state or task.done():
                 task.cancel()
                 del self._tasks[name]
-                await asyncio.wait([task])
+                ended.append(task)
+        if ended:
+            await asyncio.wait(ended)
         for name, (provider, state) in wanted.items():
             if name not in self._tasks:
                 task = self._group.create_task(self._run(name, self._sources[provider]), name=f"channel-{name}")

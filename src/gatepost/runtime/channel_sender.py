@@ -4,6 +4,7 @@ Send the messages of all channels.
 The messages of one chat are sent in their order, each in full before the next; chats do not wait for each other. How a
 message is sent depends on the provider of its trigger (`Outlet`). Sending is at least once.
 
+    not let in      the message fails, and nobody is told: its user was let go, or a list blocks it
     Unavailable     again later, as long as it takes; after `retry_after` if the channel says so
     SendRefused     the message fails, and the owner of the trigger is told
     ChatClosed      all messages that wait for the chat fail, and the owner is told
@@ -63,7 +64,10 @@ class ChannelSender:
     async def _send_all(self, job: Job) -> None:
         messages = await self._store.read(channel_messages.list_pending, job.payload)
         for place, message in enumerate(messages):
-            trigger = await self._store.read(_find_trigger, message.trigger)
+            trigger, may_send = await self._store.read(_find_way, message)
+            if not may_send:
+                await self._store.run(channel_messages.fail, message, "its user is not let in any more")
+                continue
             outlet = self._find_outlet(trigger.provider)
             try:
                 if outlet is None:
@@ -95,10 +99,11 @@ class ChannelSender:
                 await self._store.run(channel_messages.finish, message)
 
 
-def _find_trigger(tx: Reader, name: str) -> Trigger:
-    trigger = triggers.find(tx, name)
+def _find_way(tx: Reader, message: ChannelMessage) -> tuple[Trigger, bool]:
+    """Return the trigger of a message, and whether whoever it is for is still let in."""
+    trigger = triggers.find(tx, message.trigger)
     assert trigger is not None, "a trigger with messages cannot be deleted"
-    return trigger
+    return trigger, channel_messages.may_send(tx, trigger, message)
 
 
 def _fail(tx: Transaction, trigger: Trigger, message: ChannelMessage, reason: str) -> None:

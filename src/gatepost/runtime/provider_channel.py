@@ -2,7 +2,8 @@
 Read and send through the provider of another package: a `Source` and an `Outlet` for its triggers.
 
 A message that the store cannot take for another reason than an outage is left out for good, and the owner of the
-trigger is told: it never stops later ones.
+trigger is told: it never stops later ones. What the provider itself does wrong stays its own
+(`runtime/provider_calls.py`).
 """
 
 import secrets
@@ -19,12 +20,15 @@ from gatepost.core.provider import BoundTrigger, MessageToSend, Provider, Servic
 from gatepost.core.trigger import Trigger
 from gatepost.errors import GatepostError, NotFound, Unavailable
 from gatepost.ports import Reader, Store
+from gatepost.runtime.provider_calls import call_provider
 from gatepost.tables import channel_messages as message_rows
 
 log = structlog.get_logger("gatepost.channel")
 
 #: seconds until a provider is called again that has returned
 _END_INTERVAL: Final = 1.0
+#: seconds for one message; what other channels send may wait for it
+_MAX_SEND_TIME: Final = 30.0
 
 
 class ProviderChannel:
@@ -37,7 +41,8 @@ class ProviderChannel:
 
     async def read(self, name: str) -> float:
         """Have the provider receive until it returns, or this is cancelled."""
-        await self._provider.receive(await self._bind(name), TriggerIntake(self._store, name))
+        trigger = await self._bind(name)
+        await call_provider(self._name, partial(self._provider.receive, trigger, TriggerIntake(self._store, name)))
         return _END_INTERVAL
 
     async def recover(self, *_: object) -> float | None:
@@ -53,17 +58,17 @@ class ProviderChannel:
         decision, replaced = await self._store.read(_read_context, message)
         if message.replaces is not None and replaced is None:
             return  # what it would change was never sent
-        sent_id = await self._provider.send(
-            trigger,
-            MessageToSend(
-                id=message.id,
-                chat=message.chat,
-                thread=message.thread,
-                text=message.content,
-                options=message.options if decision is not None else (),
-                takes_words=decision is not None and decision.free_text,
-                replaces=replaced,
-            ),
+        to_send = MessageToSend(
+            id=message.id,
+            chat=message.chat,
+            thread=message.thread,
+            text=message.content,
+            options=message.options if decision is not None else (),
+            takes_words=decision is not None and decision.free_text,
+            replaces=replaced,
+        )
+        sent_id = await call_provider(
+            self._name, partial(self._provider.send, trigger, to_send), time_limit=_MAX_SEND_TIME
         )
         await self._store.run(channel_messages.save_part, message, [str(sent_id)])
 

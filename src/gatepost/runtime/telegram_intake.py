@@ -51,7 +51,7 @@ class TelegramIntake:
         self._bots = bots
         self._poll_time = poll_time
 
-    async def take(self, bot: OpenBot, updates: Sequence[Json], *, is_ordered: bool) -> list[TakenUpdate]:
+    async def take(self, bot: OpenBot, updates: Sequence[Json]) -> list[TakenUpdate]:
         """Have updates taken, and answer presses. When it returns, all are in the store, or left out for good."""
         name = bot.trigger.name
         take = partial(
@@ -59,7 +59,6 @@ class TelegramIntake:
             telegram.take_updates,
             name,
             random_bits=secrets.randbits(128),
-            is_ordered=is_ordered,
             lane=f"telegram:{name}",
         )
         try:
@@ -132,7 +131,7 @@ class TelegramIntake:
         if not updates and loop.time() - began_at < _EARLY_INTERVAL:
             return _EARLY_INTERVAL  # what is between here and Telegram does not wait
         while updates:
-            outcomes = await self.take(bot, updates, is_ordered=True)
+            outcomes = await self.take(bot, updates)
             numbers = [outcome.update_id for outcome in outcomes if outcome.update_id is not None]
             if not numbers:
                 return _UNREADABLE_INTERVAL  # nothing can be confirmed before an update with a number comes

@@ -2,7 +2,8 @@
 Send messages on Telegram (`runtime/channel_sender.py` calls it).
 
 A long message is sent in parts. The id of a part is saved before the next part is sent, so a process that dies sends at
-most one part twice: sending is at least once.
+most one part twice: sending is at least once. Markdown is converted once for each message, and in a thread if it is
+long: a few characters can take a second, and whoever may write to a person may send them.
 
 A job that may not send yet (`core/send_limits.py`) is put off until it may, and makes room for the jobs of other chats.
 Limits are those of one process, so one process at a time sends (the lease of the duty).
@@ -13,7 +14,7 @@ Limits are those of one process, so one process at a time sends (the lease of th
 
 import asyncio
 import time
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
@@ -36,6 +37,10 @@ from gatepost.tables import triggers
 
 #: a shorter wait is waited for
 _SHORT_WAIT: Final = SECOND // 20
+#: characters that are converted at once; longer texts are converted in a thread
+_SHORT_TEXT: Final = 200
+#: messages whose parts are kept
+_MAX_KEPT: Final = 100
 
 
 def read_monotonic_clock() -> Instant:
@@ -51,6 +56,9 @@ class TelegramSender:
         self._bots = bots
         self._clock = clock
         self._limits: defaultdict[str, SendLimits] = defaultdict(SendLimits)
+        #: of long messages that are being sent, by id; the one that was sent last is at the end
+        self._parts: OrderedDict[str, list[FormattedText]] = OrderedDict()
+        self._conversion_lock = asyncio.Lock()
 
     def pause(self, message: ChannelMessage, length: Duration) -> None:
         """Send nothing to a chat for so long."""
@@ -70,7 +78,7 @@ class TelegramSender:
 
     async def _send(self, bot: OpenBot, message: ChannelMessage, *, later: int) -> None:
         """Send the parts of a message that are not sent yet; `later` messages wait behind it."""
-        parts = split_text(*convert_markdown(message.content)) or [FormattedText("…")]
+        parts = await self._convert(message) or [FormattedText("…")]
         sent_ids = list(message.sent_ids)
         for place, part in list(enumerate(parts))[len(sent_ids) :]:
             is_last = place == len(parts) - 1
@@ -78,6 +86,20 @@ class TelegramSender:
             await self._wait_for_turn(bot, message, later=later + len(parts) - place - 1)
             sent_ids.append(str(await self._send_part(bot, message, part, buttons)))
             await self._store.run(channel_messages.save_part, message, sent_ids)
+        self._parts.pop(message.id, None)
+
+    async def _convert(self, message: ChannelMessage) -> list[FormattedText]:
+        """Return the parts of a message. They are kept, because a message with several parts is put off after each."""
+        if len(message.content) <= _SHORT_TEXT:
+            return _build_parts(message.content)
+        async with self._conversion_lock:  # threads share the time of one
+            parts = self._parts.pop(message.id, None)
+            if parts is None:
+                parts = await asyncio.to_thread(_build_parts, message.content)
+            self._parts[message.id] = parts
+            if len(self._parts) > _MAX_KEPT:
+                self._parts.popitem(last=False)
+            return parts
 
     async def _send_part(
         self, bot: OpenBot, message: ChannelMessage, part: FormattedText, buttons: Sequence[KeyboardButton]
@@ -101,7 +123,7 @@ class TelegramSender:
     async def _edit(self, bot: OpenBot, message: ChannelMessage, *, later: int) -> None:
         """Change the last part of an earlier message, which has its buttons."""
         original = await self._store.read(message_rows.read, message.replaces)
-        parts = split_text(*convert_markdown(message.content))
+        parts = await self._convert(message)
         if original is None or not original.sent_ids or not parts:
             return
         await self._wait_for_turn(bot, message, later=later)
@@ -109,6 +131,7 @@ class TelegramSender:
         self._limits[message.trigger].record(chat, self._clock())
         content = parts[-1] if len(original.sent_ids) > 1 else parts[0]
         await bot.api.edit_message(chat, int(original.sent_ids[-1]), content)
+        self._parts.pop(message.id, None)
 
     async def _wait_for_turn(self, bot: OpenBot, message: ChannelMessage, *, later: int) -> None:
         """Wait a moment if that is enough; else put the job off, behind those that are sent before it."""
@@ -140,6 +163,10 @@ class TelegramSender:
             KeyboardButton(build_label(label, str(place + 1)), sign(button))
             for place, (label, button) in enumerate(buttons)
         ]
+
+
+def _build_parts(text: str) -> list[FormattedText]:
+    return split_text(*convert_markdown(text))
 
 
 def _find_open_decision(tx: Reader, message: ChannelMessage) -> Decision | None:

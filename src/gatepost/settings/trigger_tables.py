@@ -18,11 +18,11 @@ and kept in version control, and secrets must not be in them.
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime
-from typing import Any
+from datetime import date, time
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from gatepost.actions.file_triggers import FileTrigger
 from gatepost.actions.triggers import TriggerSpec, check_config
@@ -36,12 +36,16 @@ from gatepost.core.trigger import (
     Heartbeat,
     TriggerConfig,
     TriggerSchedule,
+    check_field,
+    check_new_name,
+    check_provider,
     check_token_reference,
-    check_trigger_name,
     parse_active_hours,
 )
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Invalid
+
+_ChannelId = Annotated[int, Meta(ge=-(2**52), le=2**52)]
 
 
 class TriggerTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,8 +66,8 @@ class TriggerTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     at: str | None = None
     #: `8-22`, or `always`
     heartbeat: str | None = None
-    allow: tuple[int, ...] = ()
-    block: tuple[int, ...] = ()
+    allow: tuple[_ChannelId, ...] = ()
+    block: tuple[_ChannelId, ...] = ()
     mode: DeliveryMode = DeliveryMode.POLLING
     groups: GroupMode = GroupMode.MENTION
     public_url: str | None = None
@@ -77,7 +81,7 @@ def parse_triggers(tables: Iterable[tuple[str, Any]]) -> list[FileTrigger]:
 
 
 def _parse_trigger(name: str, table: Any) -> FileTrigger:
-    check_trigger_name(name)
+    check_new_name(name)
     if not isinstance(table, dict):
         raise Invalid(f"{name!r} is not a table", hint=f"write [triggers.{name}] above its fields")
     try:
@@ -87,8 +91,8 @@ def _parse_trigger(name: str, table: Any) -> FileTrigger:
 
 
 def _read_table(table: Mapping[str, Any]) -> TriggerTable:
-    # TOML has times of its own
-    values = {key: value.isoformat() if isinstance(value, date) else value for key, value in table.items()}
+    # TOML has dates and times of its own
+    values = {key: value.isoformat() if isinstance(value, date | time) else value for key, value in table.items()}
     try:
         return msgspec.convert(values, TriggerTable)
     except msgspec.ValidationError:
@@ -96,10 +100,12 @@ def _read_table(table: Mapping[str, Any]) -> TriggerTable:
 
 
 def _build_trigger(name: str, table: TriggerTable) -> FileTrigger:
+    check_provider(table.provider)
     for field in ("secret", "token"):
         text = getattr(table, field)
         if text is not None:
             _check_reference(field, text)
+            check_field(table.provider, field)
     for field in ("to", "owner"):
         parse_field(field, getattr(table, field), address.parse)
     config = TriggerConfig(
@@ -172,7 +178,7 @@ def _format_value(value: Any) -> str:
             return f"[{', '.join(map(_format_value, value))}]"
         case bool():
             return str(value).lower()
-        case datetime() | date():
+        case date() | time():
             return value.isoformat()
         case str():
             return json.dumps(value, ensure_ascii=False)

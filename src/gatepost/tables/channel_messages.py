@@ -17,7 +17,9 @@ def _decode_buttons(text: str | None) -> list[Button]:
     return msgspec.json.decode(text, type=list[Button]) if text else []
 
 
-_MESSAGE: Final = Mapper(ChannelMessage, without="trigger decision", options=_decode_buttons, sent_ids=json.loads)
+_MESSAGE: Final = Mapper(
+    ChannelMessage, without="trigger decision person", options=_decode_buttons, sent_ids=json.loads
+)
 
 
 class Voice(NamedTuple):
@@ -25,6 +27,8 @@ class Voice(NamedTuple):
     #: the number of the trigger
     trigger: int
     dedup_key: str
+    #: the name of whoever spoke; None if it is nobody here
+    person: str | None
     envelope: Envelope
     state: str
     due_at: Instant | None
@@ -37,6 +41,8 @@ def insert(
     content: str,
     *,
     thread: str | None,
+    user_id: str | None,
+    person: int | None,
     options: Sequence[Button],
     decision: int | None,
     replaces: int | None,
@@ -50,6 +56,8 @@ def insert(
         trigger=trigger,
         chat=chat,
         thread=thread,
+        user_id=user_id,
+        person=person,
         content=content,
         options=msgspec.json.encode(list(options)).decode() if options else None,
         decision=decision,
@@ -109,7 +117,9 @@ def reap(tx: Transaction, before: Instant, limit: int) -> int:
     return tx.execute("channel_messages/reap", before=before, limit=limit)
 
 
-def insert_voice(tx: Transaction, trigger: int, dedup_key: str, envelope: Envelope, due_at: Instant) -> str | None:
+def insert_voice(
+    tx: Transaction, trigger: int, dedup_key: str, envelope: Envelope, due_at: Instant, *, person: int | None
+) -> str | None:
     """Return the id of the voice message; None if it is here already."""
     id = tx.new_id("voice")
     row_count = tx.execute(
@@ -117,6 +127,7 @@ def insert_voice(tx: Transaction, trigger: int, dedup_key: str, envelope: Envelo
         id=id,
         trigger=trigger,
         dedup_key=dedup_key,
+        person=person,
         envelope=msgspec.json.encode(envelope).decode(),
         due_at=due_at,
         now=tx.now,
@@ -130,7 +141,7 @@ def lock_voice(tx: Transaction, id: str) -> Voice | None:
     if row is None:
         return None
     envelope = msgspec.json.decode(row.envelope, type=Envelope)
-    return Voice(row.id, row.trigger, row.dedup_key, envelope, row.state, row.due_at)
+    return Voice(row.id, row.trigger, row.dedup_key, row.person_name, envelope, row.state, row.due_at)
 
 
 def list_due_voices(tx: Reader, limit: int) -> list[str]:
@@ -144,4 +155,4 @@ def end_voice(tx: Transaction, id: str, state: str) -> bool:
 
 
 def _build(row: Row) -> ChannelMessage:
-    return _MESSAGE.read(row, trigger=row.trigger_name, decision=row.decision_id)
+    return _MESSAGE.read(row, trigger=row.trigger_name, decision=row.decision_id, person=row.person_name)

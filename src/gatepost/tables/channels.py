@@ -157,7 +157,9 @@ def count_requested_pairings(tx: Reader, trigger: int) -> int:
     return fetch_number(tx, "channels/count_requested_pairings", trigger=trigger, now=tx.now)
 
 
-def end_pairing(tx: Transaction, number: int, state: PairingState, *, person: int | None, answered_by: int) -> bool:
+def end_pairing(
+    tx: Transaction, number: int, state: PairingState, *, person: int | None, answered_by: int | None
+) -> bool:
     """Return False if the request was answered before."""
     row_count = tx.execute(
         "channels/end_pairing", number=number, state=state, person=person, answered_by=answered_by, now=tx.now

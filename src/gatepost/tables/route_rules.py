@@ -7,7 +7,7 @@ import msgspec
 
 from gatepost.core.envelope import Envelope
 from gatepost.core.event import Json
-from gatepost.core.route_rule import EventFields, RouteRule, RouteSpec, Unrouted, UnroutedReason
+from gatepost.core.route_rule import EventFields, RouteRule, RouteSpec, Unrouted, UnroutedOutcome, UnroutedReason
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, fetch_number
 
@@ -71,6 +71,8 @@ def insert_unrouted(
     reason: UnroutedReason,
     dedup_key: str | None,
     event: EventFields = _NO_FIELDS,
+    *,
+    sender: int | None = None,
 ) -> str | None:
     """Keep a message that nobody gets; return its id, None if it is here already."""
     id = tx.new_id("dead")
@@ -78,6 +80,7 @@ def insert_unrouted(
         "route_rules/insert_unrouted",
         id=id,
         trigger=trigger,
+        sender=sender,
         dedup_key=dedup_key,
         envelope=msgspec.json.encode(envelope).decode(),
         event=msgspec.json.encode(event).decode(),
@@ -96,7 +99,7 @@ def find_unrouted(tx: Reader, id: str) -> Unrouted | None:
 
 
 def list_unrouted(tx: Reader, *, handled: bool, after: int, limit: int) -> list[Unrouted]:
-    """Return messages that nobody got, the oldest first; with `handled`, those that were replayed, too."""
+    """Return messages that nobody got, the oldest first; with `handled`, those that were replayed or discarded, too."""
     return _UNROUTED.fetch_page(tx, "route_rules/list_unrouted", has_handled=handled, after=after, limit=limit)
 
 
@@ -104,9 +107,10 @@ def count_unrouted(tx: Reader) -> int:
     return fetch_number(tx, "route_rules/count_unrouted")
 
 
-def set_handled(tx: Transaction, number: int, handled_by: int) -> bool:
-    """Return False if it was replayed before."""
-    return tx.execute("route_rules/set_handled", number=number, handled_by=handled_by, now=tx.now) == 1
+def set_handled(tx: Transaction, number: int, outcome: UnroutedOutcome, handled_by: int) -> bool:
+    """Return False if it was replayed or discarded before."""
+    row_count = tx.execute("route_rules/set_handled", number=number, outcome=outcome, handled_by=handled_by, now=tx.now)
+    return row_count == 1
 
 
 def forget_trigger(tx: Transaction, trigger: int) -> None:

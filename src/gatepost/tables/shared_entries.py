@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gatepost.core.channel import GENERATION_MARK
 from gatepost.core.shared_entry import EntryKind, QuestionStatus, SharedEntry
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.rows import Mapper, fetch_number, load_json
@@ -20,13 +19,14 @@ def insert(
     session: str,
     trigger: int | None,
     sender: int | None,
+    person: int | None,
     display: str | None,
     content: str,
     status: QuestionStatus | None = None,
     metadata: Mapping[str, str] | None = None,
     decision: int | None = None,
 ) -> tuple[int, str]:
-    """Return the number and the id of the new entry."""
+    """Return the number and the id of the new entry; `person` is whose session it is."""
     number, id = fetch_number(tx, "shared_entries/take_number"), tx.new_id("entry")
     tx.execute(
         "shared_entries/insert",
@@ -37,6 +37,7 @@ def insert(
         session=session,
         trigger=trigger,
         sender=sender,
+        person=person,
         display=display,
         content=content,
         status=status,
@@ -61,7 +62,6 @@ def list_page(
     """Return entries, the oldest first; with `person`, those of the sessions of that person."""
     filters: dict[str, Any] = {
         "person": person,
-        "mark": GENERATION_MARK,
         "channel": channel,
         "session": session,
         "kind": kind,
@@ -83,7 +83,6 @@ def list_changes(
     """Return entries that are new or have changed after a position, in the order of their positions."""
     filters: dict[str, Any] = {
         "person": person,
-        "mark": GENERATION_MARK,
         "channel": channel,
         "session": session,
         "kind": kind,
@@ -104,7 +103,6 @@ def list_recent(
     """Return the last entries, the newest first."""
     filters: dict[str, Any] = {
         "person": person,
-        "mark": GENERATION_MARK,
         "channel": channel,
         "session": session,
         "kind": kind,

@@ -83,6 +83,12 @@ def list_page(tx: Reader, *, provider: str | None, after: int, limit: int) -> li
     return _TRIGGER.fetch_page(tx, "triggers/list_page", provider=provider, after=after, limit=limit)
 
 
+def count(tx: Reader) -> int:
+    row = fetch_row(tx, "triggers/count")
+    total: int = row.total
+    return total
+
+
 def list_active(tx: Reader, provider: str) -> list[Trigger]:
     return _TRIGGER.fetch_all(tx, "triggers/list_active", provider=provider)
 

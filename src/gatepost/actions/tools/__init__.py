@@ -5,8 +5,9 @@ The built-in tools of residents, as plain functions over a `ToolContext`.
     mail        send_mail reply, post_note read_notes post_work_event
     planning    set_memories get_memories delete_memories, set_goals delete_goals, set_plans get_plans delete_plans
     decisions   ask_decision answer_decision, set_gate resolve_gate
-    routing     create_route update_route disable_route list_routes, list_dead_letters replay_dead_letter,
-                set_trigger list_triggers disable_trigger; only agents with the skill `routing` have them
+    routing     create_route update_route disable_route list_routes, list_dead_letters replay_dead_letter
+                discard_dead_letter, set_trigger list_triggers disable_trigger; only agents with the skill `routing`
+                have them
 
 A tool acts as the agent of its context, and calls the same verbs as all other callers: what the agent may not read or
 change over HTTP, it may not read or change with a tool.
@@ -54,6 +55,7 @@ BUILT_IN_TOOLS: Final[Mapping[str, ToolFunction]] = {
     "list_routes": ToolFunction(routing.list_routes, has_effect=False, skill=ROUTING),
     "list_dead_letters": ToolFunction(routing.list_dead_letters, has_effect=False, skill=ROUTING),
     "replay_dead_letter": ToolFunction(routing.replay_dead_letter, has_effect=True, skill=ROUTING),
+    "discard_dead_letter": ToolFunction(routing.discard_dead_letter, has_effect=True, skill=ROUTING),
     "set_trigger": ToolFunction(routing.set_trigger, has_effect=True, skill=ROUTING),
     "list_triggers": ToolFunction(routing.list_triggers, has_effect=False, skill=ROUTING),
     "disable_trigger": ToolFunction(routing.disable_trigger, has_effect=True, skill=ROUTING),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from gatepost.actions import channels
+from gatepost.actions import channels, unrouted
 from gatepost.actions import routing as routing_actions
 from gatepost.actions import triggers as trigger_actions
 from gatepost.actions.tools.context import MAX_RESULT_SIZE, ToolContext, shorten, take_fitting
@@ -107,6 +107,12 @@ def replay_dead_letter(ctx: ToolContext, id: Annotated[str, "the id of the messa
     """Route a message that nobody got again, by the rules of now. First make a rule that matches it."""
     received = channels.replay_unrouted(ctx.tx, id, by=ctx.agent.name)
     return {"success": True, "id": id, "targets": list(received.targets)}
+
+
+def discard_dead_letter(ctx: ToolContext, id: Annotated[str, "the id of the message, such as dead_..."]) -> Json:
+    """Let a message that nobody got wait no more, without routing it. There is no way back."""
+    unrouted.discard(ctx.tx, id, by=ctx.agent.name)
+    return {"success": True, "id": id}
 
 
 def set_trigger(

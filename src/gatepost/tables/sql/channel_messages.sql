@@ -1,47 +1,53 @@
 -- name: insert
 INSERT INTO channel_messages
-    (id, trigger, chat, thread, content, options, decision, replaces, state, sent_ids, created_at)
-VALUES (:id, :trigger, :chat, :thread, :content, :options, :decision, :replaces, 'pending', '[]', :now)
+    (id, trigger, chat, thread, user_id, person, content, options, decision, replaces, state, sent_ids, created_at)
+VALUES
+    (:id, :trigger, :chat, :thread, :user_id, :person, :content, :options, :decision, :replaces, 'pending', '[]', :now)
 RETURNING number
 
 -- name: find
-SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id, p.name AS person_name
 FROM channel_messages m
 JOIN triggers t ON t.number = m.trigger
 LEFT JOIN decisions d ON d.number = m.decision
+LEFT JOIN entities p ON p.number = m.person
 WHERE m.id = :id
 
 -- name: read
-SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id, p.name AS person_name
 FROM channel_messages m
 JOIN triggers t ON t.number = m.trigger
 LEFT JOIN decisions d ON d.number = m.decision
+LEFT JOIN entities p ON p.number = m.person
 WHERE m.number = :number
 
 -- name: list_pending
 -- What is to be sent to a chat, up to a message, the oldest first.
-SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id, p.name AS person_name
 FROM channel_messages m
 JOIN triggers t ON t.number = m.trigger
 LEFT JOIN decisions d ON d.number = m.decision
+LEFT JOIN entities p ON p.number = m.person
 WHERE m.trigger = :trigger AND m.chat = :chat AND m.state = 'pending' AND m.number <= :number
 ORDER BY m.number
 LIMIT :limit
 
 -- name: list_by_decision
-SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id, p.name AS person_name
 FROM channel_messages m
 JOIN triggers t ON t.number = m.trigger
 LEFT JOIN decisions d ON d.number = m.decision
+LEFT JOIN entities p ON p.number = m.person
 WHERE m.decision = :decision AND m.replaces IS NULL AND m.decision IS NOT NULL
 ORDER BY m.number
 
 -- name: find_by_sent_id
 -- The message with a question to which the channel gave this id.
-SELECT m.*, t.name AS trigger_name, d.id AS decision_id
+SELECT m.*, t.name AS trigger_name, d.id AS decision_id, p.name AS person_name
 FROM channel_messages m
 JOIN triggers t ON t.number = m.trigger
 LEFT JOIN decisions d ON d.number = m.decision
+LEFT JOIN entities p ON p.number = m.person
 WHERE m.trigger = :trigger AND m.chat = :chat AND m.sent_ids LIKE :pattern
     AND (m.decision IS NOT NULL OR m.options IS NOT NULL)
 ORDER BY m.number DESC
@@ -70,12 +76,17 @@ WHERE number IN (
 )
 
 -- name: insert_voice
-INSERT INTO voice_messages (id, trigger, dedup_key, envelope, state, due_at, created_at)
-VALUES (:id, :trigger, :dedup_key, :envelope, 'pending', :due_at, :now)
+INSERT INTO voice_messages (id, trigger, dedup_key, person, envelope, state, due_at, created_at)
+VALUES (:id, :trigger, :dedup_key, :person, :envelope, 'pending', :due_at, :now)
 ON CONFLICT (dedup_key) DO NOTHING
 
 -- name: find_voice
-SELECT id, trigger, dedup_key, envelope, state, due_at FROM voice_messages WHERE id = :id FOR UPDATE
+SELECT
+    v.id, v.trigger, v.dedup_key, (SELECT name FROM entities e WHERE e.number = v.person) AS person_name, v.envelope,
+    v.state, v.due_at
+FROM voice_messages v
+WHERE v.id = :id
+FOR UPDATE
 
 -- name: list_due_voices
 SELECT id FROM voice_messages WHERE state = 'pending' AND due_at <= :now ORDER BY due_at LIMIT :limit

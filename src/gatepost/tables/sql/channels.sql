@@ -1,10 +1,12 @@
 -- name: ensure_session
+-- A session belongs to one person: another one begins a new generation.
 INSERT INTO channel_sessions
     (channel, trigger, base, generation, person, chat, user_id, thread, display, created_at, last_at)
 VALUES (:channel, :trigger, :base, 0, :person, :chat, :user_id, :thread, :display, :now, :now)
 ON CONFLICT (channel, coalesce(trigger, 0), base) DO UPDATE
 SET last_at = excluded.last_at, display = coalesce(excluded.display, channel_sessions.display),
-    person = coalesce(excluded.person, channel_sessions.person)
+    person = coalesce(excluded.person, channel_sessions.person),
+    generation = channel_sessions.generation + CASE WHEN excluded.person <> channel_sessions.person THEN 1 ELSE 0 END
 RETURNING number
 
 -- name: find_session

@@ -37,16 +37,17 @@ WHERE number = :number
 DELETE FROM route_rules WHERE number = :number
 
 -- name: insert_unrouted
-INSERT INTO unrouted (id, trigger, dedup_key, envelope, event, reason, created_at)
-VALUES (:id, :trigger, :dedup_key, :envelope, :event, :reason, :now)
+INSERT INTO unrouted (id, trigger, sender, dedup_key, envelope, event, reason, created_at)
+VALUES (:id, :trigger, :sender, :dedup_key, :envelope, :event, :reason, :now)
 ON CONFLICT (dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
 
 -- name: find_unrouted
 SELECT
-    u.number, u.id, t.name AS trigger, u.envelope, u.event, u.reason, u.created_at, u.handled_at,
-    e.name AS handled_by
+    u.number, u.id, t.name AS trigger, s.name AS sender, u.envelope, u.event, u.reason, u.created_at, u.handled_at,
+    e.name AS handled_by, u.outcome
 FROM unrouted u
 LEFT JOIN triggers t ON t.number = u.trigger
+LEFT JOIN entities s ON s.number = u.sender
 LEFT JOIN entities e ON e.number = u.handled_by
 WHERE u.id = :id
 
@@ -55,10 +56,11 @@ SELECT TRUE AS has_key FROM unrouted WHERE dedup_key = :dedup_key AND dedup_key 
 
 -- name: list_unrouted
 SELECT
-    u.number, u.id, t.name AS trigger, u.envelope, u.event, u.reason, u.created_at, u.handled_at,
-    e.name AS handled_by
+    u.number, u.id, t.name AS trigger, s.name AS sender, u.envelope, u.event, u.reason, u.created_at, u.handled_at,
+    e.name AS handled_by, u.outcome
 FROM unrouted u
 LEFT JOIN triggers t ON t.number = u.trigger
+LEFT JOIN entities s ON s.number = u.sender
 LEFT JOIN entities e ON e.number = u.handled_by
 WHERE u.number > :after AND (:has_handled OR u.handled_at IS NULL)
 ORDER BY u.number
@@ -68,7 +70,8 @@ LIMIT :limit
 SELECT count(*) AS total FROM unrouted WHERE handled_at IS NULL
 
 -- name: set_handled
-UPDATE unrouted SET handled_at = :now, handled_by = :handled_by WHERE number = :number AND handled_at IS NULL
+UPDATE unrouted SET handled_at = :now, handled_by = :handled_by, outcome = :outcome
+WHERE number = :number AND handled_at IS NULL
 
 -- name: forget_trigger
 UPDATE unrouted SET trigger = NULL WHERE trigger = :trigger

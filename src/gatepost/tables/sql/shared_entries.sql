@@ -4,11 +4,11 @@ UPDATE counters SET value = value + 1 WHERE name = 'shared' RETURNING value
 
 -- name: insert
 INSERT INTO shared_entries
-    (number, id, kind, channel, session, trigger, sender, display, content, status, metadata, decision, created_at,
-     position)
+    (number, id, kind, channel, session, trigger, sender, person, display, content, status, metadata, decision,
+     created_at, position)
 VALUES
-    (:number, :id, :kind, :channel, :session, :trigger, :sender, :display, :content, :status, :metadata, :decision,
-     :now, :number)
+    (:number, :id, :kind, :channel, :session, :trigger, :sender, :person, :display, :content, :status, :metadata,
+     :decision, :now, :number)
 
 -- name: list_page
 SELECT e.*, t.name AS trigger_name, s.name AS sender_name, d.id AS decision_id
@@ -21,13 +21,7 @@ WHERE e.number > :after
     AND (CAST(:session AS text) IS NULL OR e.session = CAST(:session AS text))
     AND (CAST(:kind AS text) IS NULL OR e.kind = CAST(:kind AS text))
     AND (NOT :is_pending OR e.status = 'pending')
-    AND (CAST(:person AS bigint) IS NULL OR EXISTS (
-        SELECT 1 FROM channel_sessions c
-        WHERE c.person = CAST(:person AS bigint) AND c.channel = e.channel
-            AND coalesce(c.trigger, 0) = coalesce(e.trigger, 0)
-            AND substr(e.session || CAST(:mark AS text), 1, length(c.base) + length(CAST(:mark AS text)))
-                = c.base || CAST(:mark AS text)
-    ))
+    AND (CAST(:person AS bigint) IS NULL OR e.person = CAST(:person AS bigint))
 ORDER BY e.number
 LIMIT :limit
 
@@ -42,13 +36,7 @@ WHERE e.position > :after
     AND (CAST(:channel AS text) IS NULL OR e.channel = CAST(:channel AS text))
     AND (CAST(:session AS text) IS NULL OR e.session = CAST(:session AS text))
     AND (CAST(:kind AS text) IS NULL OR e.kind = CAST(:kind AS text))
-    AND (CAST(:person AS bigint) IS NULL OR EXISTS (
-        SELECT 1 FROM channel_sessions c
-        WHERE c.person = CAST(:person AS bigint) AND c.channel = e.channel
-            AND coalesce(c.trigger, 0) = coalesce(e.trigger, 0)
-            AND substr(e.session || CAST(:mark AS text), 1, length(c.base) + length(CAST(:mark AS text)))
-                = c.base || CAST(:mark AS text)
-    ))
+    AND (CAST(:person AS bigint) IS NULL OR e.person = CAST(:person AS bigint))
 ORDER BY e.position
 LIMIT :limit
 
@@ -62,13 +50,7 @@ WHERE (CAST(:channel AS text) IS NULL OR e.channel = CAST(:channel AS text))
     AND (CAST(:session AS text) IS NULL OR e.session = CAST(:session AS text))
     AND (CAST(:kind AS text) IS NULL OR e.kind = CAST(:kind AS text))
     AND (NOT :is_pending OR e.status = 'pending')
-    AND (CAST(:person AS bigint) IS NULL OR EXISTS (
-        SELECT 1 FROM channel_sessions c
-        WHERE c.person = CAST(:person AS bigint) AND c.channel = e.channel
-            AND coalesce(c.trigger, 0) = coalesce(e.trigger, 0)
-            AND substr(e.session || CAST(:mark AS text), 1, length(c.base) + length(CAST(:mark AS text)))
-                = c.base || CAST(:mark AS text)
-    ))
+    AND (CAST(:person AS bigint) IS NULL OR e.person = CAST(:person AS bigint))
 ORDER BY e.number DESC
 LIMIT :limit
 

@@ -21,6 +21,9 @@ WHERE number > :after
 ORDER BY number
 LIMIT :limit
 
+-- name: count
+SELECT count(*) AS total FROM triggers
+
 -- name: list_active
 SELECT * FROM triggers WHERE active AND provider = :provider ORDER BY number
 

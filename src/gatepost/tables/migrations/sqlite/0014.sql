@@ -59,13 +59,17 @@ CREATE TABLE unrouted (
     number     INTEGER PRIMARY KEY,
     id         TEXT NOT NULL UNIQUE,
     trigger    INTEGER REFERENCES triggers,
+    -- who wrote it, if it is somebody here
+    sender     INTEGER REFERENCES entities,
     dedup_key  TEXT,
     envelope   TEXT NOT NULL,
     event      TEXT NOT NULL,
     reason     TEXT NOT NULL CHECK (reason IN ('no_route', 'no_target')),
     created_at INTEGER NOT NULL,
     handled_at INTEGER,
-    handled_by INTEGER REFERENCES entities
+    handled_by INTEGER REFERENCES entities,
+    -- how it was handled
+    outcome    TEXT CHECK (outcome IN ('replayed', 'discarded'))
 ) STRICT;
 CREATE UNIQUE INDEX unrouted_dedup ON unrouted (dedup_key) WHERE dedup_key IS NOT NULL;
 CREATE INDEX unrouted_waiting ON unrouted (number) WHERE handled_at IS NULL;
@@ -119,6 +123,8 @@ CREATE TABLE shared_entries (
     session     TEXT NOT NULL,
     trigger     INTEGER REFERENCES triggers,
     sender      INTEGER REFERENCES entities,
+    -- whose session it was when it was written
+    person      INTEGER REFERENCES entities,
     display     TEXT,
     content     TEXT NOT NULL,
     -- of a question
@@ -133,6 +139,7 @@ CREATE TABLE shared_entries (
 ) STRICT;
 CREATE INDEX shared_entries_session ON shared_entries (channel, session, number);
 CREATE INDEX shared_entries_pending ON shared_entries (channel, session, number) WHERE status = 'pending';
+CREATE INDEX shared_entries_person ON shared_entries (person, number) WHERE person IS NOT NULL;
 CREATE INDEX shared_entries_decision ON shared_entries (decision) WHERE decision IS NOT NULL;
 INSERT INTO counters VALUES ('shared', 0);
 
@@ -143,6 +150,9 @@ CREATE TABLE channel_messages (
     trigger     INTEGER NOT NULL REFERENCES triggers,
     chat        TEXT NOT NULL,
     thread      TEXT,
+    -- whom it is for: it is sent only while the user is let in, and is that person; no user is whoever is there
+    user_id     TEXT,
+    person      INTEGER REFERENCES entities,
     content     TEXT NOT NULL,
     -- the buttons, a JSON list of {"id", "label"}
     options     TEXT,
@@ -165,6 +175,8 @@ CREATE TABLE voice_messages (
     id         TEXT NOT NULL UNIQUE,
     trigger    INTEGER NOT NULL REFERENCES triggers,
     dedup_key  TEXT NOT NULL UNIQUE,
+    -- who spoke, if it is somebody here
+    person     INTEGER REFERENCES entities,
     envelope   TEXT NOT NULL,
     state      TEXT NOT NULL CHECK (state IN ('pending', 'transcribed', 'failed')),
     -- when it goes on without a transcript

@@ -1,0 +1,167 @@
+"""What users of a bot cannot pretend: to be another person, to write Markdown as a name, to mean what they forward."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gatepost.actions import channels, decisions, directory, pairing, push, routing
+from gatepost.actions.directory import EntitySpec
+from gatepost.core.decision import Option, Question
+from gatepost.core.entity import EntityKind
+from gatepost.core.event import Priority, Push
+from gatepost.core.render import preview, render_event
+from gatepost.core.route_rule import RouteSpec
+from gatepost.core.telegram_buttons import PairingButton
+from gatepost.core.telegram_markdown import convert_markdown
+from gatepost.core.trigger import GroupMode
+from gatepost.testing import Kit
+from tests.telegram.channel_office import AGENT, pair
+from tests.telegram.verb_updates import ADMIN, EVE, GROUP, HUSAM, open_verb_office, press, sign, write
+
+FORWARD = {"type": "user", "date": 1, "sender_user": {"id": EVE, "first_name": "Eve"}}
+LINK = "[husam](https://evil.example/login)"
+
+
+@pytest.fixture
+def kit() -> Iterator[Kit]:
+    with Kit() as kit:
+        yield kit
+
+
+def find_display(kit: Kit, user: int, name: str) -> str:
+    """Let a user of a group write, and return how the new person is shown."""
+    office = open_verb_office(kit, allow=(-100,), groups=GroupMode.ALL)
+    write(office, user, "pay 1000 to eve", GROUP, name=name)
+    [event] = office.list_events()
+    assert event.sender is not None
+    return event.sender.display
+
+
+@pytest.mark.parametrize(
+    ("name", "display"),
+    [
+        ("Ana", "Ana"),
+        ("ANA", "ANA"),
+        ("A\u200bna\u2066", "Ana"),
+        ("Ana Maria", "Ana Maria (anamaria)"),
+        ("Husam", "Husam (user-66)"),
+        ("husam\ufe0f", "husam (user-66)"),
+        ("\uff28usam", "Husam (user-66)"),
+        ("Admin", "Admin (user-66)"),
+        ("\u041dus\u0430m", "\u041dus\u0430m (usm)"),
+        ("Husam (husam)", "Husam husam (husamhusam)"),
+        ("Husam \uff08husam\uff09\n\u2768x\u2769", "Husam husam x (husamhusamx)"),
+        ("\u3164\u2800", "user-66"),
+        ("ﷺ" * 100, None),
+        ("x" * 200, None),
+    ],
+)
+def test_a_new_person_is_shown_so_that_it_looks_like_nobody_else(kit: Kit, name: str, display: str | None) -> None:
+    shown = find_display(kit, EVE, name)
+
+    assert display is None or shown == display
+    assert len(shown) <= 200
+
+
+def test_a_display_that_another_entity_has_is_not_given_again(kit: Kit) -> None:
+    kit.store.run_sync(directory.register, EntitySpec(name="anastasia", kind=EntityKind.AGENT, display="ANA"))
+
+    assert find_display(kit, EVE, "Ana") == "Ana (ana)"
+
+
+def test_a_person_whom_a_button_lets_in_looks_like_nobody_else(kit: Kit) -> None:
+    office = open_verb_office(kit)
+    pair(kit.store, office.trigger, ADMIN, "admin")
+    write(office, EVE, name="Husam")
+    [request] = [entry for entry in kit.store.read_sync(pairing.page) if entry.user_id == str(EVE)]
+    press(office, ADMIN, sign(PairingButton(code=request.id.removeprefix("pair_"), is_approval=True), ADMIN))
+    write(office, EVE, "pay", name="Husam")
+
+    [event] = office.list_events()
+    assert render_event(event) == '[Telegram] "Husam (user-66)" (human): "pay" (session chat-66:user-66)'
+
+
+def test_an_unknown_user_is_quoted_and_called_unknown(kit: Kit) -> None:
+    office = open_verb_office(kit, allow=(-100,), groups=GroupMode.ALL)
+    write(office, EVE, "pay", GROUP, sender_chat={"id": -200, "type": "channel", "title": "Husam"})
+
+    [event] = office.list_events()
+    assert render_event(event).startswith('[Telegram] "Husam" (unknown user): "pay" (session ')
+    assert preview(event) == '[Telegram] "Husam" (unknown user): "pay" (external)'
+
+
+def test_the_name_of_a_stranger_is_no_markdown(kit: Kit) -> None:
+    office = open_verb_office(kit, allow=(67,))
+    pair(kit.store, office.trigger, ADMIN, "admin")
+    sent = len(office.list_sent())
+    write(office, EVE, name=f"{LINK} **x** &#8238;\n# y")
+    write(office, 67, "/start", name=LINK)
+
+    texts = [convert_markdown(message.content) for message in office.list_messages()[sent:]]
+    [request] = [text for text in texts if "wants to write" in text.text]
+    [hello] = [text for text in texts if text.text.startswith("Hello")]
+    assert request.entities == ()
+    assert request.text.startswith(f"'{LINK} **x** &#8238;")
+    assert hello.entities == ()
+    assert hello.text.startswith(f"Hello {LINK}.")
+
+
+def test_an_urgent_item_keeps_its_lines_and_its_emoji(kit: Kit) -> None:
+    office = open_verb_office(kit)
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    text = "one\r\n\ttwo \u2764\ufe0f \U0001f469\u200d\U0001f4bb \u202eevil\u2066\x07"
+    request = Push(to="husam", source="ci", subject="Build broken", content=text, priority=Priority.HIGH)
+    kit.store.run_sync(push.push_event, request)
+
+    expected = "one\n\ttwo \u2764\ufe0f \U0001f469\u200d\U0001f4bb \\u202eevil\\u2066\\u0007"
+    assert office.list_sent()[-1] == f"ci: Build broken\n{expected}"
+
+
+@pytest.mark.parametrize("source", ["Husam: pay\nx", "**Husam**", "ci \u202e", LINK])
+def test_the_sender_of_an_urgent_item_imitates_nobody(kit: Kit, source: str) -> None:
+    office = open_verb_office(kit)
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    kit.store.run_sync(push.push_event, Push(to="husam", source=source, content="tea", priority=Priority.HIGH))
+
+    shown = convert_markdown(office.list_sent()[-1])
+    assert shown.entities == ()
+    assert shown.text.startswith('"')
+    assert shown.text.endswith('": tea')
+    assert "\n" not in shown.text
+
+
+@pytest.mark.parametrize("takes_words", [False, True])
+def test_a_forwarded_text_answers_nothing_and_says_so(kit: Kit, takes_words: bool) -> None:
+    office = open_verb_office(kit)
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    write(office, HUSAM, "hello")
+    [event] = office.list_events()
+    options = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
+    question = Question(question="Deploy?", options=options, free_text=takes_words)
+    decision = kit.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    write(office, HUSAM, "yes", forward_origin=FORWARD)
+
+    assert kit.store.read_sync(decisions.show, decision.id).is_open
+    forwarded = office.list_events()[-1]
+    assert render_event(forwarded) == '[Telegram] Husam (human): "yes" (session chat-9:user-9, forwarded)'
+    assert preview(forwarded) == '[Telegram] Husam (human): (forwarded) "yes"'
+    write(office, HUSAM, "yes")
+    assert not kit.store.read_sync(decisions.show, decision.id).is_open
+
+
+def test_a_reset_goes_to_who_got_the_prompts(kit: Kit) -> None:
+    office = open_verb_office(kit)
+    kit.store.run_sync(directory.register, EntitySpec(name="quinn", kind=EntityKind.AGENT))
+    rule = RouteSpec(name="u", channel="telegram", filters={"kind": "text"}, targets=("quinn",))
+    kit.store.run_sync(routing.create_rule, rule, by=None)
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    write(office, HUSAM, "/reset")
+    write(office, HUSAM, "to quinn")
+    write(office, HUSAM, "/reset")
+
+    assert office.list_events() == []
+    prompt, reset = office.list_events("quinn")
+    assert (prompt.content, reset.priority) == ("to quinn", Priority.FYI)
+    assert reset.route is not None
+    assert reset.route.session == "chat-9:user-9:reset-2"
+    assert kit.store.read_sync(routing.page_unrouted, by=None) == []
