@@ -53,7 +53,7 @@ def run_gateway(*, has_store: bool = True) -> Iterator[Gateway]:
 
 async def _serve(pipe: ParentPipe, home: str, has_store: bool) -> None:
     telemetry.configure_logging("json")
-    configuration = load({"GATEPOST_HOME": home})
+    configuration = load({"GATEPOST_HOME": home, "GATEPOST_GATEWAY__STREAMS": "100000"})
     paths.make_home(configuration.home)
     async with open_gateway(configuration) as gateway:
         app_state = gateway.state

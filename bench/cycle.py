@@ -29,7 +29,8 @@ from gatepost.core.mind import CallResult, ModelReply, ToolCall, Usage
 from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
 from gatepost.gateway.serve import freeze_loaded_objects
 from gatepost.ports import HttpToolCaller, Model, Store, ToolServers
-from gatepost.runtime.cycle import CycleDeps, think
+from gatepost.runtime.cycle import think
+from gatepost.runtime.cycle_outcome import CycleDeps
 from gatepost.runtime.toolkit import Toolbox
 from tests.servers import Postgres
 

@@ -21,6 +21,7 @@ from gatepost.actions import (
     push,
     routing,
     sessions,
+    shared_inbox,
     spaces,
     triggers,
     work,
@@ -29,11 +30,12 @@ from gatepost.actions.triggers import TriggerSpec
 from gatepost.app import parse_sqlite_path
 from gatepost.core.decision import Option, Question
 from gatepost.core.envelope import Envelope, EnvelopeKind
-from gatepost.core.event import Push
+from gatepost.core.event import Push, Route
 from gatepost.core.gate import GateSpec
 from gatepost.core.ledger import TopicKind
 from gatepost.core.mail import MailSpec
 from gatepost.core.route_rule import RouteSpec, UnroutedReason
+from gatepost.core.shared_entry import EntryKind
 from gatepost.core.webhook import Scheme
 from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.handlers.keys import generate_secret
@@ -105,6 +107,16 @@ CALL_CASES: Final = {
     "GET /api/agents/{name}/memories": CallCase(path=THINKER_PATH),
     "GET /api/agents/{name}/goals": CallCase(path=THINKER_PATH),
     "GET /api/runs": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),
+    "GET /api/usage/runs": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),
+    "GET /api/usage/budgets": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),
+    "GET /api/usage": CallCase(EXPECT_OPEN, other_queries=[{"agent": "thinker"}]),
+    "GET /api/overview": CallCase(EXPECT_OPEN, other_queries=[{"name": "husam"}]),
+    "GET /api/health/history": CallCase(),
+    "GET /api/health/accounts": CallCase(),
+    "GET /api/health/check": CallCase(),
+    "GET /api/fires": CallCase(EXPECT_OWN, other_queries=[{"owner": "analyst"}]),
+    "GET /api/plans/{id}/fires": CallCase(path=PLAN_PATH),
+    "GET /api/triggers/{name}/fires": CallCase(path=TRIGGER_PATH),
     "GET /api/runs/{id}": CallCase(path=RUN_PATH),
     "GET /api/runs/{id}/steps": CallCase(path=RUN_PATH),
     "GET /api/runs/{id}/stream": CallCase(path=RUN_PATH),
@@ -156,6 +168,7 @@ CALL_CASES: Final = {
     "POST /api/chat": CallCase(body={"to": "analyst"}, admin_status=201),
     "GET /api/shared-inbox": CallCase(EXPECT_OWN),
     "GET /api/shared-inbox/stream": CallCase(EXPECT_OPEN),
+    "GET /api/shared-inbox/{id}": CallCase(path={"id": "entry"}),
     "GET /api/channels": CallCase(),
     "GET /api/channels/sessions": CallCase(EXPECT_OWN, other_queries=[{"person": "husam"}]),
     "GET /api/channels/pairings": CallCase(),
@@ -184,6 +197,10 @@ CALL_CASES: Final = {
     "POST /api/routes/dead-letters/{id}/discard": CallCase(path={"id": "dead"}),
     "POST /api/keys": CallCase(admin_status=201),
     "GET /api/keys": CallCase(),
+    "POST /api/sign-in/links": CallCase(admin_status=201),
+    "POST /api/sign-in": CallCase(admin_status=421),
+    "DELETE /api/sign-in": CallCase(admin_status=421),
+    "GET /api/caller": CallCase(EXPECT_OPEN),
     "DELETE /api/keys/{id}": CallCase(path={"id": "key"}),
     "POST /api/mail": CallCase(body={"sender": "husam"}, admin_status=201),
     "GET /api/mail": CallCase(EXPECT_OWN, other_queries=[{"sender": "analyst"}, {"box": "thread", "sender": "husam"}]),
@@ -197,6 +214,7 @@ CALL_CASES: Final = {
     "POST /api/work/{type}/{id}/notes": CallCase(path=WORK_PATH, body={"author": "husam"}, admin_status=201),
     "GET /api/work/{type}/{id}/notes": CallCase(EXPECT_OPEN, WORK_PATH),
     "GET /api/ledger/topics": CallCase(EXPECT_OPEN),
+    "GET /api/ledger/topics/{id}": CallCase(path={"id": "topic"}),
     "GET /api/ledger/topics/{id}/messages": CallCase(path={"id": "topic"}),
     "GET /api/ledger/topics/{id}/verify": CallCase(path={"id": "topic"}),
     "GET /api/ledger/profiles/{name}": CallCase(EXPECT_OPEN, ANALYST_PATH),
@@ -280,6 +298,12 @@ class World:
         return answer.status_code, answer.json() if answer.content.startswith(b"{") else None
 
 
+def _record_prompt(tx: Transaction) -> str:
+    """Add a prompt of Husam to the shared inbox; return its id."""
+    route, person = Route("web", "web-husam"), directory.find_number(tx, "husam")
+    return shared_inbox.record(tx, EntryKind.USER_PROMPT, route, "hello", trigger=None, person=person)
+
+
 def create_owned_objects(store: Store) -> dict[str, Any]:
     """Give others something of every kind."""
     create_entities(store)
@@ -295,6 +319,7 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
     gate = store.run_sync(gates.add, GateSpec(name="Sign-off", owner="analyst", waiters=("husam",)), by="analyst")
     question = Question(question="Ship it?", options=(Option(id="ship", label="Ship it"),), respondents=("husam",))
     decision = store.run_sync(decisions.ask, question, by="analyst")
+    entry = store.run_sync(_record_prompt)
     store.run_sync(spaces.post, "q4-report", sender="husam", content="hello")
     sent = store.run_sync(mail.send, MailSpec(to="admin", payload={"text": "hello"}), sender="analyst")
     store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="0.0.7"), by="analyst")
@@ -318,6 +343,7 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         "plan": plan.id,
         "gate": gate.id,
         "decision": decision.id,
+        "entry": entry,
         "guest": store.run_sync(sessions.begin, "4f1c", agent="analyst", host="claude").session,
         "past": finished_run.run_id,
         "run": waiting_run.run_id,

@@ -13,7 +13,8 @@ import structlog
 from hypothesis import settings
 
 from tests.brokers import Nats, Redis
-from tests.database_reset import reset_database
+from tests.database_reset import close_session, reset_database
+from tests.migrated_files import copy_migrated_files, migrate_really
 from tests.servers import Postgres
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def _use_memory_for_files() -> None:
 
 _use_memory_for_files()
 
+# Nothing that is imported and collected becomes garbage soon; `pytest_collection_finish` enables the search for it.
+gc.disable()
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what is to run in the background, and the commands that tests interrupt would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -62,6 +66,7 @@ def pytest_collection_finish() -> None:
     """Leave what was collected out of every later search for garbage: it is much, and it stays."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +75,20 @@ def _restore_logging() -> Iterator[None]:
     config = structlog.get_config()
     yield
     structlog.configure(**config)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _copy_migrated_files() -> Iterator[None]:
+    """A new SQLite store of this process is a copy of one that was migrated."""
+    with copy_migrated_files():
+        yield
+
+
+@pytest.fixture
+def real_migrations() -> Iterator[None]:
+    """While a test runs that is about migrations, every store is migrated as in production."""
+    with migrate_really():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -97,6 +116,7 @@ def _shared_url(postgres: Postgres) -> Iterator[str]:
         with Kit(url) as kit:
             kit.store.close()
         yield url
+        close_session(url)
 
 
 @pytest.fixture
@@ -119,6 +139,8 @@ def kit(request: pytest.FixtureRequest) -> Iterator["Kit"]:
     from gatepost.testing import Kit  # after its asserts are to be rewritten
 
     with Kit(request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None) as kit:
+        if request.param == "postgres":
+            kit.store = kit.open()  # the schema is in place
         yield kit
 
 

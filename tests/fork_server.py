@@ -39,6 +39,13 @@ PRELOADED_MODULES = (
     "gatepost.gateway.serve",
     "gatepost.gateway.app",
     "gatepost.hook_entry",
+    # What these import when they need it. Modules of `api` and `handlers` are left out: whoever needs one imports it.
+    *(f"gatepost.adapters.stores.{name}" for name in ("postgres", "sqlite")),
+    *(f"gatepost.adapters.transports.{name}" for name in ("nats", "postgres", "redis", "socket")),
+    *(f"gatepost.adapters.{name}" for name in ("command", "models.factory", "spool", "telegram", "tools.http")),
+    "gatepost.plugins",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
     "uvloop",
 )
 #: what an interpreter reads when it starts; the fork server has started already

@@ -14,7 +14,8 @@ from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
 from gatepost.core.run import RunStatus
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
-from gatepost.runtime.cycle import CycleDeps, CycleFinished, CycleOutcome, CyclePaused, think
+from gatepost.runtime.cycle import think
+from gatepost.runtime.cycle_outcome import CycleDeps, CycleFinished, CycleOutcome, CyclePaused
 from gatepost.testing import Kit
 from tests.faults.cycle_process import build_deps
 

@@ -47,6 +47,11 @@ class ScriptedGateway:
         assert answer.status_code < 300, answer.text
         return answer.json()
 
+    def delete(self, path: str) -> Any:
+        answer = self._client.delete(f"/api{path}")
+        assert answer.status_code < 300, answer.text
+        return answer.json() if answer.content else None
+
     def create_resident(self, name: str, **config: Any) -> None:
         model = {"name": f"openai:{name}", "baseUrl": self.model_server.url}
         self.post("/agents", **{"name": name, "model": model, "instructions": f"You are {name}."} | config)

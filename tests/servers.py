@@ -286,13 +286,16 @@ def _is_dead(process: psutil.Process) -> bool:
         return True
 
 
-def wait_until(condition: Callable[[], bool], description: str) -> None:
-    """Ask until it is so: neither a server's start nor a stranger's death can be waited for."""
+def wait_until(condition: Callable[[], bool], description: str, *, interval: float = 0.005) -> None:
+    """
+    Ask until it is so: neither a server's start nor a stranger's death can be waited for. `interval` is in seconds:
+    what costs much to ask is asked seldom.
+    """
     deadline = time.monotonic() + WAIT_TIMEOUT
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {WAIT_TIMEOUT:.0f} s in vain until {description}")
-        time.sleep(0.005)
+        time.sleep(interval)
 
 
 async def wait_until_async(

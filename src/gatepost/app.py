@@ -30,7 +30,6 @@ from gatepost.ports import (
     Clock,
     IntakeQueue,
     Nudge,
-    PublicLedger,
     SignalSink,
     Spool,
     Store,
@@ -42,10 +41,11 @@ from gatepost.settings import Configuration, Settings, check_ledger, mask_passwo
 
 if TYPE_CHECKING:
     from gatepost.actions.file_triggers import FileTrigger
+    from gatepost.core.public_ledger import PublicLedger
     from gatepost.core.speech import Transcriber
     from gatepost.hooks.spool_writer import SpoolWriter
     from gatepost.runtime.channels import ChannelOptions
-    from gatepost.runtime.cycle import CycleDeps
+    from gatepost.runtime.cycle_outcome import CycleDeps
     from gatepost.runtime.gate_checks import CommandOptions
 
 #: the extra of the package that installs the driver, by the scheme of the URL
@@ -132,7 +132,7 @@ def build_intake_queue(configuration: Configuration) -> IntakeQueue | None:
         return transports.open_intake_queue(url)
 
 
-def build_ledger(configuration: Configuration) -> PublicLedger | None:
+def build_ledger(configuration: Configuration) -> "PublicLedger | None":
     """Return the public ledger that is set; None if there is none, because the local one is in the store."""
     settings = configuration.settings
     check_ledger(settings)
@@ -315,7 +315,7 @@ async def open_cycle_deps(
     from gatepost.adapters.models.factory import OpenModels
     from gatepost.adapters.tools.http import HttpTools
     from gatepost.adapters.tools.mcp import McpServers
-    from gatepost.runtime.cycle import CycleDeps
+    from gatepost.runtime.cycle_outcome import CycleDeps
     from gatepost.runtime.toolkit import Toolbox
 
     variables = os.environ if environ is None else environ

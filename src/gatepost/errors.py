@@ -16,7 +16,8 @@ The tree of errors. The second level decides the HTTP status and the exit code.
     |  `- TooLarge        413, exit 2   over a limit of size
     `- Unavailable        503, exit 3   the store cannot be reached or cannot write now; try again
        |- Damaged         503, exit 3   part of the store cannot be read, now or later
-       `- TooManyAttempts 429, exit 3   too many wrong secrets or codes; wait before the next one
+       |- TooManyAttempts 429, exit 3   too many wrong secrets or codes; wait before the next one
+       `- TooManyStreams  429, exit 3   the caller reads as many streams as it may at the same time
 
 A message is one sentence without a capital or a full stop. It quotes the value (`quote_value`); a message that is too
 long all the same loses its middle. `hint` names the fix when it is known. Fields of the request are named as in JSON,
@@ -158,3 +159,8 @@ class TooManyAttempts(Unavailable):
     def __init__(self, message: str, *, hint: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message, hint=hint or "wait a minute, and try again")
         self.retry_after = retry_after
+
+
+class TooManyStreams(Unavailable):
+    status = 429
+    type = "too-many-streams"

@@ -2,7 +2,9 @@
 The ports: the interfaces through which the verbs and the background work use the outside world.
 
 Adapters implement them; `gatepost.testing` has the suites that a store and a transport must pass. Records that go
-through a port and have more than a few fields are in `core`.
+through a port and have more than a few fields are in `core`. The ports of single features are there too, beside their
+records: a public ledger (`public_ledger.py`), the provider of a channel (`provider.py`), the Bot API of Telegram
+(`telegram_api.py`) and a transcriber (`speech.py`).
 
 **The store is the truth.** A **verb** is a plain function over a `Transaction`: `push.push_event(tx, request)`. It runs
 in one transaction, reads and writes by naming statements (`tables/sql`), takes time from `tx.now` and identity from
@@ -33,8 +35,6 @@ if TYPE_CHECKING:  # hooks import this module, and have to start fast
     from gatepost.core.agent import Tool, ToolServer
     from gatepost.core.event import Json
     from gatepost.core.gate import CommandResult
-    from gatepost.core.ledger import LedgerId, TopicMessage
-    from gatepost.core.ledger_transaction import AccountInfo, LedgerReceipt, LedgerTransaction, TopicInfo
     from gatepost.core.limits import Limits
     from gatepost.core.model import ChatRequest, ModelOutput, ToolResult, ToolSpec
     from gatepost.core.session import Guest, PrintedBatch
@@ -449,51 +449,3 @@ class CommandRunner(Protocol):
 
     async def run(self, command: str | Sequence[str], *, stdin: str = "", time_limit: float) -> CommandResult:
         """Run a command to its end, or for `time_limit` seconds; a command that does not exist ends with 127."""
-
-
-class PublicLedger(Protocol):
-    """
-    A ledger outside of the store: everybody can read it, and nothing on it is ever deleted. (The local ledger is in
-    the store: `actions/ledger.py`.) Transactions go to its nodes, signed with private keys that only the adapter sees.
-    Reads come from a mirror node, which may lag behind, and may answer twice. Every method raises Unavailable if the
-    ledger cannot be reached, or is busy.
-    """
-
-    @property
-    def network(self) -> str:
-        """Its name, as in the settings: `testnet` or `mainnet`."""
-
-    @property
-    def operator(self) -> LedgerId:
-        """The account that pays for new accounts and topics."""
-
-    def make_key(self, owner: str) -> str:
-        """Make the private key of an entity on disk, unless there is one, and return its public key."""
-
-    def has_key(self, owner: str) -> bool:
-        """Return True if the private key of an entity is here."""
-
-    async def execute(self, transaction: LedgerTransaction) -> LedgerReceipt:
-        """
-        Have a transaction executed, and return its receipt; if it was executed before, return that receipt.
-
-        Raise TransactionExpired or TransactionRefused only if it is certain that it was not executed, and will not be;
-        one that was refused before consensus (`is_final` is False) may be, if it is sent again. Raise Unavailable if
-        that is not known: then call again with the same transaction.
-        """
-
-    async def read_messages(self, topic: LedgerId, *, after: int, limit: int = 100) -> list[TopicMessage]:
-        """Return messages whose sequence is greater than `after`, in their order; some may be repeated or missing."""
-
-    async def read_topic(self, topic: LedgerId) -> TopicInfo | None: ...
-
-    async def read_account(self, account: LedgerId) -> AccountInfo | None: ...
-
-    def compress(self, content: bytes) -> tuple[str, bytes]:
-        """Return a content as a file of the ledger (HCS-1) holds it, and the method: `zstd` or `brotli`."""
-
-    def decompress(self, content: bytes, method: str, *, max_size: int) -> bytes:
-        """Return the content of such a file; raise Invalid if it is larger than `max_size`, or is none."""
-
-    async def close(self) -> None:
-        """Close the connections."""

@@ -1,13 +1,9 @@
-"""The plugin for Claude Code: its hooks, its MCP server and its commands are those of this release; it is shipped."""
+"""The plugin for Claude Code: its hooks, its MCP server and its commands are those of this release."""
 
 import json
 import re
 import shlex
-import subprocess
-import sys
-import tarfile
 import tomllib
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +67,3 @@ def test_a_slash_command_runs_commands_that_there_are_and_that_it_may_run(page: 
         options = {name for parameter in COMMANDS[path].params for name in parameter.opts}
         assert {word for word in arguments if word.startswith("-")} <= options
     assert sorted(set(used)) == sorted(allowed)
-
-
-def test_it_is_shipped(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    [wheel], [sdist] = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
-    with zipfile.ZipFile(wheel) as archive, tarfile.open(sdist) as source:
-        wheel_names, sdist_names = archive.namelist(), source.getnames()
-    files = [path for path in (ROOT / "plugins").rglob("*") if path.is_file()]
-    assert len(files) == 7
-    for file in map(str, (path.relative_to(ROOT) for path in files)):
-        assert any(path.endswith(f".data/data/share/gatepost/{file}") for path in wheel_names)
-        assert any(path.endswith(f"/{file}") for path in sdist_names)

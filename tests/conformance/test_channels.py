@@ -14,7 +14,14 @@ from gatepost.actions import chat, shared_inbox
 from gatepost.actions.chat import ChatSpec
 from gatepost.core.provider import Provider
 from gatepost.core.shared_entry import EntryKind
-from gatepost.testing.channels import AGENT, ChannelDriver, ChannelSuite, ProviderDriver, RemoteChannelSuite
+from gatepost.testing.channels import (
+    AGENT,
+    ChannelDriver,
+    ChannelSuite,
+    ProviderDriver,
+    RemoteChannelDriver,
+    RemoteChannelSuite,
+)
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "mailbox"
 
@@ -50,7 +57,7 @@ def load_mailbox() -> Provider:
     return provider
 
 
-class MailboxDriver(ProviderDriver):
+class MailboxDriver(ProviderDriver, RemoteChannelDriver):
     provider_name = "mailbox"
 
     def __init__(self, folder: Path) -> None:
@@ -93,7 +100,7 @@ class MailboxDriver(ProviderDriver):
 
 class TestMailbox(RemoteChannelSuite):
     @pytest.fixture
-    def driver(self, tmp_path: Path) -> ChannelDriver:
+    def driver(self, tmp_path: Path) -> MailboxDriver:
         return MailboxDriver(tmp_path / "mailbox")
 
     async def test_a_question_shows_its_answers_and_a_number_is_one(self, bench: Any) -> None:

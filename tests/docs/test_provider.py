@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gatepost.core.provider import MessageToSend, Provider
-from gatepost.testing.channels import ChannelSuite, ProviderDriver
+from gatepost.testing.channels import ProviderDriver, RemoteChannelDriver, RemoteChannelSuite
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "provider.md").read_text(encoding="utf-8")
 
@@ -17,6 +17,7 @@ def test_what_it_shows_is_so() -> None:
     assert isinstance(names["Echo"](), Provider)
     driver = names["EchoDriver"]()
     assert isinstance(driver, ProviderDriver)
+    assert isinstance(driver, RemoteChannelDriver)
     assert driver.build_trigger().provider == "echo"
-    assert issubclass(names["TestEcho"], ChannelSuite)
+    assert issubclass(names["TestEcho"], RemoteChannelSuite)
     assert MessageToSend.__dataclass_fields__.keys() >= {"id", "options", "replaces"}

@@ -20,6 +20,7 @@ from typing import Any, Final
 import structlog
 
 from gatepost.actions import run_journal
+from gatepost.adapters.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
 from gatepost.core.agent import ModelChoice
@@ -29,9 +30,10 @@ from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.errors import Lost
 from gatepost.ports import HttpToolCaller, Model, Store, ToolServers
-from gatepost.runtime.cycle import CycleDeps, think
+from gatepost.runtime.cycle import think
+from gatepost.runtime.cycle_outcome import CycleDeps
 from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.toolkit import Toolbox
+from gatepost.runtime.toolkit import Toolbox, _build_built_in_tools
 from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
 from tests.faults.commit_points import watch_store
 
@@ -198,6 +200,7 @@ async def _run_one_cycle(url: str, case: Case) -> dict[str, Any]:
 def main(url: str) -> None:
     """Cases come as a line of JSON; what becomes of each goes out as a line."""
     cases = [Case(**case) for case in json.loads(sys.stdin.readline())]
+    _build_built_in_tools(frozenset())  # here once, rather than in every child
     children: dict[int, Case] = {}
     for case in cases:
         if (child := os.fork()) == 0:

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from gatepost.adapters import spool as files
 from gatepost.adapters.spool import FileSpool
+from gatepost.adapters.stores import sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.app import open_store
 from gatepost.core.times import MINUTE, Instant
 from gatepost.errors import Unavailable

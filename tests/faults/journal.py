@@ -28,9 +28,22 @@ class Journal:
             os.fsync(self._file)
 
 
+#: what was read of a file, by its path, and the size it had: whoever wrote it is dead, or only appends
+_read_files: dict[str, tuple[int, list[JournalEntry]]] = {}
+
+
 def read_journals(folder: Path, suffix: str) -> dict[str, list[JournalEntry]]:
-    """The entries of every life that wrote a file with this ending into the folder."""
-    return {
-        path.stem: [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        for path in sorted(folder.glob(f"*.{suffix}"))
-    }
+    """The entries of every life that wrote a file with this ending into the folder. Leave them as they are."""
+    with os.scandir(folder) as files:
+        found = sorted(
+            (file.name, file.path, file.stat().st_size) for file in files if file.name.endswith(f".{suffix}")
+        )
+    return {name.removesuffix(f".{suffix}"): _read_journal(path, size) for name, path, size in found}
+
+
+def _read_journal(path: str, size: int) -> list[JournalEntry]:
+    """What is read of a file that has not grown since is what was read before."""
+    if path not in _read_files or _read_files[path][0] != size:
+        lines = Path(path).read_bytes()[:size].splitlines(keepends=True)
+        _read_files[path] = size, [json.loads(line) for line in lines if line.endswith(b"\n")]
+    return _read_files[path][1]

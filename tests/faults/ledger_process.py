@@ -10,11 +10,12 @@ duties of a worker do it, but one job after the other. These are the points that
 """
 
 import asyncio
+import fcntl
 import importlib
 import logging
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -31,9 +32,10 @@ from gatepost.app import open_store
 from gatepost.core.connection import ConnectionState
 from gatepost.core.ledger_transaction import LedgerReceipt, LedgerTransaction
 from gatepost.core.limits import Limits
+from gatepost.core.public_ledger import PublicLedger
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, Unavailable
-from gatepost.ports import PublicLedger, Store, Transaction
+from gatepost.ports import Store, Transaction
 from gatepost.runtime.jobs import run_due_jobs
 from gatepost.runtime.ledger_connections import LedgerConnections
 from gatepost.runtime.ledger_listener import LedgerListener
@@ -128,7 +130,28 @@ def answer_strangers(tx: Transaction) -> None:
                 connections.close(tx, connection.id)
 
 
-async def reach_rest(store: Store, ledger: PublicLedger, clock: SharedClock) -> None:
+class RunnerLock:
+    """A lock of all processes that run jobs, in a file. One that waits for the others holds no job."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a")
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """While entered, others know that jobs may be held here. Several processes enter at once."""
+        fcntl.flock(self._file, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    async def wait_for_others(self) -> None:
+        """Wait until no other process holds a job: it has done its jobs, or is killed."""
+        await asyncio.to_thread(fcntl.flock, self._file, fcntl.LOCK_EX)
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+
+async def reach_rest(store: Store, ledger: PublicLedger, clock: SharedClock, lock: RunnerLock) -> None:
     """Run jobs and read the ledger until nothing is left to do. The clock is moved while jobs wait."""
     steps = LedgerSteps(store, ledger, fund=FUND)
     handlers = {
@@ -139,7 +162,8 @@ async def reach_rest(store: Store, ledger: PublicLedger, clock: SharedClock) -> 
     listener = LedgerListener(store, ledger)
     holder = f"process-{os.getpid()}"
     for _ in range(_MAX_ROUNDS):
-        seconds = await run_due_jobs(store, handlers, holder)
+        with lock.hold():
+            seconds = await run_due_jobs(store, handlers, holder)
         listener._rounds = 0  # the quiet topics, too
         try:
             await listener.run_round()
@@ -153,7 +177,7 @@ async def reach_rest(store: Store, ledger: PublicLedger, clock: SharedClock) -> 
         if seconds is not None and seconds < _MAX_RETRY:
             clock.advance(int(seconds * SECOND) + 1)
         elif seconds is not None:
-            await asyncio.sleep(0.005)  # for another process
+            await lock.wait_for_others()
     raise AssertionError("the ledger is not at rest")
 
 
@@ -176,7 +200,8 @@ async def run_task(task: Task, on_point: FaultPoint) -> None:
     try:
         watched_store = WatchedStore(store, on_point, task.hold, describe_verb)
         watched_ledger = WatchedLedger(ledger, on_point)
-        await reach_rest(cast(Store, watched_store), cast(PublicLedger, watched_ledger), clock)
+        lock = RunnerLock(folder / "runners")
+        await reach_rest(cast(Store, watched_store), cast(PublicLedger, watched_ledger), clock, lock)
     finally:
         await ledger.close()
         store.close()

@@ -41,7 +41,7 @@ Point = tuple[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class TelegramOutcome:
     """What agents and people got, apart from when."""
 
     #: what was written, in order, and what was said, each with its key
@@ -109,7 +109,7 @@ class TelegramCase:
         """Let the time pass after which another process goes on with what one has begun."""
         self._clock.advance(JOB_HOLD + SECOND)
 
-    def read_outcome(self) -> Outcome:
+    def read_outcome(self) -> TelegramOutcome:
         """Return what there is, and check what has to be so in any case."""
         with closing(open_store(self._url)) as store:
             events = [item.event for item in store.read_sync(inbox.page, AGENT, limit=1_000)]
@@ -119,7 +119,7 @@ class TelegramCase:
         texts = [event for event in events if "." in event.content]
         for event in texts:  # no recording has delayed them
             assert min(abs(event.created_at - time) for time in self.times) < MINUTE, event
-        return Outcome(
+        return TelegramOutcome(
             texts=_list_contents(texts),
             recordings=sorted(_list_contents([event for event in events if event not in texts])),
             sent=Counter(message.text for message in self._server.sent(self._ana)),

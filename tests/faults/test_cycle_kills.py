@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import psutil
 import pytest
@@ -31,6 +31,9 @@ from gatepost.testing import Kit
 from tests.faults.cycle_process import Case, encode_cases, open_worker
 from tests.fork_server import ForkedProcess
 from tests.servers import wait_until
+
+#: seconds between two looks at all inboxes, which cost as much as a cycle
+POLL_INTERVAL: Final = 0.1
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -101,7 +104,9 @@ async def finish_all_cycles(url: str, names: Sequence[str]) -> None:
     """Think for everybody until all is done: when the leases have lapsed, what was left lying is gone on with."""
 
     async with open_worker(url) as (store, _):
-        await asyncio.to_thread(wait_until, lambda: store.read_sync(are_all_delivered, names), "all is done")
+        await asyncio.to_thread(
+            wait_until, lambda: store.read_sync(are_all_delivered, names), "all is done", interval=POLL_INTERVAL
+        )
 
 
 class RivalProcess:
@@ -149,7 +154,7 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
         for round_ in range(2):
             for name in names:
                 store.run_sync(spaces.post, f"room-{name}", sender="husam", content=f"And now? {round_}")
-        wait_until(lambda: store.read_sync(are_all_delivered, names), "everything is done")
+        wait_until(lambda: store.read_sync(are_all_delivered, names), "everything is done", interval=POLL_INTERVAL)
         assert sleeping_rival.count_refusals() >= 1
         other_rival.count_refusals()
         for name in names:

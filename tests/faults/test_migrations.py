@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import psycopg
+import pytest
 
 from gatepost.actions import directory
 from gatepost.adapters.stores.threaded import ThreadedStore
@@ -19,6 +20,8 @@ from tests.faults.crew_store import CREW, create_crew, open_database_alone
 from tests.faults.journaled_client import JournaledClient, build_push
 from tests.faults.statements import observe_statements
 from tests.faults.worker_process import WorkerProcess, start_workers
+
+pytestmark = pytest.mark.usefixtures("real_migrations")
 
 
 def test_a_process_is_killed_at_every_statement_of_the_first_migration(store_url: str, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from gatepost.app import open_store, parse_sqlite_path
 from gatepost.core.limits import Limits
 from gatepost.ports import Store
 from gatepost.runtime import duties
-from tests.faults import loads, rounds
+from tests.faults import journal, loads, rounds
 from tests.faults.commit_points import KillPoint, watch_store
 from tests.faults.journaled_client import JournaledClient
 from tests.faults.statements import add_migration, observe_statements
@@ -31,6 +31,7 @@ from tests.faults.statements import add_migration, observe_statements
 def main(url: str, folder: Path) -> None:
     for line in sys.stdin:
         job = json.loads(line)
+        journal.read_journals(folder, "journal")  # here once, rather than all of them in every child
         child = os.fork()
         if child == 0:
             run_life(url, folder, job)

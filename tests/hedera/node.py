@@ -31,7 +31,7 @@ from tests.hedera.keys import SigningKey
 from tests.hedera.mirror import Mirror
 from tests.hedera.prechecks import Submission, check
 from tests.hedera.protobufs import consensus_submit_message_pb2
-from tests.hedera.services import Node
+from tests.hedera.services import NodeServer
 from tests.hedera.state import (
     SECOND,
     TREASURY,
@@ -70,7 +70,7 @@ class HederaNetwork:
             self.state.accounts[id] = Account(id, treasury_key.public_key, 0)
         self.state.accounts[TREASURY].balance = 50_000_000_000 * HBAR
         self.operator_id, self.operator_key = self.create_account(balance)
-        self._nodes = [Node(self, f"0.0.{FIRST_NODE + index}", find_free_port()) for index in range(node_count)]
+        self._nodes = [NodeServer(self, f"0.0.{FIRST_NODE + index}", find_free_port()) for index in range(node_count)]
         self.mirror = Mirror(self.state, self.count_request)
 
     def __enter__(self) -> Self:

@@ -25,9 +25,10 @@ from gatepost.core.ledger import LedgerId, Topic, TopicKind, TopicVerification
 from gatepost.core.ledger_profile import SyncResult
 from gatepost.core.limits import Limits
 from gatepost.core.mail import Mail, MailSpec
+from gatepost.core.public_ledger import PublicLedger
 from gatepost.core.work import Note, WorkEvent, WorkItemSpec, WorkType
 from gatepost.errors import Unavailable
-from gatepost.ports import PublicLedger, Reader, Store
+from gatepost.ports import Reader, Store
 from gatepost.runtime.jobs import JobHandler, run_due_jobs
 from gatepost.runtime.ledger_connections import LedgerConnections
 from gatepost.runtime.ledger_listener import LedgerListener

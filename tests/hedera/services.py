@@ -48,7 +48,7 @@ class Network(Protocol):
         """Return the code with which a query of a receipt should be refused."""
 
 
-class Node:
+class NodeServer:
     """A node on a port of 127.0.0.1, while it is started."""
 
     def __init__(self, network: Network, account: str, port: int) -> None:

@@ -22,7 +22,10 @@ ENTRY = '[[difference]]\nreason = "rights come first"\ncases = ["GET /a"]\n'
 
 #: what came after the record: it has no earlier answers
 NEW_TAGS: Final = frozenset(
-    ("mail", "work", "ledger", "connections", "routes", "chat", "shared_inbox", "telegram", "channels")
+    (
+        *("mail", "work", "ledger", "connections", "routes", "chat", "shared_inbox", "telegram", "channels"),
+        *("overview", "usage", "fires", "history", "accounts", "sign_in"),
+    )
 )
 NEW_ROUTES: Final = frozenset(("POST /api/triggers/{name}/test",))
 NEW_COMMANDS: Final = frozenset(
@@ -33,6 +36,7 @@ NEW_COMMANDS: Final = frozenset(
         *("ledger requests", "ledger connections", "ledger connect", "ledger accept", "ledger refuse", "ledger close"),
         *("chat", "inbox shared", "channel list", "channel pair", "channel sessions", "channel unpair"),
         *("trigger set", "trigger test", "trigger dead", "trigger replay"),
+        *("sign-in", "agent usage", "agent budgets", "plan next", "plan fires", "trigger fires"),
         *(f"trigger route {verb}" for verb in ("add", "set", "list", "show", "enable", "disable", "delete")),
     )
 )

@@ -27,7 +27,7 @@ def test_the_program_runs_with_our_entries_and_gets_its_file_back(guest: Guest) 
     assert guest.model.count_shown("without the hooks") == 0
 
 
-@pytest.mark.parametrize("folder", [cache.HERE, cache.LEDGER], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [cache.HERE, cache.LEDGER, cache.CLIENT], ids=lambda folder: folder.name)
 def test_the_lock_names_no_registry(folder: Path) -> None:
     lock = json.loads((folder / "package-lock.json").read_text())
     packages = [package for path, package in lock["packages"].items() if path]

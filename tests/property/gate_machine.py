@@ -1,6 +1,8 @@
 """A state machine that does to gates and decisions what can be done to them, to a store and to a model alike."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -12,11 +14,15 @@ from gatepost.actions.directory import EntitySpec
 from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.core.decision_action import Action
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, ItemState, Push
+from gatepost.core.event import EventType, Item, ItemState, Push
 from gatepost.core.gate import AtDeadline, GateKind, GateSpec
 from gatepost.core.times import HOUR, MINUTE
 from gatepost.errors import Conflict, GatepostError, Late
+from gatepost.ports import Reader
 from gatepost.testing import FakeClock, Kit
+
+#: the items of an inbox, by its owner and the type of their events
+ListItems = Callable[[str, EventType], Sequence[Item]]
 
 AGENTS = ("ann", "bob", "cem")
 PEOPLE = ("husam", "ines")
@@ -279,12 +285,17 @@ class GateMachine(RuleBasedStateMachine):
 
     @invariant()
     def everything_is_as_the_model_has_it(self) -> None:
-        assert all(account.is_balanced for account in self.store.read_sync(maintenance.list_accounts))
+        self.store.read_sync(self._compare_with_model)
+
+    def _compare_with_model(self, tx: Reader) -> None:
+        """In one transaction, because it is done after every step, and nobody writes meanwhile."""
+        list_items = cache(lambda name, event_type: inbox.page(tx, name, type=event_type, limit=1_000))
+        assert all(account.is_balanced for account in maintenance.list_accounts(tx))
         for model in self.gate_models:
-            gate = self.store.read_sync(gates.show, model.id)
+            gate = gates.show(tx, model.id)
             assert gate.is_pending is (model.outcome is None)
             if model.decision is not None:
-                decision = self.store.read_sync(decisions.show, model.decision)
+                decision = decisions.show(tx, model.decision)
                 status = model.outcome or ("revising" if model.is_sent_back else "pending")
                 assert decision.status == {"defaulted": "answered"}.get(status, status)
                 assert len({answer.iteration for answer in decision.answers}) == len(decision.answers)
@@ -292,20 +303,20 @@ class GateMachine(RuleBasedStateMachine):
                 assert [answer.args for answer in decision.answers if answer.args is not None] == (
                     [ACTION.args] if runs_action else []
                 )
-                self._check_questions_delivered(model, decision.id)
+                self._check_questions_delivered(model, decision.id, list_items)
             elif gate.resolution is not None:
                 assert gate.resolution.ending == model.outcome
-            assert self._read_owner_outcomes(model) == model.owner_outcomes
+            assert self._read_owner_outcomes(model, list_items) == model.owner_outcomes
         for name in AGENTS:
-            blocking_ids = {gate.id for gate in self.store.read_sync(gates.list_blocking, name)}
+            blocking_ids = {gate.id for gate in gates.list_blocking(tx, name)}
             assert blocking_ids == {
                 model.id for model in self.gate_models if model.owner == name and self._is_blocking(model)
             }
 
-    def _check_questions_delivered(self, model: GateModel, decision_id: str) -> None:
+    def _check_questions_delivered(self, model: GateModel, decision_id: str, list_items: ListItems) -> None:
         """Those asked have one item a round, and none of them waits for an answer that is not waited for any more."""
         for name in model.needed_names - self.retired_names:
-            items = self.store.read_sync(inbox.page, name, type=EventType.DECISION, limit=1_000)
+            items = list_items(name, EventType.DECISION)
             question_items = [
                 item
                 for item in items
@@ -331,10 +342,10 @@ class GateMachine(RuleBasedStateMachine):
         if model.owner != by and model.owner not in self.retired_names:
             model.owner_outcomes.append(outcome)
 
-    def _read_owner_outcomes(self, model: GateModel) -> list[str]:
+    def _read_owner_outcomes(self, model: GateModel, list_items: ListItems) -> list[str]:
         """What its owner has been told of how it went."""
         event_type = EventType.DECISION if model.decision else EventType.GATE
-        items = self.store.read_sync(inbox.page, model.owner, type=event_type, limit=1_000)
+        items = list_items(model.owner, event_type)
         documents = [item.event.data for item in items]
         gate_documents = [
             data for data in documents if data["gateId"] == model.id and data["outcome"] not in ("opened", "asked")

@@ -436,8 +436,10 @@ class InboxMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_waits_is_in_order(self) -> None:
-        for name in self.model.members:
-            pending_ids = [item.event.id for item in self.store.read_sync(inbox.peek, name, limit=1_000)]
+        names = list(self.model.members)
+        inboxes_read = self.store.read_sync(lambda tx: [inbox.peek(tx, name, limit=1_000) for name in names])
+        for name, waiting in zip(names, inboxes_read, strict=True):
+            pending_ids = [item.event.id for item in waiting]
             assert pending_ids == [event.core_event.id for event in self.model.list_visible(name, self.now)]
 
     @invariant()

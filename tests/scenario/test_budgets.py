@@ -14,7 +14,7 @@ from gatepost.core.mind import ModelReply, Usage
 from gatepost.core.model import ChatRequest
 from gatepost.core.run import RunLimit, RunStatus
 from gatepost.core.times import DAY, HOUR, MINUTE
-from gatepost.runtime.cycle import CyclePaused
+from gatepost.runtime.cycle_outcome import CyclePaused
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
 from gatepost.testing import Kit

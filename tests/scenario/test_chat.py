@@ -8,7 +8,17 @@ from typing import Any, Final
 import pytest
 
 from gatepost import Gatepost
-from gatepost.actions import agents, channels, chat, directory, inbox, replies, routing, runs, shared_inbox
+from gatepost.actions import (
+    agents,
+    channel_replies,
+    chat,
+    directory,
+    inbox,
+    replies,
+    routing,
+    runs,
+    shared_inbox,
+)
 from gatepost.actions.chat import ChatSpec
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.run_journal import take_run
@@ -62,7 +72,7 @@ class TestStreams:
             options = (Option(id="yes", label="Yes"),)
             for text in ("Today?", "Really?"):
                 question = Question(question=text, options=options)
-                gateway.store.run_sync(channels.ask_decision, question, event, by="analyst")
+                gateway.store.run_sync(channel_replies.ask_decision, question, event, by="analyst")
             asked = [await read_entry(frames) for _ in range(2)]
             assert [(frame.data["content"], frame.data["status"]) for frame in asked] == [
                 ("Today?", "pending"),
@@ -85,7 +95,7 @@ class TestStreams:
     async def test_lists_stay_in_the_order_of_the_questions(self, gateway: Gateway) -> None:
         _, [event] = send(gateway.store, "Ship?", to="analyst")
         question = Question(question="Today?", options=(Option(id="yes", label="Yes"),))
-        gateway.store.run_sync(channels.ask_decision, question, event, by="analyst")
+        gateway.store.run_sync(channel_replies.ask_decision, question, event, by="analyst")
         send(gateway.store, "wait a moment", to="analyst")
         send(gateway.store, "yes")
 

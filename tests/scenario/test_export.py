@@ -29,7 +29,8 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from gatepost.core.plan import PlanStatus
 from gatepost.errors import Conflict
-from gatepost.runtime.cycle import CycleFinished, think
+from gatepost.runtime.cycle import think
+from gatepost.runtime.cycle_outcome import CycleFinished
 from gatepost.testing import Kit
 from tests.exports import AGENT_KEY, check_health, dump, export_lines, fill_store, import_lines
 from tests.faults.conftest import NIGHTLY

@@ -10,7 +10,7 @@ from gatepost.core.model import ChatRequest, ModelFailed, Trouble
 from gatepost.core.run import RunStatus
 from gatepost.core.times import HOUR, SECOND
 from gatepost.ports import Model
-from gatepost.runtime.cycle import CyclePaused
+from gatepost.runtime.cycle_outcome import CyclePaused
 from gatepost.testing import Kit
 from tests.scripted_agent import CallbackModel, ScriptedAgent, build_call, build_final_reply, reply_done
 

@@ -40,7 +40,7 @@ BATCH_OPERATION: Final = "POST /api/inbox/batch"
 
 
 def test_what_a_stream_without_names_shows_the_administrator_is_said() -> None:
-    assert "the administrator sees all spaces and no inbox" in list_operations()["GET /api/stream"]["description"]
+    assert "the administrator sees all spaces, its own inbox" in list_operations()["GET /api/stream"]["description"]
 
 
 @pytest.mark.parametrize("operation", list_operations())

@@ -19,6 +19,7 @@ from gatepost.actions import (
     memories,
     plans,
     push,
+    schedules,
     shared_inbox,
     spaces,
     triggers,
@@ -32,6 +33,7 @@ from gatepost.core.gate import GateSpec
 from gatepost.core.ledger import TopicKind
 from gatepost.core.mail import MailSpec
 from gatepost.core.shared_entry import EntryKind
+from gatepost.core.trigger import TriggerConfig, TriggerSchedule
 from gatepost.core.work import WorkItemSpec, WorkType
 from tests import resident_runs
 from tests.access_cases import add_connection, add_dead_letter, add_pairing
@@ -76,15 +78,22 @@ PAGED_PATHS: Final = {
     "/api/entities": "name",
     "/api/agents": "name",
     "/api/inbox": "eventId",
+    "/api/inbox?newestFirst=true": "eventId",
     "/api/inbox/analyst": "eventId",
+    "/api/inbox/analyst?newestFirst=true&state=pending&priority=2": "eventId",
     "/api/inbox/analyst/peek": "eventId",
     "/api/spaces": "id",
     "/api/spaces?member=analyst": "id",
     "/api/plans": "id",
     "/api/plans?owner=analyst&status=pending": "id",
+    "/api/plans/{plan}/fires": "eventId",
+    "/api/triggers/nightly/fires": "eventId",
+    "/api/fires": "id",
     "/api/gates": "id",
+    "/api/gates?newestFirst=true": "id",
     "/api/gates?owner=analyst&waiter=husam&kind=human&pending=true": "id",
     "/api/decisions": "id",
+    "/api/decisions?newestFirst=true": "id",
     "/api/decisions?asker=analyst&asked=husam&pending=true": "id",
     "/api/mail": "id",
     "/api/work": "id",
@@ -104,6 +113,10 @@ PAGED_PATHS: Final = {
     "/api/channels/pairings": "id",
     "/api/channels/pairings?state=approved": "id",
     "/api/keys": "id",
+    "/api/usage": "agent",
+    "/api/usage/runs": "id",
+    "/api/usage/budgets": "agent",
+    "/api/health/accounts": "name",
     "/api/runs": "id",
     "/api/runs?agent=thinker&status=waiting_tool": "id",
     "/api/agents/thinker/runs": "id",
@@ -120,6 +133,10 @@ async def test_next_walks_a_list_without_gap_or_repeat(path: str, gateway: Gatew
         resident_runs.finish_run(gateway.store, resident_runs.begin_run(gateway.store))
     last_run = resident_runs.begin_run(gateway.store)
     resident_runs.finish_run(gateway.store, last_run)
+    for number in range(3):
+        resident_runs.create_resident(gateway.store, f"rich-{number}", budget={"tokens": 1000})
+        resident_runs.finish_run(gateway.store, resident_runs.begin_run(gateway.store, f"rich-{number}"))
+    plan = _fire_plan_and_trigger(gateway, 5)
     [topic] = gateway.store.read_sync(ledger.page_topics, kind=TopicKind.INBOUND, viewer="analyst")
     gateway.store.run_sync(memories.set_memories, "thinker", {f"key {number}": "x" for number in range(5)})
     async with gateway.open_client() as admin:
@@ -136,11 +153,23 @@ async def test_next_walks_a_list_without_gap_or_repeat(path: str, gateway: Gatew
             gateway.store.run_sync(
                 shared_inbox.record, EntryKind.USER_PROMPT, ROUTE, str(number), trigger=None, person=None
             )
-        field, path = PAGED_PATHS[path], path.format(id=last_run.run_id, topic=topic.id)
+        field, path = PAGED_PATHS[path], path.format(id=last_run.run_id, topic=topic.id, plan=plan)
         all_rows = await _walk(admin, path, field, 1000)
         assert len(all_rows) >= 3
         for limit in (1, 2, 3, len(all_rows), len(all_rows) + 1):
             assert await _walk(admin, path, field, limit) == all_rows
+
+
+def _fire_plan_and_trigger(gateway: Gateway, count: int) -> str:
+    """Return a plan that has fired, as the trigger `nightly` has, by the events that this leaves."""
+    plan = gateway.store.run_sync(plans.set_plan, "analyst", parse_spec({"name": "daily", "cron": "0 9 * * *"}))
+    schedule = TriggerSchedule(cron="0 3 * * *")
+    spec = TriggerSpec(name="nightly", provider="cron", target="analyst", config=TriggerConfig(schedule=schedule))
+    trigger = gateway.store.run_sync(triggers.add, spec)
+    for slot in range(count):
+        for key in (plans.build_dedup_key(plan.id, slot), schedules.build_dedup_key(trigger, slot)):
+            gateway.store.run_sync(push.push_event, Push(to="analyst", source="test", dedup_key=key))
+    return plan.id
 
 
 async def _walk(client: httpx2.AsyncClient, path: str, field: str, limit: int) -> Sequence[Any]:
@@ -170,8 +199,10 @@ def test_every_list_is_walked() -> None:
         )
         and not name.endswith(("/stream", "/verify"))
     }
-    paths = {re.sub("analyst|thinker", "{name}", path.partition("?")[0]) for path in PAGED_PATHS}
-    assert lists == {path.replace("task/0", "{type}/{id}").replace("{topic}", "{id}") for path in paths}
+    paths = {re.sub("analyst|thinker|nightly", "{name}", path.partition("?")[0]) for path in PAGED_PATHS}
+    assert lists == {
+        path.replace("task/0", "{type}/{id}").replace("{topic}", "{id}").replace("{plan}", "{id}") for path in paths
+    }
 
 
 async def test_next_walks_the_check_of_a_topic(gateway: Gateway) -> None:

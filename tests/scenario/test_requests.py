@@ -87,6 +87,9 @@ def test_every_write_takes_an_idempotency_key() -> None:
         "POST /api/runs/{id}/replay",  # changes nothing
         "POST /api/triggers/{name}/test",
         "POST /api/keys",  # the answer is a secret
+        "POST /api/sign-in/links",
+        "POST /api/sign-in",
+        "DELETE /api/sign-in",  # a repeat changes nothing
         "POST /hooks/{trigger}",  # the scheme has its own
         "POST /channels/telegram/{bot}",  # an update has a number
     }
@@ -191,15 +194,24 @@ async def test_what_is_no_request_is_refused(operation: str, called_world: World
         for case_name, (body, statuses) in INVALID_BODIES.items():
             if case_name == "nothing" and is_optional:
                 continue
-            webhook_statuses = {"POST /hooks/{trigger}": (401,), "POST /channels/telegram/{bot}": (404,)}
-            expected_statuses = webhook_statuses.get(operation, statuses)
+            raw_statuses = {
+                "POST /hooks/{trigger}": (401,),
+                "POST /channels/telegram/{bot}": (404,),
+                "POST /api/sign-in": (421,),  # the page is not at this name
+            }
+            expected_statuses = raw_statuses.get(operation, statuses)
             answer = await admin.request(method, path, content=body, headers={"content-type": "application/json"})
             assert_problem(answer, *expected_statuses)
     assert read_database(f"sqlite:///{tmp_path}/office.db") == before
 
 
 @pytest.mark.parametrize(
-    "operation", [name for name in BODY_OPERATIONS if not name.startswith(("POST /hooks", "POST /channels"))]
+    "operation",
+    [
+        name
+        for name in BODY_OPERATIONS
+        if not name.startswith(("POST /hooks", "POST /channels")) and name != "POST /api/sign-in"  # test_sign_in.py
+    ],
 )
 async def test_nul_is_refused_wherever_it_is(operation: str, called_world: World, tmp_path: Path) -> None:
     method, _, template = operation.partition(" ")
@@ -346,7 +358,9 @@ async def test_a_person_is_no_agent_at_any_door_for_agents(gateway: Gateway) -> 
 async def test_paths_and_methods_that_are_not_there_are_problems(gateway: Gateway) -> None:
     async with gateway.open_client() as admin:
         for method, path, status in (
-            ("GET", "/", 404),
+            ("GET", "/", 421),  # the page is not at this name
+            ("GET", "/nothing", 404),
+            ("POST", "/", 404),
             ("GET", "/api", 404),
             ("GET", "/api/nothing", 404),
             ("POST", "/api/spaces/", 404),

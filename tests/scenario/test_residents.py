@@ -15,7 +15,7 @@ from gatepost.core.mind import CallResult, ModelReply, Prompt, Usage, render_sum
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, ModelOutput, Trouble
 from gatepost.core.run import RunStatus
 from gatepost.core.signals import Frame, Signal
-from gatepost.runtime.cycle import CycleFinished, CyclePaused
+from gatepost.runtime.cycle_outcome import CycleFinished, CyclePaused
 from gatepost.runtime.replay import replay
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
@@ -163,10 +163,13 @@ async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
     assert last_frame.data["messageId"] == message.id
     assert last_frame.data["streamId"] == message.data["streamId"]
     assert not [frame for frame in agent.frames if frame.topic == "space:elsewhere"], "they are not to hear of it"
-    activity_events = [
-        frame.event for frame in agent.frames if frame.topic == "space:room" and frame.event.startswith("agent.")
+    activity_frames = [frame for frame in agent.frames if frame.event.startswith("agent.")]
+    assert [(frame.topic, frame.event, frame.data.get("spaceId")) for frame in activity_frames] == [
+        ("agent:ana", "agent.active", None),
+        ("space:room", "agent.active", "room"),
+        ("agent:ana", "agent.inactive", None),
+        ("space:room", "agent.inactive", "room"),
     ]
-    assert activity_events == ["agent.active", "agent.inactive"]
 
 
 async def test_who_reads_a_space_does_not_see_what_is_waited_for_out_of_their_sight(kit: Kit) -> None:
@@ -183,13 +186,10 @@ async def test_who_reads_a_space_does_not_see_what_is_waited_for_out_of_their_si
     agent.push("hello")
     await agent.run_cycles()
     frames = [frame for frame in agent.frames if frame.event == "run.waiting_tool"]
-    assert [waiting_frame.data["toolName"] for waiting_frame in frames if waiting_frame.topic == "space:room"] == [
-        "shown"
+    descriptions = [
+        (frame.topic.partition(":")[0], frame.data["toolName"], frame.data.get("spaceId")) for frame in frames
     ]
-    assert [waiting_frame.data["toolName"] for waiting_frame in frames if waiting_frame.topic.startswith("run:")] == [
-        "shown",
-        "hidden",
-    ]
+    assert descriptions == [("run", "shown", None), ("space", "shown", "room"), ("run", "hidden", None)]
 
 
 async def test_a_stream_that_comes_to_nothing_says_so(kit: Kit) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gatepost.actions import (
     channel_messages,
+    channel_replies,
     channels,
     directory,
     inbox,
@@ -23,7 +24,7 @@ from gatepost.actions.telegram import BotProfile, TakenUpdate
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.adapters.telegram import TelegramClient
 from gatepost.app import open_store
-from gatepost.core.channel import ChannelSession, Pairing
+from gatepost.core.channel import ChannelMessage, ChannelSession, Pairing
 from gatepost.core.decision import Decision, Option, Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Event
@@ -35,9 +36,10 @@ from gatepost.core.telegram_api import derive_keys
 from gatepost.core.telegram_update import BotIdentity
 from gatepost.core.times import MINUTE, Instant
 from gatepost.core.trigger import Trigger, TriggerConfig
-from gatepost.ports import Store
+from gatepost.ports import Reader, Store
 from gatepost.runtime.channels import ChannelOptions, Channels
 from gatepost.runtime.signal_bus import SignalBus
+from gatepost.tables import channel_messages as message_rows
 from gatepost.testing import FakeClock
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
@@ -95,19 +97,14 @@ class VerbOffice:
         """What is to be sent, in order."""
         return [message.content for message in self.list_messages()]
 
-    def list_messages(self) -> list[Any]:
-        rows = self.store.read_sync(_list_messages)
-        return list(rows)
+    def list_messages(self) -> list[ChannelMessage]:
+        return self.store.read_sync(_list_messages)
 
 
-def _list_messages(tx: Any) -> list[Any]:
-    from gatepost.tables import channel_messages as rows
-
-    messages = []
-    number = 1
-    while (message := rows.read(tx, number)) is not None:
+def _list_messages(tx: Reader) -> list[ChannelMessage]:
+    messages: list[ChannelMessage] = []
+    while (message := message_rows.read(tx, len(messages) + 1)) is not None:
         messages.append(message)
-        number += 1
     return messages
 
 
@@ -142,18 +139,18 @@ class ChannelOffice:
         return self.store.read_sync(shared_inbox.page)
 
     def send(self, user: User | int, text: str, **options: Any) -> str:
-        chat = user if isinstance(user, int) else user.id
         """Send a text to a chat, whoever is there."""
+        chat = user if isinstance(user, int) else user.id
         options = {"is_for_anybody": True, **options}
         return self.store.run_sync(channel_messages.send, self.trigger.number, str(chat), text, **options)
 
     def reply(self, event: Event, text: str, author: str = AGENT) -> None:
-        self.store.run_sync(channels.reply, event, text, self.store.read_sync(directory.find, author))
+        self.store.run_sync(channel_replies.reply, event, text, self.store.read_sync(directory.find, author))
 
     def ask(self, event: Event, question: str, *labels: str, free_text: bool = False) -> Decision:
         options = tuple(Option(id=label.lower(), label=label) for label in labels)
         return self.store.run_sync(
-            channels.ask_decision,
+            channel_replies.ask_decision,
             Question(question=question, options=options, free_text=free_text),
             event.id,
             by=AGENT,

@@ -1,12 +1,15 @@
-"""A Telegram whose clock stands still until the test moves it, and a client of its bot."""
+"""A Telegram whose clock stands still until the test moves it, a client of its bot, and an office without Telegram."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from gatepost.testing import Kit
 from tests.telegram.bot_client import BotClient
+from tests.telegram.channel_office import VerbOffice
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
+from tests.telegram.verb_updates import open_verb_office
 
 START = 1_790_000_000.0
 
@@ -30,3 +33,8 @@ def ana(telegram: TelegramServer) -> User:
     ana = telegram.add_user(11, "Ana", "ana_b")
     telegram.open_chat(ana)
     return ana
+
+
+@pytest.fixture
+def office(kit: Kit) -> VerbOffice:
+    return open_verb_office(kit)

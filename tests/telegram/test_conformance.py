@@ -9,7 +9,7 @@ import pytest
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.adapters.telegram import TelegramClient
 from gatepost.runtime.channels import ChannelOptions
-from gatepost.testing.channels import AGENT, TRIGGER, ChannelDriver, RemoteChannelSuite
+from gatepost.testing.channels import AGENT, TRIGGER, RemoteChannelDriver, RemoteChannelSuite
 from tests.telegram.channel_office import build_free_clock
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
@@ -17,7 +17,7 @@ from tests.telegram.state import User
 IDS: Final = {"ana": 7, "bob": 8}
 
 
-class TelegramDriver(ChannelDriver):
+class TelegramDriver(RemoteChannelDriver):
     def __init__(self, server: TelegramServer) -> None:
         self._server = server
         self._users: dict[str, User] = {}
@@ -64,5 +64,5 @@ class TestTelegram(RemoteChannelSuite):
             yield server
 
     @pytest.fixture
-    def driver(self, server: TelegramServer) -> ChannelDriver:
+    def driver(self, server: TelegramServer) -> TelegramDriver:
         return TelegramDriver(server)

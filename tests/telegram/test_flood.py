@@ -1,13 +1,10 @@
 """A flood: a thousand updates at once, and an answer to each of them, within the limits of Telegram."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from gatepost.actions import channels, directory
+from gatepost.actions import channel_replies, directory
 from gatepost.core.event import Event
 from gatepost.core.send_limits import MAX_PER_GROUP_MINUTE, MAX_PER_SECOND
 from gatepost.core.trigger import GroupMode
@@ -18,13 +15,6 @@ from tests.telegram.state import Chat, Message, User
 from tests.telegram.test_sending import open_sending
 
 CHATS, UPDATES = 40, 1_000
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        yield kit
 
 
 def test_a_thousand_updates_in_one_batch_are_events_in_their_order_and_once(kit: Kit) -> None:
@@ -97,7 +87,7 @@ async def test_a_thousand_updates_over_forty_chats_are_answered_within_the_limit
 def reply_to_all(tx: Transaction, events: list[Event]) -> None:
     author = directory.find(tx, AGENT)
     for event in events:
-        channels.reply(tx, event, f"answer to {event.content}", author)
+        channel_replies.reply(tx, event, f"answer to {event.content}", author)
 
 
 def check_limits(messages: list[Message], group: int) -> None:

@@ -1,11 +1,9 @@
 """What a paired person gets in the chat: questions, which only that person answers, and urgent items."""
 
-from collections.abc import Iterator
-
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import channels, decisions, directory, push, triggers
+from gatepost.actions import channel_replies, decisions, directory, push, triggers
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.decision import Option, Question
 from gatepost.core.entity import EntityKind
@@ -16,19 +14,7 @@ from gatepost.errors import Refused
 from gatepost.tables import channels as channel_rows
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, VerbOffice, pair
-from tests.telegram.verb_updates import EVE, GROUP, HUSAM, ask, open_verb_office, press, sign, write
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        yield kit
-
-
-@pytest.fixture
-def office(kit: Kit) -> VerbOffice:
-    return open_verb_office(kit)
+from tests.telegram.verb_updates import EVE, GROUP, HUSAM, ask, press, sign, write
 
 
 def test_only_the_press_of_the_addressee_counts(kit: Kit, office: VerbOffice) -> None:
@@ -100,7 +86,7 @@ def test_a_blocked_user_who_is_paired_gets_nothing_any_more(kit: Kit, office: Ve
     ask(office, "husam")
     agent = kit.store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="the pairing has ended"):
-        kit.store.run_sync(channels.reply, event, "now", agent)
+        kit.store.run_sync(channel_replies.reply, event, "now", agent)
 
     assert office.list_sent()[sent:] == []
 
@@ -124,7 +110,7 @@ def test_a_question_is_shown_in_the_paired_chats_of_the_person_once(kit: Kit, of
     [event] = [event for event in office.list_events() if event.content == "deploy?"]
     ask(office, "husam")
     options = (Option(id="yes", label="Yes"),)
-    kit.store.run_sync(channels.ask_decision, Question(question="Sure?", options=options), event.id, by=AGENT)
+    kit.store.run_sync(channel_replies.ask_decision, Question(question="Sure?", options=options), event.id, by=AGENT)
 
     questions = office.list_messages()[sent:]
     assert [(message.content, message.chat) for message in questions] == [("Deploy?", "9"), ("Sure?", "9")]

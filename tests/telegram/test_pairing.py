@@ -1,12 +1,12 @@
 """Who may write to a bot, and who may let others in, as an attacker would try it."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gatepost.actions import channels, directory, pairing, triggers
+from gatepost.actions import channel_replies, channels, directory, pairing, triggers
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.telegram import UpdateOutcome
 from gatepost.actions.triggers import TriggerSpec
@@ -38,18 +38,6 @@ from tests.telegram.verb_updates import (
     sign,
     write,
 )
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        yield kit
-
-
-@pytest.fixture
-def office(kit: Kit) -> VerbOffice:
-    return open_verb_office(kit)
 
 
 def test_an_unknown_user_gets_a_code_once_and_reaches_nobody(office: VerbOffice) -> None:
@@ -189,7 +177,7 @@ def test_a_user_is_one_person_in_groups_and_in_private(kit: Kit, allow: tuple[in
     events = office.list_events()
     assert [event.content for event in events] == ["in the group", "in private", "in the group again"]
     assert {event.sender.name for event in events if event.sender is not None} == {"user66"}
-    kit.store.run_sync(channels.reply, events[0], "late", kit.store.read_sync(directory.find, AGENT))
+    kit.store.run_sync(channel_replies.reply, events[0], "late", kit.store.read_sync(directory.find, AGENT))
     assert office.list_messages()[-1].chat == str(GROUP["id"])
 
 

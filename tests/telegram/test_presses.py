@@ -1,12 +1,19 @@
 """Presses of buttons and answers to questions: each press is answered, and only those of the person asked count."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gatepost.actions import channel_messages, channels, decisions, directory, telegram, telegram_presses
+from gatepost.actions import (
+    channel_messages,
+    channel_replies,
+    decisions,
+    directory,
+    telegram,
+    telegram_presses,
+)
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.telegram import UpdateOutcome
 from gatepost.core.decision import Option, Question
@@ -25,13 +32,6 @@ PRIVATE = {"id": HUSAM, "type": "private"}
 QUESTION = 900
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        yield kit
-
-
 @pytest.fixture
 def office(kit: Kit) -> VerbOffice:
     """Husam, Zoe and the administrator are paired, and in a group."""
@@ -48,7 +48,7 @@ def ask_in_group(office: VerbOffice) -> str:
     [event] = office.list_events()
     options = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
     question = Question(question="Really?", options=options, free_text=True)
-    decision = office.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    decision = office.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
     [message] = [message for message in office.list_messages() if message.chat == str(GROUP["id"])]
     office.store.run_sync(channel_messages.save_part, message, [str(QUESTION)])
     return decision.id
@@ -136,7 +136,7 @@ def test_a_question_about_a_topic_is_asked_in_the_topic(office: VerbOffice) -> N
     write(office, HUSAM, "deploy?", GROUP, message_thread_id=4, is_topic_message=True)
     [event] = office.list_events()
     question = Question(question="Really?", options=(Option(id="yes", label="Yes"),))
-    decision = office.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    decision = office.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
     [message] = [message for message in office.list_messages() if message.chat == str(GROUP["id"])]
     assert (message.thread, message.decision) == ("4", decision.id)
     write(office, HUSAM, "yes", GROUP)

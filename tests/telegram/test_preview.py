@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channels, directory, trigger_preview, triggers
+from gatepost.actions import channel_replies, directory, routing, trigger_preview, triggers
 from gatepost.core.decision import Option, Question
 from gatepost.core.envelope import EnvelopeKind
+from gatepost.core.route_rule import RouteSpec
 from gatepost.core.trigger import GroupMode
 from gatepost.errors import Invalid
 from gatepost.testing import Kit
@@ -70,7 +71,11 @@ def test_what_somebody_writes_is_an_event_of_the_session(office: VerbOffice, use
         (build_update(HUSAM, "/start"), "it is the command /start, which the bot answers itself"),
         (build_update(HUSAM, None), "it is ignored: a message with nothing in it"),
         ({"update_id": 2, "poll": {}}, "it is ignored: an update of the kind 'poll'"),
-        (build_update(HUSAM, None, migrate_to_chat_id=-1001), "the chat 9 becomes -1001 in lists"),
+        (build_update(HUSAM, None, migrate_to_chat_id=-1001), "it is ignored: only a group gets another id"),
+        (build_update(HUSAM, None, GROUP, migrate_to_chat_id=-1001), "the chat -100 becomes -1001 in lists"),
+        (build_update(HUSAM, "/reset"), "it begins a new conversation, and nobody got a prompt in the old one"),
+        ({"content": "/ping"}, "it is the command /ping, which the channel answers itself"),
+        ({"content": " /Reset"}, "it begins a new conversation, and nobody got a prompt in the old one"),
         (
             {"update_id": 1, "callback_query": {"id": "1", "from": {"id": 9, "first_name": "x"}, "data": "d"}},
             "it is the press of a button, which the bot answers at once",
@@ -89,7 +94,6 @@ def test_what_becomes_no_event_says_why(office: VerbOffice, update: Any, reason:
     [
         (build_update(HUSAM, None, photo=[], caption="look"), EnvelopeKind.MEDIA, "[photo] look"),
         (build_update(HUSAM, None, voice={"file_id": "f", "duration": 1}), EnvelopeKind.VOICE, "[voice]"),
-        (build_update(HUSAM, "/reset"), EnvelopeKind.RESET, "The user began a new conversation."),
         (
             build_update(HUSAM, "@gate_bot hi", GROUP, entities=[{"type": "mention", "offset": 0, "length": 9}]),
             EnvelopeKind.TEXT,
@@ -107,10 +111,25 @@ def test_an_answer_names_its_decision(kit: Kit, office: VerbOffice) -> None:
     office.take(build_update(HUSAM))
     [event] = office.list_events()
     question = Question(question="Deploy?", options=(Option(id="yes", label="Yes"),))
-    decision = kit.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    decision = kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
 
     assert preview(office, build_update(HUSAM, "yes")).skipped == f"it answers the decision {decision.id}"
     assert preview(office, build_update(HUSAM, "maybe")).skipped is None
+    forwarded = build_update(HUSAM, "yes", forward_origin={"type": "hidden_user", "sender_user_name": "x", "date": 1})
+    assert [event.envelope.content for event in preview(office, forwarded).events] == ["yes"]
+
+
+@pytest.mark.parametrize(
+    "update", [build_update(HUSAM, "/reset"), {"content": "/reset", "session": f"chat-{HUSAM}:user-{HUSAM}"}]
+)
+def test_a_reset_goes_to_whoever_got_the_prompts_and_not_by_the_rules(office: VerbOffice, update: Any) -> None:
+    office.take(build_update(HUSAM))
+    office.store.run_sync(routing.create_rule, RouteSpec(name="all", targets=("husam",)), by=None)
+
+    [event] = preview(office, update).events
+    assert (event.envelope.kind, event.envelope.content) == (EnvelopeKind.RESET, "The user began a new conversation.")
+    assert event.envelope.session == f"chat-{HUSAM}:user-{HUSAM}:reset-1"
+    assert (event.decision.targets, event.decision.rule) == ((AGENT,), None)
 
 
 def test_a_message_in_short_is_still_taken_and_another_payload_is_not(kit: Kit, office: VerbOffice) -> None:

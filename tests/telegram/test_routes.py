@@ -1,11 +1,10 @@
 """Who gets what people write to a bot: rules by rank, the default, and what is kept and said if nobody gets it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, channels, directory, routing, triggers
+from gatepost.actions import agents, channel_replies, channels, directory, routing, triggers
 from gatepost.actions.directory import EntitySpec
 from gatepost.core import agent_config
 from gatepost.core.entity import EntityKind
@@ -17,13 +16,6 @@ from tests.telegram.channel_office import AGENT, VerbOffice
 from tests.telegram.verb_updates import HUSAM, open_verb_office, write
 
 SENTENCE = "Nobody can read this yet. It is kept, and the owner of this bot knows."
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        yield kit
 
 
 @pytest.fixture
@@ -79,7 +71,7 @@ def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(office: Ve
     [event] = office.list_events("clerk")
     assert (event.content, event.sender and event.sender.name) == ("is anybody there?", "user9")
     clerk = store.read_sync(directory.find, "clerk")
-    store.run_sync(channels.reply, event, "now I am", clerk)
+    store.run_sync(channel_replies.reply, event, "now I am", clerk)
     last = office.list_messages()[-1]
     assert (last.content, last.chat) == ("now I am", str(HUSAM))
 

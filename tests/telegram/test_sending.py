@@ -202,6 +202,18 @@ async def test_a_group_that_has_moved_gets_the_message(tmp_path: Path) -> None:
         assert sending.office.trigger.config.allow == (upgraded.id,)
 
 
+async def test_a_private_chat_that_is_said_to_have_moved_stays_where_it_is(sending: Sending) -> None:
+    """Only groups get another id: a user would lose the chat, and the pairing with it."""
+    ana = sending.add_user()
+    sending.server.answer("sendMessage", 1, status=400, description="Bad Request: it has moved", migrate_to_chat_id=-5)
+    first, second = sending.office.send(ana, "one"), sending.office.send(ana, "two")
+    await sending.run_all(limit=10)
+
+    assert (sending.find(first).state, sending.find(first).chat) == (MessageState.FAILED, str(ana.id))
+    assert [message.text for message in sending.server.sent(ana)] == ["two"]
+    assert sending.find(second).state is MessageState.SENT
+
+
 async def test_a_message_that_telegram_refuses_fails_alone(sending: Sending) -> None:
     ana = sending.add_user()
     sending.server.answer("sendMessage", 1, status=400, description="Bad Request: something about it")

@@ -29,10 +29,9 @@ WAIT_TIMEOUT = 60.0
 
 #: a package in the place of faster-whisper, whose weights are not here. It recognises with a grammar, and obeys orders.
 STAND_IN = """
-import os, signal, time
+import os, signal
 from pathlib import Path
 from types import SimpleNamespace
-from tests.servers import wait_until
 from tests.telegram.spoken import recognize
 
 FOLDER = Path(__file__).parent
@@ -53,7 +52,7 @@ class WhisperModel:
             raise RuntimeError("out of memory")
         if order == "hang":
             (FOLDER / "hangs").write_text(str(os.getpid()))
-            time.sleep(600)
+            signal.pause()
         text, confidence = recognize(samples)
         return iter([SimpleNamespace(text=" " + text, start=0.0, end=1.0, avg_logprob=-0.5)]), None
 """

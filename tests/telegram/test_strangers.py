@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatepost.actions import channels, decisions, directory, pairing, push, routing
+from gatepost.actions import channel_replies, decisions, directory, pairing, push, routing
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.decision import Option, Question
 from gatepost.core.entity import EntityKind
@@ -138,7 +138,7 @@ def test_a_forwarded_text_answers_nothing_and_says_so(kit: Kit, takes_words: boo
     [event] = office.list_events()
     options = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
     question = Question(question="Deploy?", options=options, free_text=takes_words)
-    decision = kit.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    decision = kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
     write(office, HUSAM, "yes", forward_origin=FORWARD)
 
     assert kit.store.read_sync(decisions.show, decision.id).is_open

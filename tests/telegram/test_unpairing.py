@@ -1,11 +1,11 @@
 """Users who were let go, persons who have retired, and codes that must not get out, as an attacker would try it."""
 
-from collections.abc import Iterator
 from hashlib import sha256
 
 import pytest
 
 from gatepost.actions import (
+    channel_replies,
     channels,
     decisions,
     directory,
@@ -22,7 +22,7 @@ from gatepost.actions.telegram import UpdateOutcome
 from gatepost.core.channel import PairingState
 from gatepost.core.decision import Option, Question
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Priority, Push, Trust
+from gatepost.core.event import EventType, Priority, Push, Route, Trust
 from gatepost.core.limits import Limits
 from gatepost.core.route_rule import RouteSpec
 from gatepost.core.telegram_buttons import DecisionButton
@@ -47,25 +47,13 @@ from tests.telegram.verb_updates import (
 )
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        yield kit
-
-
-@pytest.fixture
-def office(kit: Kit) -> VerbOffice:
-    return open_verb_office(kit)
-
-
 def test_who_is_let_go_neither_writes_nor_answers_nor_is_answered(kit: Kit, office: VerbOffice) -> None:
     """The old session is there, a question waits in it, and its buttons are signed."""
     paired = pair(kit.store, office.trigger, HUSAM, "husam")
     write(office, HUSAM, "hello")
     [event] = office.list_events()
     question = Question(question="Deploy?", options=(Option(id="yes", label="Yes"),), free_text=True)
-    decision = kit.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    decision = kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
     kit.store.run_sync(pairing.revoke, paired.id, by=None)
     sent = len(office.list_sent())
 
@@ -78,9 +66,9 @@ def test_who_is_let_go_neither_writes_nor_answers_nor_is_answered(kit: Kit, offi
     assert [event.content for event in office.list_events()] == ["hello"]
     author = kit.store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="cannot be reached: the pairing has ended"):
-        kit.store.run_sync(channels.reply, event, "your salary is ...", author)
+        kit.store.run_sync(channel_replies.reply, event, "your salary is ...", author)
     with pytest.raises(Refused, match="the pairing has ended"):
-        kit.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+        kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
     ask(office, "husam")
     urgent = Push(to="husam", source="test", content="secret", priority=Priority.CRITICAL, dedup_key=None)
     kit.store.run_sync(push.push_event, urgent)
@@ -107,8 +95,23 @@ def test_who_was_let_go_may_be_another_person_later(kit: Kit, office: VerbOffice
         assert [entry.content for entry in entries] == [content]
     author = kit.store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="cannot be reached"):
-        kit.store.run_sync(channels.reply, before, "your salary is ...", author)
-    kit.store.run_sync(channels.reply, after, "hello zoe", author)
+        kit.store.run_sync(channel_replies.reply, before, "your salary is ...", author)
+    kit.store.run_sync(channel_replies.reply, after, "hello zoe", author)
+
+
+def test_whoever_gets_a_kept_message_later_learns_of_a_reset(kit: Kit, office: VerbOffice) -> None:
+    pair(kit.store, office.trigger, HUSAM, "husam")
+    kit.store.run_sync(triggers.change, "helper", {"target": None})
+    write(office, HUSAM, "hello")
+    [letter] = kit.store.read_sync(routing.page_unrouted, by=None)
+    kit.store.run_sync(routing.create_rule, RouteSpec(name="all", targets=(AGENT,)), by=None)
+    kit.store.run_sync(channels.replay_unrouted, letter.id, by=None)
+    kit.store.run_sync(routing.delete_rule, "all", by=None)
+    write(office, HUSAM, "/reset")
+
+    prompt, reset = office.list_events()
+    assert (prompt.content, reset.content) == ("hello", "The user began a new conversation.")
+    assert (reset.priority, reset.route) == (Priority.FYI, Route("telegram", "chat-9:user-9:reset-1"))
 
 
 def test_a_kept_message_is_replayed_as_whoever_wrote_it_or_as_nobody(kit: Kit, office: VerbOffice) -> None:
@@ -138,7 +141,7 @@ def test_a_kept_message_is_replayed_as_whoever_wrote_it_or_as_nobody(kit: Kit, o
     assert {events[content].trust for content in ("two", "three")} == {Trust.EXTERNAL}
     author = store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="cannot be reached"):
-        store.run_sync(channels.reply, events["two"], "your salary is ...", author)
+        store.run_sync(channel_replies.reply, events["two"], "your salary is ...", author)
 
 
 def test_a_kept_message_is_discarded_once(kit: Kit, office: VerbOffice) -> None:
@@ -163,11 +166,11 @@ def test_an_anonymous_writer_is_not_answered_in_a_group_that_is_let_go(kit: Kit)
     write(office, -100, "hello", GROUP, sender_chat=GROUP)
     [event] = office.list_events()
     author = kit.store.read_sync(directory.find, AGENT)
-    kit.store.run_sync(channels.reply, event, "hello", author)
+    kit.store.run_sync(channel_replies.reply, event, "hello", author)
     for config in (TriggerConfig(groups=GroupMode.ALL), TriggerConfig(allow=(-100,), block=(-100,))):
         kit.store.run_sync(triggers.change, "helper", {"config": config})
         with pytest.raises(Refused, match="cannot be reached"):
-            kit.store.run_sync(channels.reply, event, "secret", author)
+            kit.store.run_sync(channel_replies.reply, event, "secret", author)
 
 
 @pytest.mark.parametrize("is_paired_again", [False, True])
@@ -207,7 +210,7 @@ def test_a_retired_person_is_nobody_and_gets_no_code(kit: Kit, office: VerbOffic
     assert not any("code" in text for text in office.list_sent()[sent:])
     author = kit.store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="the pairing has ended"):
-        kit.store.run_sync(channels.reply, event, "hello", author)
+        kit.store.run_sync(channel_replies.reply, event, "hello", author)
 
 
 def test_a_code_of_a_group_or_of_a_negative_id_does_not_exist(kit: Kit) -> None:

@@ -1,13 +1,12 @@
 """Updates of Telegram as verbs: each is taken once, in order, and none stops the ones after it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gatepost.actions import channels, decisions, directory, pairing, shared_inbox, telegram, triggers
+from gatepost.actions import channel_replies, decisions, directory, pairing, shared_inbox, telegram, triggers
 from gatepost.actions.telegram import UpdateOutcome
 from gatepost.core.decision import Option, Question
 from gatepost.core.event import Priority
@@ -21,13 +20,6 @@ needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"NOT CHECKED: t
 
 ANA = {"id": 7, "is_bot": False, "first_name": "Ana", "username": "ana"}
 GROUP = {"id": -100, "type": "supergroup", "title": "Team"}
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        yield kit
 
 
 @pytest.fixture
@@ -350,10 +342,10 @@ def test_what_came_before_a_group_moved_is_answered_where_it_is_now(kit: Kit) ->
     office.take(build_message(1, "deploy?", chat=group))
     [event] = office.list_events()
     question = Question(question="Really?", options=(Option(id="yes", label="Yes"),))
-    decision = kit.store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    decision = kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
     migration = {"message_id": 3, "date": 1_700_000_000, "from": ANA, "chat": group, "migrate_to_chat_id": -100}
     office.take({"update_id": 3, "message": migration})
-    kit.store.run_sync(channels.reply, event, "one moment", kit.store.read_sync(directory.find, AGENT))
+    kit.store.run_sync(channel_replies.reply, event, "one moment", kit.store.read_sync(directory.find, AGENT))
     office.take(build_message(5, "yes", chat=GROUP))
 
     assert not kit.store.read_sync(decisions.show, decision.id).is_open

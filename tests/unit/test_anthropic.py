@@ -6,9 +6,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from anthropic import AsyncAnthropic
-from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from gatepost.adapters.models.provider import PydanticModel
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
@@ -53,6 +50,11 @@ TOOL_USE_EVENTS = build_block(
 
 
 async def request_reply(handler: Handler, *turns: Turn) -> ModelReply:
+    # Imported here: it takes seconds, and every process collects this file.
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
     client = AsyncAnthropic(
         api_key="sk-ant-secret", max_retries=0, http_client=httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
     )

@@ -191,6 +191,11 @@ def test_a_long_body_is_explained_like_a_short_one(document: str, sentence: str)
         assert error.value.message == sentence
 
 
+def test_a_text_that_is_far_too_long_is_explained() -> None:
+    with pytest.raises(Invalid, match=r"name: 'aaaa.*…' is longer than 5 characters"):
+        SET.decode({"id": "1"}, b"", b'{"name": "' + b"a" * 1_000_000 + b'"}')
+
+
 def test_a_number_that_is_too_large_is_explained() -> None:
     with pytest.raises(Invalid, match="the body: a number in it is out of range"):
         SET.decode({"id": "1"}, b"", b'{"name": "ann", "data": 1e999}')

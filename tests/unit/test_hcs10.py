@@ -27,14 +27,14 @@ from gatepost.core.hcs10 import (
 )
 from gatepost.core.hcs10_operations import (
     MAX_SIZE,
-    CloseConnection,
+    CloseConnectionOperation,
     ConnectionClosed,
     ConnectionCreated,
     ConnectionCreatedRecord,
     ConnectionRequest,
     ConnectionRequestRecord,
     Delete,
-    Message,
+    MessageOperation,
     Migrate,
     Operation,
     ProposedTransaction,
@@ -94,8 +94,8 @@ def test_a_real_flow_is_understood() -> None:
         ),
     ]
     first, second = parse_sample(sample["connection_messages"])
-    assert isinstance(first, Message)
-    assert isinstance(second, Message)
+    assert isinstance(first, MessageOperation)
+    assert isinstance(second, MessageOperation)
     assert (first.operator_id, second.operator_id) == (ALICE, BOB)
     assert isinstance(first.data, str)
     assert isinstance(second.data, str)
@@ -111,7 +111,7 @@ def test_a_real_connection_is_understood_and_another_protocol_is_not() -> None:
         parse_memo(sample["_topic_memo"]["0.0.10448509"])
     *messages, registration = sample["messages"]
     for message in parse_sample(messages):
-        assert isinstance(message, Message)
+        assert isinstance(message, MessageOperation)
         assert message.operator_id == OperatorId(id_of(10462704), id_of(10462700))
         assert isinstance(message.data, str)
         assert json.loads(message.data)["p"] == "wishmail"
@@ -134,13 +134,13 @@ def test_operations_that_have_no_builder_here() -> None:
 def test_data_is_a_text_a_reference_or_an_object_and_other_fields_are_ignored() -> None:
     operator_id = parse_operator_id(OPERATOR)
     data = {"message_type": "fyi", "payload": {"a": [1, None]}}
-    assert parse(op="message", operator_id=OPERATOR, data=data, ts="2026-04-25T00:00:00Z", x={"y": 1}) == Message(
-        operator_id=operator_id, data=data
-    )
+    assert parse(
+        op="message", operator_id=OPERATOR, data=data, ts="2026-04-25T00:00:00Z", x={"y": 1}
+    ) == MessageOperation(operator_id=operator_id, data=data)
     message = parse(op="message", operator_id=OPERATOR, data="hcs://1/0.0.12345")
-    assert isinstance(message, Message)
+    assert isinstance(message, MessageOperation)
     assert message.reference == id_of(12345)
-    assert parse(op="message", operator_id=OPERATOR, data="hcs://1/x") == Message(
+    assert parse(op="message", operator_id=OPERATOR, data="hcs://1/x") == MessageOperation(
         operator_id=operator_id, data="hcs://1/x"
     )
 
@@ -279,9 +279,9 @@ def test_an_operation_is_read_as_it_was_built(
         ),
         (
             hcs10.build_close_connection(ours, reason, note),
-            CloseConnection(operator_id=ours, reason=reason, note=note),
+            CloseConnectionOperation(operator_id=ours, reason=reason, note=note),
         ),
-        (hcs10.build_message(str(ours), f"x{note}"), Message(operator_id=ours, data=f"x{note}")),
+        (hcs10.build_message(str(ours), f"x{note}"), MessageOperation(operator_id=ours, data=f"x{note}")),
     ]
     for content, operation in built_operations:
         assert parse_operation(content) == operation

@@ -166,6 +166,8 @@ REFUSED_ROWS: list[tuple[str, dict[str, Any], str]] = [
     ("keys", {"kind": "admin", "entity": 2, "trigger_id": None}, "is not for one entity or trigger"),
     ("keys", {"kind": "public", "entity": 2}, "is not for one entity or trigger"),
     ("keys", {"kind": "agent", "entity": None}, "an agent's key needs the agent"),
+    ("keys", {"kind": "page", "entity": 2}, "keys of the kind 'page' are not exported"),
+    ("keys", {"kind": "link", "entity": 2}, "keys of the kind 'link' are not exported"),
     ("keys", {"kind": "trigger", "entity": None, "trigger_id": None}, "a trigger's key needs the trigger"),
     ("plans", {"cron": "61 * * * *"}, "61 * * * *"),
     ("plans", {"cron": "0 0 31 2 *"}, "0 0 31 2 *"),

@@ -1,13 +1,15 @@
 """Keys: kept hashed, found by the secret, listed by prefix, revocable."""
 
 import secrets
+from typing import Any
 
 import msgspec
 import pytest
 
-from gatepost.actions import directory, keys
+from gatepost.actions import directory, export, keys, sign_in
 from gatepost.actions.directory import EntitySpec
 from gatepost.api.keys import CreateKey, ListKeys
+from gatepost.app import register_administrator
 from gatepost.core import key as key_rules
 from gatepost.core.entity import EntityKind
 from gatepost.core.key import Key
@@ -15,6 +17,7 @@ from gatepost.core.signals import Signal
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, UnknownAddress
 from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Reader, Store
+from gatepost.tables import catalog
 from gatepost.testing import Kit
 
 
@@ -70,7 +73,7 @@ def test_nothing_of_the_secret_is_kept_but_its_prefix(store: Store) -> None:
     assert key.prefix == secret[:11]
 
     def read_rows(tx: Reader) -> str:
-        return repr(tx.fetch_all("keys/find_by_hash", hash=key_rules.hash_secret(secret)))
+        return repr(tx.fetch_all("keys/find_by_hash", hash=key_rules.hash_secret(secret), now=tx.now))
 
     assert secret[11:] not in store.read_sync(read_rows)
     with pytest.raises(Conflict) as error:
@@ -155,7 +158,7 @@ def test_a_retired_entity_has_no_key(kit: Kit, store: Store) -> None:
 
 
 def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
-    cases: list[tuple[key_rules.KeyKind, dict[str, str], type[GatepostError]]] = [
+    cases: list[tuple[key_rules.KeyKind, dict[str, Any], type[GatepostError]]] = [
         ("agent", {}, Invalid),
         ("agent", {"entity": "nobody"}, UnknownAddress),
         ("agent", {"entity": "analyst", "trigger": "jira"}, Invalid),
@@ -192,3 +195,27 @@ def test_pages_go_on_after_a_number(store: Store) -> None:
     first: list[Key] = store.read_sync(keys.page, limit=2)
     rest = store.read_sync(keys.page, after=first[-1].number, limit=2)
     assert [key.name for key in (*first, *rest)] == ["0", "1", "2"]
+
+
+def test_what_lets_a_browser_in_is_never_exported(kit: Kit, store: Store) -> None:
+    """And a store in which only the administrator has signed in can still be filled by an import."""
+    register_administrator(store)
+    link, page_secret = create_secret("lk_"), create_secret("ck_")
+    store.run_sync(sign_in.create_link, link, "admin")
+    store.run_sync(sign_in.sign_in, link, page_secret)
+    store.run_sync(sign_in.create_link, create_secret("lk_"), "admin")
+    lines: list[bytes] = []
+    store.read_sync(export.export_store, lines.append, secrets=True)
+    assert not any(b'"table":"keys"' in line and (b'"page"' in line or b'"link"' in line) for line in lines)
+    _, key_count, _ = store.read_sync(catalog.count_occupants, "admin")
+    assert key_count == 0
+
+
+def test_links_are_in_no_list_and_cannot_be_named(store: Store) -> None:
+    register_administrator(store)
+    secret = create_secret("lk_")
+    link = store.run_sync(sign_in.create_link, secret, "admin")
+    assert store.read_sync(keys.page) == []
+    for text in (secret, link.prefix, link.id):
+        with pytest.raises(NotFound):
+            store.run_sync(keys.revoke, text)

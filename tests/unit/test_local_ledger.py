@@ -193,6 +193,10 @@ def find_fault(store: Store, messages: list[TopicMessage]) -> tuple[int, str] | 
         ("UPDATE topic_messages SET content = 'e30=' WHERE sequence = 3", (3, "its running hash does not match")),
         ("UPDATE topic_messages SET timestamp = timestamp + 1", (1, "its running hash does not match")),
         ("DELETE FROM topic_messages WHERE sequence = 2", (3, "it does not follow message 1")),
+        ("UPDATE topic_messages SET content = 'not base64' WHERE sequence = 3", (3, "its running hash does not match")),
+        ("UPDATE topic_messages SET running_hash = '?' WHERE sequence = 3", (3, "its running hash does not match")),
+        ("UPDATE topic_messages SET payer = 'nobody' WHERE sequence = 1", (1, "its running hash does not match")),
+        ("DELETE FROM topic_messages WHERE sequence = 1", (2, "the message before it is missing")),
         ("DELETE FROM topic_messages WHERE sequence > 2", (3, "it is missing: the topic has 4 messages")),
     ],
 )

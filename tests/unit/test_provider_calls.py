@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 import structlog
 
-from gatepost.actions import channels, directory, inbox, triggers
+from gatepost.actions import channel_replies, directory, inbox, triggers
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.core.entity import EntityKind
@@ -177,7 +177,7 @@ async def test_a_worker_goes_on_and_stops_whatever_a_provider_does(impatient: No
                 await changed.wait()
                 changed.clear()
             author = store.read_sync(directory.find, "analyst")
-            store.run_sync(channels.reply, items[0].event, "hi", author)
+            store.run_sync(channel_replies.reply, items[0].event, "hi", author)
             while not fiend.sent:
                 await changed.wait()
                 changed.clear()

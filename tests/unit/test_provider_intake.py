@@ -1,13 +1,13 @@
 """What the provider of a package gives to the intake, and how the worker treats a provider that fails."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import channels, decisions, directory, inbox, pairing, shared_inbox, triggers
+from gatepost.actions import channel_replies, decisions, directory, inbox, pairing, shared_inbox, triggers
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.api.access import Caller, CallerKind
@@ -40,12 +40,10 @@ AGENT: Final = "analyst"
 WAIT_TIMEOUT: Final = 20.0
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        set_up(kit.store)
-        yield kit.store
+@pytest.fixture
+def store(kit: Kit) -> Store:
+    set_up(kit.store)
+    return kit.store
 
 
 def set_up(store: Store) -> None:
@@ -172,7 +170,7 @@ async def test_a_provider_that_does_not_send_makes_events_of_a_service(store: St
     assert store.read_sync(shared_inbox.page) == []
     author = store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="on which nothing can be sent"):
-        store.run_sync(channels.reply, event, "hello", author)
+        store.run_sync(channel_replies.reply, event, "hello", author)
 
 
 def test_the_answers_of_a_question_are_numbers_unless_words_count() -> None:
@@ -193,7 +191,7 @@ async def test_a_number_answers_a_question_that_takes_no_words(
     [event] = list_events(store)
     options = (Option(id="y", label="Yes"), Option(id="n", label="No"))
     question = Question(question="Deploy?", options=options, free_text=free_text)
-    decision = store.run_sync(channels.ask_decision, question, event.id, by=AGENT)
+    decision = store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
     await intake.take(UserMessage(id="2", user="7", text="3"))
     is_open = store.read_sync(decisions.show, decision.id).is_open
     assert is_open is not free_text
@@ -289,7 +287,7 @@ async def test_a_provider_that_breaks_is_started_again_and_loses_nothing() -> No
             author = store.read_sync(directory.find, AGENT)
             pigeon.errors = [Unavailable("it rains"), ZeroDivisionError("a mistake"), SendRefused("too fat to fly")]
             for text in ("one", "two", "three"):
-                store.run_sync(channels.reply, events[0], text, author)
+                store.run_sync(channel_replies.reply, events[0], text, author)
             while len(pigeon.sent) < 2:
                 await changed.wait()
                 changed.clear()

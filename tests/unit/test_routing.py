@@ -1,6 +1,5 @@
 """Who gets what comes through channels: rules, defaults, and the messages that nobody gets."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -58,16 +57,14 @@ class Channel(NamedTuple):
         return [name for name in names if any(event.type is EventType.SERVICE for event in self.list_events(name))]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def channel(request: pytest.FixtureRequest) -> Iterator[Channel]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
-        channel = Channel(kit)
-        for name in ("ana", "ben", "cat"):
-            channel.add_agent(name, team="web")
-        kit.store.run_sync(triggers.add, TriggerSpec(name="shop", secret="sixteen-chars-ok"))
-        yield channel
+@pytest.fixture
+def channel(kit: Kit) -> Channel:
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    channel = Channel(kit)
+    for name in ("ana", "ben", "cat"):
+        channel.add_agent(name, team="web")
+    kit.store.run_sync(triggers.add, TriggerSpec(name="shop", secret="sixteen-chars-ok"))
+    return channel
 
 
 class TestRules:

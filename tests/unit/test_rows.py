@@ -22,7 +22,8 @@ from gatepost.tables.rows import Mapper, RowMaker, is_boolean, make_row_type
 from gatepost.tables.statements import PARAMETER, get_statement
 from gatepost.testing import FakeClock
 from tests.servers import Postgres
-from tests.unit.statement_samples import BEFORE, NUMBERS, ROWS, SAMPLES, TEXTS
+from tests.unit.statement_samples import BEFORE, NUMBERS, SAMPLES, TEXTS
+from tests.unit.table_rows import ROWS
 from tests.unit.test_statements import NAMES, USES, numbered
 
 BOOL, BOOLS, INTS = 16, {16, 1000}, {20, 21, 23}
@@ -34,6 +35,7 @@ DIFFERENT = {
     "catalog/list_columns",
     "catalog/read_counters",
     "events/read_watermark",
+    "history/read_store_size",
     "items/list_since",
     "members/list_first",
 }

@@ -4,7 +4,18 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, inbox, memories, push, routing, schedules, trigger_preview, triggers, work
+from gatepost.actions import (
+    directory,
+    inbox,
+    memories,
+    push,
+    routing,
+    schedules,
+    trigger_preview,
+    triggers,
+    unrouted,
+    work,
+)
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.core import render
@@ -67,7 +78,8 @@ async def test_a_trigger_that_is_due_makes_one_event(office: Kit) -> None:
     assert event.priority is Priority.NORMAL
     assert render.render_event(event) == '[Service: daily] "Write the report"'
     assert show(office).next_at == trigger.next_at + HOUR
-    assert [(signal.recipient, signal.cause) for signal in office.signal_sink.signals] == [("ana", "service")]
+    signals = [(signal.recipient, str(signal.cause), signal.wakes) for signal in office.signal_sink.signals]
+    assert signals == [("ana", "service", True), ("trigger:daily", "fired", False)]
 
 
 async def test_the_session_is_a_template_and_without_a_prompt_the_content_is_a_line(office: Kit) -> None:
@@ -178,9 +190,26 @@ async def test_what_reaches_nobody_is_kept_and_its_owner_is_alerted(office: Kit)
     add_trigger(office, target=None)
     office.clock.advance(HOUR)
     await duties.fire_due_triggers(office.store)
-    [unrouted] = office.store.read_sync(routing.page_unrouted, by=None)
-    assert (unrouted.trigger, unrouted.envelope.content) == ("daily", "daily is due")
+    [letter] = office.store.read_sync(routing.page_unrouted, by=None)
+    assert (letter.trigger, letter.envelope.content) == ("daily", "daily is due")
     assert len(list_events(office, "admin")) == 1
+
+
+async def test_a_schedule_that_reaches_nobody_keeps_one_message_and_alerts_each_hour(office: Kit) -> None:
+    add_trigger(office, target=None)
+    add_trigger(office, "weekly", target=None)
+    for _ in range(3):
+        office.clock.advance(HOUR)
+        await duties.fire_due_triggers(office.store)
+
+    letters = office.store.read_sync(routing.page_unrouted, by=None)
+    assert [letter.trigger for letter in letters] == ["daily", "weekly"]
+    assert len(list_events(office, "admin")) == 6
+
+    office.store.run_sync(unrouted.discard, letters[0].id, by=None)
+    office.clock.advance(HOUR)
+    await duties.fire_due_triggers(office.store)
+    assert [letter.trigger for letter in office.store.read_sync(routing.page_unrouted, by=None)] == ["weekly", "daily"]
 
 
 async def test_a_rule_decides_who_gets_it(office: Kit) -> None:
@@ -248,7 +277,7 @@ class TestHeartbeats:
         office.signal_sink.clear()
         await self.pass_time(office)
         assert list_events(office) == []
-        assert office.signal_sink.signals == []
+        assert not any(signal.wakes for signal in office.signal_sink.signals)
         assert show(office, "pulse").next_at == trigger.created_at + HOUR
 
     async def test_it_says_what_there_is(self, office: Kit) -> None:

@@ -16,6 +16,8 @@ from gatepost.errors import Unavailable
 from gatepost.tables import statements
 from gatepost.testing import Kit
 
+pytestmark = pytest.mark.usefixtures("real_migrations")
+
 DIALECTS = ("sqlite", "postgres")
 #: the schema by all migrations before they were squashed into 0009
 RECORDED = Path(__file__).parents[1] / "fixtures" / "schema"

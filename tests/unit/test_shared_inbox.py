@@ -5,7 +5,18 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channels, chat, deadlines, decisions, inbox, pairing, replies, routing, shared_inbox
+from gatepost.actions import (
+    channel_replies,
+    channels,
+    chat,
+    deadlines,
+    decisions,
+    inbox,
+    pairing,
+    replies,
+    routing,
+    shared_inbox,
+)
 from gatepost.actions import triggers as trigger_actions
 from gatepost.actions.chat import ChatSpec
 from gatepost.actions.triggers import TriggerSpec
@@ -45,7 +56,7 @@ def reset(ctx: StoreContext, person: str = "husam", **fields: Any) -> str:
 
 def ask(ctx: StoreContext, event: Event, question: str = "Ship?", by: str = "ann", **fields: Any) -> Decision:
     spec = Question(question=question, **{"options": YES_OR_NO} | fields)
-    return ctx.store.run_sync(channels.ask_decision, spec, event.id, by=by)
+    return ctx.store.run_sync(channel_replies.ask_decision, spec, event.id, by=by)
 
 
 def reply(ctx: StoreContext, event: Event | str, text: str = "Here", by: str = "ann") -> replies.Reply:

@@ -19,6 +19,8 @@ SOURCE = Path(gatepost.__file__).parent
 SQL = SOURCE / "tables" / "sql"
 DIALECTS = ("sqlite", "postgres")
 NAME = re.compile(r"[a-z_]+/[a-z_]+")
+#: where a name begins or ends; a file without any names no statement, and is not parsed
+PART_OF_NAME = re.compile(r"""["'][a-z_]+/|/[a-z_]+["']""")
 NOUNS = sorted(path.stem for path in SQL.glob("*.sql"))
 
 
@@ -34,9 +36,10 @@ class Use:
 
 def uses() -> Iterator[Use]:
     for path in sorted(SOURCE.rglob("*.py")):
-        if path.is_relative_to(SOURCE / "testing"):
+        text = path.read_text()
+        if path.is_relative_to(SOURCE / "testing") or not PART_OF_NAME.search(text):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(text)):
             match node:
                 case ast.Call(
                     func=ast.Attribute(
@@ -96,11 +99,20 @@ def test_every_statement_is_used_and_written_once() -> None:
         for name, dialect in re.findall(r"^-- name: (\w+)(.*)$", (SQL / f"{noun}.sql").read_text(), re.MULTILINE)
     ]
     assert len(heads) == len(set(heads))
+    heads = [head for head in heads if not head.endswith(" (part)")]
     both = {head for head in heads if "(" not in head}
     for dialect in DIALECTS:
         own = {head.removesuffix(f" ({dialect})") for head in heads if head.endswith(f" ({dialect})")}
         assert own.isdisjoint(both)
         assert own | both == set(NAMES)
+
+
+def test_every_part_is_in_several_statements_and_in_none_as_its_name() -> None:
+    for noun in NOUNS:
+        statements = read_statements(noun)
+        for name in (name for name, kind in statements if kind == "part"):
+            assert sum(f"{{{name}}}" in text for text in statements.values()) > 1, f"{noun}/{name}"
+    assert [name for name in NAMES if re.search(r"\{[a-z_]+\}", get_statement("sqlite", name))] == []
 
 
 def test_a_file_begins_with_a_statement() -> None:

@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, channels, chat, directory, export, inbox, pairing, schedules, triggers
+from gatepost.actions import (
+    agents,
+    channel_replies,
+    chat,
+    directory,
+    export,
+    inbox,
+    pairing,
+    schedules,
+    triggers,
+)
 from gatepost.actions.chat import ChatSpec
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.triggers import TriggerSpec
@@ -224,7 +234,7 @@ def test_a_trigger_that_is_called_cli_does_not_break_replies(office: Kit) -> Non
     office.store.run_sync(_insert_trigger, "cli")
     office.store.run_sync(chat.send, ChatSpec(content="Hello?", to="ana"), sender="admin")
     [item] = office.store.read_sync(inbox.page, "ana")
-    trigger, _ = office.store.read_sync(channels.find_route, item.event)
+    trigger, _ = office.store.read_sync(channel_replies.find_route, item.event)
     assert trigger is None
 
 

@@ -1,6 +1,5 @@
 """Triggers, and what services say, as verbs over both stores."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -27,13 +26,11 @@ from gatepost.testing import Kit
 SECRET = "sixteen-chars-ok"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    url = request.getfixturevalue("empty_postgres_url") if request.param == "postgres" else None
-    with Kit(url) as kit:
-        for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT), ("ben", EntityKind.AGENT)):
-            kit.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, team=f"{name}s"))
-        yield kit.store
+@pytest.fixture
+def store(kit: Kit) -> Store:
+    for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT), ("ben", EntityKind.AGENT)):
+        kit.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, team=f"{name}s"))
+    return kit.store
 
 
 def build_trigger(name: str = "issues", **fields: str) -> TriggerSpec:

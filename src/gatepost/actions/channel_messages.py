@@ -169,5 +169,5 @@ def close_chat(tx: Transaction, trigger: Trigger, chat: str, reason: str) -> Non
 
 def tell_owners(tx: Transaction, trigger: Trigger, text: str, topic: str) -> None:
     """Push an alert about a trigger to its owners; one for each topic."""
-    owners = routing.find_unrouted_owner(tx, trigger)
+    owners = routing.find_owners(tx, trigger)
     push.push_alerts(tx, [push.build_alert(owner.name, text, topic, source=trigger.name) for owner in owners])

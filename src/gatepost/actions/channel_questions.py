@@ -2,7 +2,7 @@
 The questions of decisions on channels: show one on a route, and show there how it ended.
 
 A question on a route is an entry of the shared inbox and, on a channel with chats, a message with a button for each
-option. `decisions` ends both when a round ends, by whichever door the answer came; so this module must not import it.
+option. `decisions` ends both when a round ends, whoever answered and where; so this module must not import it.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 """
-Receive what comes through triggers, and reply on the way that it came.
+Receive what comes through triggers, in the sessions of their channels.
 
 Everything that a trigger receives is an envelope: a channel, a session and the ids of the channel (`core/envelope.py`).
 It goes to whom the rules name (`actions/routing.py`), as one event in one inbox each:
@@ -8,11 +8,9 @@ It goes to whom the rules name (`actions/routing.py`), as one event in one inbox
                                                     the session, and an entry of the shared inbox
     everything else                                 an event of the type `service`
 
-A route is a channel and a session, with the trigger behind it. A reply to an event goes out on its route, and on no
-other one.
+A route is a channel and a session, with the trigger behind it. `actions/channel_replies.py` replies on it.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -21,39 +19,32 @@ from msgspec.structs import replace
 
 from gatepost.actions import (
     channel_access,
-    channel_messages,
-    channel_questions,
     decisions,
     directory,
-    mail,
     push,
     routing,
     shared_inbox,
 )
 from gatepost.actions import unrouted as unrouted_messages
 from gatepost.actions.routing import RouteDecision
-from gatepost.core import address, ids
+from gatepost.core import address
 from gatepost.core import envelope as envelopes
-from gatepost.core.address import AllAgentsAddress
 from gatepost.core.channel import ChannelSession, ChannelStatus, parse_base
-from gatepost.core.decision import Decision, Question
 from gatepost.core.entity import Entity
 from gatepost.core.envelope import Envelope, EnvelopeKind
-from gatepost.core.event import FORWARDED_FIELD, Event, EventType, Json, Priority, Push, Ref, Route, Trust
+from gatepost.core.event import FORWARDED_FIELD, EventType, Json, Priority, Push, Ref, Route, Trust
 from gatepost.core.route_rule import EventFields, Unrouted, UnroutedOutcome
-from gatepost.core.shared_entry import EntryKind
+from gatepost.core.shared_entry import EntryKind, SharedEntry
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.trigger import DEFAULT_OWNER, OWN_CHANNELS, Trigger
-from gatepost.errors import Invalid, NotFound, Refused, TooLarge, quote_value
+from gatepost.errors import Refused, TooLarge
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import channels, items, route_rules, triggers
+from gatepost.tables import channels, route_rules, shared_entries, triggers
 
 #: the metadata of a prompt in the shared inbox: the addresses that got it
 _TARGETS_FIELD: Final = "targets"
 #: prompts of a session whose recipients are told of a reset
 _MAX_PROMPTS: Final = 1_000
-#: how sessions begin
-_SESSION: Final = re.compile(rf"(?:{'|'.join(OWN_CHANNELS)})-|chat-.*:user-")
 #: characters of a name of a channel's user
 _MAX_DISPLAY_LENGTH: Final = 200
 
@@ -135,19 +126,17 @@ def receive(
 
 def list_prompt_targets(tx: Reader, session: ChannelSession) -> tuple[str, ...]:
     """Return the addresses that got the last prompts in a session, those without a recipient left out."""
-    entries = shared_inbox.list_recent(
-        tx, channel=session.channel, session=session.id, kind=EntryKind.USER_PROMPT, limit=_MAX_PROMPTS
-    )
-    prompts = [entry for entry in entries if entry.trigger == session.trigger]
+    prompts = _list_prompts(tx, session.channel, session.id, session.trigger)
     targets = dict.fromkeys(target for entry in prompts for target in entry.metadata.get(_TARGETS_FIELD, "").split())
-    return tuple(target for target in targets if _has_recipients(tx, target))
+    return tuple(target for target in targets if routing.has_recipients(tx, target))
 
 
-def _has_recipients(tx: Reader, text: str) -> bool:
-    target = address.parse(text)
-    if isinstance(target, AllAgentsAddress):
-        return True
-    return any(entity.is_live for entity in directory.resolve(tx, [target]).get(target, ()))
+def _list_prompts(tx: Reader, channel: str, session: str, trigger: str | None) -> list[SharedEntry]:
+    """Return the last prompts in a session, the newest first."""
+    entries = shared_inbox.list_recent(
+        tx, channel=channel, session=session, kind=EntryKind.USER_PROMPT, limit=_MAX_PROMPTS
+    )
+    return [entry for entry in entries if entry.trigger == trigger]
 
 
 def receive_reset(
@@ -216,7 +205,20 @@ def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
     unrouted_messages.set_handled(tx, unrouted, UnroutedOutcome.REPLAYED, by)
     sender = _find_sender(tx, unrouted, trigger)
     request = _build_push(trigger, unrouted.envelope, sender, f"unrouted:{id}", unrouted.event)
-    return _push(tx, request, outcome.targets)
+    received = _push(tx, request, outcome.targets)
+    if request.type is EventType.CHANNEL:
+        _add_prompt_targets(tx, unrouted, received.targets)
+    return received
+
+
+def _add_prompt_targets(tx: Transaction, unrouted: Unrouted, targets: Sequence[str]) -> None:
+    """Record who got a prompt later, so that they learn of a reset of its session."""
+    envelope = unrouted.envelope
+    prompts = _list_prompts(tx, envelope.channel, envelope.session, unrouted.trigger)
+    prompt = next((entry for entry in prompts if entry.content == envelope.content), None)
+    if prompt is not None:
+        all_targets = dict.fromkeys((*prompt.metadata.get(_TARGETS_FIELD, "").split(), *targets))
+        shared_entries.set_metadata(tx, prompt.number, {**prompt.metadata, _TARGETS_FIELD: " ".join(all_targets)})
 
 
 def _find_sender(tx: Reader, unrouted: Unrouted, trigger: Trigger | None) -> Entity | None:
@@ -304,6 +306,16 @@ def _is_user_channel(trigger: Trigger | None, envelope: Envelope) -> bool:
     return trigger.is_channel if trigger is not None else envelope.channel in OWN_CHANNELS
 
 
+def check_content(tx: Reader, text: str) -> str:
+    """Return the text of a prompt or a response if it can be stored and is not too long."""
+    if count_bytes(text) > tx.limits.content:
+        raise TooLarge(
+            f"the content is {count_bytes(text)} bytes, over the limit of {tx.limits.content}",
+            hint="send a reference to it instead",
+        )
+    return check_storable("content", text)
+
+
 def ensure_session(
     tx: Transaction,
     channel: str,
@@ -342,105 +354,6 @@ def reset_session(tx: Transaction, session: ChannelSession) -> ChannelSession:
 def find_session(tx: Reader, channel: str, id: str, trigger: Trigger | None) -> ChannelSession | None:
     """Return the session of a route, whichever generation the route names."""
     return channels.find_session(tx, channel, trigger.number if trigger is not None else None, parse_base(id))
-
-
-def reply(tx: Transaction, event: Event, text: str, author: Entity) -> str:
-    """Reply to an event on its route; return the id of the entry of the shared inbox."""
-    check_content(tx, text)
-    trigger, session = find_route(tx, event)
-    assert event.route is not None
-    id = shared_inbox.record(
-        tx,
-        EntryKind.SYSTEM_RESPONSE,
-        event.route,
-        text,
-        trigger=trigger.number if trigger is not None else None,
-        sender=author.number,
-        person=directory.find_number(tx, session.person),
-        metadata={"event_id": event.id},
-    )
-    if trigger is not None and session.chat is not None:
-        channel_messages.send(tx, trigger.number, session.chat, text, thread=session.thread, user_id=session.user_id)
-    return id
-
-
-def check_content(tx: Reader, text: str) -> str:
-    """Return the text of a prompt or a response if it can be stored and is not too long."""
-    if count_bytes(text) > tx.limits.content:
-        raise TooLarge(
-            f"the content is {count_bytes(text)} bytes, over the limit of {tx.limits.content}",
-            hint="send a reference to it instead",
-        )
-    return check_storable("content", text)
-
-
-def find_event_id(tx: Reader, text: str, reader: Entity) -> str:
-    """
-    Return the id of the event that a text names: an id, or the session of a prompt as the lines of an inbox have it.
-    A session stands for the last prompt in it that the reader has received.
-    """
-    if text.startswith("evt_"):
-        return text
-    events = items.list_last_prompts(tx, reader.number, text)
-    if not events and _SESSION.match(text):
-        raise NotFound(
-            f"{reader.name!r} got no prompt in the session {quote_value(text)}",
-            hint="`gatepost inbox peek` shows the sessions of your prompts",
-        )
-    if not events:
-        return ids.check("evt", text)
-    if len({(event.channel, event.source) for event in events}) > 1:
-        raise Refused(
-            f"several channels have a session {quote_value(text)}", hint="give the id of the event to reply to"
-        )
-    return events[0].id
-
-
-def find_route(tx: Reader, event: Event) -> tuple[Trigger | None, ChannelSession]:
-    """Return the trigger and the session behind the route of an event; refuse one that cannot be replied to."""
-    if event.route is None:
-        raise Refused(f"{event.id!r} came by no channel")
-    if event.type is not EventType.CHANNEL:
-        raise Refused(
-            f"{event.id!r} came by {event.route.channel!r}, on which nothing can be sent",
-            hint="send mail to whom it concerns instead",
-        )
-    is_own_channel = event.route.channel in OWN_CHANNELS  # which has no trigger, whatever the names of triggers are
-    trigger = triggers.find(tx, event.source) if not is_own_channel else None
-    if trigger is not None and trigger.provider != event.route.channel:
-        trigger = None
-    session = find_session(tx, event.route.channel, event.route.session, trigger)
-    if session is None or (trigger is None and event.route.channel not in OWN_CHANNELS):
-        raise NotFound(f"the channel of {event.id!r} is gone", hint="send mail to its sender instead")
-    if trigger is not None:
-        writer = event.sender.name if event.sender is not None else None
-        if writer != session.person or not channel_messages.may_write(tx, trigger, session):
-            raise Refused(
-                f"the user behind {event.id!r} cannot be reached: the pairing has ended, or a list blocks the user",
-                hint="`gatepost channel pair` lets a user in again",
-            )
-    return trigger, session
-
-
-def ask_decision(tx: Transaction, question: Question, event: str | None, *, by: str | None, hops: int = 0) -> Decision:
-    """
-    Ask a decision. With an event that the asker has received, it is asked of the person who wrote the event, and shown
-    on its route; others whom the question names may answer, too.
-    """
-    if event is None:
-        return decisions.ask(tx, question, by=by, hops=hops)
-    if by is None:
-        raise Invalid("a decision needs somebody who asks", hint="give `asker`")
-    asker = directory.find_live(tx, by)
-    origin = mail.find_readable_event(tx, find_event_id(tx, event, asker), asker)
-    trigger, session = find_route(tx, origin)
-    assert origin.route is not None
-    person = shared_inbox.require_person(tx, session.person)
-    respondents = tuple(dict.fromkeys((person, *question.respondents)))
-    decision = decisions.ask(tx, replace(question, respondents=respondents), by=asker.name, hops=hops)
-    if not channel_questions.is_shown(tx, decision, origin.route, trigger):
-        channel_questions.show(tx, decision, origin.route, trigger, session)
-    return decision
 
 
 def list_statuses(tx: Reader, *, after: int = 0, limit: int = 100) -> list[ChannelStatus]:

@@ -166,6 +166,7 @@ def page(
     session: str | None = None,
     pending: bool | None = None,
     since: Instant | None = None,
+    newest_first: bool = False,
     after: int = 0,
     limit: int = 100,
 ) -> list[Decision]:
@@ -182,6 +183,7 @@ def page(
         session=session,
         is_pending=pending,
         since=since,
+        newest_first=newest_first,
         after=after,
         limit=limit,
     )

@@ -58,7 +58,7 @@ def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = 
     """
     Write all tables except leases. Only with `secrets`, write the secrets of triggers (without them, triggers are
     closed), the headers and environments of residents' tools, and the administrator's keys. The token of a bot, or of
-    another provider, is never written, nor is a code by which a user is let in.
+    another provider, is never written, nor is what lets a user in: a code, a one-time link, the key of a browser.
     """
     summary = Summary()
     codes: set[str] = set()
@@ -77,10 +77,10 @@ def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = 
             continue
         for row in rows:
             is_token = name == "triggers" and row["provider"] != "webhook" and row["secret"] is not None
-            is_code = name in ("pairings", "channel_messages")
+            lets_in = name in ("pairings", "channel_messages") or (name == "keys" and row["kind"] in ("page", "link"))
             if name == "pairings":
                 codes.add(row["code"])
-            exported = row if secrets and not is_token and not is_code else _remove_secrets(name, row, summary, codes)
+            exported = row if secrets and not is_token and not lets_in else _remove_secrets(name, row, summary, codes)
             if exported is not None:
                 present = {column: value for column, value in exported.items() if value is not None}
                 write(_encode({"table": name, "row": present}))
@@ -151,7 +151,7 @@ def _find_tail(tx: Reader, table: Table, after: Key | None) -> dict[str, Any] | 
 def _remove_secrets(table: str, row: dict[str, Any], summary: Summary, codes: Container[str]) -> dict[str, Any] | None:
     """Return a row without secrets; None if nothing is left of it. `codes` are the hashes of codes in messages."""
     match table:
-        case "keys" if row["kind"] == "admin":
+        case "keys" if row["kind"] in ("admin", "page", "link"):
             return None
         case "triggers":
             return row | {"secret": None, "active": False}

@@ -94,10 +94,11 @@ def page(
     concerning: str | None = None,
     kind: GateKind | None = None,
     pending: bool | None = None,
+    newest_first: bool = False,
     after: int = 0,
     limit: int = 100,
 ) -> list[Gate]:
-    """Return gates in the order in which they were made; `after` is the number of the last gate seen."""
+    """Return gates in the order in which they were made, or backwards; `after` is the number of the last gate seen."""
     return gates.list_page(
         tx,
         owner=directory.find_number(tx, owner),
@@ -105,6 +106,7 @@ def page(
         participant=directory.find_number(tx, concerning),
         kind=kind,
         is_pending=pending,
+        newest_first=newest_first,
         after=after,
         limit=limit,
     )

@@ -40,7 +40,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import MAX_DURATION, Duration, Instant
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import inboxes, items
+from gatepost.tables import inboxes, item_lists, items
 
 #: lapsed claims that one claim releases
 _LAPSE_LIMIT: Final = 100
@@ -61,8 +61,11 @@ class ItemFilter(TypedDict, total=False):
 
     state: ItemState | None
     type: EventType | None
+    priority: Priority | None
     sender: str | None
     ref: Ref | None
+    #: the event came through this channel
+    channel: str | None
     #: the event was created at this time or later
     since: Instant | None
     #: the event was created before this time
@@ -77,21 +80,23 @@ def page(
     *,
     after: int = 0,
     after_recipient: str | None = None,
+    newest_first: bool = False,
     limit: int = 100,
     **filters: Unpack[ItemFilter],
 ) -> list[Item]:
     """
     Return items of one inbox, or of all, in order of arrival; `after` is the arrival of the last item seen. An event
     with several recipients has an item for each: `after_recipient` is the recipient of the last item seen; without it
-    the caller has seen all items of that event.
+    the caller has seen all items of that event. With `newest_first` the order is reversed.
     """
     if (sender := filters.get("sender")) is not None:
         filters["sender"] = directory.find(tx, sender).name
-    return items.list_page(
+    return item_lists.list_page(
         tx,
         recipient=directory.find_number(tx, name),
         after=after,
         after_recipient=directory.find_number(tx, after_recipient),
+        newest_first=newest_first,
         limit=limit,
         **filters,
     )

@@ -11,6 +11,7 @@ from gatepost.core import key as key_rules
 from gatepost.core.entity import EntityKind
 from gatepost.core.key import Key, KeyKind
 from gatepost.core.signals import Signal
+from gatepost.core.times import Instant
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import keys
@@ -27,10 +28,11 @@ def create(
     entity: str | None = None,
     trigger: str | None = None,
     name: str = "",
+    expires_at: Instant | None = None,
 ) -> Key:
     """
     Create a key for the administrator, for one entity, for one trigger, or (public) for this installation, and return
-    it.
+    it. `actions/sign_in.py` creates those that end.
     """
     key_rules.check(kind, secret)
     check_scope(kind, entity, trigger)
@@ -47,6 +49,7 @@ def create(
         trigger=trigger,
         name=name,
         created_at=tx.now,
+        expires_at=expires_at,
     )
     if not keys.insert(tx, key, hash=key_rules.hash_secret(secret), entity=holder.number if holder else None):
         raise Conflict(f"the key {key.prefix!r} is there already")
@@ -55,7 +58,7 @@ def create(
 
 
 def find(tx: Reader, secret: str) -> Key | None:
-    """Return the key with this secret, unless it is revoked or its entity is retired."""
+    """Return the key with this secret, unless it is revoked or has ended, or its entity is retired."""
     return keys.find_by_hash(tx, key_rules.hash_secret(secret))
 
 
@@ -90,3 +93,6 @@ def check_scope(kind: KeyKind, entity: str | None, trigger: str | None) -> None:
         case "trigger":
             if entity is None and trigger is None:
                 raise Invalid("a trigger's key needs the trigger", hint="give `trigger`")
+        case "page" | "link":
+            if entity is None or trigger is not None:
+                raise Invalid(f"a key of the kind {kind!r} needs the person who signs in, and no trigger")

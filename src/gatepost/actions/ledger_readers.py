@@ -18,7 +18,12 @@ from gatepost.core import mail as mail_rules
 from gatepost.core.connection import Connection, ConnectionState
 from gatepost.core.entity import Entity
 from gatepost.core.event import EventType, Json, Priority, Push, Trust
-from gatepost.core.hcs10_operations import CloseConnection, ConnectionCreated, ConnectionRequest, Message
+from gatepost.core.hcs10_operations import (
+    CloseConnectionOperation,
+    ConnectionCreated,
+    ConnectionRequest,
+    MessageOperation,
+)
 from gatepost.core.ledger import NANOSECONDS, LedgerId, Topic, TopicKind, TopicMessage
 from gatepost.core.ledger_posts import EventPost, MailData, NotePost
 from gatepost.errors import Invalid
@@ -70,7 +75,7 @@ def _take_inbound(
 ) -> int | None:
     operation = hcs10_operations.parse_operation(message.content)
     match operation:
-        case Message():
+        case MessageOperation():
             sender = _find_sender(tx, topic.network, message, operation.operator_id.account)
             return _take_mail(tx, topic, message, operation, sender, files)
         case ConnectionRequest() if topic.kind is TopicKind.INBOUND:
@@ -109,7 +114,7 @@ def _take_mail(
     tx: Transaction,
     topic: Topic,
     message: TopicMessage,
-    operation: Message,
+    operation: MessageOperation,
     sender: Entity,
     files: Mapping[LedgerId, FileRead],
 ) -> int | None:
@@ -229,10 +234,10 @@ def _take_from_peer(
         if sender is None or sender.name != connection.entity:
             raise MessageRefused(f"account {message.payer}, which has paid for it, is not of this connection")
         return _find_own_record(tx, operation, sender, files)
-    if isinstance(operation, CloseConnection):
+    if isinstance(operation, CloseConnectionOperation):
         connections.end_connection(tx, connection, operation.reason[:200], trust=Trust.EXTERNAL)
         return None
-    if not isinstance(operation, Message):
+    if not isinstance(operation, MessageOperation):
         raise MessageRefused("it is not an operation for this topic")
     if connection.state is not ConnectionState.OPEN:
         raise MessageRefused(f"the connection is {connection.state}")
@@ -244,7 +249,7 @@ def _find_own_record(
     tx: Reader, operation: hcs10_operations.Operation, sender: Entity, files: Mapping[LedgerId, FileRead]
 ) -> int | None:
     """Return the number of our record of mail to an agent outside."""
-    if not isinstance(operation, Message):
+    if not isinstance(operation, MessageOperation):
         return None
     data = ledger_posts.parse_mail_data(_resolve_data(operation.data, files))
     record = _find_record(tx, data.uid, sender, "mail")
@@ -255,7 +260,7 @@ def _take_foreign_mail(
     tx: Transaction,
     topic: Topic,
     message: TopicMessage,
-    operation: Message,
+    operation: MessageOperation,
     connection: Connection,
     files: Mapping[LedgerId, FileRead],
 ) -> None:

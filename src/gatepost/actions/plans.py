@@ -287,9 +287,14 @@ def _build_push(plan: Plan, slot: Instant) -> Push:
         source="plan",
         content=plan.instruction,
         data={"planId": plan.id, "planName": plan.name, "instruction": plan.instruction, "dueAt": slot},
-        dedup_key=f"plan:{plan.id}:{format_rfc3339(slot)}",
+        dedup_key=build_dedup_key(plan.id, slot),
         hops=plan.hops,
     )
+
+
+def build_dedup_key(id: str, slot: Instant | None = None) -> str:
+    """Return the dedup key of a slot of a plan; without a slot, what all keys of the plan begin with."""
+    return f"plan:{id}:{format_rfc3339(slot) if slot is not None else ''}"
 
 
 def _advance(due_plan: _DuePlan, now: Instant) -> Plan:

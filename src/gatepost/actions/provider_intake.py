@@ -18,7 +18,7 @@ from typing import Final
 from gatepost.actions import channel_access, channel_messages, channels, directory, pairing, webhooks
 from gatepost.core import access_list
 from gatepost.core.access_list import ListVerdict
-from gatepost.core.channel import ChannelSession
+from gatepost.core.channel import RESET_TEXT, ChannelSession, parse_command
 from gatepost.core.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
 from gatepost.core.provider import ServiceEvent, UserMessage, build_chat_session, check_channel_id
 from gatepost.core.render import escape_markdown
@@ -39,7 +39,6 @@ _CODE: Final = (
     "I do not know you yet. Your code is **{code}**. Give it to the administrator of this channel: "
     "it is valid for an hour. After that, or if it is refused, write to me again."
 )
-_COMMANDS: Final = ("/start", "/help", "/ping", "/reset")
 #: characters of a message id that are shown
 _MAX_ID_LENGTH: Final = 200
 #: characters of a key
@@ -133,7 +132,7 @@ def _take_message(tx: Transaction, trigger: Trigger, message: UserMessage, rando
         thread=thread,
         display=display,
     )
-    if (command := message.text.strip().lower()) in _COMMANDS:
+    if (command := parse_command(message.text)) is not None:
         _run_command(tx, trigger, message, session, person, command)
         return IntakeOutcome.COMMAND
     question = None
@@ -158,17 +157,16 @@ def _run_command(
     tx: Transaction, trigger: Trigger, message: UserMessage, session: ChannelSession, person: str | None, command: str
 ) -> None:
     match command:
-        case "/ping":
+        case "ping":
             text = "pong"
-        case "/reset":
+        case "reset":
             targets = channels.list_prompt_targets(tx, session)
             session = channels.reset_session(tx, session)
-            content = "The user began a new conversation."
-            envelope = _build_envelope(message, session, EnvelopeKind.RESET, content)
+            envelope = _build_envelope(message, session, EnvelopeKind.RESET, RESET_TEXT)
             key = _build_dedup_key(trigger, message)
             channels.receive_reset(tx, trigger, envelope, targets, dedup_key=key, person=person)
             text = "This is a new conversation now."
-        case "/start":
+        case "start":
             text = f"Hello {escape_markdown(session.display or message.user)}.\n\n{_HELP}"
         case _:
             text = _HELP

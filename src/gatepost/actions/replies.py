@@ -11,7 +11,7 @@ Other events have no way back, and the error says what to do instead.
 
 from msgspec import Struct
 
-from gatepost.actions import channels, directory, mail, spaces, work
+from gatepost.actions import channel_replies, directory, mail, spaces, work
 from gatepost.core.entity import Entity
 from gatepost.core.event import Event, EventType, Posted, parse_body
 from gatepost.core.mail import MailSpec
@@ -31,14 +31,14 @@ def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int
     author = directory.find_live(tx, by)
     if not text.strip():
         raise Invalid("the reply is empty", hint="give it a text")
-    event = channels.find_event_id(tx, event, author)
+    event = channel_replies.find_event_id(tx, event, author)
     if mail.find_known_mail(tx, event, author) is not None:
         return _reply_by_mail(tx, event, text, author, hops)
     origin = mail.find_readable_event(tx, event, author)
     match origin.type:
         case EventType.CHANNEL if origin.route is not None:
             _check_received(origin, author)
-            return Reply("channel", channels.reply(tx, origin, text, author))
+            return Reply("channel", channel_replies.reply(tx, origin, text, author))
         case EventType.MAIL if origin.sender is not None:
             return _reply_by_mail(tx, event, text, author, hops)
         case EventType.SPACE_MESSAGE:
@@ -51,7 +51,7 @@ def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int
             return Reply("note", note.id)
         case _:
             if origin.route is not None:
-                channels.find_route(tx, origin)  # it says that nothing can be sent there
+                channel_replies.find_route(tx, origin)  # it says that nothing can be sent there
             raise _build_refusal(origin)
 
 

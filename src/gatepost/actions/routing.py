@@ -52,18 +52,19 @@ def decide(tx: Reader, envelope: Envelope, trigger: Trigger | None) -> RouteDeci
     if trigger is not None and trigger.target is not None:
         return _check_targets(tx, (trigger.target,), None)
     for target in (USER_AGENT, DEFAULT_TARGET):
-        if _has_recipients(tx, target):
+        if has_recipients(tx, target):
             return RouteDecision(targets=(target,), rule=None)
     return RouteDecision(targets=(), rule=None, reason=UnroutedReason.NO_ROUTE)
 
 
 def _check_targets(tx: Reader, targets: Sequence[str], rule: str | None) -> RouteDecision:
-    live_targets = tuple(target for target in targets if _has_recipients(tx, target))
+    live_targets = tuple(target for target in targets if has_recipients(tx, target))
     reason = None if live_targets else UnroutedReason.NO_TARGET
     return RouteDecision(targets=live_targets, rule=rule, reason=reason)
 
 
-def _has_recipients(tx: Reader, text: str) -> bool:
+def has_recipients(tx: Reader, text: str) -> bool:
+    """Return True if somebody is at an address."""
     target = address.parse(text)
     if isinstance(target, AllAgentsAddress):
         return True
@@ -176,8 +177,8 @@ def _require_own_rule(tx: Reader, id: str, by: str | None) -> RouteRule:
     return rule
 
 
-def find_unrouted_owner(tx: Reader, trigger: Trigger | None) -> list[Entity]:
-    """Return who is told that a message reached nobody."""
+def find_owners(tx: Reader, trigger: Trigger | None) -> list[Entity]:
+    """Return who gets the alerts about a trigger: its owners, or the administrator if none of them is there."""
     owners = []
     if trigger is not None:
         target = address.parse(trigger.owner)

@@ -21,6 +21,7 @@ from gatepost.core.channel import Button
 from gatepost.core.decision_action import AnswerKind
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import MAX_HOPS, EventType, Priority, Trust
+from gatepost.core.key import KeyKind
 from gatepost.core.ledger import LedgerId
 from gatepost.core.ledger_transaction import LedgerReceipt, TransactionId
 from gatepost.core.route_rule import ANY_CHANNEL, MAX_RANK
@@ -136,14 +137,20 @@ def _check_event_fields(value: str) -> None:
     route_rules.decode_event(value)
 
 
+def _check_key(kind: KeyKind, row: Mapping[str, Any]) -> None:
+    if kind in ("page", "link"):
+        raise Invalid(f"keys of the kind {kind!r} are not exported", hint="the file was changed after the export")
+    entity = row.get("entity")
+    keys.check_scope(kind, None if entity is None else str(entity), row.get("trigger_id"))
+
+
 def _check_row(table: str, row: Mapping[str, Any]) -> None:
     """Raise an error if the values of a row do not fit each other."""
     match table, row:
         case "entities", {"name": name, "kind": kind} if name == ADMINISTRATOR and kind != EntityKind.HUMAN:
             raise Invalid("the administrator is a human")
         case "keys", {"kind": kind}:
-            entity = row.get("entity")
-            keys.check_scope(kind, None if entity is None else str(entity), row.get("trigger_id"))
+            _check_key(kind, row)
         case "names", {"name": name}:
             (address.check_alias if row.get("is_alias") else address.check_name)(name)
         case "plans", {"cron": str(expression)}:

@@ -17,6 +17,7 @@ from gatepost.core.event import EventType, Json, Push
 from gatepost.core.mind import MindSummaries, Turn
 from gatepost.core.run import CallStatus, OpenCall, Run, RunStatus, Step
 from gatepost.core.signals import Signal
+from gatepost.core.times import Instant
 from gatepost.errors import Conflict, NotFound, Refused
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import agents, runs
@@ -54,11 +55,26 @@ def page(
     *,
     agent: str | None = None,
     status: RunStatus | None = None,
+    cause: str | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
     before: int | None = None,
     limit: int = 100,
 ) -> list[Run]:
-    """Return runs of one agent, or of all, the newest first; `before` is the number of the last run seen."""
-    return runs.list_page(tx, agent=directory.find_number(tx, agent), status=status, before=before, limit=limit)
+    """
+    Return runs of one agent, or of all, the newest first; `before` is the number of the last run seen. Those that
+    started at `since` or later and before `until` are selected.
+    """
+    return runs.list_page(
+        tx,
+        agent=directory.find_number(tx, agent),
+        status=status,
+        cause=cause,
+        since=since,
+        until=until,
+        before=before,
+        limit=limit,
+    )
 
 
 def list_steps(tx: Reader, id: str, *, after: int = 0, limit: int = runs.NO_LIMIT) -> list[Step]:

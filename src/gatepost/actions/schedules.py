@@ -31,6 +31,7 @@ from gatepost.core.envelope import Envelope, EnvelopeKind
 from gatepost.core.event import Json, Ref
 from gatepost.core.memory import GoalStatus
 from gatepost.core.plan import GRACE
+from gatepost.core.signals import Signal
 from gatepost.core.text_template import Scope
 from gatepost.core.times import HOUR, Instant, format_rfc3339
 from gatepost.core.trigger import DEFAULT_TARGET, USER_AGENT, Trigger, TriggerSchedule
@@ -107,6 +108,7 @@ def fire(tx: Transaction, number: int) -> bool:
     for slot in slots if trigger.config.heartbeat is None else slots[-1:]:
         _fire_slot(tx, trigger, slot)
     trigger_rows.set_next_at(tx, number, schedule.find_next(tx.now, since=trigger.created_at))
+    tx.after_commit(Signal(f"trigger:{trigger.name}", "fired", wakes=False))
     return True
 
 
@@ -130,7 +132,7 @@ def skip(tx: Transaction, number: int, reason: str) -> bool:
         )
     topic = f"{CRON}:{trigger.id}:{tx.now // HOUR}"
     ref = Ref("trigger", trigger.name)
-    owners = routing.find_unrouted_owner(tx, trigger)
+    owners = routing.find_owners(tx, trigger)
     push.push_alerts(tx, [push.build_alert(owner.name, text, topic, source=trigger.name, ref=ref) for owner in owners])
     return True
 
@@ -185,7 +187,7 @@ def find_events(tx: Reader, trigger: Trigger, slot: Instant) -> SlotEvents:
     events: list[tuple[Envelope, RouteDecision]] = []
     for entity in _list_recipients(tx, decision.targets):
         reasons = find_reasons(tx, entity)
-        if reasons and not items.has_pending_key(tx, entity.number, trigger.name, _build_key(trigger)):
+        if reasons and not items.has_pending_key(tx, entity.number, trigger.name, build_dedup_key(trigger)):
             content = f"there is something to do: {reasons}"
             own_envelope = _build_envelope(trigger, slot, content, reasons.build_data())
             events.append((own_envelope, replace(decision, targets=(entity.name,))))
@@ -194,7 +196,7 @@ def find_events(tx: Reader, trigger: Trigger, slot: Instant) -> SlotEvents:
 
 def _fire_slot(tx: Transaction, trigger: Trigger, slot: Instant) -> None:
     """Make the events of a slot. If the prompt is the content, it is not the context too."""
-    key = _build_key(trigger, slot)
+    key = build_dedup_key(trigger, slot)
     for envelope, decision in find_events(tx, trigger, slot).events:
         source = replace(trigger, prompt=None) if envelope.content == trigger.prompt else trigger
         [to] = decision.targets if trigger.config.heartbeat is not None and decision.targets else [None]
@@ -231,6 +233,6 @@ def _build_envelope(
     )
 
 
-def _build_key(trigger: Trigger, slot: Instant | None = None) -> str:
+def build_dedup_key(trigger: Trigger, slot: Instant | None = None) -> str:
     """Return the dedup key of a slot; without one, what all keys of a trigger begin with."""
     return f"{CRON}:{trigger.id}:{format_rfc3339(slot) if slot is not None else ''}"

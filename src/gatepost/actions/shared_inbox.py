@@ -13,7 +13,7 @@ session. So it counts once, and only if that person was asked. `channel_question
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict, Unpack
 
 from gatepost.actions import decisions, directory
 from gatepost.core import decision as rules
@@ -22,85 +22,63 @@ from gatepost.core.decision import AnswerSpec, Decision
 from gatepost.core.event import Route
 from gatepost.core.shared_entry import EntryKind, QuestionStatus, SharedEntry, build_topic
 from gatepost.core.signals import Signal
-from gatepost.errors import GatepostError, Refused
+from gatepost.errors import GatepostError, NotFound, Refused, quote_value
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import shared_entries, triggers
+from gatepost.tables.shared_entries import EntryFilter
 
 #: questions on one route that a text is compared with
 _MAX_QUESTIONS: Final = 100
 
 
-def page(
-    tx: Reader,
-    *,
-    viewer: str | None = None,
-    channel: str | None = None,
-    session: str | None = None,
-    kind: EntryKind | None = None,
-    pending: bool = False,
-    after: int = 0,
-    limit: int = 100,
-) -> list[SharedEntry]:
+class EntryFields(TypedDict, total=False):
     """
-    Return entries, the oldest first; `after` is the number of the last one seen. A `viewer` sees what was in
-    sessions of its own; the administrator (None) sees all.
+    Which entries are read; a field that is None or left out excludes nothing. A `viewer` sees what was in sessions of
+    its own; the administrator (None) sees all.
     """
-    return shared_entries.list_page(
-        tx,
-        person=directory.find_number(tx, viewer),
-        channel=channel,
-        session=session,
-        kind=kind,
-        pending=pending,
-        after=after,
-        limit=limit,
-    )
+
+    viewer: str | None
+    channel: str | None
+    session: str | None
+    kind: EntryKind | None
+    pending: bool
 
 
-def list_changes(
-    tx: Reader,
-    *,
-    viewer: str | None = None,
-    channel: str | None = None,
-    session: str | None = None,
-    kind: EntryKind | None = None,
-    after: int = 0,
-    limit: int = 100,
-) -> list[SharedEntry]:
+def page(tx: Reader, *, after: int = 0, limit: int = 100, **fields: Unpack[EntryFields]) -> list[SharedEntry]:
+    """Return entries, the oldest first; `after` is the number of the last one seen."""
+    return shared_entries.list_page(tx, _build_filter(tx, fields), after=after, limit=limit)
+
+
+def show(tx: Reader, id: str, *, viewer: str | None = None) -> SharedEntry:
+    """Return an entry; for a `viewer`, those of the sessions of others do not exist."""
+    entry = shared_entries.find(tx, id, person=directory.find_number(tx, viewer))
+    if entry is None:
+        raise NotFound(f"there is no entry {quote_value(id)}", hint="`gatepost inbox shared` lists the last ones")
+    return entry
+
+
+def list_changes(tx: Reader, *, after: int = 0, limit: int = 100, **fields: Unpack[EntryFields]) -> list[SharedEntry]:
     """
     Return entries that are new or have changed, in the order of their positions; `after` is the last position seen. A
     question is there when it is asked, and again, with its answer, when it has ended.
     """
-    return shared_entries.list_changes(
-        tx,
-        person=directory.find_number(tx, viewer),
-        channel=channel,
-        session=session,
-        kind=kind,
-        after=after,
-        limit=limit,
-    )
+    return shared_entries.list_changes(tx, _build_filter(tx, fields), after=after, limit=limit)
 
 
 def list_recent(
-    tx: Reader,
-    *,
-    viewer: str | None = None,
-    channel: str | None = None,
-    session: str | None = None,
-    kind: EntryKind | None = None,
-    pending: bool = False,
-    limit: int = 100,
+    tx: Reader, *, before: int | None = None, limit: int = 100, **fields: Unpack[EntryFields]
 ) -> list[SharedEntry]:
-    """Return the last entries, the newest first."""
-    return shared_entries.list_recent(
-        tx,
-        person=directory.find_number(tx, viewer),
-        channel=channel,
-        session=session,
-        kind=kind,
-        pending=pending,
-        limit=limit,
+    """Return the last entries, the newest first; `before` is the number of the last one seen."""
+    return shared_entries.list_recent(tx, _build_filter(tx, fields), before=before, limit=limit)
+
+
+def _build_filter(tx: Reader, fields: EntryFields) -> EntryFilter:
+    return EntryFilter(
+        person=directory.find_number(tx, fields.get("viewer")),
+        channel=fields.get("channel"),
+        session=fields.get("session"),
+        kind=fields.get("kind"),
+        is_pending=fields.get("pending", False),
     )
 
 

@@ -13,7 +13,7 @@ members get a message:
 - The membership of a reader is checked in the transaction that reads.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from gatepost.core.address import EntityAddress
 from gatepost.core.entity import Entity
 from gatepost.core.event import EventType, Json, Push, Trust
 from gatepost.core.signals import Signal
-from gatepost.core.space import Member, Message, MessageRow, Space
+from gatepost.core.space import Member, Message, MessageRow, Space, SpaceActivity
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities, spaces
@@ -85,6 +85,17 @@ def page(tx: Reader, *, viewer: str | Entity | None = None, after: int = 0, limi
     """Return the spaces of a member, or all; `after` is the number of the last space seen."""
     viewer_number = directory.find_live(tx, viewer).number if viewer is not None else None
     return spaces.list_page(tx, entity=viewer_number, after=after, limit=limit)
+
+
+def list_newest(tx: Reader, *, viewer: str | None = None, limit: int) -> list[Space]:
+    """Return the newest spaces of a member, or of all; archived ones come last."""
+    viewer_number = directory.find_live(tx, viewer).number if viewer is not None else None
+    return spaces.list_newest(tx, entity=viewer_number, limit=limit)
+
+
+def list_activity(tx: Reader, ids: Sequence[str], *, viewer: str | None = None) -> dict[str, SpaceActivity]:
+    """Return when the last message of each space came and, for a member, what it has read; by the ids of the spaces."""
+    return spaces.list_activity(tx, ids, directory.find_number(tx, viewer))
 
 
 def rename(tx: Transaction, id: str, name: str) -> Space:
@@ -222,6 +233,13 @@ def mark_read(tx: Transaction, id: str, entity: str, seq: int) -> Member:
         raise Invalid(f"the space {space.id!r} has no message {seq}", hint=f"its last one is {space.last_seq}")
     spaces.advance_read_seq(tx, space.number, member.number, seq)
     return _require_member(tx, space, member)
+
+
+def find_first_seq(tx: Reader, id: str, entity: str) -> int:
+    """Return the number of the first message that was posted, or can be, since an entity became a member."""
+    space = show(tx, id, viewer=entity)
+    member = _require_member(tx, space, directory.find_live(tx, entity))
+    return spaces.find_last_seq_before(tx, space, member.joined_at) + 1
 
 
 def count_unread(tx: Reader, entity: str) -> dict[str, int]:

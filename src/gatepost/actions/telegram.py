@@ -38,7 +38,7 @@ from gatepost.actions import (
 from gatepost.actions.telegram_presses import PressAnswer
 from gatepost.core import access_list, telegram_update
 from gatepost.core.access_list import ListVerdict
-from gatepost.core.channel import ChannelSession
+from gatepost.core.channel import COMMANDS, RESET_TEXT, ChannelSession
 from gatepost.core.envelope import RESET_FIELD, RESET_VALUE, TELEGRAM, Envelope, EnvelopeKind, build_telegram_session
 from gatepost.core.event import FORWARDED_FIELD, Json
 from gatepost.core.render import escape_markdown
@@ -64,10 +64,8 @@ from gatepost.tables import channels as channel_rows
 from gatepost.tables import jobs
 from gatepost.tables import triggers as trigger_rows
 
-#: the commands that a bot answers itself
-COMMANDS: Final = ("start", "help", "ping", "reset")
-#: the content of the event about a reset
-RESET_TEXT: Final = "The user began a new conversation."
+#: why a chat keeps its id
+NO_GROUP: Final = "only a group gets another id"
 _HELP: Final = (
     "Write to me, or send a voice message: I pass it on, and the answer comes here.\n\n"
     "/reset begins a new conversation\n/ping shows whether I am here\n/help shows this"
@@ -180,10 +178,9 @@ def take_update(
                 reason = "its user has blocked it" if content.membership is Membership.BLOCKED else "it was removed"
                 channel_messages.close_chat(tx, trigger, str(content.chat.id), reason)
             return TakenUpdate(outcome=UpdateOutcome.CHAT, reason=content.membership.value)
-        case ChatMigration() if max(content.old_chat, content.new_chat) >= 0:
-            return TakenUpdate(outcome=UpdateOutcome.IGNORED, reason="only a group gets another id")
         case ChatMigration():
-            move_chat(tx, trigger, content.old_chat, content.new_chat)
+            if not move_chat(tx, trigger, content.old_chat, content.new_chat):
+                return TakenUpdate(outcome=UpdateOutcome.IGNORED, reason=NO_GROUP)
             return TakenUpdate(outcome=UpdateOutcome.CHAT, reason=f"{content.old_chat} is {content.new_chat} now")
         case Ignored():
             empty_answer = _build_empty_answer(content)
@@ -379,8 +376,18 @@ def _say(tx: Transaction, trigger: Trigger, message: InboundMessage, text: str) 
     channel_messages.send(tx, trigger.number, chat, text, thread=thread, user_id=user)
 
 
-def move_chat(tx: Transaction, trigger: Trigger, old_chat: int, new_chat: int) -> None:
-    """Give a chat its new id: in the lists of the bot, and in sessions, pairings and messages."""
+def is_move(old_chat: int, new_chat: int) -> bool:
+    """Return True if a chat can have got this id: only a group gets another one, and the ids of groups are negative."""
+    return max(old_chat, new_chat) < 0
+
+
+def move_chat(tx: Transaction, trigger: Trigger, old_chat: int, new_chat: int) -> bool:
+    """
+    Give a chat its new id: in the lists of the bot, and in sessions, pairings and messages. Return False, and change
+    nothing, if it is not a group.
+    """
+    if not is_move(old_chat, new_chat):
+        return False
     config = trigger.config
     lists = {
         name: tuple(dict.fromkeys(new_chat if id == old_chat else id for id in ids))
@@ -393,3 +400,4 @@ def move_chat(tx: Transaction, trigger: Trigger, old_chat: int, new_chat: int) -
             text = f"the group {old_chat} of the bot {trigger.name!r} is {new_chat} now: change it in gatepost.toml"
             channel_messages.tell_owners(tx, trigger, text, f"moved:{trigger.name}:{old_chat}")
     channel_rows.move_chat(tx, trigger.number, str(old_chat), str(new_chat))
+    return True

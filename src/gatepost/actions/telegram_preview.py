@@ -4,14 +4,14 @@ Show what would become of an update of Telegram. It is decided as `actions/teleg
 Which bot it is, only Telegram knows. So the bot that the update mentions, replies to or commands is taken for it.
 """
 
-from typing import Any, Final, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 from msgspec.structs import replace
 
 from gatepost.actions import channel_access, channels, shared_inbox, telegram
 from gatepost.core import access_list, telegram_update
 from gatepost.core.access_list import ListVerdict
-from gatepost.core.channel import ChannelSession
+from gatepost.core.channel import COMMANDS, RESET_TEXT, ChannelSession
 from gatepost.core.envelope import RESET_FIELD, RESET_VALUE, TELEGRAM, Envelope, EnvelopeKind, build_telegram_session
 from gatepost.core.event import Json, Route
 from gatepost.core.telegram_update import (
@@ -30,7 +30,14 @@ from gatepost.tables import channels as channel_rows
 _BOT: Final = "bot"
 
 
-def preview_update(tx: Reader, trigger: Trigger, update: Json) -> Envelope | str:
+class PreviewedReset(NamedTuple):
+    """A new conversation, and those who got a prompt in the old one: they get it, whatever the rules say."""
+
+    envelope: Envelope
+    targets: tuple[str, ...]
+
+
+def preview_update(tx: Reader, trigger: Trigger, update: Json) -> Envelope | PreviewedReset | str:
     """Return the envelope that an update would become, or why there would be none."""
     content = telegram_update.parse_update(update, _guess_bot(update)).content
     match content:
@@ -40,6 +47,8 @@ def preview_update(tx: Reader, trigger: Trigger, update: Json) -> Envelope | str
             return "it is the press of a button, which the bot answers at once"
         case MembershipChange():
             return f"the bot notes its membership of a chat: {content.membership}"
+        case ChatMigration() if not telegram.is_move(content.old_chat, content.new_chat):
+            return f"it is ignored: {telegram.NO_GROUP}"
         case ChatMigration():
             return f"the chat {content.old_chat} becomes {content.new_chat} in lists, pairings and sessions"
         case Ignored():
@@ -48,7 +57,7 @@ def preview_update(tx: Reader, trigger: Trigger, update: Json) -> Envelope | str
             assert_never(other)
 
 
-def _preview_message(tx: Reader, trigger: Trigger, message: InboundMessage) -> Envelope | str:
+def _preview_message(tx: Reader, trigger: Trigger, message: InboundMessage) -> Envelope | PreviewedReset | str:
     config, chat = trigger.config, message.chat
     chat_id, user_id = str(chat.id), str(message.sender.id)
     access = access_list.decide(config.allow, config.block, chat.id, message.sender.id)
@@ -65,12 +74,13 @@ def _preview_message(tx: Reader, trigger: Trigger, message: InboundMessage) -> E
         return "its sender is not paired: " + ("it has asked before" if request is not None else "it gets a code")
     base = build_telegram_session(chat.id, message.sender.id, message.thread_id)
     session = channels.find_session(tx, TELEGRAM, base, trigger) or _build_session(tx, trigger, base)
-    if message.command is not None and message.command.name in telegram.COMMANDS:
+    if message.command is not None and message.command.name in COMMANDS:
         if message.command.name != "reset":
             return f"it is the command /{message.command.name}, which the bot answers itself"
+        targets = channels.list_prompt_targets(tx, session)
         session = replace(session, generation=session.generation + 1)
-        envelope = telegram.build_envelope(message, session, EnvelopeKind.RESET, telegram.RESET_TEXT)
-        return replace(envelope, metadata={**envelope.metadata, RESET_FIELD: RESET_VALUE})
+        envelope = telegram.build_envelope(message, session, EnvelopeKind.RESET, RESET_TEXT)
+        return PreviewedReset(replace(envelope, metadata={**envelope.metadata, RESET_FIELD: RESET_VALUE}), targets)
     if message.is_edited:
         if not message.text:
             return "it is ignored: a change of something that is not text"
@@ -81,11 +91,12 @@ def _preview_message(tx: Reader, trigger: Trigger, message: InboundMessage) -> E
     if message.media is not None:
         content = f"[{message.media}] {message.text}".strip()
         return telegram.build_envelope(message, session, EnvelopeKind.MEDIA, content)
-    reply = telegram.find_decision(tx, trigger, message)
-    route = Route(TELEGRAM, session.id)
-    question = shared_inbox.find_question(tx, route, message.text, trigger=trigger.number, decision=reply)
-    if person is not None and question is not None:
-        return f"it answers the decision {question.decision.id}"
+    if person is not None and not message.is_forwarded:
+        reply = telegram.find_decision(tx, trigger, message)
+        route = Route(TELEGRAM, session.id)
+        question = shared_inbox.find_question(tx, route, message.text, trigger=trigger.number, decision=reply)
+        if question is not None:
+            return f"it answers the decision {question.decision.id}"
     return telegram.build_envelope(message, session, EnvelopeKind.TEXT, message.text)
 
 

@@ -9,14 +9,17 @@ now.
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from gatepost.actions import routing, schedules, telegram_preview, webhooks
+from gatepost.actions import channels, routing, schedules, telegram_preview, webhooks
 from gatepost.actions.routing import RouteDecision
+from gatepost.actions.telegram_preview import PreviewedReset
 from gatepost.core import envelope as envelopes
 from gatepost.core import message_template, webhook, webhook_lines
+from gatepost.core.channel import RESET_TEXT, parse_command
 from gatepost.core.envelope import Envelope, EnvelopeKind
 from gatepost.core.event import Json, Priority
 from gatepost.core.trigger import Trigger
@@ -41,10 +44,17 @@ class Preview(Struct, frozen=True, kw_only=True):
 def preview(tx: Reader, trigger: Trigger, payload: Json, headers: Mapping[str, str]) -> Preview:
     """Return what would happen to a payload that comes through a trigger."""
     if trigger.provider == envelopes.TELEGRAM and isinstance(payload, dict) and "update_id" in payload:
-        envelope = telegram_preview.preview_update(tx, trigger, payload)
-        return Preview(skipped=envelope) if isinstance(envelope, str) else _decide(tx, trigger, envelope)
+        match telegram_preview.preview_update(tx, trigger, payload):
+            case str(reason):
+                return Preview(skipped=reason)
+            case Envelope() as envelope:
+                return _decide(tx, trigger, envelope)
+            case PreviewedReset() as reset:
+                return _preview_reset(reset.envelope, reset.targets)
+            case other:
+                assert_never(other)
     if trigger.is_channel:
-        return _decide(tx, trigger, _build_message(trigger, payload))
+        return _preview_message(tx, trigger, _build_message(trigger, payload))
     if trigger.provider == schedules.CRON:
         slot = schedules.find_events(tx, trigger, tx.now)
         found = (PreviewedEvent(envelope=envelope, decision=decision) for envelope, decision in slot.events)
@@ -84,6 +94,28 @@ def _decide(tx: Reader, trigger: Trigger, envelope: Envelope, **fields: Any) -> 
     envelope = envelopes.check_envelope(envelope, trigger.config.requires)
     decision = routing.decide(tx, envelope, trigger)
     return Preview(events=(PreviewedEvent(envelope=envelope, decision=decision, **fields),))
+
+
+def _preview_message(tx: Reader, trigger: Trigger, envelope: Envelope) -> Preview:
+    """Return what would become of a message that somebody writes, or of a command."""
+    command = parse_command(envelope.content)
+    if command is None:
+        return _decide(tx, trigger, envelope)
+    if command != "reset":
+        return Preview(skipped=f"it is the command /{command}, which the channel answers itself")
+    session = channels.find_session(tx, trigger.provider, envelope.session, trigger)
+    if session is None:
+        return _preview_reset(envelope, ())
+    targets = channels.list_prompt_targets(tx, session)
+    next_id = replace(session, generation=session.generation + 1).id
+    return _preview_reset(replace(envelope, session=next_id, kind=EnvelopeKind.RESET, content=RESET_TEXT), targets)
+
+
+def _preview_reset(envelope: Envelope, targets: tuple[str, ...]) -> Preview:
+    """Return what a reset does: those who got a prompt in the session are told, whatever the rules say."""
+    if not targets:
+        return Preview(skipped="it begins a new conversation, and nobody got a prompt in the old one")
+    return Preview(events=(PreviewedEvent(envelope=envelope, decision=RouteDecision(targets=targets, rule=None)),))
 
 
 def _build_message(trigger: Trigger, payload: Json) -> Envelope:

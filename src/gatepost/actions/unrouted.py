@@ -1,5 +1,5 @@
 """
-Messages that nobody got: keep them with the reason, and let them wait no more. `actions/channels.py` replays them.
+Messages that nobody got: keep them with the reason, and discard them. `actions/channels.py` replays them.
 
 They are apart from the dead letters of inboxes, because they were never in one.
 """
@@ -34,19 +34,22 @@ def keep(
 ) -> str | None:
     """
     Keep a message that nobody gets, and tell the owner of its trigger once an hour. Return the id under which it is
-    kept; None if it was kept before.
+    kept; None if it was kept before. A schedule says the same in each slot, so only one message of it waits.
     """
     number = trigger.number if trigger is not None else None
     strict.encode_json(envelope.payload, "payload", tx.limits.data)
     strict.encode_json(fields.details, "details", tx.limits.data)
-    id = route_rules.insert_unrouted(tx, number, envelope, reason, dedup_key, fields, sender=sender)
-    if id is None:
-        return None
+    id = None
+    has_waiting = trigger is not None and trigger.provider == "cron" and route_rules.has_unrouted(tx, trigger.number)
+    if not has_waiting:
+        id = route_rules.insert_unrouted(tx, number, envelope, reason, dedup_key, fields, sender=sender)
+        if id is None:
+            return None
     name = trigger.name if trigger is not None else envelope.channel
     text = f"a message of {name!r} reached nobody ({reason.value}): `gatepost trigger dead` lists what is kept"
-    for owner in routing.find_unrouted_owner(tx, trigger):
-        hour = tx.now // HOUR
-        push.push_alerts(tx, [push.build_alert(owner.name, text, f"unrouted:{name}:{hour}", source=name)])
+    topic = f"unrouted:{name}:{tx.now // HOUR}"
+    owners = routing.find_owners(tx, trigger)
+    push.push_alerts(tx, [push.build_alert(owner.name, text, topic, source=name) for owner in owners])
     return id
 
 
@@ -76,7 +79,7 @@ def keep_event(tx: Transaction, event: Event, dedup_key: str) -> str | None:
 
 
 def discard(tx: Transaction, id: str, *, by: str | None) -> Unrouted:
-    """Let a message that nobody got wait no more, without routing it."""
+    """Discard a message that nobody got: it is marked as handled, and not routed."""
     unrouted = routing.show_unrouted(tx, id, by=by)
     if unrouted.handled_at is not None:
         raise build_conflict(unrouted)

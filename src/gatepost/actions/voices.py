@@ -37,8 +37,8 @@ _PATIENCE_OVER: Final = "I could not write down your recording in time. It was p
 _MAX_DUE: Final = 100
 
 
-class Recording(Struct, frozen=True):
-    """What the job of a voice message needs."""
+class RecordingFile(Struct, frozen=True):
+    """The file of a recording that is to be transcribed."""
 
     trigger: str
     file_id: str
@@ -60,14 +60,14 @@ def store(
         give_up(tx, id, problem)
 
 
-def find_recording(tx: Transaction, id: str) -> Recording | None:
+def find_recording(tx: Transaction, id: str) -> RecordingFile | None:
     """Return what is to be transcribed; None if it was, or is given up."""
     voice = rows.lock_voice(tx, id)
     trigger = triggers.read(tx, voice.trigger) if voice is not None and voice.state == "pending" else None
     if voice is None or trigger is None:
         return None
     metadata = voice.envelope.metadata
-    return Recording(trigger.name, metadata["telegram_file_id"], metadata.get("telegram_mime_type", "audio/ogg"))
+    return RecordingFile(trigger.name, metadata["telegram_file_id"], metadata.get("telegram_mime_type", "audio/ogg"))
 
 
 def finish(tx: Transaction, id: str, transcript: str, confidence: float | None) -> bool:

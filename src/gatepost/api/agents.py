@@ -225,6 +225,6 @@ class ShowSession(Request[SessionView]):
 
 @stream("GET /api/agents/{name}/stream", access=Owner("name"), errors=(NotFound,))
 class WatchAgent(Stream[StreamedView]):
-    """Watch all that concerns an agent: its inbox, and the spaces it is in. Resumes from Last-Event-ID."""
+    """Watch all that concerns an agent: its inbox, its spaces, its activity. Resumes from Last-Event-ID."""
 
     name: str

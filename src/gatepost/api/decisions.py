@@ -185,7 +185,7 @@ class AskDecision(QuestionRequest):
         answer=_ANSWER,
         description="List the decisions that you asked or were asked. To wait for an answer, give pending false, since"
         " the time when you asked, and wait.",
-        hidden=("asker", "asked", "session"),
+        hidden=("asker", "asked", "session", "newest_first"),
         defaults={"limit": 20},
         waits=True,
     ),
@@ -198,6 +198,7 @@ class ListDecisions(Request[DecisionPage]):
     session: Annotated[str | None, describe("only decisions of this guest session")] = None
     pending: Annotated[bool | None, describe("true: only open decisions; false: only ended ones")] = None
     since: Annotated[str | None, describe("only decisions that were answered since this time")] = None
+    newest_first: Annotated[bool, describe("list the last decisions first")] = False
     after: After = 0
     limit: Limit = 100
 

@@ -169,9 +169,11 @@ def _explain_body(body: bytes, kind: Any) -> Invalid:
 
 
 def _abridge(raw: bytes) -> Any:
-    """Return the value of JSON; of a long one, an empty value of the same kind."""
+    """Return the value of JSON; of a long list or object an empty one."""
     if len(raw) <= _MAX_PARSED_LENGTH:
         return json.loads(raw)
+    if raw.lstrip().startswith(b'"'):
+        return msgspec.json.decode(raw, type=str)
     return {b"[": [], b"{": {}}.get(raw.lstrip()[:1], "...")
 
 

@@ -31,7 +31,7 @@ from gatepost.errors import Conflict, NotFound
 Recipient = Annotated[str | None, describe("one recipient; default: all")]
 
 
-class RouteView(RecordView[Route]):
+class EventRouteView(RecordView[Route]):
     channel: str
     session_id: Annotated[str, Source("session")]
 
@@ -56,7 +56,7 @@ class EventView(RecordView[Item], kw_only=True):
     occurred_at: Annotated[Time, Source("event.occurred_at")]
     expires_at: Annotated[Time | None, Source("event.expires_at")]
     ref: Annotated[RefView | None, Source("event.ref")]
-    route: Annotated[RouteView | None, Source("event.route")]
+    route: Annotated[EventRouteView | None, Source("event.route")]
     hops: Annotated[Count, Source("event.hops")]
     trust: Annotated[Trust, Source("event.trust")]
     wakes: Annotated[bool, Source("event.wakes")]

@@ -126,7 +126,7 @@ class AddGate(Request[GateView]):
         title="List gates",
         answer=_ANSWER,
         description="List the gates that concern you: what you wait for, and what others wait for from you.",
-        hidden=("owner", "waiter", "kind"),
+        hidden=("owner", "waiter", "kind", "newest_first"),
     ),
 )
 class ListGates(Request[GatePage]):
@@ -136,6 +136,7 @@ class ListGates(Request[GatePage]):
     waiter: Annotated[str | None, describe("only gates with this waiter")] = None
     kind: Annotated[GateKind | None, describe("only gates of this kind")] = None
     pending: Annotated[bool | None, describe("true: only pending gates; false: only ended ones")] = None
+    newest_first: Annotated[bool, describe("list the last gates first")] = False
     after: After = 0
     limit: Limit = 100
 

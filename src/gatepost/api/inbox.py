@@ -71,6 +71,7 @@ class ItemsRequest(Request[ItemPage], kw_only=True):
 
     state: Annotated[ItemState | None, describe("only items in this state")] = None
     type: Annotated[EventType | None, describe("only events of this type")] = None
+    priority: Annotated[int, Meta(ge=0, le=4, description="only events of this priority")] | None = None
     sender: Annotated[str, Meta(max_length=300, description="only events of this sender")] | None = None
     ref: Annotated[
         str | None,
@@ -82,6 +83,10 @@ class ItemsRequest(Request[ItemPage], kw_only=True):
     ] = None
     until: Annotated[str, Meta(max_length=300, description="only items that arrived before this time")] | None = None
     text: Annotated[str, Meta(max_length=300, description="only events whose subject or content has it")] | None = None
+    channel: Annotated[str, Meta(max_length=300, description="only events that came through this channel")] | None = (
+        None
+    )
+    newest_first: Annotated[bool, describe("list the last arrivals first")] = False
 
 
 @read("GET /api/inbox", access=Administrator(), errors=(NotFound, TooLarge))
@@ -102,7 +107,7 @@ class ListItems(ItemsRequest):
         answer=ITEM_ANSWER,
         description="List the items of your inbox in order of arrival, also delivered ones. Nothing changes.",
         own_by_default=("name",),
-        hidden=("since", "until"),
+        hidden=("since", "until", "priority", "channel", "newest_first"),
         defaults={"limit": 20},
         renames={"sender": "from"},
     ),
@@ -240,8 +245,9 @@ class WatchInbox(Stream[ItemView]):
 @stream("GET /api/stream", access=Anybody(), errors=(NotFound,))
 class WatchAll(Stream[StreamedView]):
     """
-    Watch spaces and inboxes in one stream: those named, or all of the caller's own. Resumes from Last-Event-ID. Where
-    nothing is named, the administrator sees all spaces and no inbox.
+    Watch spaces and inboxes in one stream: those named, or all of the caller's own, with its shared inbox. Resumes from
+    Last-Event-ID. Where nothing is named, the administrator sees all spaces, its own inbox, the whole shared inbox, all
+    gates and decisions, and which agents are thinking. Of more than 200 spaces the stream has the 200 newest.
     """
 
     space: Names = ()

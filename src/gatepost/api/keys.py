@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gatepost.api.access import Administrator
 from gatepost.api.fields import After, Limit, RecordView, Time, describe
@@ -22,13 +22,16 @@ class KeyView(RecordView[Key]):
     name: str
     created_at: Time
     revoked_at: Time | None
+    expires_at: Annotated[
+        Time | UnsetType, describe("of a browser that is signed in: when it ends if it is not used")
+    ] = UNSET
 
 
 class KeyPage(Page[KeyView]):
     pass
 
 
-class NewKeyView(KeyView):
+class NewKeyView(KeyView, kw_only=True):
     """A key with its secret."""
 
     secret_fields = frozenset({"key"})

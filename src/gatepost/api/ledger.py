@@ -92,6 +92,13 @@ class ListTopics(Request[TopicPage]):
     limit: Limit = 100
 
 
+@read("GET /api/ledger/topics/{id}", access=Anybody(), errors=(NotFound,))
+class ShowTopic(Request[TopicView]):
+    """Show a topic, and how many messages it has."""
+
+    id: TopicId
+
+
 @read("GET /api/ledger/topics/{id}/messages", access=Anybody(), errors=(NotFound,))
 class ListTopicMessages(Request[TopicMessagePage]):
     """List the messages of a topic, the oldest first."""

@@ -7,7 +7,9 @@ The description is made from the declarations, so it cannot differ from what the
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from html import escape
 from typing import Any, Final
 
@@ -61,6 +63,16 @@ th, td { text-align: left; vertical-align: top; padding: .2rem .6rem .2rem 0; bo
 details > div { padding: 0 0 1rem 1.2rem; }
 .method { display: inline-block; min-width: 4.5rem; }
 """
+#: what a browser lets the page do: show its style
+DOCS_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        f"style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
 
 
 def build_openapi(operations: Sequence[Operation], version: str) -> dict[str, Any]:

@@ -165,6 +165,6 @@ class ReplayDeadLetter(Request[ReplayedLetterView]):
     errors=(NotFound, Conflict),
 )
 class DiscardDeadLetter(Request[DeadLetterView]):
-    """Let a message that nobody got wait no more, without routing it."""
+    """Discard a message that nobody got: it is marked as handled, and not routed."""
 
     id: str

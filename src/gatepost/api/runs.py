@@ -13,6 +13,7 @@ from gatepost.api.access import ActAs, Administrator, Anybody, Owner
 from gatepost.api.fields import After, Count, Json, Limit, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.core.agent_config import MAX_MODEL_LENGTH
+from gatepost.core.event import EventType
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.core.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
 from gatepost.core.times import format_rfc3339
@@ -32,7 +33,7 @@ class CallView(RecordView[ToolCall]):
     arguments: Annotated[str, describe("JSON, as the model wrote it")]
 
 
-class UsageView(RecordView[Usage]):
+class RunUsageView(RecordView[Usage]):
     prompt_tokens: Annotated[Count, Source("prompt")]
     completion_tokens: Annotated[Count, Source("completion")]
 
@@ -40,7 +41,7 @@ class UsageView(RecordView[Usage]):
 class ReplyView(RecordView[ModelReply]):
     text: str
     calls: list[CallView]
-    usage: UsageView
+    usage: RunUsageView
     model: str
 
 
@@ -162,12 +163,20 @@ class ReplayView(View):
         )
 
 
+Cause = Annotated[EventType | None, describe("only runs that an event of this type started")]
+Since = Annotated[str, Meta(max_length=300, description="only runs that started since this time")] | None
+Until = Annotated[str, Meta(max_length=300, description="only runs that started before this time")] | None
+
+
 @read("GET /api/agents/{name}/runs", access=Owner("name"), errors=(NotFound,))
 class ListAgentRuns(Request[RunPage]):
     """List the runs of an agent, the newest first."""
 
     name: str
     status: Annotated[RunStatus | None, describe("only runs with this status")] = None
+    cause: Cause = None
+    since: Since = None
+    until: Until = None
     after: After = 0
     limit: Limit = 100
 
@@ -178,6 +187,9 @@ class ListRuns(Request[RunPage]):
 
     agent: Annotated[str | None, describe("only runs of this agent")] = None
     status: Annotated[RunStatus | None, describe("only runs with this status")] = None
+    cause: Cause = None
+    since: Since = None
+    until: Until = None
     after: After = 0
     limit: Limit = 100
 

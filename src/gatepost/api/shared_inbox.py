@@ -11,7 +11,7 @@ from gatepost.api.access import Anybody
 from gatepost.api.fields import After, Limit, RecordView, Seq, Source, Time, describe
 from gatepost.api.operation import Page, Request, Stream, read, stream
 from gatepost.core.shared_entry import EntryKind, QuestionStatus, SharedEntry
-from gatepost.errors import Invalid
+from gatepost.errors import Invalid, NotFound
 
 Channel = Annotated[str, Meta(max_length=256, description="only this channel")] | None
 Session = Annotated[str, Meta(max_length=256, description="only this session")] | None
@@ -42,15 +42,25 @@ class SharedEntryPage(Page[SharedEntryView]):
 
 @read("GET /api/shared-inbox", access=Anybody())
 class ListSharedEntries(Request[SharedEntryPage]):
-    """List entries of the shared inbox, the oldest first."""
+    """
+    List entries of the shared inbox, the oldest first. With `newest`, a page has the last entries, and `next` leads to
+    those before them.
+    """
 
     channel: Channel = None
     session: Session = None
     kind: Kind = None
     pending: Annotated[bool, describe("only questions that wait for an answer")] = False
-    newest: Annotated[bool, describe("the last entries, on one page; `after` does not count then")] = False
+    newest: Annotated[bool, describe("read from the end: the last entries, then those before them")] = False
     after: After = 0
     limit: Limit = 100
+
+
+@read("GET /api/shared-inbox/{id}", access=Anybody(), errors=(NotFound,))
+class ShowSharedEntry(Request[SharedEntryView]):
+    """Show an entry of the shared inbox."""
+
+    id: str
 
 
 @stream("GET /api/shared-inbox/stream", access=Anybody(), errors=(Invalid,), event="shared.entry")

@@ -24,7 +24,14 @@ class SpaceView(RecordView[Space]):
     archived_at: Time | None
 
 
-class SpacePage(Page[SpaceView]):
+class ListedSpaceView(SpaceView, kw_only=True):
+    """A space, and what has happened in it."""
+
+    last_message_at: Time | None = None
+    unread: Annotated[int | None, describe("messages that the member has not read; null if none is named")] = None
+
+
+class SpacePage(Page[ListedSpaceView]):
     pass
 
 

@@ -22,7 +22,8 @@ from gatepost.api.agents import (
 from gatepost.api.entities import EntityView, ListEntities, RetireEntity
 from gatepost.api.inbox import ShowAccount
 from gatepost.api.runs import ListAgentRuns, ReplayRun, RunView
-from gatepost.cli import inputs, output, person, runs
+from gatepost.api.usage import ListBudgets, ShowUsage
+from gatepost.cli import inputs, output, person, runs, usage
 from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
@@ -33,6 +34,7 @@ from gatepost.core.capability import Capability, parse_capability
 from gatepost.core.entity import EntityKind
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_instant
+from gatepost.core.usage import UsageDimension
 from gatepost.errors import Invalid, NotFound
 from gatepost.settings import Configuration
 
@@ -229,6 +231,18 @@ def build_run_row(run: RunView) -> TableRow:
     return runs.build_row(run)
 
 
+agents.request(
+    "usage",
+    ShowUsage,
+    by=option("--by", "DIMENSION", choices=list(UsageDimension)),
+    **dict.fromkeys(("since", "until", "after", "limit")),
+)(usage.print_usage)
+agents.list(
+    "budgets",
+    ListBudgets,
+    columns=("AGENT", "PER", "TOKENS", "CYCLES", "UNTIL", "STATE", "STOPPED", "WAITING"),
+    empty="no agent has a budget",
+)(usage.build_budget_row)
 agents.show("mind", ShowMind, name=NAME, fetch=send_to_agent)(runs.print_mind)
 agents.show(
     "replay",

@@ -19,7 +19,7 @@ from gatepost.api.channels import (
 )
 from gatepost.cli import output
 from gatepost.cli.command import LimitOption, Noun, Outcome, TableRow
-from gatepost.cli.connect import Connection, connect
+from gatepost.cli.connect import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids, render
 from gatepost.core.address import check_entity_address
@@ -125,7 +125,7 @@ def pair(
     output.done(msgspec.to_builtins(view), view.person or view.id, message, json=json)
 
 
-def _list_pairings(connection: Connection, state: PairingState | None, limit: int, *, json: bool) -> None:
+def _list_pairings(connection: CommandConnection, state: PairingState | None, limit: int, *, json: bool) -> None:
     pairings = connection.list_all(ListPairings(state=state), limit + 1)
     empty = "nobody waits to be let in" if state is not None else "nobody has asked to be let in yet"
     output.listing(pairings, limit, _print_pairings, empty=empty, json=json)

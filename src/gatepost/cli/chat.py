@@ -23,7 +23,7 @@ from gatepost.api.inbox import ListItems
 from gatepost.api.shared_inbox import ListSharedEntries, SharedEntryView
 from gatepost.cli import inputs, output
 from gatepost.cli.command import build_request_verb
-from gatepost.cli.connect import Connection, connect
+from gatepost.cli.connect import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, flag, option
 from gatepost.core import render
 from gatepost.core.channel import PASSED_REF
@@ -100,7 +100,7 @@ def _describe(view: ChatView) -> str:
     return f"in the session {view.session_id}"
 
 
-def _send_and_wait(connection: Connection, request: SendChat, timeout: Duration | None, *, json: bool) -> None:
+def _send_and_wait(connection: CommandConnection, request: SendChat, timeout: Duration | None, *, json: bool) -> None:
     session = _Session(connection, json=json)
     view = session.send(request)
     if view.notice is not UNSET or view.unrouted is not UNSET:
@@ -113,7 +113,7 @@ def _send_and_wait(connection: Connection, request: SendChat, timeout: Duration 
         raise Exit(1)
 
 
-def _hold_conversation(connection: Connection, request: SendChat, *, json: bool) -> None:
+def _hold_conversation(connection: CommandConnection, request: SendChat, *, json: bool) -> None:
     """Send each line of the input, and print the answers to it before the next one is read."""
     session = _Session(connection, json=json, has_names=True)
     if connection.store is not None:
@@ -156,7 +156,7 @@ def _read_lines() -> Iterator[str]:
 class _Session:
     """What is printed of a session, and what is waited for."""
 
-    connection: Connection
+    connection: CommandConnection
     json: bool
     #: whether it is said who answers
     has_names: bool = False

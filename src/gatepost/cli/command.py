@@ -45,12 +45,12 @@ from gatepost.errors import GatepostError, Invalid
 from gatepost.settings import Configuration
 
 if TYPE_CHECKING:
-    from gatepost.cli.connect import Connection
+    from gatepost.cli.connect import CommandConnection
 
 F = TypeVar("F", bound=Callable[..., Any])
 TableRow = Sequence[str]
 Facts = Iterable[tuple[str, object]]
-Fetch = Callable[["Connection", Any], Any]
+Fetch = Callable[["CommandConnection", Any], Any]
 
 _MAX_LIMIT: Final = 100_000
 #: ends each help that speaks of the current agent

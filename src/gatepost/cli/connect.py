@@ -47,7 +47,7 @@ _LONGEST_PAUSE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class CommandConnection:
     """A client, and the settings under which the command runs."""
 
     configuration: Configuration
@@ -76,7 +76,7 @@ class Connection:
 
 
 @contextmanager
-def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
+def connect(configuration: Configuration | None = None) -> Iterator[CommandConnection]:
     """Connect to the gateway that runs in this home, or open the store that is set, and create it if there is none."""
     configuration = configuration or settings.load()
     url = find_gateway(configuration)
@@ -86,7 +86,7 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
 
         sink = build_signal_sink(configuration)
         with app.prepare_store(configuration, signal_sink=sink, report=output.talk) as store:
-            yield Connection(configuration, LocalClient(store), store)
+            yield CommandConnection(configuration, LocalClient(store), store)
         return
     from gatepost.client.sync import SyncClient  # a command without a gateway does without
 
@@ -99,7 +99,7 @@ def connect(configuration: Configuration | None = None) -> Iterator[Connection]:
     )
     try:
         with client:
-            yield Connection(configuration, client)
+            yield CommandConnection(configuration, client)
     except Unauthorized:
         raise Unauthorized(
             f"the gateway at {url} does not know the key in {str(home / gateway_files.ADMIN_KEY)!r}",
@@ -212,7 +212,9 @@ def get_folder() -> Path:
         raise Unavailable("the working directory is gone", hint="go to a folder that is there") from None
 
 
-def poll(connection: Connection, request: Request[R], is_over: Callable[[R], bool], timeout: Duration | None) -> R:
+def poll(
+    connection: CommandConnection, request: Request[R], is_over: Callable[[R], bool], timeout: Duration | None
+) -> R:
     """
     Send a request until its answer is over, or until the timeout, and return the last answer. Without a gateway no
     other process ends what is due, so it is ended here.

@@ -24,7 +24,7 @@ from gatepost.api.decisions import (
 )
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, TableRow
-from gatepost.cli.connect import Connection, connect, find_current_agent, find_session, poll
+from gatepost.cli.connect import CommandConnection, connect, find_current_agent, find_session, poll
 from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, flag, option
 from gatepost.core import decision_action, ids, render, times
 from gatepost.core.decision import DecisionStatus
@@ -191,7 +191,7 @@ def _check_timeout(timeout: Duration | None, *, wait: bool) -> None:
 
 
 def _print_question(
-    connection: Connection, decision: DecisionView, *, wait: bool, timeout: Duration | None, json: bool
+    connection: CommandConnection, decision: DecisionView, *, wait: bool, timeout: Duration | None, json: bool
 ) -> None:
     """Print that a question was asked or, with `wait`, its answer."""
     message = f"{_join_names(decision.asked)} asked"
@@ -247,6 +247,7 @@ def describe_answered(decision: DecisionView) -> Outcome:
     session=option("--session", "ID"),
     pending=flag("--all", "include decisions that have ended", on=None, off=True),
     since=None,
+    newest_first=flag("--newest", "the last decisions first"),
 )
 def build_row(decision: DecisionView) -> TableRow:
     """
@@ -368,7 +369,7 @@ def check(
         raise Exit(1)
 
 
-def wait_for_answer(connection: Connection, id: str, timeout: Duration | None, *, json: bool) -> None:
+def wait_for_answer(connection: CommandConnection, id: str, timeout: Duration | None, *, json: bool) -> None:
     """Wait until a round has ended, print the answer, and exit with 1 if there is none."""
     decision = poll(connection, ShowDecision(id=id), _is_over, timeout)
     last_answer = _find_last_answer(decision)

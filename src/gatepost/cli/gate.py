@@ -10,7 +10,7 @@ from gatepost.api.entities import ShowEntity
 from gatepost.api.gates import AddGate, AddWaiter, GateStatus, GateView, ListGates, ResolveGate, ShowGate
 from gatepost.cli import inputs, output, session_gates
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
-from gatepost.cli.connect import Connection, connect, poll
+from gatepost.cli.connect import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, check_choice, current_agent, flag, option
 from gatepost.core import ids, render
 from gatepost.core.address import check_entity_address
@@ -33,7 +33,7 @@ GATE: Final = argument("GATE", "the id of a gate", parse=partial(ids.check, "gat
 REASON: Final = option("--reason", "TEXT", parse=inputs.read_text)
 
 
-def _add(connection: Connection, request: AddGate) -> GateView:
+def _add(connection: CommandConnection, request: AddGate) -> GateView:
     owner = connection.send(ShowEntity(name=check_entity_address(request.owner or "")))
     if owner.kind is EntityKind.HUMAN:
         raise Refused(
@@ -94,6 +94,7 @@ def describe_added(gate: GateView) -> Outcome:
     "list",
     ListGates,
     pending=flag("--all", "include gates that have ended", on=None, off=True),
+    newest_first=flag("--newest", "the last gates first"),
     kind=None,
     after=None,
     limit=None,

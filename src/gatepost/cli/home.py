@@ -13,7 +13,7 @@ from gatepost import paths, settings
 from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.connect import get_folder
-from gatepost.cli.parameters import JsonFlag, number, option
+from gatepost.cli.parameters import JsonFlag, NoOpenFlag, number, option
 from gatepost.core import render
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ports import Store
@@ -293,33 +293,50 @@ def up(
     port: Annotated[
         int | None, number("--port", "the port to listen on; 0 chooses a free one", minimum=0, maximum=65_535)
     ] = None,
+    person: Annotated[str | None, option("--as", "NAME", "the person whom the link signs in")] = None,
+    no_open: NoOpenFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """
     Start the gateway: HTTP, live streams, plans, and all other background tasks.
 
-    It listens on 127.0.0.1 by default. Ctrl-C stops it after the requests that it has accepted.
+    It listens on 127.0.0.1 by default. It prints its address, and a link that signs the administrator in to the page,
+    once, within ten minutes. At a terminal with a desktop the link is also opened. Ctrl-C stops the gateway after the
+    requests that it has accepted.
 
     Examples:
       gatepost up
       gatepost up --port 8080
     """
     from gatepost import telemetry
+    from gatepost.actions.directory import ADMINISTRATOR
+    from gatepost.cli.sign_in import open_page
     from gatepost.gateway import serve
 
     configuration = settings.load()
     gateway = configuration.settings.gateway
     telemetry.configure_logging("json" if json else gateway.log)
 
-    def report_ready(url: str) -> None:
+    def report_ready(url: str, link: str | None) -> None:
         if json:
-            output.document({"url": url})
+            output.document({"url": url, "signIn": link})
             return
         output.line_out(url)
+        if link is not None:
+            output.line_out(link)
+            output.talk("open the second line to sign in to the page: it works once; `gatepost sign-in` prints another")
         output.talk(f"the administrator's key is in {configuration.home / gateway_files.ADMIN_KEY}")
         output.talk(f"see {url}/api/docs; Ctrl-C stops it")
+        if link is not None and not no_open:
+            open_page(link)
 
-    serve.run(configuration, host or gateway.host, gateway.port if port is None else port, ready=report_ready)
+    serve.run(
+        configuration,
+        host or gateway.host,
+        gateway.port if port is None else port,
+        ready=report_ready,
+        person=person or ADMINISTRATOR,
+    )
 
 
 commands = [

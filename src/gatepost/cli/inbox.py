@@ -22,7 +22,7 @@ from gatepost.api.inbox import ListInbox, ListItems, PeekInbox, WatchInbox
 from gatepost.api.push import PushEvent
 from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, Noun, Outcome
-from gatepost.cli.connect import Connection, choose_recipient, connect
+from gatepost.cli.connect import CommandConnection, choose_recipient, connect
 from gatepost.cli.drain import drain
 from gatepost.cli.parameters import JsonFlag, argument, flag, number, option
 from gatepost.cli.push import FIELDS, push
@@ -74,6 +74,9 @@ inbox.request("push", PushEvent, **FIELDS)(push)
     sender=option("--from", "NAME"),
     ref=option("--ref", "TYPE:ID", parse=lambda text: str(Ref.parse(text))),
     text=option("--text", "TEXT"),
+    priority=option("--priority", "P", parse=lambda text: Priority.parse(text).value),
+    channel=option("--channel", "C"),
+    newest_first=flag("--newest", "the last arrivals first"),
     **dict.fromkeys(("state", "since", "until", "after", "limit")),  # see below
 )
 def list_items(
@@ -112,6 +115,9 @@ def list_items(
             "sender": request.sender,
             "ref": request.ref,
             "text": request.text,
+            "priority": request.priority,
+            "channel": request.channel,
+            "newest_first": request.newest_first,
             "since": _format_past(since, "--since", now),
             "until": _format_past(older, "--older", now),
         }
@@ -277,7 +283,7 @@ def _describe_items(items: Sequence[ItemView], change: str) -> Outcome:
     )
 
 
-def _choose_recipient(to: str | None, connection: Connection) -> str:
+def _choose_recipient(to: str | None, connection: CommandConnection) -> str:
     return check_entity_address(choose_recipient(to, connection.configuration))
 
 

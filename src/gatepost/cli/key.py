@@ -48,17 +48,21 @@ def build_row(key: KeyView) -> TableRow:
     """
     List the keys by their prefixes, the revoked ones too.
 
+    The browsers that are signed in to the page are among them.
+
     Example:
       gatepost key list
     """
     state = "valid" if key.revoked_at is None else f"revoked {key.revoked_at[:10]}"
+    if key.expires_at and key.revoked_at is None:
+        state = f"until {key.expires_at[:10]}"
     return [key.prefix, key.id, key.created_at[:10], state, _describe_scope(key), key.name]
 
 
 @keys.request("revoke", RevokeKey, id=argument("KEY", "its id or its prefix"))
 def revoke(request: RevokeKey, configuration: Configuration, json: JsonFlag = False) -> None:
     """
-    Revoke a key for good.
+    Revoke a key for good. A browser whose key it is, is signed out.
 
     Commands use the key in the file admin.key of the home. After you have revoked it, remove the file and start the
     gateway again, which makes a new one.
@@ -87,3 +91,5 @@ def _describe_scope(key: KeyView) -> str:
             return f"triggering {key.entity or key.trigger!r}"
         case "public":
             return "callers with a token"
+        case "page" | "link":
+            return f"the page, as {key.entity!r}"

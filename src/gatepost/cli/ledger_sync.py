@@ -14,7 +14,7 @@ from gatepost.api.entities import ShowEntity
 from gatepost.api.ledger import LedgerSyncStateView, LedgerSyncView, ShowLedgerSync, SyncLedger
 from gatepost.cli import output
 from gatepost.cli.command import VerbCommand, build_verb
-from gatepost.cli.connect import Connection, connect, poll
+from gatepost.cli.connect import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.ledger import LedgerId
@@ -85,7 +85,7 @@ def sync(
         output.talk(f"the gateway still has {output.count(state.pending, 'job')} to do")
 
 
-def _sync_part(connection: Connection, part: SyncPart, totals: Counter[str], progress: output.Progress) -> None:
+def _sync_part(connection: CommandConnection, part: SyncPart, totals: Counter[str], progress: output.Progress) -> None:
     after: int | None = 0
     while after is not None:
         page = connection.send(SyncLedger(part=part, after=after))
@@ -98,7 +98,7 @@ def _add(totals: Counter[str], page: LedgerSyncView) -> None:
     totals.update({count: getattr(page, count) for count in _COUNTS})
 
 
-def _take_account(connection: Connection, name: str, account: LedgerId, key_file: Path) -> LedgerSyncView:
+def _take_account(connection: CommandConnection, name: str, account: LedgerId, key_file: Path) -> LedgerSyncView:
     """Give an entity an account that exists, after a check that the key is the one of the account."""
     import asyncio  # few commands need it
 
@@ -126,7 +126,7 @@ async def _read_account(configuration: Configuration, account: LedgerId) -> "Acc
         await ledger.close()
 
 
-def _wait(connection: Connection, total: int, progress: output.Progress) -> LedgerSyncStateView:
+def _wait(connection: CommandConnection, total: int, progress: output.Progress) -> LedgerSyncStateView:
     """Wait until all jobs are done. What keeps them is said, once."""
     errors: set[str | None] = {None}
 

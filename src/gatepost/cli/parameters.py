@@ -145,6 +145,7 @@ def number(flag: str, help: str, *, minimum: int = 1, maximum: int = 10_000, sho
 
 
 JsonFlag = Annotated[bool, flag("--json", "print JSON")]
+NoOpenFlag = Annotated[bool, flag("--no-open", "do not open the page in a browser")]
 Timeout = Annotated[
     Duration | None,
     option("--for", "10m", "how long to wait at most; by default until the end", parse=parse_duration),

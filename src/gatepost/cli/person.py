@@ -9,7 +9,7 @@ from gatepost.api.entities import EntityView, ListEntities, RegisterEntity, Reti
 from gatepost.api.inbox import AccountView, ShowAccount
 from gatepost.cli import output
 from gatepost.cli.command import Facts, Noun, Outcome, TableRow
-from gatepost.cli.connect import Connection, connect
+from gatepost.cli.connect import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
@@ -76,7 +76,7 @@ def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
         output.facts(*list_facts(person, account))
 
 
-def find_entity(connection: Connection, name: str, kind: EntityKind) -> EntityView:
+def find_entity(connection: CommandConnection, name: str, kind: EntityKind) -> EntityView:
     """Return the entity with a name or an alias; raise Refused if it is of another kind."""
     entity = connection.send(ShowEntity(name=name))
     if entity.kind is not kind:
@@ -84,12 +84,12 @@ def find_entity(connection: Connection, name: str, kind: EntityKind) -> EntityVi
     return entity
 
 
-def send_to_agent(connection: Connection, request: Any) -> Any:
+def send_to_agent(connection: CommandConnection, request: Any) -> Any:
     """Send a request about an agent; raise Refused if its `name` is that of a person."""
     return _send_to_kind(EntityKind.AGENT, connection, request)
 
 
-def _send_to_kind(kind: EntityKind, connection: Connection, request: Any) -> Any:
+def _send_to_kind(kind: EntityKind, connection: CommandConnection, request: Any) -> Any:
     name = find_entity(connection, request.name, kind).name
     return connection.send(msgspec.structs.replace(request, name=name))
 

@@ -1,16 +1,18 @@
 """`gatepost plan`."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
+from gatepost.api.fires import FireView, ListFires, ListPlanFires, PastFireView
 from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.connect import choose_agent, connect, find_session_agent
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, render
+from gatepost.core.fire import FireKind
 from gatepost.core.plan import GRACE, CatchUp, PlanSpec, PlanStatus, parse_schedule, require_schedule
 from gatepost.core.text import has_visible_text
 from gatepost.core.times import Instant, parse_instant
@@ -20,6 +22,8 @@ from gatepost.settings import Configuration
 plans = Noun("plan", "Set, list and delete plans. An agent gets the instruction of a plan later, once or repeatedly.")
 commands = [plans]
 
+#: of a past fire
+FIRE_COLUMNS: Final = ("DUE", "FIRED", "EVENT", "STATE", "FOR")
 _check_id = partial(ids.check, "plan")
 
 
@@ -102,6 +106,53 @@ def build_row(plan: PlanView) -> TableRow:
         f"{plan.cron} {plan.time_zone}" if plan.cron is not None else "",
         str(plan.fired),
         f"{render.render_name(plan.name)}: {render.quote(plan.instruction)}",
+    ]
+
+
+@plans.list(
+    "next",
+    ListFires,
+    columns=("DUE", "KIND", "OWNER", "WHAT"),
+    empty=lambda request: f"nothing fires within {request.within}",
+    count=20,
+    within=option("--within", "1d", default="1d"),
+)
+def build_fire_row(fire: FireView) -> TableRow:
+    """
+    List when plans and cron triggers fire next.
+
+    Example:
+      gatepost plan next --owner analyst --within 7d
+    """
+    what = fire.id if fire.kind is FireKind.TRIGGER else f"{fire.id} {render.render_name(fire.name)}"
+    return [output.format_seconds(fire.at), fire.kind.value, fire.owner, what]
+
+
+@plans.list(
+    "fires",
+    ListPlanFires,
+    columns=FIRE_COLUMNS,
+    empty="no fire of this plan is remembered",
+    count=20,
+    id=argument("PLAN", "the id of a plan", parse=_check_id),
+)
+def build_plan_fire_row(fire: PastFireView) -> TableRow:
+    """
+    List when a plan has fired, the newest first.
+
+    Example:
+      gatepost plan fires plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    return build_past_fire_row(fire)
+
+
+def build_past_fire_row(fire: PastFireView) -> TableRow:
+    return [
+        output.format_seconds(fire.due_at),
+        output.format_seconds(fire.fired_at),
+        fire.event_id,
+        fire.state.value,
+        fire.recipient,
     ]
 
 

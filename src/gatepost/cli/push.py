@@ -8,7 +8,7 @@ import msgspec
 from gatepost.api.entities import EntityView, ShowEntity
 from gatepost.api.push import PushEvent, PushResultView
 from gatepost.cli import inputs, output
-from gatepost.cli.connect import Connection, choose_recipient, connect, find_current_agent, find_session_agent
+from gatepost.cli.connect import CommandConnection, choose_recipient, connect, find_current_agent, find_session_agent
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.entity import EntityKind
@@ -90,13 +90,13 @@ def push(
         _print_result(result)
 
 
-def _check_alias(connection: Connection, bead: str) -> None:
+def _check_alias(connection: CommandConnection, bead: str) -> None:
     entity = _find_entity(connection, bead)
     if entity is None or entity.name == bead:
         raise UnknownAddress(f"no entity has the alias {bead!r}", hint="`gatepost agent add NAME --alias ID` gives one")
 
 
-def _find_current_sender(connection: Connection, to: str) -> str | None:
+def _find_current_sender(connection: CommandConnection, to: str) -> str | None:
     """
     Return the current agent, if it is registered: what it sends to another continues its chain. An event for
     the current agent itself has no sender, because a person at the same terminal may have typed the command.
@@ -109,7 +109,7 @@ def _find_current_sender(connection: Connection, to: str) -> str | None:
     return entity.name if entity is not None and is_agent else None
 
 
-def _find_entity(connection: Connection, name: str) -> EntityView | None:
+def _find_entity(connection: CommandConnection, name: str) -> EntityView | None:
     try:
         return connection.send(ShowEntity(name=check_entity_address(name)))
     except UnknownAddress:

@@ -22,8 +22,8 @@ from gatepost.errors import UnknownAddress
 
 #: the order in which a newcomer meets the commands; others follow in the order of their names
 ORDER = (  # noqa: SIM905
-    "up inbox chat send reply agent person space work note plan gate decision hooks hook mcp courier trigger channel"
-    " ledger key init config doctor export import completion"
+    "up sign-in inbox chat send reply agent person space work note plan gate decision hooks hook mcp courier trigger"
+    " channel ledger key init config doctor export import completion"
 ).split()
 #: some commands are in a module with another name
 _MODULES = {
@@ -33,6 +33,7 @@ _MODULES = {
     "note": "work",
     "import": "export",
     "completion": "root",
+    "sign-in": "sign_in",
 }
 _COMPLETE_VARIABLE = "_GATEPOST_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")

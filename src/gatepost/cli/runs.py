@@ -8,7 +8,7 @@ from gatepost.api.agents import MindView
 from gatepost.api.runs import ReplayRun, ReplayView, RunView, StepView, TurnView
 from gatepost.cli import output
 from gatepost.cli.command import TableRow
-from gatepost.cli.connect import Connection
+from gatepost.cli.connect import CommandConnection
 from gatepost.core import render
 from gatepost.core.times import SECOND, format_rfc3339, parse_instant
 from gatepost.ports import Store
@@ -34,7 +34,7 @@ def print_mind(mind: MindView) -> None:
     output.talk(f"{output.count(len(mind.turns), 'turn')}, about {output.count(mind.tokens, 'token')}")
 
 
-def fetch_replay(connection: Connection, request: ReplayRun) -> ReplayView:
+def fetch_replay(connection: CommandConnection, request: ReplayRun) -> ReplayView:
     if connection.store is None:
         return connection.send(request)
     import asyncio  # this operation needs models, so the client on the store does not have it

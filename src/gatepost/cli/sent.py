@@ -10,7 +10,7 @@ from gatepost.api.events import ShowEvent
 from gatepost.api.mail import ListMail, MailBox, MailView, ShowMail
 from gatepost.cli import output
 from gatepost.cli.command import LimitOption, TableRow, VerbCommand, build_request_verb, build_verb
-from gatepost.cli.connect import Connection, connect
+from gatepost.cli.connect import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, render, times
 from gatepost.core.event import Priority, Ref
@@ -94,7 +94,7 @@ def show_thread(
         output.talk(f"there are more than {limit}: raise --limit to see the first ones")
 
 
-def _find_thread(connection: Connection, id: str) -> str:
+def _find_thread(connection: CommandConnection, id: str) -> str:
     """Return the thread of a mail, or of an event of mail; other ids are those of threads."""
     if id.startswith("evt_"):
         data = connection.send(ShowEvent(id=ids.check("evt", id))).data

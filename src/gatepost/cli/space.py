@@ -22,7 +22,7 @@ from gatepost.api.spaces import (
 )
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, TableRow
-from gatepost.cli.connect import Connection, connect
+from gatepost.cli.connect import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, current_agent, number, option
 from gatepost.cli.person import NAME
 from gatepost.core import render
@@ -68,7 +68,7 @@ def build_row(space: SpaceView) -> TableRow:
     return [space.id, str(space.last_seq), space.created_at[:10], space.name + archived]
 
 
-def _fetch_space(connection: Connection, request: ShowSpace) -> NewSpaceView:
+def _fetch_space(connection: CommandConnection, request: ShowSpace) -> NewSpaceView:
     space = connection.send(request)
     return NewSpaceView(**msgspec.structs.asdict(space), members=connection.send(ListMembers(id=space.id)).items)
 
@@ -189,7 +189,7 @@ def watch(request: WatchSpace, configuration: Configuration, json: JsonFlag = Fa
             _mark_read(connection, message, request.member)
 
 
-def _read_messages(connection: Connection, request: ReadMessages) -> list[MessageView]:
+def _read_messages(connection: CommandConnection, request: ReadMessages) -> list[MessageView]:
     """Return as many messages as the request asks for: a page has fewer if they are long."""
     messages: list[MessageView] = []
     limit = request.limit
@@ -202,7 +202,7 @@ def _read_messages(connection: Connection, request: ReadMessages) -> list[Messag
         request = msgspec.structs.replace(request, **{cursor: int(page.next)}, limit=limit - len(messages))
 
 
-def _mark_read(connection: Connection, message: MessageView, reader: str | None) -> None:
+def _mark_read(connection: CommandConnection, message: MessageView, reader: str | None) -> None:
     """Record that the reader, if there is one, has read up to a message."""
     if reader is not None:
         connection.send(MarkRead(id=message.space, seq=message.seq, name=reader))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET
 
+from gatepost.api.fires import ListTriggerFires, PastFireView
 from gatepost.api.triggers import (
     AddTrigger,
     ChangeTrigger,
@@ -23,6 +24,7 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import Facts, Noun, Outcome, TableRow
 from gatepost.cli.connect import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
+from gatepost.cli.plan import FIRE_COLUMNS, build_past_fire_row
 from gatepost.core import render
 from gatepost.core.trigger import BUILT_IN_PROVIDERS, ENV_TOKEN, check_trigger_name, parse_active_hours
 from gatepost.core.webhook import Scheme
@@ -369,6 +371,24 @@ def _print_preview(preview: TriggerPreviewView) -> None:
         )
     if preview.skipped:
         output.talk(f"no event: {preview.skipped}")
+
+
+@triggers.list(
+    "fires",
+    ListTriggerFires,
+    columns=FIRE_COLUMNS,
+    empty=lambda request: f"no fire of the trigger {request.name!r} is remembered",
+    count=20,
+    name=NAME,
+)
+def build_fire_row(fire: PastFireView) -> TableRow:
+    """
+    List when a cron trigger has fired, the newest first.
+
+    Example:
+      gatepost trigger fires nightly
+    """
+    return build_past_fire_row(fire)
 
 
 @triggers.send("enable", ChangeTrigger, name=NAME, active=True, **dict.fromkeys(_FIELDS))

@@ -49,6 +49,7 @@ _ERRORS: Final = {
         errors.TooLarge,
         errors.Unavailable,
         errors.TooManyAttempts,
+        errors.TooManyStreams,
     )
 }
 #: for answers of a proxy in front of a gateway; of errors that share a status the first counts

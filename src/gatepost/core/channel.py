@@ -31,6 +31,10 @@ CODE_LENGTH: Final = 8
 _MAIN: Final = "main"
 #: the type of the reference from a message that was passed on to the event that it was
 PASSED_REF: Final = "event"
+#: the commands that a channel answers itself: `/ping`
+COMMANDS: Final = ("start", "help", "ping", "reset")
+#: the content of the event about a reset
+RESET_TEXT: Final = "The user began a new conversation."
 #: between a session and its generation
 GENERATION_MARK: Final = ":reset-"
 
@@ -73,6 +77,14 @@ class ChannelSession(Struct, frozen=True, kw_only=True):
     def id(self) -> str:
         """The session as routes name it."""
         return build_session(self.base, self.generation)
+
+
+class Conversation(Struct, frozen=True):
+    """Where a reply on a channel is read, and the person who reads it there."""
+
+    channel: str
+    session: str
+    person: str
 
 
 class PairingState(ParsedEnum, description="a state of a pairing"):
@@ -139,6 +151,12 @@ class ChannelMessage(Struct, frozen=True, kw_only=True):
 def build_session(base: str, generation: int) -> str:
     """Return a session with its generation; the first one is the base alone."""
     return base if generation == 0 else f"{base}{GENERATION_MARK}{generation}"
+
+
+def parse_command(text: str) -> str | None:
+    """Return the name of the command that a text is; None if it is something else."""
+    name = text.strip().lower()
+    return name[1:] if name.startswith("/") and name[1:] in COMMANDS else None
 
 
 def parse_base(session: str) -> str:

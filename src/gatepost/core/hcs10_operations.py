@@ -100,13 +100,13 @@ class ConnectionClosed(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class CloseConnection(Struct, frozen=True, kw_only=True):
+class CloseConnectionOperation(Struct, frozen=True, kw_only=True):
     operator_id: OperatorId
     reason: str = ""
     note: str = ""
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class MessageOperation(Struct, frozen=True, kw_only=True):
     operator_id: OperatorId
     #: a text, which may be JSON or a reference to a file; or an object, as the first version of the standard had it
     data: str | dict[str, Json]
@@ -136,8 +136,8 @@ Operation = (
     | ConnectionCreated
     | ConnectionCreatedRecord
     | ConnectionClosed
-    | CloseConnection
-    | Message
+    | CloseConnectionOperation
+    | MessageOperation
     | ProposedTransaction
 )
 
@@ -261,13 +261,13 @@ def _parse_connection_closed(fields: _Fields) -> ConnectionClosed:
     )
 
 
-def _parse_close_connection(fields: _Fields) -> CloseConnection:
+def _parse_close_connection(fields: _Fields) -> CloseConnectionOperation:
     reason = fields.read_text("reason", default="")
-    return CloseConnection(operator_id=fields.read_operator(), reason=reason, note=fields.note)
+    return CloseConnectionOperation(operator_id=fields.read_operator(), reason=reason, note=fields.note)
 
 
-def _parse_message(fields: _Fields) -> Message:
-    return Message(operator_id=fields.read_operator(), data=fields.read_data(), note=fields.note)
+def _parse_message(fields: _Fields) -> MessageOperation:
+    return MessageOperation(operator_id=fields.read_operator(), data=fields.read_data(), note=fields.note)
 
 
 def _parse_transaction(fields: _Fields) -> ProposedTransaction:

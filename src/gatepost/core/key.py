@@ -3,6 +3,11 @@ A key: a secret that authenticates a caller. Only its hash is stored, and a shor
 apart; the maker of a key sees it once.
 
 A key is 256 random bits, so its hash needs neither salt nor stretching: it cannot be guessed.
+
+Two kinds of key let a person use the page, and end by themselves:
+
+    link    is in a one-time link. It can only be exchanged for a page key, once, within some minutes.
+    page    is the cookie of a browser. It ends when it was not used for some weeks.
 """
 
 import re
@@ -10,32 +15,40 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from gatepost.core.times import Instant
+from gatepost.core.times import DAY, MINUTE, Duration, Instant
 from gatepost.errors import Invalid, quote_value
 
-KeyKind = Literal["admin", "agent", "trigger", "public"]
+KeyKind = Literal["admin", "agent", "trigger", "public", "page", "link"]
 
 #: the recipient of a signal that says that a key, or the entity of a key, has changed
 TOPIC: Final = "keys:"
 
-#: `sk_` or `pk_` and eight characters, which lists show
+#: how long a link can be used
+LINK_LIFETIME: Final[Duration] = 10 * MINUTE
+#: how long a page key is valid after it was used
+PAGE_LIFETIME: Final[Duration] = 30 * DAY
+#: how a secret begins, by its kind; the others begin with `sk_`
+_SECRET_PREFIXES: Final[dict[KeyKind, str]] = {"public": "pk_", "page": "ck_", "link": "lk_"}
+#: `sk_` or another beginning, and eight characters, which lists show
 PREFIX_LENGTH: Final = 11
-_SECRET_FORM: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{43}")
+_SECRET_FORM: Final = re.compile(r"(?:sk|pk|ck|lk)_[A-Za-z0-9_-]{43}")
 _MAX_NAME_LENGTH: Final = 200
-_PREFIX_FORM: Final = re.compile(r"(?:sk|pk)_[A-Za-z0-9_-]{8}")
+_PREFIX_FORM: Final = re.compile(r"(?:sk|pk|ck|lk)_[A-Za-z0-9_-]{8}")
 
 
 class Key(Struct, frozen=True, kw_only=True):
     id: str
     prefix: str
     kind: KeyKind
-    #: the entity that the key acts as (`agent`), or that it triggers (`trigger`)
+    #: the entity that the key acts as (`agent`), that it triggers (`trigger`), or that signs in (`page`, `link`)
     entity: str | None = None
     #: the trigger that it is for
     trigger: str | None = None
     name: str = ""
     created_at: Instant
     revoked_at: Instant | None = None
+    #: when a key of the kind `page` or `link` ends
+    expires_at: Instant | None = None
     number: int = 0
 
 
@@ -48,12 +61,18 @@ def hash_secret(secret: str) -> str:
 
 def check(kind: KeyKind, secret: str) -> str:
     """Return the secret if it has the form of such a key; raise Invalid, without showing it, if not."""
-    if not _SECRET_FORM.fullmatch(secret) or secret.startswith("pk_") != (kind == "public"):
+    prefix = get_secret_prefix(kind)
+    if not _SECRET_FORM.fullmatch(secret) or not secret.startswith(prefix):
         raise Invalid(
             f"this cannot be a key of the kind {kind!r}",
-            hint=f"it is {'pk_' if kind == 'public' else 'sk_'} and 43 random characters that are safe in a URL",
+            hint=f"it is {prefix} and 43 random characters that are safe in a URL",
         )
     return secret
+
+
+def get_secret_prefix(kind: KeyKind) -> str:
+    """Return how the secrets of a kind begin."""
+    return _SECRET_PREFIXES.get(kind, "sk_")
 
 
 def check_name(text: str) -> str:

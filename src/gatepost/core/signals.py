@@ -31,7 +31,7 @@ _MAX_NUMBER: Final = 2**63
 
 class Signal(NamedTuple):
     #: the name of an entity, `*` for every agent, or the topic of something else: `space:ID`, `run:ID`, `gate:ID`,
-    #: `decision:ID`, `plan:ID`, `work:TYPE:ID`, `job:KIND`, `keys:` for a change of any key
+    #: `decision:ID`, `plan:ID`, `trigger:NAME`, `work:TYPE:ID`, `job:KIND`, `keys:` for a change of any key
     recipient: str
     #: why: the type of an event, or the verb that changed something
     cause: str

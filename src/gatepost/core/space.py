@@ -29,6 +29,15 @@ class Space(Struct, frozen=True, kw_only=True):
     number: int = 0
 
 
+class SpaceActivity(Struct, frozen=True, kw_only=True):
+    """What has happened in a space, for one of its members or for nobody."""
+
+    #: None if it has no messages
+    last_message_at: Instant | None
+    #: None unless it is for a member
+    read_seq: int | None
+
+
 class Member(Struct, frozen=True, kw_only=True):
     name: str
     display: str

@@ -11,18 +11,20 @@ import structlog
 from starlette.types import Receive, Scope, Send
 
 from gatepost.api.access import Caller
-from gatepost.api.openapi import build_docs_page, build_openapi
+from gatepost.api.openapi import DOCS_POLICY, build_docs_page, build_openapi
 from gatepost.api.operation import Operation
 from gatepost.api.problems import MethodNotAllowed
 from gatepost.api.runs import ReplayRun, ReplayView
 from gatepost.errors import NotFound, quote_value
-from gatepost.gateway import health, telegram, watch, webhooks  # noqa: F401 (they register handlers)
+from gatepost.gateway import health, sign_in, telegram, watch, webhooks  # noqa: F401 (they register handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
-from gatepost.gateway.http import JSON, HttpExchange, encode
+from gatepost.gateway.http import JSON, Headers, HttpExchange, encode
 from gatepost.gateway.mcp_route import McpRoute
+from gatepost.gateway.page import PageRoute, is_page_visit
 from gatepost.gateway.state import GatewayState
 from gatepost.handlers.executor import load_operations
 from gatepost.runtime import replay
+from gatepost.runtime.chat_presence import ChatPresence
 from gatepost.runtime.live import GateFrames
 
 T = TypeVar("T")
@@ -33,6 +35,8 @@ _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 _OPENAPI: Final = "/api/openapi.json"
 _DOCS: Final = "/api/docs"
 _MCP: Final = "/mcp"
+#: the template of everything that is not an operation
+_PAGE: Final = "/"
 
 
 class GatewayApp:
@@ -48,6 +52,7 @@ class GatewayApp:
             self._router.add("GET", path, path)
         self._mcp_route = McpRoute(state, self._dispatcher)
         self._router.add("POST", _MCP, _MCP)
+        self._page_route = PageRoute(state.page_folder)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -63,6 +68,11 @@ class GatewayApp:
             self._count(exchange, time.perf_counter() - began)
 
     async def _find_and_answer(self, exchange: HttpExchange) -> None:
+        is_page = is_page_visit(exchange) or not self._router.has_root(exchange.path)
+        if is_page and (page_file := await self._page_route.find(exchange)):
+            exchange.template = _PAGE
+            await self._page_route.answer(exchange, page_file, self.state.hosts)
+            return
         target, path = self._router.find(exchange.method, exchange.path)
         if target == _MCP:
             exchange.template = _MCP
@@ -84,21 +94,26 @@ class GatewayApp:
         )
 
     @cached_property
-    def _pages(self) -> dict[str, tuple[bytes, str]]:
-        """The descriptions of all operations by their path, with their media type."""
+    def _pages(self) -> dict[str, tuple[bytes, str, Headers]]:
+        """The descriptions of all operations by their path, with their media type and headers."""
         openapi = build_openapi(load_operations(), self.state.version)
         return {
-            _OPENAPI: (encode(openapi), JSON),
-            _DOCS: (build_docs_page(openapi).encode(), "text/html; charset=utf-8"),
+            _OPENAPI: (encode(openapi), JSON, ()),
+            _DOCS: (
+                build_docs_page(openapi).encode(),
+                "text/html; charset=utf-8",
+                [("content-security-policy", DOCS_POLICY)],
+            ),
         }
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
         """While entered, streams and credentials follow what is signalled."""
         bus, frames = self.state.signal_bus, GateFrames(self.state.store, self.state.live_streams)
+        presence = ChatPresence(self.state.live_streams)
         with bus.subscribe(self.state.live_streams.on_signal), bus.subscribe(self.state.authenticator.on_signal):
             async with frames.run(), self._mcp_route.run():
-                with bus.subscribe(frames.on_signal):
+                with bus.subscribe(frames.on_signal), bus.subscribe(presence.on_signal):
                     yield
         await self.state.live_streams.close()
 
@@ -147,6 +162,10 @@ class Router(Generic[T]):
             else:
                 node = node.children.setdefault(segment, _Node())
         node.targets[method] = (tuple(names), target)
+
+    def has_root(self, path: str) -> bool:
+        """Return True if paths that begin like this one were added, whether or not this one was."""
+        return unquote(path.split("/", 2)[1]) in self._root.children if path.startswith("/") else True
 
     def find(self, method: str, path: str) -> tuple[T, dict[str, str]]:
         """Return what was added for a quoted path, and its parameters; raise NotFound or MethodNotAllowed."""

@@ -2,9 +2,10 @@
 Find out who is calling.
 
 Every request brings a credential: a secret key (the administrator's, or one that is scoped to an agent or to a trigger)
-in `x-secret-key` or as a bearer token, or `x-public-key` with a bearer JWT, which is one entity's. The administrator is
-another entity if `x-act-as` names one: then it sees and does what that entity does. `Authenticator` returns the caller;
-what a caller may do is the access rule of each operation (`api/access.py`).
+in `x-secret-key` or as a bearer token, `x-public-key` with a bearer JWT, which is one entity's, or the cookie of the
+page, which is a person's (`browsers.py` says when it counts). The administrator is another entity if `x-act-as` names
+one: then it sees and does what that entity does. `Authenticator` returns the caller; what a caller may do is the access
+rule of each operation (`api/access.py`).
 
 Keys are found by their hash and cached for a few seconds, so that a busy caller costs no query; a signal about a
 revoked key clears the cache at once.
@@ -12,7 +13,8 @@ revoked key clears the cache at once.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,7 +23,7 @@ import jwt
 import msgspec
 import structlog
 
-from gatepost.actions import directory, keys
+from gatepost.actions import directory, keys, sign_in
 from gatepost.api.access import ADMINISTRATOR, Caller, CallerKind
 from gatepost.core import key as core_key
 from gatepost.core.key import Key
@@ -64,8 +66,8 @@ class Authenticator:
         self._store = store
         self._rules = rules
         self._jwks = KeySet(rules.jwks_url) if rules.jwks_url else None
-        #: by the hash of a key: until when it is good, and whose it is
-        self._cache: dict[str, tuple[float, Caller | None]] = {}
+        #: by the hash of a key, and whether it is a cookie: until when it is good, and whose it is
+        self._cache: dict[tuple[str, bool], tuple[float, Caller | None]] = {}
         #: grows with every change; what was read before a change is not cached after it
         self._change_count = 0
 
@@ -75,9 +77,12 @@ class Authenticator:
             self._change_count += 1
             self._cache.clear()
 
-    async def authenticate(self, headers: Headers) -> Caller:
-        """Return the caller; raise Unauthorized, which says what is missing and never what would be right."""
-        caller = await self._identify(headers)
+    async def authenticate(self, headers: Headers, cookies: Sequence[str] = ()) -> Caller:
+        """
+        Return the caller by the first of the page's `cookies` that is valid, or, without any, by its headers; raise
+        Unauthorized, which says what is missing and never what would be right.
+        """
+        caller = await (self._identify_page(cookies) if cookies else self._identify(headers))
         name = headers.get("x-act-as")
         if name is None or name == caller.name:
             return caller
@@ -102,18 +107,37 @@ class Authenticator:
             raise Unauthorized("a public key and a bearer token go together", hint="send both")
         return await self._find_token_caller(public_key, token)
 
-    async def _find_caller(self, secret: str) -> Caller | None:
-        digest = core_key.hash_secret(secret)
-        cached = self._cache.get(digest)
+    async def _identify_page(self, cookies: Sequence[str]) -> Caller:
+        for cookie in cookies:
+            caller = await self._find_caller(cookie, is_cookie=True)
+            if caller is not None:
+                return caller
+        raise Unauthorized("this browser is not signed in", hint="`gatepost sign-in` prints a link that signs in")
+
+    async def _find_caller(self, secret: str, *, is_cookie: bool = False) -> Caller | None:
+        cache_key = core_key.hash_secret(secret), is_cookie
+        cached = self._cache.get(cache_key)
         if cached is not None and cached[0] > time.monotonic():
             return cached[1]
         change_count = self._change_count
-        caller = _build_caller(await self._store.read(keys.find, secret))
+        if is_cookie:
+            caller = await self._read_page_caller(secret)
+        else:
+            caller = _build_caller(await self._store.read(keys.find, secret))
         if len(self._cache) >= _CACHE_LIMIT:
             self._cache.clear()
         if change_count == self._change_count:
-            self._cache[digest] = (time.monotonic() + CACHE_TIME, caller)
+            self._cache[cache_key] = (time.monotonic() + CACHE_TIME, caller)
         return caller
+
+    async def _read_page_caller(self, cookie: str) -> Caller | None:
+        key, is_due = await self._store.read(sign_in.find_page_key, cookie)
+        if key is None:
+            return None
+        if is_due:
+            with suppress(Unavailable):  # it is valid all the same
+                await self._store.run(sign_in.extend, key)
+        return build_page_caller(key)
 
     async def _find_token_caller(self, public_key: str, token: str) -> Caller:
         key = await self._store.read(keys.find, public_key)
@@ -162,6 +186,11 @@ def _build_caller(key: Key | None) -> Caller | None:
             return Caller(CallerKind.TRIGGER, name)
         case _:
             return None
+
+
+def build_page_caller(key: Key) -> Caller:
+    """Return whom a page key signs in."""
+    return ADMINISTRATOR if key.entity == directory.ADMINISTRATOR else Caller(CallerKind.ENTITY, key.entity)
 
 
 def _get_bearer(headers: Headers) -> str | None:

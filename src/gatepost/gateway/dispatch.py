@@ -25,7 +25,8 @@ from gatepost.api.operation import Kind, Operation, Request
 from gatepost.api.problems import NotJson, Unexpected
 from gatepost.errors import GatepostError
 from gatepost.gateway.auth import CACHE_TIME
-from gatepost.gateway.http import JSON, HttpAnswer, HttpExchange, encode
+from gatepost.gateway.browsers import read_page_cookies
+from gatepost.gateway.http import HttpAnswer, HttpExchange, build_start, encode
 from gatepost.gateway.state import GatewayState
 from gatepost.handlers.executor import authorize_names, execute, execute_once, list_valid, merge_outcomes
 
@@ -81,9 +82,13 @@ class Dispatcher:
         """Return who is calling; raise if this kind of caller may never ask."""
         if not operation.access.needs_credential:
             return _NOBODY
-        caller = await self._state.authenticator.authenticate(exchange.headers)
+        caller = await self._authenticate(exchange)
         operation.access.admit(caller)
         return caller
+
+    async def _authenticate(self, exchange: HttpExchange) -> Caller:
+        cookies = read_page_cookies(exchange, self._state.hosts)
+        return await self._state.authenticator.authenticate(exchange.headers, cookies)
 
     async def _read_body(self, exchange: HttpExchange, operation: Operation) -> bytes:
         body = await exchange.read_body(operation.max_body)
@@ -146,8 +151,7 @@ class Dispatcher:
         caller has the answer, as far as anybody can tell. Any other failure leaves the claim open, and it lapses.
         """
         body = encode(answer)
-        headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]
-        await exchange.send({"type": "http.response.start", "status": request.operation.status, "headers": headers})
+        await exchange.send(build_start(request.operation.status, body))
         await exchange.send({"type": "http.response.body", "body": body[:-1], "more_body": True})
         await exchange.send({"type": "http.response.body", "body": b"", "more_body": True})  # waits while it is unsent
         is_sent = not await HttpRequest(exchange.scope, exchange.receive).is_disconnected()
@@ -168,12 +172,9 @@ class Dispatcher:
         if last:
             request = msgspec.structs.replace(request, after=last)
         request = await self._authorize_names(request, caller)
-        response = await request.operation.handler(self._state, request, caller)
-
-        async def authenticate() -> Caller:
-            return await self._state.authenticator.authenticate(exchange.headers)
-
-        await response.run(exchange, caller, authenticate)
+        with self._state.stream_limits.reserve(caller):
+            response = await request.operation.handler(self._state, request, caller)
+            await response.run(exchange, caller, lambda: self._authenticate(exchange))
 
 
 def _find_key(exchange: HttpExchange, operation: Operation) -> str | None:

@@ -28,6 +28,8 @@ NO_ANSWER: Final = 499
 #: a caller that was refused may send so many bytes more, and is kept for so many seconds if it does
 _DISCARD_TIME: Final = 1.0
 _MAX_DISCARDED: Final = 256 * 1024
+#: of every answer: no page elsewhere may load it as a script, an image or a style
+_SAFE_HEADERS: Final = [(b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin")]
 
 Headers = Iterable[tuple[str, str]]
 
@@ -102,8 +104,16 @@ class HttpExchange:
                 return b"".join(parts)
 
     async def answer(self, status: int, body: bytes, media_type: str = JSON, headers: Headers = ()) -> None:
-        await self.send(_build_start(status, body, media_type, headers))
+        await self.send(build_start(status, body, media_type, headers))
         await self.send({"type": "http.response.body", "body": body})
+
+    async def answer_empty(self, status: int, headers: Headers, *, length: int | None = None) -> None:
+        """Answer without a body; `length` is that of the body that a GET would get."""
+        raw = [*_SAFE_HEADERS, *((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)]
+        if length is not None:
+            raw.append((b"content-length", str(length).encode()))
+        await self.send({"type": "http.response.start", "status": status, "headers": raw})
+        await self.send({"type": "http.response.body", "body": b""})
 
     async def answer_error(self, error: GatepostError) -> None:
         """Answer with a problem; if the body was not read, close the connection."""
@@ -121,7 +131,7 @@ class HttpExchange:
         if self._is_body_read:
             await self.answer(error.status, body, problems.MEDIA_TYPE, headers)
             return
-        await self.send(_build_start(error.status, body, problems.MEDIA_TYPE, headers))
+        await self.send(build_start(error.status, body, problems.MEDIA_TYPE, headers))
         await self.send({"type": "http.response.body", "body": body, "more_body": True})
         await self._discard_body()
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -138,8 +148,11 @@ class HttpExchange:
                 await asyncio.sleep(_DISCARD_TIME)  # nothing is read meanwhile
 
 
-def _build_start(status: int, body: bytes, media_type: str, headers: Headers) -> dict[str, Any]:
-    raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+def build_start(status: int, body: bytes, media_type: str = JSON, headers: Headers = ()) -> dict[str, Any]:
+    """Return the beginning of an answer; nobody keeps it, unless its headers say otherwise."""
+    raw = [*_SAFE_HEADERS, *((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)]
+    if not any(name == b"cache-control" for name, _ in raw):
+        raw.append((b"cache-control", b"no-store"))
     if status != 204:
         raw += [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
     return {"type": "http.response.start", "status": status, "headers": raw}

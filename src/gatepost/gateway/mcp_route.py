@@ -8,20 +8,18 @@ first request, in a thread, while the gateway answers others.
 """
 
 import asyncio
-import ipaddress
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.api.access import Caller
 from gatepost.api.operation import MAX_BODY, Request
-from gatepost.api.problems import Misdirected
 from gatepost.core.signals import Frame, TransportMessage
-from gatepost.errors import NotFound, Refused, Unauthorized, quote_value
+from gatepost.errors import NotFound, Unauthorized
+from gatepost.gateway import browsers
 from gatepost.gateway.auth import CACHE_TIME
 from gatepost.gateway.dispatch import Dispatcher
 from gatepost.gateway.http import HttpExchange
@@ -58,7 +56,8 @@ class McpRoute:
                     self._end.set()
 
     async def answer(self, exchange: HttpExchange) -> None:
-        self._check_host(exchange)
+        browsers.check_host(exchange, self._state.hosts)
+        browsers.check_origin_name(exchange, self._state.hosts)
         caller = await self._state.authenticator.authenticate(exchange.headers)
         app = await self._open()
         began = time.monotonic()
@@ -66,30 +65,6 @@ class McpRoute:
         if time.monotonic() - began > CACHE_TIME:
             caller = await self._state.authenticator.authenticate(exchange.headers)
         await app.answer(exchange.scope, body, exchange.receive, exchange.send, self._build_peer(exchange, caller))
-
-    def _check_host(self, exchange: HttpExchange) -> None:
-        """
-        Refuse a request whose Host, or whose page, is on a name that is not one of this gateway: a page elsewhere may
-        have had its name resolved to this machine.
-        """
-        host, origin = exchange.headers.get("host", ""), exchange.headers.get("origin")
-        if not self._is_own_host(f"//{host}"):
-            hint = "add the name to gateway.hosts"
-            raise Misdirected(f"{quote_value(host, 100)} is not a name of this gateway", hint=hint)
-        if origin and not self._is_own_host(origin):
-            raise Refused(
-                f"pages of {quote_value(origin, 100)} may not call this gateway", hint="add its name to gateway.hosts"
-            )
-
-    def _is_own_host(self, url: str) -> bool:
-        try:
-            name = urlsplit(url).hostname or ""
-            if name == "localhost" or name.endswith(".localhost") or name in self._state.hosts:
-                return True
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
 
     async def _open(self) -> "McpApp":
         if find_spec("mcp") is None:

@@ -14,7 +14,7 @@ import socket
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from typing import Final
@@ -23,17 +23,20 @@ import structlog
 import uvicorn
 
 from gatepost import app, hook_entry, paths
-from gatepost.actions import file_triggers, keys, ledger_posts
+from gatepost.actions import directory, file_triggers, keys, ledger_posts, sign_in
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.core.transport import TransportStatus
 from gatepost.errors import GatepostError, Refused, Unavailable
 from gatepost.gateway.app import GatewayApp
 from gatepost.gateway.auth import Authenticator, TokenRules
+from gatepost.gateway.browsers import is_address
 from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.health import Meters
 from gatepost.gateway.hook_socket import HookSocket
-from gatepost.gateway.state import GatewayState
+from gatepost.gateway.state import GatewayState, StreamLimits
+from gatepost.handlers.keys import generate_secret
+from gatepost.handlers.sign_in import view_link
 from gatepost.hooks import chain
 from gatepost.hooks.spool_writer import SpoolWriter
 from gatepost.ports import Store
@@ -119,6 +122,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             open_model=deps.get_model,
             hosts=frozenset(settings.gateway.hosts),
             telegram=channels.intake,
+            stream_limits=StreamLimits(settings.gateway.streams),
         )
         yield Gateway(state=state, worker=worker)
 
@@ -194,16 +198,22 @@ class SpoolRelay:
             await asyncio.to_thread(self._writer, signals)
 
 
-def run(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+#: called with the URL of a gateway that listens, and the one-time link to its page, if one could be made
+Ready = Callable[[str, str | None], None]
+
+
+def run(
+    configuration: Configuration, host: str, port: int, *, ready: Ready, person: str = directory.ADMINISTRATOR
+) -> None:
     """Run `serve` in a process that does nothing else: on uvloop, if there is one."""
     loop_factory = uvicorn.Config("", log_config=None).get_loop_factory()
 
-    def on_ready(url: str) -> None:
+    def on_ready(url: str, link: str | None) -> None:
         freeze_loaded_objects()
-        ready(url)
+        ready(url, link)
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(serve(configuration, host, port, ready=on_ready))
+        runner.run(serve(configuration, host, port, ready=on_ready, person=person))
 
 
 def freeze_loaded_objects() -> None:
@@ -217,8 +227,10 @@ def freeze_loaded_objects() -> None:
     gc.freeze()
 
 
-async def serve(configuration: Configuration, host: str, port: int, *, ready: Callable[[str], None]) -> None:
-    """Run a gateway until a signal stops it; `ready` is called with its URL once it listens."""
+async def serve(
+    configuration: Configuration, host: str, port: int, *, ready: Ready, person: str = directory.ADMINISTRATOR
+) -> None:
+    """Run a gateway until a signal stops it; `ready` gets its URL once it listens, and a link for the person."""
     _check_bindable(host)
     # The port comes first: a gateway whose port is taken must not have begun any work.
     with _open_listener(host, port) as listener:
@@ -230,16 +242,29 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Ca
                 log.warning(exposure.problem, path=str(exposure.path), fix=exposure.fix)
             if host not in _LOOPBACK:
                 _refuse_without_keys(store, host)
-            await _serve_on(listener, host, configuration, gateway, ready)
+            own_name = () if is_address(host) else (host.lower(),)
+            state = replace(gateway.state, hosts=gateway.state.hosts.union(own_name))
+            path = _create_link(store, person)
+            await _serve_on(listener, host, configuration, state, lambda url: ready(url, path and url + path))
+
+
+def _create_link(store: Store, person: str) -> str | None:
+    """Return a one-time link to the page, without its host; None if the store cannot write now."""
+    secret = generate_secret("link")
+    try:
+        return view_link(store.run_sync(sign_in.create_link, secret, person), secret).path
+    except Unavailable as error:
+        log.warning("there is no link to sign in with", reason=error.message, fix="`gatepost sign-in` prints one")
+        return None
 
 
 async def _serve_on(
-    listener: socket.socket, host: str, configuration: Configuration, gateway: Gateway, ready: Callable[[str], None]
+    listener: socket.socket, host: str, configuration: Configuration, state: GatewayState, ready: Callable[[str], None]
 ) -> None:
     requested = configuration.settings.gateway.connections
     limits = ConnectionLimits(connections=allow_connections(requested if isinstance(requested, int) else None))
     config = uvicorn.Config(
-        GatewayApp(gateway.state),
+        GatewayApp(state),
         http=build_protocol(limits),
         ws="none",
         log_config=None,
@@ -247,11 +272,11 @@ async def _serve_on(
         server_header=False,
         timeout_graceful_shutdown=_STOP_TIMEOUT,
     )
-    server = _Server(config, gateway.state.live_streams)
+    server = _Server(config, state.live_streams)
     store_name = mask_passwords(configuration.settings.store)
     interval = configuration.settings.janitor.interval / SECOND
     url = _build_url(host, listener)
-    async with _open_hook_socket(configuration, gateway.state.signal_bus, store_name, url) as socket_path:
+    async with _open_hook_socket(configuration, state.signal_bus, store_name, url) as socket_path:
         with gateway_files.publish(configuration.home, url, store_name, socket_path) as check_file:
             watch = Duty("gateway file", partial(asyncio.to_thread, check_file), interval=interval)
             server.on_start = partial(ready, url)
@@ -332,8 +357,8 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _refuse_without_keys(store: Store, host: str) -> None:
-    own_keys = [key for key in store.read_sync(keys.page) if key.name != ADMIN_KEY and key.revoked_at is None]
-    if not own_keys:
+    all_keys = store.read_sync(keys.page)
+    if not any(key.name != ADMIN_KEY and key.kind != "page" and key.revoked_at is None for key in all_keys):
         raise Refused(
             f"listening on {host!r} lets others in, and no key was made for them",
             hint="make one first with `gatepost key create`, or listen on 127.0.0.1",

@@ -1,16 +1,20 @@
 """What the operations of one gateway share."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
+from gatepost.api.access import Caller
 from gatepost.core.agent import ModelChoice
-from gatepost.errors import Unavailable
+from gatepost.errors import TooManyStreams, Unavailable
 from gatepost.gateway.attempt_limits import AttemptLimits
 from gatepost.gateway.auth import Authenticator
+from gatepost.gateway.page import PAGE_FOLDER
 from gatepost.ports import Model, Store
 from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 
 #: bytes of bodies with an unverified signature that are held at the same time
 _MAX_UNVERIFIED: Final = 16 * 1024 * 1024
+
+#: streams of one caller, if the settings say nothing else
+DEFAULT_STREAMS: Final = 100
 
 
 class CallerLocks:
@@ -60,6 +67,30 @@ class UnverifiedBodies:
             self._size -= reserved
 
 
+class StreamLimits:
+    """Limits the streams that one caller reads at the same time: each takes memory, and a part of every signal."""
+
+    def __init__(self, limit: int = DEFAULT_STREAMS) -> None:
+        self._limit = limit
+        self._counts: Counter[Caller] = Counter()
+
+    @contextmanager
+    def reserve(self, caller: Caller) -> Iterator[None]:
+        """Count a stream of a caller while entered; raise TooManyStreams if it has as many as it may have."""
+        if self._counts[caller] >= self._limit:
+            raise TooManyStreams(
+                f"this caller reads {self._limit} streams, and may read no more at the same time",
+                hint="close some, read several spaces and inboxes in one (GET /api/stream), or raise gateway.streams",
+            )
+        self._counts[caller] += 1
+        try:
+            yield
+        finally:
+            self._counts[caller] -= 1
+            if not self._counts[caller]:
+                del self._counts[caller]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayState:
     store: Store
@@ -70,10 +101,13 @@ class GatewayState:
     version: str
     #: opens the model of a choice
     open_model: Callable[[ModelChoice], Awaitable[Model]]
-    #: names by which this gateway is reached, beside addresses and the names of this machine
+    #: names by which this gateway is reached, beside addresses and `localhost`
     hosts: frozenset[str] = frozenset()
+    #: where the page was built
+    page_folder: Path = PAGE_FOLDER
     #: takes updates of Telegram bots in webhook mode; None if this gateway has no channels
     telegram: TelegramIntake | None = None
     caller_locks: CallerLocks = field(default_factory=CallerLocks)
     unverified_bodies: UnverifiedBodies = field(default_factory=UnverifiedBodies)
     attempt_limits: AttemptLimits = field(default_factory=AttemptLimits)
+    stream_limits: StreamLimits = field(default_factory=StreamLimits)

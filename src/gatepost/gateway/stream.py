@@ -1,6 +1,8 @@
 """
 Server-sent events: spaces, inboxes, agents, runs, and several of them in one stream.
 
+A part is stored, as a space is, or live: frames alone, which cannot be resumed.
+
 Everything stored has an `id:`; a reader that comes back with it as `Last-Event-ID` (or `?after=`), to this gateway or
 to another, goes on exactly there. Without it a stream begins now, but that of a run with its first step. The id of a
 stream of one part is its position; that of a combined stream holds the position of each part:
@@ -36,7 +38,15 @@ from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, q
 from gatepost.gateway.http import HttpExchange
 from gatepost.gateway.state import GatewayState
 from gatepost.ports import Reader
-from gatepost.runtime.live import StreamEnd, StreamEntry, StreamItem, StreamPosition, StreamSource
+from gatepost.runtime.live import (
+    ALL_GATES,
+    GATE_EVENTS,
+    StreamEnd,
+    StreamEntry,
+    StreamItem,
+    StreamPosition,
+    StreamSource,
+)
 
 log = structlog.get_logger("gatepost.stream")
 
@@ -47,6 +57,8 @@ STALL_TIMEOUT: Final = 60.0
 _HEADERS: Final = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (b"content-type", b"text/event-stream; charset=utf-8"),
 ]
 _CREDENTIAL_ENDED: Final = StreamEnd("the credential is no longer good", is_resumable=True)
@@ -60,6 +72,8 @@ class StreamPart:
     source: StreamSource
     #: where a reader begins that does not say where it was
     start: StreamPosition
+    #: whether it has only frames
+    is_live: bool = False
 
     @property
     def topic(self) -> str:
@@ -76,12 +90,14 @@ async def open_stream(
     check_end: EndCheck | None = None,
 ) -> "EventStream":
     """Return a stream of parts, each from the reader's last position, or from its start."""
-    positions = _parse_cursor(after, [part.topic for part in parts], is_combined=is_combined) if after else {}
+    topics = [part.topic for part in parts if not part.is_live]
+    positions = _parse_cursor(after, topics, is_combined=is_combined) if after else {}
     await state.store.read(_check_positions, positions)
     return EventStream(
         state=state,
         sources=[part.source for part in parts],
         positions={part.topic: positions.get(part.topic, part.start) for part in parts},
+        live_topics=frozenset(part.topic for part in parts if part.is_live),
         viewer=viewer,
         is_combined=is_combined,
         check_end=check_end,
@@ -115,6 +131,7 @@ class EventStream:
     sources: Sequence[StreamSource]
     #: by topic: the last entry that was sent
     positions: dict[str, StreamPosition]
+    live_topics: frozenset[str]
     viewer: str | None
     is_combined: bool
     check_end: EndCheck | None
@@ -184,7 +201,8 @@ class EventStream:
                         self.positions[topic] = item.position
                         await _send(send, _format_frame(item.event, item.data, self._format_id()))
                     case Frame():
-                        await _send(send, _format_frame(item.event, item.data))
+                        if not self._is_repeated(topic, item):
+                            await _send(send, _format_frame(item.event, item.data))
                     case StreamEnd():
                         # What the reader may not see any more may be only a part of what it asked for.
                         end = item if item.is_resumable else await check_rights() or item
@@ -196,11 +214,16 @@ class EventStream:
         except TimeoutError:
             log.info("a reader took nothing and was dropped", parts=len(self.sources))
 
+    def _is_repeated(self, topic: str, frame: Frame) -> bool:
+        """Return True for a frame about a gate of one entity, if the stream has those of all gates."""
+        return ALL_GATES in self.live_topics and topic != ALL_GATES and frame.event in GATE_EVENTS
+
     def _format_id(self) -> str:
         if not self.is_combined:
             [position] = self.positions.values()
             return str(position)
-        text = msgspec.json.encode({topic: str(position) for topic, position in sorted(self.positions.items())})
+        stored = sorted((topic, str(value)) for topic, value in self.positions.items() if topic not in self.live_topics)
+        text = msgspec.json.encode(dict(stored))
         return base64.urlsafe_b64encode(text).decode()
 
 
@@ -224,11 +247,16 @@ def _parse_cursor(text: str, topics: Sequence[str], *, is_combined: bool) -> dic
     if not is_combined:
         [topic] = topics
         return {topic: _parse_position(topic, text)}
+    values = decode_combined_cursor(text)
+    return {topic: _parse_position(topic, values[topic]) for topic in topics if topic in values}
+
+
+def decode_combined_cursor(text: str) -> Mapping[str, str]:
+    """Return the positions of a combined stream by the topics that it had."""
     try:
-        values = msgspec.json.decode(base64.b64decode(text, b"-_", validate=True), type=dict[str, str])
+        return msgspec.json.decode(base64.b64decode(text, b"-_", validate=True), type=dict[str, str])
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError):
         raise _build_cursor_error(text) from None
-    return {topic: _parse_position(topic, values[topic]) for topic in topics if topic in values}
 
 
 def _parse_position(topic: str, text: str) -> StreamPosition:

@@ -1,9 +1,16 @@
 """
 The handlers of streams: what a reader of each follows.
 
-A combined stream follows the spaces and inboxes that are named. If none is named, it follows all spaces that an entity
-is in; when these change, the stream ends with a position to resume from. A reader that comes back with that position
-continues each part where it was, and a new space at the first message that its member has not read.
+A combined stream follows the spaces and inboxes that are named. If none is named, it has all that the page of a person
+needs, which is what concerns the caller:
+
+    an entity            the spaces that it is in, its inbox (with its gates and decisions), its shared inbox
+    the administrator    all spaces, its own inbox, the whole shared inbox, all gates and decisions, which agents are
+                         thinking, and which plans and triggers fire
+
+Of more than 200 spaces it has the 200 newest. When the spaces change, the stream ends with a position to resume from.
+A reader that comes back with that position continues each part where it was, and a new space at the first message since
+it became a member, its own included; the administrator at the first of all.
 """
 
 import json
@@ -23,17 +30,25 @@ from gatepost.api.spaces import MessageView, WatchSpace
 from gatepost.core.run import Run, RunStatus, Step
 from gatepost.core.shared_entry import TOPIC
 from gatepost.core.space import Message, Space
-from gatepost.errors import Invalid
 from gatepost.gateway.state import GatewayState
-from gatepost.gateway.stream import EventStream, StreamPart, open_stream
+from gatepost.gateway.stream import EventStream, StreamPart, decode_combined_cursor, open_stream
 from gatepost.handlers.pages import limit_page
 from gatepost.handlers.runs import find_run
 from gatepost.ports import Reader
-from gatepost.runtime.live import StreamEnd, StreamEntry, StreamPage, StreamPosition, StreamSource
+from gatepost.runtime.live import (
+    ALL_AGENTS,
+    ALL_FIRES,
+    ALL_GATES,
+    StreamEnd,
+    StreamEntry,
+    StreamPage,
+    StreamPosition,
+    StreamSource,
+)
 
 #: entries that one query reads
 _PAGE_LENGTH: Final = 200
-#: spaces of a combined stream
+#: spaces of a combined stream: its ids have a position of each, and come back in a header
 _MAX_SPACES: Final = 200
 _SPACES_CHANGED: Final = StreamEnd("the spaces have changed", is_resumable=True)
 
@@ -61,7 +76,11 @@ async def watch_run(state: GatewayState, request: WatchRun, caller: Caller) -> E
 async def watch_all(state: GatewayState, request: WatchAll, caller: Caller) -> EventStream:
     viewer = caller.entity
     if not request.space and not request.inbox:
-        return await _watch_entity(state, viewer, viewer, request.after)
+        last = await state.store.read(shared_inbox.find_last_position)
+        parts = [_build_shared_part(state, WatchSharedInbox(), viewer, last)]
+        if viewer is None:
+            parts += [_build_live_part(topic) for topic in (ALL_AGENTS, ALL_FIRES, ALL_GATES)]
+        return await _watch_entity(state, viewer, viewer, request.after, parts)
     names, named_spaces, end = await state.store.read(_find_named, request, caller)
     parts = [_build_space_part(state, space.id, space.last_seq) for space in named_spaces]
     parts += [_build_inbox_part(state, name, end) for name in names]
@@ -70,7 +89,8 @@ async def watch_all(state: GatewayState, request: WatchAll, caller: Caller) -> E
 
 @WatchAgent.gateway_handler
 async def watch_agent(state: GatewayState, request: WatchAgent, caller: Caller) -> EventStream:
-    return await _watch_entity(state, request.name, caller.entity, request.after)
+    parts = [_build_live_part(f"agent:{request.name}")]
+    return await _watch_entity(state, request.name, caller.entity, request.after, parts)
 
 
 @WatchSharedInbox.gateway_handler
@@ -79,33 +99,38 @@ async def watch_shared_inbox(state: GatewayState, request: WatchSharedInbox, cal
     return await open_stream(state, [part], viewer=caller.entity, after=request.after)
 
 
-async def _watch_entity(state: GatewayState, name: str | None, viewer: str | None, after: str | None) -> EventStream:
-    """Follow all spaces of an entity and its inbox; for the administrator (None) all spaces."""
-    own_spaces, read_seqs, end = await state.store.read(_find_spaces, name)
-    if name is None and not own_spaces:
-        raise Invalid("there is nothing to watch yet", hint="name spaces or inboxes: ?space=ID&inbox=NAME")
-    parts = [
-        _build_space_part(state, space.id, read_seqs.get(space.id, 0) if after else space.last_seq)
-        for space in own_spaces
-    ]
-    parts += [_build_inbox_part(state, name, end)] if name is not None else []
-    ids = {space.id for space in own_spaces}
+async def _watch_entity(
+    state: GatewayState, name: str | None, viewer: str | None, after: str | None, other_parts: Sequence[StreamPart]
+) -> EventStream:
+    """Follow all spaces of an entity, its inbox, and other parts; for the administrator (None) all spaces."""
+    starts, end = await state.store.read(_find_starts, name, after)
+    parts = [_build_space_part(state, id, start) for id, start in starts.items()]
+    parts += [_build_inbox_part(state, name or directory.ADMINISTRATOR, end), *other_parts]
 
     async def check_end() -> StreamEnd | None:
-        spaces_now, _, _ = await state.store.read(_find_spaces, name)
-        return None if {space.id for space in spaces_now} == ids else _SPACES_CHANGED
+        spaces_now = await state.store.read(_find_spaces, name)
+        return None if {space.id for space in spaces_now} == starts.keys() else _SPACES_CHANGED
 
     return await open_stream(state, parts, viewer=viewer, after=after, is_combined=True, check_end=check_end)
 
 
-def _find_spaces(tx: Reader, name: str | None) -> tuple[list[Space], dict[str, int], inbox_feed.Position]:
-    """Return the spaces of an entity, how far it has read in each, and the end of all inboxes."""
-    own_spaces = spaces.page(tx, viewer=name, limit=_MAX_SPACES + 1)
-    if len(own_spaces) > _MAX_SPACES:
-        raise Invalid(f"these are over {_MAX_SPACES} spaces", hint="name those to watch: ?space=ID&space=ID")
-    unread = spaces.count_unread(tx, name) if name is not None else {}
-    read_seqs = {space.id: space.last_seq - unread[space.id] for space in own_spaces if space.id in unread}
-    return own_spaces, read_seqs, inbox_feed.read_end(tx)
+def _find_spaces(tx: Reader, name: str | None) -> list[Space]:
+    """Return the newest spaces of an entity; for the administrator (None) the newest of all."""
+    return spaces.list_newest(tx, viewer=name, limit=_MAX_SPACES)
+
+
+def _find_starts(tx: Reader, name: str | None, after: str | None) -> tuple[dict[str, int], inbox_feed.Position]:
+    """
+    Return where a reader begins in each of its spaces, and the end of all inboxes. One that resumes has missed whatever
+    was written since it became a member of a space that its stream did not have.
+    """
+    old_topics = decode_combined_cursor(after) if after else None
+    starts: dict[str, int] = {}
+    for space in _find_spaces(tx, name):
+        starts[space.id] = space.last_seq
+        if old_topics is not None and f"space:{space.id}" not in old_topics:
+            starts[space.id] = spaces.find_first_seq(tx, space.id, name) - 1 if name is not None else 0
+    return starts, inbox_feed.read_end(tx)
 
 
 def _find_named(
@@ -151,6 +176,15 @@ def _build_shared_part(state: GatewayState, request: WatchSharedInbox, viewer: s
         return StreamPage(views, entries[-1].position if entries else after)
 
     return StreamPart(StreamSource(f"{TOPIC}{json.dumps(list(filters.values()))}", read_page), start)
+
+
+def _build_live_part(topic: str) -> StreamPart:
+    """Frames alone."""
+
+    async def read_page(after: StreamPosition) -> StreamPage:
+        return StreamPage([], after)
+
+    return StreamPart(StreamSource(topic, read_page), 0, is_live=True)
 
 
 def _build_run_part(state: GatewayState, id: str) -> StreamPart:

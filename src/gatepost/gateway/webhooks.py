@@ -76,7 +76,7 @@ async def receive(
         raise Unauthorized(verification.reason)
     content = webhook.parse_request(trigger.scheme, verification, merged_headers, body)
     if isinstance(content, Challenge):
-        return HttpAnswer(content.text.encode(), media_type=_TEXT, headers=[("x-content-type-options", "nosniff")])
+        return HttpAnswer(content.text.encode(), media_type=_TEXT)
     results = await store.run(
         webhooks.receive,
         *(trigger, content, verification.signature),

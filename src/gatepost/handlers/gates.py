@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from gatepost.actions import channels, decisions, gates
+from gatepost.actions import channel_replies, decisions, gates
 from gatepost.api.access import Caller
 from gatepost.api.decisions import (
     AnswerDecision,
@@ -95,7 +95,7 @@ def view_gate(tx: Reader, gate: Gate, caller: Caller | None = None) -> GateView:
 @AskDecision.handler
 def ask_decision(tx: Transaction, request: AskDecision, caller: Caller) -> DecisionView:
     question = replace(_build_question(request), respondents=request.of, session=request.session)
-    return view_decision(tx, channels.ask_decision(tx, question, request.event, by=request.asker))
+    return view_decision(tx, channel_replies.ask_decision(tx, question, request.event, by=request.asker))
 
 
 @ListDecisions.handler

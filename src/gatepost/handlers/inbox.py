@@ -29,6 +29,7 @@ from gatepost.api.inbox import (
     SeenView,
     ShowAccount,
 )
+from gatepost.core.event import Priority
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.handlers.pages import parse_cursor_number, read_page
@@ -44,6 +45,7 @@ def list_items(tx: Reader, request: ListItems, caller: Caller) -> ItemPage:
         inbox.page,
         after=parse_cursor_number(arrival, request.after or ""),
         after_recipient=recipient or None,
+        newest_first=request.newest_first,
         limit=request.limit,
         view=ItemView.of,
         cursor=lambda item: f"{item.event.arrival}-{item.recipient}",
@@ -59,6 +61,7 @@ def list_inbox(tx: Reader, request: ListInbox, caller: Caller) -> ItemPage:
         inbox.page,
         request.name,
         after=request.after,
+        newest_first=request.newest_first,
         limit=request.limit,
         view=ItemView.of,
         cursor=lambda item: item.event.arrival,
@@ -142,11 +145,13 @@ def _build_filter(request: ItemsRequest) -> inbox.ItemFilter:
     return inbox.ItemFilter(
         state=request.state,
         type=request.type,
+        priority=None if request.priority is None else Priority(request.priority),
         sender=request.sender,
         ref=push.parse_ref(request.ref) if request.ref else None,
         since=parse_field("since", request.since or None, parse_instant),
         until=parse_field("until", request.until or None, parse_instant),
         text=request.text or None,
+        channel=request.channel or None,
     )
 
 

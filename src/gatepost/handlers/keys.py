@@ -7,15 +7,15 @@ from msgspec.structs import asdict
 from gatepost.actions import keys
 from gatepost.api.access import Caller
 from gatepost.api.keys import CreateKey, KeyPage, KeyView, ListKeys, NewKeyView, RevokeKey
-from gatepost.core.key import KeyKind
+from gatepost.core.key import KeyKind, get_secret_prefix
 from gatepost.errors import Invalid
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
 
 
-def generate_secret(*, public: bool = False) -> str:
+def generate_secret(kind: KeyKind = "admin", *, public: bool = False) -> str:
     """Return a new secret for a key; the caller shows it once."""
-    return ("pk_" if public else "sk_") + secrets.token_urlsafe(32)
+    return get_secret_prefix("public" if public else kind) + secrets.token_urlsafe(32)
 
 
 @CreateKey.handler

@@ -10,6 +10,7 @@ from gatepost.api.ledger import (
     ListTopics,
     ShowLedgerProfile,
     ShowLedgerSync,
+    ShowTopic,
     SyncLedger,
     TopicMessagePage,
     TopicMessageView,
@@ -38,6 +39,11 @@ def list_topics(tx: Reader, request: ListTopics, caller: Caller) -> TopicPage:
         after=request.after,
         limit=request.limit,
     )
+
+
+@ShowTopic.handler
+def show_topic(tx: Reader, request: ShowTopic, caller: Caller) -> TopicView:
+    return TopicView.of(ledger.find_topic(tx, request.id, viewer=caller.entity))
 
 
 @ListTopicMessages.handler

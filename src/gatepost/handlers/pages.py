@@ -28,11 +28,13 @@ _FRAME: Final = 1_024
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def limit_page(query: Callable[Concatenate[Reader, A], T]) -> Callable[Concatenate[Reader, A], T]:
-    """Return the same query, which reads at most `PAGE_SIZE` bytes; its reader has `is_truncated` if there is more."""
+def limit_page(
+    query: Callable[Concatenate[Reader, A], T], size: int = PAGE_SIZE
+) -> Callable[Concatenate[Reader, A], T]:
+    """Return the same query, which reads at most `size` bytes; its reader has `is_truncated` if there is more."""
 
     def read(tx: Reader, /, *args: A.args, **kwargs: A.kwargs) -> T:
-        tx.max_page_chars = PAGE_SIZE
+        tx.max_page_chars = size
         try:
             return query(tx, *args, **kwargs)
         finally:

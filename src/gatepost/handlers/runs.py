@@ -17,6 +17,8 @@ from gatepost.api.runs import (
     StepView,
 )
 from gatepost.core.run import Run
+from gatepost.core.text import parse_field
+from gatepost.core.times import parse_instant
 from gatepost.handlers.agents import find_agent
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
@@ -78,6 +80,9 @@ def _read_runs(tx: Reader, request: ListAgentRuns | ListRuns, agent: str | None)
         runs.page,
         agent=agent,
         status=request.status,
+        cause=request.cause,
+        since=parse_field("since", request.since, parse_instant),
+        until=parse_field("until", request.until, parse_instant),
         before=request.after or None,
         limit=request.limit,
         view=RunView.of,

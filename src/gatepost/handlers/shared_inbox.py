@@ -4,7 +4,7 @@ from typing import Any
 
 from gatepost.actions import shared_inbox
 from gatepost.api.access import Caller
-from gatepost.api.shared_inbox import ListSharedEntries, SharedEntryPage, SharedEntryView
+from gatepost.api.shared_inbox import ListSharedEntries, SharedEntryPage, SharedEntryView, ShowSharedEntry
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader
 
@@ -20,6 +20,14 @@ def list_shared_entries(tx: Reader, request: ListSharedEntries, caller: Caller) 
         "limit": request.limit,
     }
     if request.newest:
-        page = read_page(tx, SharedEntryPage, shared_inbox.list_recent, view=SharedEntryView.of, **filters)
-        return SharedEntryPage(items=page.items[::-1], next=None)
+        before = request.after or None
+        page = read_page(
+            tx, SharedEntryPage, shared_inbox.list_recent, view=SharedEntryView.of, before=before, **filters
+        )
+        return SharedEntryPage(items=page.items[::-1], next=page.next)
     return read_page(tx, SharedEntryPage, shared_inbox.page, view=SharedEntryView.of, after=request.after, **filters)
+
+
+@ShowSharedEntry.handler
+def show_shared_entry(tx: Reader, request: ShowSharedEntry, caller: Caller) -> SharedEntryView:
+    return SharedEntryView.of(shared_inbox.show(tx, request.id, viewer=caller.entity))

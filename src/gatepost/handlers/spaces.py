@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from msgspec.structs import replace
+
 from gatepost.actions import spaces
 from gatepost.api.access import Caller
 from gatepost.api.spaces import (
     AddMember,
     ArchiveSpace,
     CreateSpace,
+    ListedSpaceView,
     ListMembers,
     ListSpaces,
     MarkRead,
@@ -25,6 +28,8 @@ from gatepost.api.spaces import (
     SpacePage,
     SpaceView,
 )
+from gatepost.core.space import SpaceActivity
+from gatepost.core.times import format_rfc3339
 from gatepost.errors import Invalid, Refused
 from gatepost.handlers.pages import read_page
 from gatepost.ports import Reader, Transaction
@@ -38,8 +43,24 @@ def create_space(tx: Transaction, request: CreateSpace, caller: Caller) -> NewSp
 
 @ListSpaces.handler
 def list_spaces(tx: Reader, request: ListSpaces, caller: Caller) -> SpacePage:
-    return read_page(
-        tx, SpacePage, spaces.page, viewer=request.member, view=SpaceView.of, after=request.after, limit=request.limit
+    page = read_page(
+        tx,
+        SpacePage,
+        spaces.page,
+        viewer=request.member,
+        view=ListedSpaceView.of,
+        after=request.after,
+        limit=request.limit,
+    )
+    activities = spaces.list_activity(tx, [space.id for space in page.items], viewer=request.member)
+    return replace(page, items=[_add_activity(space, activities[space.id]) for space in page.items])
+
+
+def _add_activity(space: ListedSpaceView, activity: SpaceActivity) -> ListedSpaceView:
+    return replace(
+        space,
+        last_message_at=None if activity.last_message_at is None else format_rfc3339(activity.last_message_at),
+        unread=None if activity.read_seq is None else space.last_seq - activity.read_seq,
     )
 
 

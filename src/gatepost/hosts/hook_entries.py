@@ -27,7 +27,7 @@ from typing import Any, Final, TypeGuard
 
 from gatepost.errors import Invalid
 from gatepost.hosts import jsonc, toml
-from gatepost.hosts.jsonc import Node, PartPosition
+from gatepost.hosts.jsonc import PartPosition, SyntaxNode
 from gatepost.hosts.settings_file import Entries, EntryCommand, EntryFormat, read_document
 
 SCOPES: Final = ("user", "project", "local")
@@ -248,7 +248,7 @@ class HookFormat(EntryFormat):
         root = jsonc.parse(text)
         return text if root is None else jsonc.remove(text, self._find_our_places(text, root, before))
 
-    def _find_our_places(self, text: str, root: Node, before: Mapping[str, Any] | None) -> list[PartPosition]:
+    def _find_our_places(self, text: str, root: SyntaxNode, before: Mapping[str, Any] | None) -> list[PartPosition]:
         """Return what to remove: our entries, or the group, the event or the `hooks` that has nothing else."""
         old_hooks = (before or {}).get("hooks")
         old_events = old_hooks if isinstance(old_hooks, dict) else {}
@@ -270,7 +270,7 @@ class HookFormat(EntryFormat):
             )
         return places
 
-    def _find_places_in_group(self, text: str, groups: Node, index: int) -> list[PartPosition]:
+    def _find_places_in_group(self, text: str, groups: SyntaxNode, index: int) -> list[PartPosition]:
         """Return what to remove of one item in the list of an event."""
         group = groups.parts[index].node
         if self.host in FLAT_HOSTS:

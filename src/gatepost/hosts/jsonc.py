@@ -32,7 +32,7 @@ _CLOSING_BRACKETS: Final = {"{": "}", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class SyntaxNode:
     """A value: `text[start:end]`."""
 
     start: int
@@ -42,7 +42,7 @@ class Node:
     #: the members of an object or the items of an array
     parts: tuple["NodePart", ...] = ()
 
-    def get(self, key: str) -> "Node | None":
+    def get(self, key: str) -> "SyntaxNode | None":
         """Return the value of a member, or None; of several members with one name, the last counts."""
         return next((part.node for part in reversed(self.parts) if part.key == key), None)
 
@@ -53,17 +53,17 @@ class NodePart:
 
     start: int
     key: str | None
-    node: Node
+    node: SyntaxNode
     #: the offset of the comma after it, if there is one
     comma: int | None
 
 
 #: an object or an array, and the index of one of its parts
-PartPosition = tuple[Node, int]
+PartPosition = tuple[SyntaxNode, int]
 
 
 @lru_cache(maxsize=2)  # a text may be long, and an edit parses it several times, before and after
-def parse(text: str) -> Node | None:
+def parse(text: str) -> SyntaxNode | None:
     """Return the tree, or None if there are only white space and comments; raise Malformed with the position."""
     offset = _skip_trivia(text, text.startswith(BOM))
     if offset == len(text):
@@ -74,7 +74,7 @@ def parse(text: str) -> Node | None:
     return root
 
 
-def append(text: str, container: Node, *members: tuple[str | None, Any]) -> str:
+def append(text: str, container: SyntaxNode, *members: tuple[str | None, Any]) -> str:
     """Return the text with values added at the end of an object, each under a key, or of an array."""
     if not members:
         return text
@@ -114,7 +114,7 @@ def remove(text: str, places: Collection[PartPosition]) -> str:
     return text
 
 
-def _remove_part(text: str, container: Node, index: int, *, is_last: bool) -> str:
+def _remove_part(text: str, container: SyntaxNode, index: int, *, is_last: bool) -> str:
     """Remove one part. `is_last`: after it nothing remains, not even a comma."""
     part = container.parts[index]
     comments = _match_comments(text, _find_previous_end(container, index), part.start)
@@ -141,7 +141,12 @@ def append_document(text: str, document: dict[str, Any]) -> str:
 
 
 def collapse_if_empty(
-    text: str, whole: PartPosition, parts: list[PartPosition], *, container: Node | None = None, can_remove: bool = True
+    text: str,
+    whole: PartPosition,
+    parts: list[PartPosition],
+    *,
+    container: SyntaxNode | None = None,
+    can_remove: bool = True,
 ) -> list[PartPosition]:
     """Return the whole instead of its parts, if without them it would be empty, also of comments."""
     part = whole[0].parts[whole[1]]
@@ -158,7 +163,7 @@ def collapse_if_empty(
     return parts if any(list_comments(text, start, end) for start, end in gaps) else [whole]
 
 
-def require_type(text: str, node: Node, kind: type, problem: str) -> None:
+def require_type(text: str, node: SyntaxNode, kind: type, problem: str) -> None:
     """Raise Malformed with the problem and the position if a value is of another type."""
     if not isinstance(node.value, kind):
         refuse(text, node.start, problem)
@@ -195,7 +200,7 @@ def describe_position(text: str, offset: int) -> str:
     return f"(line {line}, column {column})"
 
 
-def _parse_value(text: str, offset: int, depth: int) -> Node:
+def _parse_value(text: str, offset: int, depth: int) -> SyntaxNode:
     if offset < len(text) and text[offset] in _CLOSING_BRACKETS:
         if depth == MAX_DEPTH:
             refuse(text, offset, f"it is nested over {MAX_DEPTH} deep")
@@ -208,12 +213,12 @@ def _parse_value(text: str, offset: int, depth: int) -> Node:
             "a value is missing" if offset == len(text) else f"{text[offset : offset + 10]!r} is not a value",
         )
     try:
-        return Node(start=offset, end=match.end(), value=json.loads(match[0]))
+        return SyntaxNode(start=offset, end=match.end(), value=json.loads(match[0]))
     except ValueError:
         refuse(text, offset, f"{quote_value(match[0])} is not a value")
 
 
-def _parse_container(text: str, start: int, depth: int) -> Node:
+def _parse_container(text: str, start: int, depth: int) -> SyntaxNode:
     is_object, closing = text[start] == "{", _CLOSING_BRACKETS[text[start]]
     parts: list[NodePart] = []
     offset = _skip_trivia(text, start + 1)
@@ -235,7 +240,7 @@ def _parse_container(text: str, start: int, depth: int) -> Node:
         parts.append(NodePart(start=begin, key=key, node=node, comma=comma))
         offset = offset if comma is None else _skip_trivia(text, comma + 1)
     value: Any = {part.key: part.node.value for part in parts} if is_object else [part.node.value for part in parts]
-    return Node(start=start, end=offset + 1, value=value, parts=tuple(parts))
+    return SyntaxNode(start=start, end=offset + 1, value=value, parts=tuple(parts))
 
 
 def _skip_trivia(text: str, offset: int) -> int:
@@ -247,7 +252,7 @@ def _skip_trivia(text: str, offset: int) -> int:
     return match.end()
 
 
-def _find_previous_end(container: Node, index: int) -> int:
+def _find_previous_end(container: SyntaxNode, index: int) -> int:
     """Return the end of the part before this one, with its comma, or the start of the content."""
     if index == 0:
         return container.start + 1
@@ -266,7 +271,7 @@ def _detect_indent(text: str) -> str:
     return match[1] if match else "  "
 
 
-def _get_margin(text: str, container: Node, indent: str) -> str:
+def _get_margin(text: str, container: SyntaxNode, indent: str) -> str:
     """Return the white space before each part, if every part is on a line of its own."""
     for part in container.parts:
         line_start = text[text.rfind("\n", 0, part.start) + 1 : part.start]

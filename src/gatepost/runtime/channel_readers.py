@@ -43,7 +43,7 @@ _BACKOFF: Final = Backoff(1.0, cap=60.0, jitter=(0.8, 1.2))
 _RANDOM: Final = random.SystemRandom()
 
 
-class Source(Protocol):
+class ChannelSource(Protocol):
     """How the triggers of one provider are read."""
 
     async def read(self, name: str) -> float:
@@ -61,7 +61,9 @@ class _LeaseLost(Exception):
 
 
 class ChannelReaders:
-    def __init__(self, store: Store, holder: str, sources: Mapping[str, Source], group: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, store: Store, holder: str, sources: Mapping[str, ChannelSource], group: asyncio.TaskGroup
+    ) -> None:
         """`sources` are by provider."""
         self._store = store
         self._holder = holder
@@ -94,7 +96,7 @@ class ChannelReaders:
                 task = self._group.create_task(self._run(name, self._sources[provider]), name=f"channel-{name}")
                 self._tasks[name] = (state, task)
 
-    async def _run(self, name: str, source: Source) -> None:
+    async def _run(self, name: str, source: ChannelSource) -> None:
         """Read a trigger until cancelled."""
         failures = 0
         lease: Lease | None = None
@@ -120,7 +122,7 @@ class ChannelReaders:
     async def _take_lease(self, name: str) -> Lease | None:
         return await self._store.run(leases.take, f"channel:{name}", self._holder, _LEASE_LENGTH)
 
-    async def _read_and_renew(self, name: str, source: Source) -> float:
+    async def _read_and_renew(self, name: str, source: ChannelSource) -> float:
         """Read, and renew the lease meanwhile."""
 
         clock = asyncio.get_running_loop().time
@@ -148,7 +150,7 @@ class ChannelReaders:
             log.info("another process reads the channel", trigger=name)
         return pause
 
-    async def _handle_failure(self, name: str, source: Source, error: Exception, failures: int) -> float:
+    async def _handle_failure(self, name: str, source: ChannelSource, error: Exception, failures: int) -> float:
         """Return the seconds until the next try; tell the owner of the trigger what only people can change."""
         pause = _BACKOFF.delay(failures - 1, _RANDOM.random())
         if not isinstance(error, GatepostError):

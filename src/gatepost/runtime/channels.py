@@ -21,7 +21,7 @@ from gatepost.core.telegram_api import TelegramApi
 from gatepost.core.times import SECOND, Instant
 from gatepost.ports import Store
 from gatepost.runtime import jobs
-from gatepost.runtime.channel_readers import ChannelReaders, Source
+from gatepost.runtime.channel_readers import ChannelReaders, ChannelSource
 from gatepost.runtime.channel_sender import ChannelSender, Outlet
 from gatepost.runtime.periodic import Duty, is_about, open_task_group, run_duties
 from gatepost.runtime.provider_channel import ProviderChannel
@@ -88,7 +88,7 @@ class Channels:
                 stack.callback(self._voice_jobs.stop)
             yield
 
-    def _build_sources(self) -> dict[str, Source]:
+    def _build_sources(self) -> dict[str, ChannelSource]:
         providers = self.options.providers
         return {TELEGRAM: self.intake, **{name: self._plugins[name] for name in providers if providers[name].receives}}
 

@@ -12,22 +12,20 @@ Between steps the cycle checks the inbox. Critical items are taken into the cycl
 items are shown as a preview, which is not journalled.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, Final, assert_never
 
 import structlog
 from msgspec.structs import replace
 
+from gatepost.actions import channel_replies, spaces
 from gatepost.actions import run_endings as endings
 from gatepost.actions import run_journal as journal
-from gatepost.actions import spaces
 from gatepost.actions.agents import ExhaustedBudget, find_exhausted_budget
 from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core import render, retry_policy
-from gatepost.core.agent import ModelChoice, Resident
+from gatepost.core.channel import Conversation
 from gatepost.core.event import Item, Priority
 from gatepost.core.mind import (
     CallResult,
@@ -45,9 +43,16 @@ from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, TextDelta, 
 from gatepost.core.reply_reminder import build_reminder
 from gatepost.core.run import RunLimit, find_limit
 from gatepost.core.signals import Frame
-from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
-from gatepost.ports import Model, Store, Transaction
+from gatepost.ports import Model
+from gatepost.runtime.cycle_outcome import (
+    CycleDeps,
+    CycleFinished,
+    CycleOutcome,
+    CyclePaused,
+    handle_model_failure,
+    write_journal,
+)
 from gatepost.runtime.streaming import Streams, build_call_key
 from gatepost.runtime.toolkit import BuiltInTool, DeferredTool, OutsideTool, Tool, Toolkit, build_failure, parse_success
 
@@ -61,38 +66,6 @@ _PREVIEW_ITEMS: Final = 5
 _MAX_LIVE_RESULT: Final = 1_000
 #: characters of a summary
 _MAX_SUMMARY: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class CycleFinished:
-    """The cycle is over; `has_more` is true if the inbox has more items to think about."""
-
-    has_more: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CyclePaused:
-    """The model failed, or the budget is used up; the cycle is tried again in `seconds`."""
-
-    seconds: float
-
-
-CycleOutcome = CycleFinished | CyclePaused
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CycleDeps:
-    """What a cycle needs from its process."""
-
-    store: Store
-    #: returns an open model, which the caller does not close
-    get_model: Callable[[ModelChoice], Awaitable[Model]]
-    #: opens the tools of a resident for the length of a cycle
-    open_toolkit: Callable[[Resident], AbstractAsyncContextManager[Toolkit]]
-    #: sends frames to live readers
-    send: Callable[[Sequence[Frame]], None]
-    #: returns a number between 0 and 1
-    draw_random: Callable[[], float]
 
 
 async def think(deps: CycleDeps, leased_run: RunState) -> CycleOutcome:
@@ -186,8 +159,8 @@ class Cycle:
         """Send a frame to the readers of the agent, and of every space that it was in when the cycle began."""
         run = self._run_lease.run
         data = {"agent": run.agent, "agentName": self._run_lease.resident.display, "runId": run.id}
-        topics = [f"agent:{run.agent}", *(f"space:{space.id}" for space in self._spaces)]
-        self._deps.send([Frame(topic, event, data) for topic in topics])
+        frames = [Frame(f"space:{space.id}", event, data | {"spaceId": space.id}) for space in self._spaces]
+        self._deps.send([Frame(f"agent:{run.agent}", event, data), *frames])
 
     def _list_unanswered_calls(self) -> list[tuple[int, ToolCall]]:
         """Return the calls of the last reply that have no result yet, each with its index in the reply."""
@@ -294,7 +267,12 @@ class Cycle:
             max_tokens=config.model.max_tokens,
         )
         self._streams = Streams(
-            self._run_lease.run, len(self._turns) + 1, self._active_space, self._can_speak, self._deps.send
+            self._run_lease.run,
+            len(self._turns) + 1,
+            self._active_space,
+            self._can_speak,
+            self._deps.send,
+            self._find_conversation,
         )
         model = await self._open_model()
         async with aclosing(model.respond(request)) as stream:
@@ -326,6 +304,12 @@ class Cycle:
             return False
         return True
 
+    async def _find_conversation(self, event: str) -> Conversation | None:
+        try:
+            return await self._store.read(channel_replies.find_conversation, event, self._run_lease.run.agent)
+        except GatepostError:
+            return None
+
     async def _handle_call(self, index: int, call: ToolCall) -> CycleOutcome | None:
         """Run the tool of a call and journal its result; return the outcome if the call ends the cycle."""
         step = len(self._turns) + 1
@@ -346,7 +330,9 @@ class Cycle:
             await self._write_journal(journal.record_step, step, result, call_key)
         self._turns.append(result)
         if self._streams is not None and self._streams.is_tracked(index):
-            await self._streams.finish(index, message=parse_success(result).get("messageId"), reason="it was not sent")
+            fields = parse_success(result)
+            stored_id = fields.get("messageId") or fields.get("id")
+            await self._streams.finish(index, message=stored_id, reason="it was not sent")
         return None
 
     async def _run_tool(
@@ -392,58 +378,13 @@ class Cycle:
 
     def _send_frame(self, event: str, call: ToolCall, *, visible: bool = True, **data: Any) -> None:
         """Send a frame to the readers of the run and, if the tool is `visible`, to those of the active space."""
-        run = self._run_lease.run
-        topics = [f"run:{run.id}", *([f"space:{self._active_space}"] if self._active_space and visible else ())]
-        fields = {"toolCallId": call.id, "toolName": call.tool, "runId": run.id, "agent": run.agent}
-        self._deps.send([Frame(topic, event, fields | data) for topic in topics])
+        run, space = self._run_lease.run, self._active_space if visible else None
+        fields = {"toolCallId": call.id, "toolName": call.tool, "runId": run.id, "agent": run.agent, **data}
+        frames = [Frame(f"space:{space}", event, fields | {"spaceId": space})] if space else []
+        self._deps.send([Frame(f"run:{run.id}", event, fields), *frames])
 
     def _write_journal(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
         return write_journal(self._store, self._run_lease, verb, *args, **kwargs)
-
-
-async def handle_model_failure(
-    deps: CycleDeps, run_lease: RunLease, model_failure: ModelFailed, *, effects: int
-) -> CycleOutcome:
-    """
-    Record that the model failed, and return when to try again: from the beginning of the cycle if no tool had an
-    effect, else from the last step. A refusal of the content after an effect ends the cycle.
-    """
-    failures = run_lease.resident.failures + 1
-    retry_in = retry_policy.compute_model_delay(
-        model_failure.trouble, failures, jitter=deps.draw_random(), retry_after=model_failure.retry_after
-    )
-    log.warning(
-        "model failed", run=run_lease.run.id, trouble=model_failure.trouble, reason=model_failure.reason, times=failures
-    )
-    if not effects:
-        await write_journal(
-            deps.store, run_lease, endings.release_run, model_failure.trouble, model_failure.reason, retry_in
-        )
-    elif model_failure.trouble is Trouble.CONTENT:
-        has_more = await write_journal(deps.store, run_lease, endings.record_refusal, model_failure.reason, retry_in)
-        if has_more is not None:
-            return CycleFinished(has_more)
-    else:
-        await write_journal(deps.store, run_lease, endings.suspend_run, retry_in)
-    return CyclePaused(retry_in / SECOND)
-
-
-async def write_journal(store: Store, run_lease: RunLease, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """
-    Run a verb of the journal. If the caller is cancelled, wait for the verb all the same: the process that continues
-    the run must find its step in the journal.
-    """
-    lane = run_lease.run.agent
-    try:
-        return await store.run(verb, run_lease, *args, lane=lane, **kwargs)
-    except asyncio.CancelledError:
-        with suppress(GatepostError):
-            await store.run(_do_nothing, lane=lane)  # a lane keeps order: when this is done, the verb is done too
-        raise
-
-
-def _do_nothing(tx: Transaction) -> None:
-    del tx
 
 
 def _build_system_prompt(system: str, toolkit: Toolkit) -> str:

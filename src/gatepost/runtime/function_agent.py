@@ -30,7 +30,7 @@ from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall
 from gatepost.core.model import ModelFailed, Trouble
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable, quote_value
 from gatepost.ports import Reader, Store
-from gatepost.runtime.cycle import CycleDeps, CycleFinished, CycleOutcome, handle_model_failure, write_journal
+from gatepost.runtime.cycle_outcome import CycleDeps, CycleFinished, CycleOutcome, handle_model_failure, write_journal
 from gatepost.runtime.toolkit import build_failure
 
 log = structlog.get_logger("gatepost.function_agent")

@@ -21,7 +21,7 @@ from gatepost.core.retry_policy import Job
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, GatepostError, Invalid, Unavailable
 from gatepost.ports import CommandRunner, Reader, Store
-from gatepost.runtime.cycle import CycleDeps
+from gatepost.runtime.cycle_outcome import CycleDeps
 from gatepost.runtime.periodic import open_task_group
 from gatepost.runtime.toolkit import OutsideTool
 from gatepost.telemetry import hide_secrets

@@ -12,7 +12,8 @@ from functools import partial
 from gatepost.actions.connections import CONNECTION_JOB
 from gatepost.actions.ledger import POST_JOB
 from gatepost.actions.ledger_profiles import SYNC_JOB
-from gatepost.ports import PublicLedger, Store
+from gatepost.core.public_ledger import PublicLedger
+from gatepost.ports import Store
 from gatepost.runtime import jobs
 from gatepost.runtime.ledger_connections import LedgerConnections
 from gatepost.runtime.ledger_listener import LedgerListener

@@ -20,8 +20,9 @@ import structlog
 from gatepost.actions import ledger_intake
 from gatepost.actions.ledger_readers import FileRead
 from gatepost.core.ledger import LedgerId, Topic, TopicKind, TopicMessage
+from gatepost.core.public_ledger import PublicLedger
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ports import PublicLedger, Store
+from gatepost.ports import Store
 from gatepost.runtime.ledger_steps import fetch_file
 
 log = structlog.get_logger("gatepost.ledger")

@@ -25,9 +25,10 @@ from gatepost.core.ledger_transaction import (
     TransactionId,
     TransactionRefused,
 )
+from gatepost.core.public_ledger import PublicLedger
 from gatepost.core.work import WorkItem
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ports import PublicLedger, Store
+from gatepost.ports import Store
 
 log = structlog.get_logger("gatepost.ledger")
 

@@ -30,6 +30,12 @@ those of its readers whom it concerns: in the stream of their inbox, and so in e
     gate.opened  gate.resolved            to its owner, its creator, its resolver, and the agents that wait for it
     decision.asked  decision.answered     to the asking and the asked entity; in each round
 
+There are three topics of frames alone, for those who may see everything: `ALL_AGENTS` has the frames of all agents,
+`ALL_GATES` those of all gates and decisions, and `ALL_FIRES` says which plans and triggers have fired or changed:
+
+    plan.set  plan.fired                                         {"id", "owner"}, as far as the signal knows them
+    trigger.added  .changed  .deleted  .fired  .working  .failing    {"name"}
+
 Frames are live only. What must not be missed is also an item of an inbox, and resumes like every other item.
 """
 
@@ -45,8 +51,8 @@ import structlog
 
 from gatepost.actions import decisions, gates
 from gatepost.core import key, shared_entry
-from gatepost.core.event import Json
-from gatepost.core.signals import Frame, TransportMessage
+from gatepost.core.event import EventType, Json
+from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.handlers.gates import view_decision, view_gate
 from gatepost.ports import Reader, Store
@@ -61,7 +67,11 @@ _RETRY: Final = 1.0
 _RECHECK_DELAY: Final = 0.02
 #: causes of signals that change who is a member of a space
 _MEMBERSHIP_CAUSES: Final = ("create", "join", "leave")
-_GATE_EVENTS: Final = ("gate.opened", "gate.resolved", "decision.asked", "decision.answered")
+GATE_EVENTS: Final = ("gate.opened", "gate.resolved", "decision.asked", "decision.answered")
+ALL_AGENTS: Final = "agents:"
+ALL_GATES: Final = "gates:"
+ALL_FIRES: Final = "fires:"
+_AGENT: Final = "agent:"
 #: gates and decisions that may wait for `GateFrames`; it drops more than that
 _QUEUE_LIMIT: Final = 1_000
 
@@ -217,8 +227,9 @@ class LiveStreams:
         """Deliver a frame, or wake the tail that a signal is about."""
         match signal:
             case Frame(topic=topic):
-                for reader in self._tails[topic].readers if topic in self._tails else ():
-                    reader.deliver(signal)
+                self._deliver(topic, signal)
+                if topic.startswith(_AGENT):
+                    self._deliver(ALL_AGENTS, signal)
             case _ if signal.recipient == key.TOPIC:
                 self._announce_access_change()
             case _ if signal.recipient == "*":
@@ -229,8 +240,14 @@ class LiveStreams:
                 topic = signal.recipient if ":" in signal.recipient else f"inbox:{signal.recipient}"
                 if topic in self._tails:
                     self._tails[topic].wake_event.set()
+                if ALL_FIRES in self._tails and (frame := _build_fire_frame(signal)) is not None:
+                    self._deliver(ALL_FIRES, frame)
                 if signal.cause in _MEMBERSHIP_CAUSES:
                     self._announce_access_change()
+
+    def _deliver(self, topic: str, frame: Frame) -> None:
+        for reader in self._tails[topic].readers if topic in self._tails else ():
+            reader.deliver(frame)
 
     def _announce_access_change(self) -> None:
         self._access_change.set()
@@ -312,6 +329,20 @@ class LiveStreams:
                 await tail.task
 
 
+def _build_fire_frame(signal: Signal) -> Frame | None:
+    """Return what a signal says of a plan or a trigger; None if it is about something else."""
+    noun, colon, name = signal.recipient.partition(":")
+    if noun == "plan" and colon:
+        return Frame(ALL_FIRES, f"plan.{signal.cause}", {"id": name})
+    if noun == "trigger" and colon:
+        return Frame(ALL_FIRES, f"trigger.{signal.cause}", {"name": name})
+    if signal.cause == EventType.PLAN and not colon:
+        data = signal.event.data if signal.event is not None else None
+        plan_id = data.get("planId") if isinstance(data, dict) else None
+        return Frame(ALL_FIRES, "plan.fired", {"owner": signal.recipient, **({"id": plan_id} if plan_id else {})})
+    return None
+
+
 def _can_see(entity: str | None, page: StreamPage) -> bool:
     return entity is None or page.audience is None or entity in page.audience
 
@@ -330,7 +361,7 @@ class GateFrames:
             return
         noun, _, id = signal.recipient.partition(":")
         event = f"{noun}.{signal.cause}"
-        if event in _GATE_EVENTS and self._live_streams.readers and not self._queue.full():
+        if event in GATE_EVENTS and self._live_streams.readers and not self._queue.full():
             self._queue.put_nowait((event, id))
 
     @asynccontextmanager
@@ -357,8 +388,8 @@ class GateFrames:
             except Exception as error:
                 log.exception("frame not sent", frame=event, id=id, error=repr(error))
                 continue
-            for name in names:
-                self._live_streams.on_signal(Frame(f"inbox:{name}", event, document))
+            for topic in (*(f"inbox:{name}" for name in names), ALL_GATES):
+                self._live_streams.on_signal(Frame(topic, event, document))
 
 
 def _read_gate(tx: Reader, id: str) -> tuple[Collection[str], Json]:

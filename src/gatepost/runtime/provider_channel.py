@@ -1,5 +1,5 @@
 """
-Read and send through the provider of another package: a `Source` and an `Outlet` for its triggers.
+Read and send through the provider of another package: a `ChannelSource` and an `Outlet` for its triggers.
 
 A message that the store cannot take for another reason than an outage is left out for good, and the owner of the
 trigger is told: it never stops later ones. What the provider itself does wrong stays its own

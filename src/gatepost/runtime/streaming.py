@@ -1,5 +1,6 @@
 """
-Stream a message to the readers of a space, word by word, while the model still writes it.
+Stream a message to the readers of a space, and a reply to the person who wrote on a channel, word by word, while the
+model still writes it.
 
 A stream has an id, and the stored message has the same id; so a reader replaces the streamed text by the stored
 message. A stream that leads to no message ends with a frame that says so. Frames are live only, and may be lost.
@@ -9,24 +10,42 @@ Other messages are streamed only when it is certain in which space they will be 
 first, in the same reply, that call must be complete and valid; the only thing that may still fail is the agent's right
 to speak there. That right is checked when the message begins, while the model goes on, and again from time to time: the
 stream of an agent that is no longer a member fails.
+
+A reply on a channel is streamed to the person of the session, if the model names what it replies to before it begins
+with the text: the beginning of the name of a session may be the name of another one. Other replies are not streamed.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import from_json
 
+from gatepost.core.channel import Conversation
 from gatepost.core.model import CallDelta
 from gatepost.core.run import Run
 from gatepost.core.signals import Frame
 
 #: returns True if the agent may speak in a space
 CanSpeak = Callable[[str], Awaitable[bool]]
+#: returns where a reply to an event, or to the session of a prompt, is read; None if it is not read on a channel
+FindConversation = Callable[[str], Awaitable[Conversation | None]]
 
 #: seconds after which the right to speak is checked again
 _RECHECK_SECONDS: Final = 1.0
+
+
+class _Place(NamedTuple):
+    """Where a text is streamed: to the readers of a topic, by events whose names begin with `event`."""
+
+    topic: str
+    event: str
+    #: what every frame says of the place
+    fields: dict[str, str]
+    #: the field of the last frame that has the id of what was stored
+    id_field: str
 
 
 @dataclass(slots=True, eq=False)
@@ -39,16 +58,19 @@ class Streams:
     _active_space: str | None
     _can_speak: CanSpeak
     _send: Callable[[Sequence[Frame]], None]
+    _find_conversation: FindConversation | None = None
     _calls: list[str] = field(default_factory=list)
     _enter_calls: dict[str, str] = field(default_factory=dict)
+    #: by call: what it replies to
+    _reply_events: dict[str, str] = field(default_factory=dict)
     #: the last call, if it came in one piece
     _complete_call: str | None = None
     #: by call: the text so far, the task that checks the right to speak, and the time of the last check
     _texts: dict[str, str] = field(default_factory=dict)
     _permission_tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _permission_times: dict[str, float] = field(default_factory=dict)
-    #: by call: the space in which it is streamed, and how many characters were sent
-    _open_streams: dict[str, tuple[str, int]] = field(default_factory=dict)
+    #: by call: where it is streamed, and how many characters were sent
+    _open_streams: dict[str, tuple[_Place, int]] = field(default_factory=dict)
 
     def add_delta(self, delta: CallDelta) -> None:
         """Take a part of a call from the model, and send the new text of a message to readers."""
@@ -59,15 +81,21 @@ class Streams:
             self._complete_call = None
         if delta.tool == "enter_space":
             self._enter_calls[delta.call] = delta.arguments
-        if delta.tool == "send_message":
+        if delta.tool == "send_message" or (delta.tool == "reply" and self._find_conversation is not None):
             self._update_text(delta)
 
     def _update_text(self, delta: CallDelta) -> None:
         call, now = delta.call, asyncio.get_running_loop().time()
         document = None if call in self._texts else _parse_object(delta.arguments)
-        text = (document or _parse_object(delta.arguments, allow_partial=True) or {}).get("text")
+        fields = document or _parse_object(delta.arguments, allow_partial=True) or {}
+        text = fields.get("text")
         if not isinstance(text, str) or not text:
             return
+        if delta.tool == "reply" and call not in self._reply_events:
+            event = fields.get("event")
+            if not isinstance(event, str) or list(fields).index("event") > list(fields).index("text"):
+                return
+            self._reply_events[call] = event
         self._texts[call] = text
         if call in self._open_streams:
             self._send_delta(call)
@@ -80,25 +108,45 @@ class Streams:
             self._request_permission(call)
 
     def _request_permission(self, call: str) -> None:
-        if (space := self._find_space(call)) is not None:
+        if (find_place := self._choose_place(call)) is not None:
             self._permission_times[call] = asyncio.get_running_loop().time()
-            self._permission_tasks[call] = asyncio.create_task(self._start_stream(call, space))
+            self._permission_tasks[call] = asyncio.create_task(self._start_stream(call, find_place))
 
-    async def _start_stream(self, call: str, space: str) -> None:
-        if await self._can_speak(space):
-            self._open_streams[call] = (space, 0)
-            self._send_frame(call, "space.message.streaming", phase="start")
+    async def _start_stream(self, call: str, find_place: Callable[[], Awaitable[_Place | None]]) -> None:
+        if (place := await find_place()) is not None:
+            self._open_streams[call] = (place, 0)
+            self._send_frame(call, "streaming", phase="start")
             self._send_delta(call)
 
     async def _recheck_permission(self, call: str) -> None:
-        if not await self._can_speak(self._open_streams[call][0]):
+        find_place = self._choose_place(call)
+        if find_place is None or await find_place() is None:
             self._fail_stream(call, "the agent may not speak here any more")
 
     def _send_delta(self, call: str) -> None:
-        text, (space, count) = self._texts[call], self._open_streams[call]
+        text, (place, count) = self._texts[call], self._open_streams[call]
         if len(text) > count:
-            self._open_streams[call] = (space, len(text))
-            self._send_frame(call, "space.message.streaming", phase="delta", delta=text[count:])
+            self._open_streams[call] = (place, len(text))
+            self._send_frame(call, "streaming", phase="delta", delta=text[count:])
+
+    def _choose_place(self, call: str) -> Callable[[], Awaitable[_Place | None]] | None:
+        """Return what finds the place of a text, if the agent may speak there; None if it is not certain (yet)."""
+        if call in self._reply_events:
+            return partial(self._find_session_place, self._reply_events[call])
+        space = self._find_space(call)
+        return partial(self._find_space_place, space) if space is not None else None
+
+    async def _find_space_place(self, space: str) -> _Place | None:
+        if not await self._can_speak(space):
+            return None
+        return _Place(f"space:{space}", "space.message", {"spaceId": space}, "messageId")
+
+    async def _find_session_place(self, event: str) -> _Place | None:
+        conversation = await self._find_conversation(event) if self._find_conversation is not None else None
+        if conversation is None:
+            return None
+        fields = {"channel": conversation.channel, "sessionId": conversation.session}
+        return _Place(f"inbox:{conversation.person}", "shared.entry", fields, "entryId")
 
     def _find_space(self, call: str) -> str | None:
         """Return the space in which a message will be posted; None if it is not certain (yet)."""
@@ -131,18 +179,20 @@ class Streams:
         if call in self._open_streams and message is None:
             self._fail_stream(call, reason)
         elif call in self._open_streams:
-            self._send_frame(call, "space.message.streaming", phase="done", messageId=message)
+            id_field = self._open_streams[call][0].id_field
+            self._send_frame(call, "streaming", phase="done", **{id_field: message})
             del self._open_streams[call]
 
     def _fail_stream(self, call: str, reason: str) -> None:
-        self._send_frame(call, "space.message.failed", reason=reason)
+        self._send_frame(call, "failed", reason=reason)
         del self._open_streams[call]
 
-    def _send_frame(self, call: str, event: str, **data: Any) -> None:
+    def _send_frame(self, call: str, state: str, **data: Any) -> None:
         stream_id = f"{self._run.id}/{build_call_key(self._reply_step, self._calls.index(call))}"
-        space = self._open_streams[call][0]
-        fields = {"streamId": stream_id, "runId": self._run.id, "agent": self._run.agent, "spaceId": space}
-        self._send([Frame(f"space:{space}", event, fields | data), Frame(f"run:{self._run.id}", event, fields | data)])
+        place = self._open_streams[call][0]
+        event = f"{place.event}.{state}"
+        fields = {"streamId": stream_id, "runId": self._run.id, "agent": self._run.agent, **place.fields, **data}
+        self._send([Frame(place.topic, event, fields), Frame(f"run:{self._run.id}", event, fields)])
 
 
 def build_call_key(reply_step: int, index: int) -> str:

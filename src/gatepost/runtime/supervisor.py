@@ -27,7 +27,7 @@ from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, Lost, NotFound, Unavailable
 from gatepost.ports import Reader, Store
-from gatepost.runtime.cycle import CycleOutcome, CyclePaused
+from gatepost.runtime.cycle_outcome import CycleOutcome, CyclePaused
 from gatepost.runtime.periodic import open_task_group
 
 log = structlog.get_logger("gatepost.supervisor")

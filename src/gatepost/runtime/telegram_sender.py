@@ -71,7 +71,8 @@ class TelegramSender:
             send = self._edit if message.replaces is not None else self._send
             await send(bot, message, later=later)
         except ChatMoved as move:
-            await self._store.run(_move_chat, message.trigger, int(message.chat), move.new_chat)
+            if not await self._store.run(_move_chat, message.trigger, int(message.chat), move.new_chat):
+                raise SendRefused(f"{move.message}: {telegram.NO_GROUP}") from None
             raise RetryLater(move.message, 0, is_outage=True) from None
         except RequestRefused as refusal:
             raise SendRefused(refusal.message) from None
@@ -177,6 +178,7 @@ def _find_open_decision(tx: Reader, message: ChannelMessage) -> Decision | None:
     return decision if decision.is_open and is_same else None
 
 
-def _move_chat(tx: Transaction, name: str, old_chat: int, new_chat: int) -> None:
-    if (trigger := triggers.find(tx, name)) is not None:
-        telegram.move_chat(tx, trigger, old_chat, new_chat)
+def _move_chat(tx: Transaction, name: str, old_chat: int, new_chat: int) -> bool:
+    """Return False if the chat keeps its id."""
+    trigger = triggers.find(tx, name)
+    return trigger is not None and telegram.move_chat(tx, trigger, old_chat, new_chat)

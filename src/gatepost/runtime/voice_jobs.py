@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from gatepost.actions import voices
-from gatepost.actions.voices import Recording
+from gatepost.actions.voices import RecordingFile
 from gatepost.core.retry_policy import Job, compute_job_delay
 from gatepost.core.speech import SpeechRefused, Transcriber, Transcript
 from gatepost.core.telegram_api import RequestRefused
@@ -61,7 +61,7 @@ class VoiceJobs:
         else:
             await self._store.run(voices.finish, job.payload, transcript.text, transcript.confidence)
 
-    async def _transcribe(self, recording: Recording) -> Transcript:
+    async def _transcribe(self, recording: RecordingFile) -> Transcript:
         """Return the transcript of a recording; raise RetryLater if this process stops."""
         try:
             async with asyncio.timeout(0 if self._is_stopped else None) as scope:

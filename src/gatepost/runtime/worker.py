@@ -19,7 +19,7 @@ from gatepost.core.signals import TransportMessage
 from gatepost.core.times import Duration
 from gatepost.runtime import cycle, function_agent, gate_checks, jobs
 from gatepost.runtime.channels import Channels
-from gatepost.runtime.cycle import CycleDeps, CycleOutcome
+from gatepost.runtime.cycle_outcome import CycleDeps, CycleOutcome
 from gatepost.runtime.duties import (
     MAX_WAIT,
     GateDeadlines,

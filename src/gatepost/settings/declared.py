@@ -143,8 +143,11 @@ class GatewaySettings(Section):
         "auto",
         "maximum number of open connections; `auto` is the file limit (`ulimit -n`) less 200",
     )
+    streams: int = setting(
+        integer(1, 1_000_000), 100, "streams that one caller, the administrator too, may read at the same time"
+    )
     hosts: tuple[str, ...] = setting(
-        HOSTS, (), "names by which MCP clients reach the gateway, beside `localhost` and addresses: those of a proxy"
+        HOSTS, (), "names by which browsers and MCP clients reach the gateway, beside `localhost` and addresses"
     )
     log: str = setting(one_of("console", "json"), "console", "the format of the log that the gateway writes to stderr")
 

@@ -12,7 +12,7 @@ from gatepost.ports import Reader, Transaction
 from gatepost.tables import entities
 from gatepost.tables.rows import Mapper, fetch_number, get_columns
 
-_RESIDENT: Final = Mapper(Resident, config=agent_config.decode)
+RESIDENT: Final = Mapper(Resident, config=agent_config.decode)
 _GOAL: Final = Mapper(Goal)
 _MEMORY: Final = Mapper(Memory)
 
@@ -60,7 +60,7 @@ def is_ready(tx: Reader, entity: int, *, include_quiet: bool) -> bool:
 
 
 def read(tx: Reader, entity: int) -> Resident | None:
-    return _RESIDENT.fetch_one(tx, "agents/read", entity=entity)
+    return RESIDENT.fetch_one(tx, "agents/read", entity=entity)
 
 
 def find_by_name(tx: Reader, name: str) -> tuple[Entity, Resident | None] | None:
@@ -68,12 +68,12 @@ def find_by_name(tx: Reader, name: str) -> tuple[Entity, Resident | None] | None
     row = tx.fetch_one("agents/find_by_name", name=name)
     if row is None:
         return None
-    return entities.ENTITY.read(row), _RESIDENT.read(row) if row.config is not None else None
+    return entities.ENTITY.read(row), RESIDENT.read(row) if row.config is not None else None
 
 
 def read_many(tx: Reader, entities: Sequence[int]) -> dict[int, Resident]:
     """Return the residents among these entities, by number."""
-    residents = _RESIDENT.fetch_all(tx, "agents/read_many", entities=list(entities))
+    residents = RESIDENT.fetch_all(tx, "agents/read_many", entities=list(entities))
     return {resident.number: resident for resident in residents}
 
 

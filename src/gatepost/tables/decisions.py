@@ -13,6 +13,8 @@ from gatepost.tables.rows import Mapper, fetch_number, get_columns, group_rows, 
 
 _DECISION: Final = Mapper(Decision, without="action options default ref respondents answers")
 _ANSWER: Final = Mapper(Answer, args=load_json)
+#: after every number
+_END: Final = 2**62
 
 
 def insert(tx: Transaction, decision: Decision, *, gate: int, asker: int) -> int:
@@ -57,12 +59,12 @@ def insert_answer(tx: Transaction, decision: int, answer: Answer, by: int | None
 
 def read(tx: Reader, id: str) -> Decision | None:
     row = tx.fetch_one("decisions/read", id=id)
-    return _build_decisions(tx, [row])[0] if row else None
+    return build_decisions(tx, [row])[0] if row else None
 
 
 def read_by_gate(tx: Reader, gate: str) -> Decision | None:
     row = tx.fetch_one("decisions/read_by_gate", gate=gate)
-    return _build_decisions(tx, [row])[0] if row else None
+    return build_decisions(tx, [row])[0] if row else None
 
 
 def list_page(
@@ -74,22 +76,23 @@ def list_page(
     session: str | None,
     is_pending: bool | None,
     since: Instant | None,
+    newest_first: bool,
     after: int,
     limit: int,
 ) -> list[Decision]:
-    """Return decisions in the order of creation."""
-    rows = tx.fetch_page(
-        "decisions/list_page",
-        asker=asker,
-        respondent=respondent,
-        participant=participant,
-        session=session,
-        is_pending=is_pending,
-        since=since,
-        after=after,
-        limit=limit,
-    )
-    return _build_decisions(tx, rows)
+    """Return decisions in the order of creation, or backwards; `after` is the last one seen, 0 at the beginning."""
+    filters = {
+        "asker": asker,
+        "respondent": respondent,
+        "participant": participant,
+        "session": session,
+        "is_pending": is_pending,
+        "since": since,
+        "limit": limit,
+    }
+    if newest_first:
+        return build_decisions(tx, tx.fetch_page("decisions/list_newest", before=after or _END, **filters))
+    return build_decisions(tx, tx.fetch_page("decisions/list_page", after=after, **filters))
 
 
 def list_orphaned(tx: Reader, entity: int) -> list[str]:
@@ -115,7 +118,7 @@ def _encode_args(args: Arguments | None) -> str | None:
     return json.dumps(args, ensure_ascii=False) if args is not None else None
 
 
-def _build_decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
+def build_decisions(tx: Reader, rows: Sequence[Row]) -> list[Decision]:
     numbers = [row.number for row in rows]
     if not numbers:
         return []

@@ -16,6 +16,9 @@ _RESOLUTION: Final = Mapper(Resolution, without="by at")
 #: the id of a gate, the id of the event that it waited for, and the hops of that event
 Match = tuple[str, str, int]
 
+#: after every number
+_END: Final = 2**62
+
 
 def insert(
     tx: Transaction,
@@ -62,21 +65,22 @@ def list_page(
     participant: int | None,
     kind: GateKind | None,
     is_pending: bool | None,
+    newest_first: bool,
     after: int,
     limit: int,
 ) -> list[Gate]:
-    """Return gates in the order of creation."""
-    rows = tx.fetch_page(
-        "gates/list_page",
-        owner=owner,
-        waiter=waiter,
-        participant=participant,
-        kind=kind,
-        is_pending=is_pending,
-        after=after,
-        limit=limit,
-    )
-    return _build_gates(tx, rows)
+    """Return gates in the order of creation, or backwards; `after` is the last one seen, 0 at the beginning."""
+    filters = {
+        "owner": owner,
+        "waiter": waiter,
+        "participant": participant,
+        "kind": kind,
+        "is_pending": is_pending,
+        "limit": limit,
+    }
+    if newest_first:
+        return _build_gates(tx, tx.fetch_page("gates/list_newest", before=after or _END, **filters))
+    return _build_gates(tx, tx.fetch_page("gates/list_page", after=after, **filters))
 
 
 def list_pending(tx: Reader, owner: int) -> list[Gate]:

@@ -76,8 +76,7 @@ def read_states(tx: Reader, recipient: int, keys: Sequence[str], events: Sequenc
     states: dict[str, StoredState] = {}
     rows = tx.fetch_all("items/read_states", recipient=recipient, keys=list(keys), events=list(events))
     for row in rows:
-        is_overdue = row.state == "pending" and row.expires_at is not None and row.expires_at <= tx.now
-        state = StoredState(arrival=row.arrival, state=ItemState.EXPIRED if is_overdue else ItemState(row.state))
+        state = StoredState(arrival=row.arrival, state=find_state(row, tx.now))
         states |= {row.event: state} | ({row.dedup_key: state} if row.dedup_key is not None else {})
     return states
 
@@ -143,7 +142,7 @@ def take(tx: Transaction, recipient: int, arrivals: Sequence[int], claim: int) -
 
 def read(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
     """Return items with their events, in the order in which they are shown."""
-    return [_build_item(row) for row in tx.fetch_all("items/read", recipient=recipient, arrivals=list(arrivals))]
+    return [build_item(row) for row in tx.fetch_all("items/read", recipient=recipient, arrivals=list(arrivals))]
 
 
 def peek(
@@ -154,52 +153,7 @@ def peek(
     rows = tx.fetch_page(
         "items/peek", recipient=recipient, type=type, priority=priority, arrival=arrival, now=tx.now, limit=limit
     )
-    return [_build_item(row) for row in rows]
-
-
-def list_page(
-    tx: Reader,
-    *,
-    recipient: int | None,
-    state: ItemState | None = None,
-    type: EventType | None = None,
-    sender: str | None = None,
-    ref: Ref | None = None,
-    since: Instant | None = None,
-    until: Instant | None = None,
-    text: str | None = None,
-    after: int,
-    after_recipient: int | None,
-    limit: int,
-) -> list[Item]:
-    """
-    Return items by arrival and recipient, after an arrival; with `after_recipient` also those of this arrival that go
-    to recipients after that one. Pending items past their time are shown as expired. `text` is in the subject or in the
-    content, in capitals or not.
-    """
-    rows = tx.fetch_page(
-        "items/list_page",
-        recipient=recipient,
-        state=state,
-        type=type,
-        sender=sender,
-        ref_type=ref.type if ref else None,
-        ref_id=ref.id if ref else None,
-        since=since,
-        until=until,
-        pattern=None if text is None else f"%{_escape_pattern(text)}%",
-        after=after if after_recipient is None else after - 1,
-        last_arrival=after,
-        after_recipient=after_recipient,
-        now=tx.now,
-        limit=limit,
-    )
-    return [_build_item(row, tx.now) for row in rows]
-
-
-def _escape_pattern(text: str) -> str:
-    """Return text that means itself in a pattern of LIKE."""
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return [build_item(row) for row in rows]
 
 
 def list_since(tx: Reader, recipient: int, after: Position, up_to: Position, limit: int) -> list[tuple[Item, Position]]:
@@ -214,13 +168,13 @@ def list_since(tx: Reader, recipient: int, after: Position, up_to: Position, lim
         now=tx.now,
         limit=limit,
     )
-    return [(_build_item(row, tx.now), Position(row.xid, row.arrival)) for row in rows]
+    return [(build_item(row, tx.now), Position(row.xid, row.arrival)) for row in rows]
 
 
 def list_by_event(tx: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
     """Return the items of an event, each with the number of its recipient."""
     rows = tx.fetch_all("items/list_by_event", event=event, recipient=recipient)
-    numbered_items = [(row.recipient, _build_item(row)) for row in rows]
+    numbered_items = [(row.recipient, build_item(row)) for row in rows]
     return [
         (number, replace(item, event=replace(item.event, content=rows[0].content, data=load_json(rows[0].data))))
         for number, item in numbered_items
@@ -229,7 +183,7 @@ def list_by_event(tx: Reader, event: str, recipient: int | None = None) -> list[
 
 def list_by_broadcast(tx: Reader, event: str, limit: int) -> list[Item]:
     """Return a broadcast as items of the agents that have not taken it yet."""
-    return [_build_item(row) for row in tx.fetch_all("items/list_by_broadcast", event=event, limit=limit)]
+    return [build_item(row) for row in tx.fetch_all("items/list_by_broadcast", event=event, limit=limit)]
 
 
 def grow_sizes(tx: Transaction, sender: Entity, growth: int) -> None:
@@ -300,7 +254,13 @@ def _build_candidates(rows: Sequence[Row]) -> list[Candidate]:
     return [Candidate(row.arrival, row.priority, row.sender_is_person, row.source, row.size) for row in rows]
 
 
-def _build_item(row: Row, now: Instant | None = None) -> Item:
+def find_state(row: Row, now: Instant) -> ItemState:
+    """Return the state of an item. A pending one past its time is expired, also if the janitor has not seen it yet."""
+    is_overdue = row.state == "pending" and row.expires_at is not None and row.expires_at <= now
+    return ItemState.EXPIRED if is_overdue else _STATES[row.state]
+
+
+def build_item(row: Row, now: Instant | None = None) -> Item:
     event = Event(
         id=row.id,
         type=_TYPES[row.type],
@@ -321,11 +281,10 @@ def _build_item(row: Row, now: Instant | None = None) -> Item:
         wakes=row.wakes,
         arrival=row.arrival,
     )
-    is_overdue = now is not None and row.state == "pending" and row.expires_at is not None and row.expires_at <= now
     return Item(
         event=event,
         recipient=row.recipient_name,
-        state=ItemState.EXPIRED if is_overdue else _STATES[row.state],
+        state=_STATES[row.state] if now is None else find_state(row, now),
         attempts=row.attempts,
         seen_at=row.seen_at,
         ended_at=row.ended_at,

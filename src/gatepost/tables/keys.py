@@ -4,6 +4,7 @@ import hmac
 from typing import Final
 
 from gatepost.core.key import Key
+from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, get_columns
 
@@ -14,7 +15,7 @@ def insert(tx: Transaction, new_key: Key, *, hash: str, entity: int | None) -> b
     """Return False if the store has this hash already."""
     row = tx.fetch_one(
         "keys/insert",
-        **get_columns(new_key, "id prefix kind trigger name"),
+        **get_columns(new_key, "id prefix kind trigger name expires_at"),
         hash=hash,
         entity=entity,
         now=new_key.created_at,
@@ -23,8 +24,11 @@ def insert(tx: Transaction, new_key: Key, *, hash: str, entity: int | None) -> b
 
 
 def find_by_hash(tx: Reader, hash: str) -> Key | None:
-    """Return the key with this hash, unless it is revoked or its entity is retired; compare in constant time."""
-    row = tx.fetch_one("keys/find_by_hash", hash=hash)
+    """
+    Return the key with this hash, unless it is revoked or has ended, or its entity is retired; compare in constant
+    time.
+    """
+    row = tx.fetch_one("keys/find_by_hash", hash=hash, now=tx.now)
     return _KEY.read(row) if row and hmac.compare_digest(row.hash, hash) else None
 
 
@@ -40,3 +44,16 @@ def list_page(tx: Reader, *, after: int, limit: int) -> list[Key]:
 
 def revoke(tx: Transaction, number: int) -> bool:
     return tx.execute("keys/revoke", number=number, now=tx.now) == 1
+
+
+def extend(tx: Transaction, number: int, expires_at: Instant) -> None:
+    """Set when a key ends that is valid now."""
+    tx.execute("keys/extend", number=number, expires_at=expires_at, now=tx.now)
+
+
+def delete(tx: Transaction, number: int) -> bool:
+    return tx.execute("keys/delete", number=number) == 1
+
+
+def delete_expired(tx: Transaction) -> None:
+    tx.execute("keys/delete_expired", now=tx.now)

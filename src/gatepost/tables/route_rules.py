@@ -94,6 +94,11 @@ def has_unrouted_key(tx: Reader, dedup_key: str) -> bool:
     return tx.fetch_one("route_rules/has_unrouted_key", dedup_key=dedup_key) is not None
 
 
+def has_unrouted(tx: Reader, trigger: int) -> bool:
+    """Return True if a message of a trigger waits to be replayed or discarded."""
+    return tx.fetch_one("route_rules/has_unrouted", trigger=trigger) is not None
+
+
 def find_unrouted(tx: Reader, id: str) -> Unrouted | None:
     return _UNROUTED.fetch_one(tx, "route_rules/find_unrouted", id=id)
 

@@ -16,7 +16,7 @@ from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, fetch_number, fetch_row, get_columns, load_json
 
-_RUN: Final = Mapper(Run)
+RUN: Final = Mapper(Run)
 _CALL: Final = Mapper(OpenCall, result=load_json)
 _MIND: Final = Mapper(MindSummaries, summaries=msgspec.json.Decoder(tuple[str, ...]).decode)
 #: more steps than any run has
@@ -42,14 +42,41 @@ def find_open(tx: Reader, agent: int) -> Run | None:
 
 
 def read(tx: Reader, id: str) -> Run | None:
-    return _RUN.fetch_one(tx, "runs/read", id=id)
+    return RUN.fetch_one(tx, "runs/read", id=id)
 
 
 def list_page(
-    tx: Reader, *, agent: int | None, status: RunStatus | None, before: int | None = None, limit: int = 100
+    tx: Reader,
+    *,
+    agent: int | None,
+    status: RunStatus | None = None,
+    cause: str | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    before: int | None = None,
+    limit: int = 100,
 ) -> list[Run]:
-    """Return runs, newest first; `before` is the number of the last one seen."""
-    return _RUN.fetch_page(tx, "runs/list_page", agent=agent, status=status, before=before, limit=limit)
+    """Return runs that started between two times, newest first; `before` is the number of the last one seen."""
+    if until is not None:
+        end = find_first_since(tx, until)
+        before = end if before is None else min(before, end)
+    return RUN.fetch_page(
+        tx,
+        "runs/list_page",
+        agent=agent,
+        status=status,
+        cause=cause,
+        first=0 if since is None else find_first_since(tx, since),
+        since=since,
+        until=until,
+        before=before,
+        limit=limit,
+    )
+
+
+def find_first_since(tx: Reader, since: Instant) -> int:
+    """Return the number of the first run that started at an instant or later; the next number if there is none."""
+    return fetch_number(tx, "runs/find_first_since", since=since)
 
 
 def add_usage(tx: Transaction, run: int, turn: Turn, *, tokens: int, effects: int, events: int, hops: int) -> bool:

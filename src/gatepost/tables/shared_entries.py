@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from gatepost.core.shared_entry import EntryKind, QuestionStatus, SharedEntry
 from gatepost.ports import Reader, Row, Transaction
@@ -41,74 +41,47 @@ def insert(
         display=display,
         content=content,
         status=status,
-        metadata=json.dumps(dict(metadata or {}), ensure_ascii=False),
+        metadata=_encode(metadata or {}),
         decision=decision,
         now=tx.now,
     )
     return number, id
 
 
-def list_page(
-    tx: Reader,
-    *,
-    person: int | None,
-    channel: str | None,
-    session: str | None,
-    kind: EntryKind | None,
-    pending: bool,
-    after: int,
-    limit: int,
-) -> list[SharedEntry]:
-    """Return entries, the oldest first; with `person`, those of the sessions of that person."""
-    filters: dict[str, Any] = {
-        "person": person,
-        "channel": channel,
-        "session": session,
-        "kind": kind,
-        "is_pending": pending,
-    }
-    return [_build(row) for row in tx.fetch_page("shared_entries/list_page", **filters, after=after, limit=limit)]
+class EntryFilter(NamedTuple):
+    """Which entries are read; None is all."""
+
+    #: the number of the person whose sessions they are in
+    person: int | None = None
+    channel: str | None = None
+    session: str | None = None
+    kind: EntryKind | None = None
+    is_pending: bool = False
 
 
-def list_changes(
-    tx: Reader,
-    *,
-    person: int | None,
-    channel: str | None,
-    session: str | None,
-    kind: EntryKind | None,
-    after: int,
-    limit: int,
-) -> list[SharedEntry]:
+def list_page(tx: Reader, filter: EntryFilter, *, after: int, limit: int) -> list[SharedEntry]:
+    """Return entries, the oldest first."""
+    return _fetch_page(tx, "shared_entries/list_page", filter, after=after, limit=limit)
+
+
+def find(tx: Reader, id: str, *, person: int | None) -> SharedEntry | None:
+    """Return an entry; with `person`, only one of the sessions of that person."""
+    row = tx.fetch_one("shared_entries/find", id=id, person=person)
+    return _build(row) if row is not None else None
+
+
+def list_changes(tx: Reader, filter: EntryFilter, *, after: int, limit: int) -> list[SharedEntry]:
     """Return entries that are new or have changed after a position, in the order of their positions."""
-    filters: dict[str, Any] = {
-        "person": person,
-        "channel": channel,
-        "session": session,
-        "kind": kind,
-    }
-    return [_build(row) for row in tx.fetch_page("shared_entries/list_changes", **filters, after=after, limit=limit)]
+    return _fetch_page(tx, "shared_entries/list_changes", filter, after=after, limit=limit)
 
 
-def list_recent(
-    tx: Reader,
-    *,
-    person: int | None,
-    channel: str | None,
-    session: str | None,
-    kind: EntryKind | None,
-    pending: bool,
-    limit: int,
-) -> list[SharedEntry]:
-    """Return the last entries, the newest first."""
-    filters: dict[str, Any] = {
-        "person": person,
-        "channel": channel,
-        "session": session,
-        "kind": kind,
-        "is_pending": pending,
-    }
-    return [_build(row) for row in tx.fetch_page("shared_entries/list_recent", **filters, limit=limit)]
+def list_recent(tx: Reader, filter: EntryFilter, *, before: int | None, limit: int) -> list[SharedEntry]:
+    """Return the last entries before a number, the newest first."""
+    return _fetch_page(tx, "shared_entries/list_recent", filter, before=before, limit=limit)
+
+
+def _fetch_page(tx: Reader, statement: str, filter: EntryFilter, **bounds: int | None) -> list[SharedEntry]:
+    return [_build(row) for row in tx.fetch_page(statement, **filter._asdict(), **bounds)]
 
 
 def list_pending(tx: Reader, *, channel: str, session: str, trigger: int | None, limit: int) -> list[SharedEntry]:
@@ -130,9 +103,18 @@ def end_question(tx: Transaction, number: int, status: QuestionStatus, answer: s
     return row_count == 1
 
 
+def set_metadata(tx: Transaction, number: int, metadata: Mapping[str, str]) -> None:
+    """Change the metadata of an entry; it is no change for those who follow the entries."""
+    tx.execute("shared_entries/set_metadata", number=number, metadata=_encode(metadata))
+
+
 def find_last_position(tx: Reader) -> int:
     """Return the position of the last change; 0 if there is none."""
     return fetch_number(tx, "shared_entries/find_last_position")
+
+
+def _encode(metadata: Mapping[str, str]) -> str:
+    return json.dumps(dict(metadata), ensure_ascii=False)
 
 
 def _build(row: Row) -> SharedEntry:

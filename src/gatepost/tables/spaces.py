@@ -6,13 +6,14 @@ from typing import Final
 
 from gatepost.core.entity import EntityKind
 from gatepost.core.prompt import MemberFacts
-from gatepost.core.space import Member, Message, MessageRow, Space
+from gatepost.core.space import Member, Message, MessageRow, Space, SpaceActivity
 from gatepost.core.times import Instant
 from gatepost.ports import Reader, Transaction
 from gatepost.tables.rows import Mapper, get_columns, load_json
 
 _SPACE: Final = Mapper(Space)
 _MEMBER: Final = Mapper(Member)
+_ACTIVITY: Final = Mapper(SpaceActivity)
 _MESSAGE: Final = Mapper(Message, without="space", data=load_json)
 
 
@@ -40,6 +41,17 @@ def list_page(tx: Reader, *, entity: int | None, after: int, limit: int) -> list
     else:
         rows = tx.fetch_all("spaces/list_by_entity", entity=entity, after=after, limit=limit)
     return [_SPACE.read(row) for row in rows]
+
+
+def list_newest(tx: Reader, *, entity: int | None, limit: int) -> list[Space]:
+    """Return the newest spaces, all or those of an entity; archived ones come last."""
+    return [_SPACE.read(row) for row in tx.fetch_all("spaces/list_newest", entity=entity, limit=limit)]
+
+
+def list_activity(tx: Reader, ids: Sequence[str], entity: int | None) -> dict[str, SpaceActivity]:
+    """Return what has happened in spaces, by their ids, for a member (None for nobody)."""
+    rows = tx.fetch_all("spaces/list_activity", spaces=list(ids), entity=entity) if ids else []
+    return {row.id: _ACTIVITY.read(row) for row in rows}
 
 
 def lock(tx: Transaction, id: str, *, increment: int) -> Space | None:
@@ -116,6 +128,12 @@ def list_messages_after(tx: Reader, space: Space, *, after: int, before: int, li
     """Return the first messages after a number and before another, oldest first."""
     rows = tx.fetch_page("messages/list_after", space=space.number, after=after, before=before, limit=limit)
     return [_MESSAGE.read(row, space=space.id) for row in rows]
+
+
+def find_last_seq_before(tx: Reader, space: Space, time: Instant) -> int:
+    """Return the number of the last message before a time; 0 if there is none."""
+    row = tx.fetch_one("messages/find_last_before", space=space.number, time=time)
+    return row.seq if row is not None else 0
 
 
 def list_messages_before(tx: Reader, space: Space, *, before: int, limit: int) -> list[Message]:

@@ -5,7 +5,8 @@ Every statement has a name: `items/insert` is the one under `-- name: insert` in
     column IN :names[]        a list as a parameter: `json_each` on SQLite, `ANY` on PostgreSQL (also `NOT IN`)
     FOR UPDATE ...            a lock on rows: nothing on SQLite, where a writer locks the whole database
 
-Where more differs there are two statements, `-- name: insert (sqlite)` and `-- name: insert (postgres)`. A statement
+Where more differs there are two statements, `-- name: insert (sqlite)` and `-- name: insert (postgres)`. Text that
+several statements of a file share is `-- name: filters (part)`, and they have `{filters}` in its place. A statement
 about any table, made from the catalog, is in no file: it is given as `Sql` where others are named.
 """
 
@@ -24,6 +25,8 @@ PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
 
 #: before the name of a statement, at the beginning of a line
 _HEAD: Final = "\n-- name: "
+#: in the place of a dialect: text that statements of the file share
+_PART: Final = "part"
 #: patterns, compiled when a statement has what they find: compiling each takes a hook a third of a millisecond
 _COMMENT: Final = r"--[^\n]*"
 _LIST: Final = r"\b(NOT )?IN :([a-z_]+)\[\]"
@@ -50,6 +53,10 @@ def get_statement(dialect: str, name: str) -> str:
     text = texts.get((statement_name, dialect)) or texts.get((statement_name, None))
     if text is None:
         raise LookupError(f"there is no statement {name!r} for {dialect}")
+    if "{" in text:
+        for (part_name, kind), part in texts.items():
+            if kind == _PART:
+                text = text.replace(f"{{{part_name}}}", part.strip())
     if "--" in text:
         text = re.sub(_COMMENT, "", text)
     if dialect == "sqlite" and "FOR UPDATE" in text:
@@ -69,7 +76,10 @@ def _write_list_for_postgres(match: re.Match[str]) -> str:
 
 @cache
 def read_statements(noun: str) -> dict[tuple[str, str | None], str]:
-    """Return the statements of a noun as they are written, by name and dialect; no dialect where both share one."""
+    """
+    Return the statements of a noun as they are written, by name and dialect; no dialect where both share one, and
+    "part" for text that several have.
+    """
     try:
         _, *parts = f"\n{_read(f'sql/{noun}.sql').decode()}".split(_HEAD)
     except FileNotFoundError:

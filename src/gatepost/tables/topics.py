@@ -8,6 +8,7 @@ from gatepost.core.entity import Entity
 from gatepost.core.event import Ref
 from gatepost.core.ledger import GENESIS_HASH, HASH_LENGTH, Chunk, LedgerId, Topic, TopicKind, TopicMessage
 from gatepost.core.times import Instant
+from gatepost.errors import Invalid
 from gatepost.ports import Reader, Row, Transaction
 from gatepost.tables.entities import ENTITY
 from gatepost.tables.rows import Mapper, fetch_number, fetch_row, zip_columns
@@ -218,16 +219,31 @@ def _build(row: Row | None) -> Topic | None:
 
 
 def _build_message(topic: LedgerId, row: Row) -> TopicMessage:
+    """Return a message as it is stored. What somebody has damaged is not refused: its running hash does not match."""
     has_chunk = row.chunk_transaction is not None
     return TopicMessage(
         topic=topic,
         sequence=row.sequence,
         timestamp=row.timestamp,
-        payer=LedgerId.parse(row.payer),
-        content=decode(row.content),
-        running_hash=decode_hash(row.running_hash),
+        payer=_read_payer(row.payer),
+        content=_read_bytes(row.content),
+        running_hash=_read_bytes(row.running_hash),
         chunk=Chunk(row.chunk_transaction, row.chunk_number, row.chunk_total) if has_chunk else None,
     )
+
+
+def _read_payer(text: str) -> LedgerId:
+    try:
+        return LedgerId.parse(text)
+    except Invalid:
+        return LedgerId(0, 0, 0)  # nobody
+
+
+def _read_bytes(text: str) -> bytes:
+    try:
+        return decode(text)
+    except ValueError:
+        return text.encode()
 
 
 def check_id(text: str) -> None:

@@ -1,7 +1,7 @@
 """
 For tests of channels: the suite that every channel passes.
 
-    class MyDriver(ProviderDriver):
+    class MyDriver(ProviderDriver, RemoteChannelDriver):
         provider_name = "mine"
 
         def __init__(self) -> None:
@@ -9,15 +9,16 @@ For tests of channels: the suite that every channel passes.
 
         async def write(self, user: str, text: str) -> None: ...      # a user writes
         def list_sent(self, user: str) -> list[str]: ...              # what the user sees
+        ...                                                           # redeliver, stop, start and refuse
 
     class TestMine(RemoteChannelSuite):
         @pytest.fixture
-        def driver(self) -> ChannelDriver:
+        def driver(self) -> MyDriver:
             return MyDriver()
 
-`ChannelSuite` is for a channel whose other side cannot fail, `RemoteChannelSuite` for one that can. No test sleeps: it
-waits for signals of the store, and for what the provider sends. The tests are async: run them with pytest-asyncio, and
-its `asyncio_mode = "auto"`.
+`ChannelSuite` is for a channel whose other side cannot fail, and takes a `ChannelDriver`. `RemoteChannelSuite` is for
+one that can, and takes a `RemoteChannelDriver`. No test sleeps: it waits for signals of the store, and for what the
+provider sends. The tests are async: run them with pytest-asyncio, and its `asyncio_mode = "auto"`.
 """
 
 import asyncio
@@ -29,7 +30,16 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import pytest
 
-from gatepost.actions import channels, decisions, directory, inbox, jobs, pairing, shared_inbox, triggers
+from gatepost.actions import (
+    channel_replies,
+    decisions,
+    directory,
+    inbox,
+    jobs,
+    pairing,
+    shared_inbox,
+    triggers,
+)
 from gatepost.actions.channel_messages import SEND_JOB
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.triggers import TriggerSpec
@@ -90,25 +100,29 @@ class ChannelDriver(ABC):
     async def wait_until(self, condition: Callable[[], object]) -> None:
         """Wait until a condition on what was sent is true."""
 
+
+class RemoteChannelDriver(ChannelDriver):
+    """The other side of a channel that brings messages again, is away at times, and refuses messages."""
+
+    @abstractmethod
     async def redeliver(self) -> None:
         """Have the channel bring everything again that it has brought, as after a lost confirmation."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def stop(self) -> None:
         """Begin an outage."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def start(self) -> None:
         """End an outage."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def refuse(self, user: str) -> None:
         """Have the channel refuse everything that is sent to a user, for good."""
-        raise NotImplementedError
 
 
 class ProviderDriver(ChannelDriver):
-    """A driver of the provider of a package."""
+    """A driver of the provider of a package. For `RemoteChannelSuite`, it is also a `RemoteChannelDriver`."""
 
     #: as the entry point names it
     provider_name: ClassVar[str]
@@ -220,12 +234,12 @@ class ChannelBench:
 
     def reply(self, event: Event, text: str) -> None:
         author = self.store.read_sync(directory.find, AGENT)
-        self.store.run_sync(channels.reply, event, text, author)
+        self.store.run_sync(channel_replies.reply, event, text, author)
 
     def ask(self, event: Event, question: str, *labels: str) -> Decision:
         options = tuple(Option(id=label.lower(), label=label) for label in labels)
         return self.store.run_sync(
-            channels.ask_decision, Question(question=question, options=options), event.id, by=AGENT
+            channel_replies.ask_decision, Question(question=question, options=options), event.id, by=AGENT
         )
 
     async def wait_until(self, condition: Callable[[], object]) -> None:
@@ -352,43 +366,53 @@ class ChannelSuite:
 class RemoteChannelSuite(ChannelSuite):
     """The contract of a channel that brings messages again, is away at times, and refuses messages."""
 
-    async def test_what_is_brought_again_is_not_taken_again(self, bench: ChannelBench) -> None:
+    @pytest.fixture
+    def driver(self) -> RemoteChannelDriver:
+        raise NotImplementedError("give the suite a fixture `driver` that drives your channel")
+
+    async def test_what_is_brought_again_is_not_taken_again(
+        self, bench: ChannelBench, driver: RemoteChannelDriver
+    ) -> None:
         async with bench.run():
             for text in ("one", "two"):
                 await bench.driver.write("ana", text)
             await bench.wait_for_prompts(2)
-            await bench.driver.redeliver()
+            await driver.redeliver()
             await bench.driver.write("ana", "three")
             await bench.wait_for_prompts(3)
-        await bench.driver.redeliver()
+        await driver.redeliver()
         async with bench.run():
             await bench.driver.write("bob", "four")
             events = await bench.wait_for_prompts(4)
         assert [event.content for event in events] == ["one", "two", "three", "four"]
 
-    async def test_an_outage_loses_nothing_and_keeps_the_order(self, bench: ChannelBench) -> None:
+    async def test_an_outage_loses_nothing_and_keeps_the_order(
+        self, bench: ChannelBench, driver: RemoteChannelDriver
+    ) -> None:
         async with bench.run():
             await bench.driver.write("ana", "hello")
             [event] = await bench.wait_for_prompts(1)
-            await bench.driver.stop()
+            await driver.stop()
             replies = [f"reply {number}" for number in range(5)]
             for text in replies:
                 bench.reply(event, text)
             await bench.wait_until(lambda: bench.store.read_sync(jobs.find_error, SEND_JOB))
             assert list(bench.driver.list_sent("ana")) == []
-            await bench.driver.start()
+            await driver.start()
             await bench.pass_time_until(lambda: len(bench.driver.list_sent("ana")) == len(replies))
             assert list(bench.driver.list_sent("ana")) == replies
             await bench.driver.write("ana", "still there")
             await bench.wait_for_prompts(2)
 
-    async def test_a_refusal_ends_the_attempts_and_its_owner_is_told(self, bench: ChannelBench) -> None:
+    async def test_a_refusal_ends_the_attempts_and_its_owner_is_told(
+        self, bench: ChannelBench, driver: RemoteChannelDriver
+    ) -> None:
         async with bench.run():
             await bench.driver.write("ana", "hello")
             [from_ana] = await bench.wait_for_prompts(1)
             await bench.driver.write("bob", "hello")
             [_, from_bob] = await bench.wait_for_prompts(2)
-            await bench.driver.refuse("ana")
+            await driver.refuse("ana")
             bench.reply(from_ana, "for Ana")
             bench.reply(from_bob, "for Bob")
             assert await bench.wait_for_sent("bob", 1) == ["for Bob"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final
 
-from gatepost.actions import channels, decisions, gates
+from gatepost.actions import channel_replies, decisions, gates
 from gatepost.actions.tools.context import ToolContext
 from gatepost.core import times
 from gatepost.core.decision import AnswerSpec, Option, Question
@@ -77,7 +77,7 @@ def ask_decision(
         decision = decisions.revise(ctx.tx, revises, question_spec, by=ctx.agent.name, hops=ctx.hops)
     else:
         _check_gate_count(ctx)
-        decision = channels.ask_decision(ctx.tx, question_spec, event, by=ctx.agent.name, hops=ctx.hops)
+        decision = channel_replies.ask_decision(ctx.tx, question_spec, event, by=ctx.agent.name, hops=ctx.hops)
     return {
         "success": True,
         "decisionId": decision.id,

@@ -110,7 +110,7 @@ def replay_dead_letter(ctx: ToolContext, id: Annotated[str, "the id of the messa
 
 
 def discard_dead_letter(ctx: ToolContext, id: Annotated[str, "the id of the message, such as dead_..."]) -> Json:
-    """Let a message that nobody got wait no more, without routing it. There is no way back."""
+    """Discard a message that nobody got: nobody will get it. This cannot be undone."""
     unrouted.discard(ctx.tx, id, by=ctx.agent.name)
     return {"success": True, "id": id}
 

@@ -1,5 +1,5 @@
 """
-Hedera: a public ledger (`PublicLedger` in `ports.py`).
+Hedera: a public ledger (`core/public_ledger.py`).
 
 **Once.** A transaction is executed once, however often it is sent, because its id is chosen by the caller and stored
 before it is sent. `execute` only has to find out what came of it, and to say so only when that is certain:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from gatepost.adapters.hedera.keys import convert_mirror_key
-from gatepost.adapters.hedera.outcome import DUPLICATE, SUCCESS, Outcome
+from gatepost.adapters.hedera.outcome import DUPLICATE, SUCCESS, TransactionOutcome
 from gatepost.core.ledger import NANOSECONDS, LedgerId, TopicMessage
 from gatepost.core.ledger_transaction import (
     AccountInfo,
@@ -139,7 +139,7 @@ class MirrorNode:
             limits=httpx2.Limits(max_connections=max_requests),
         )
 
-    async def find_outcome(self, transaction: LedgerTransaction) -> Outcome | None:
+    async def find_outcome(self, transaction: LedgerTransaction) -> TransactionOutcome | None:
         """Return what came of a transaction; None if the mirror node does not know it."""
         id = transaction.id
         seconds, nanoseconds = divmod(id.valid_start, NANOSECONDS)
@@ -154,19 +154,19 @@ class MirrorNode:
             raise Unavailable(f"the mirror node does not yet have the transaction {id}, but a duplicate of it")
         entry = next((entry for entry in found if entry.result == SUCCESS), found[0])
         if entry.result != SUCCESS:
-            return Outcome(entry.result)
+            return TransactionOutcome(entry.result)
         with _translate_errors():
             entity = LedgerId.parse(entry.entity_id) if entry.entity_id else None
             timestamp = parse_timestamp(entry.consensus_timestamp)
         match transaction.body:
             case CreateAccount():
-                return Outcome(SUCCESS, account=entity)
+                return TransactionOutcome(SUCCESS, account=entity)
             case CreateTopic():
-                return Outcome(SUCCESS, topic=entity)
+                return TransactionOutcome(SUCCESS, topic=entity)
             case SubmitMessage(topic=topic):
-                return Outcome(SUCCESS, sequence=await self._read_sequence(topic, timestamp))
+                return TransactionOutcome(SUCCESS, sequence=await self._read_sequence(topic, timestamp))
             case _:
-                return Outcome(SUCCESS)
+                return TransactionOutcome(SUCCESS)
 
     async def _read_sequence(self, topic: LedgerId, timestamp: int) -> int:
         seconds, nanoseconds = divmod(timestamp, NANOSECONDS)

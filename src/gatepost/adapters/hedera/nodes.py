@@ -32,7 +32,7 @@ from hiero_sdk_python.query.transaction_get_receipt_query import (  # type: igno
 from hiero_sdk_python.response_code import ResponseCode  # type: ignore[import-untyped]
 
 from gatepost.adapters.hedera.keys import SigningKey
-from gatepost.adapters.hedera.outcome import NOT_FOUND, Outcome
+from gatepost.adapters.hedera.outcome import NOT_FOUND, TransactionOutcome
 from gatepost.adapters.hedera.transactions import build_transaction, convert_id
 from gatepost.core.ledger import LedgerId
 from gatepost.core.ledger_transaction import LedgerTransaction, TransactionId, TransactionRefused
@@ -132,7 +132,7 @@ class NodePool:
         """
         return await self._run(lambda: self._submit(node, transaction, keys))
 
-    async def read_receipt(self, node: Node, id: TransactionId) -> Outcome:
+    async def read_receipt(self, node: Node, id: TransactionId) -> TransactionOutcome:
         """Return what a node knows of a transaction."""
         return await self._run(lambda: self._read_receipt(node, id))
 
@@ -158,18 +158,18 @@ class NodePool:
         )
         return _name_code(answer.nodeTransactionPrecheckCode)
 
-    def _read_receipt(self, node: Node, id: TransactionId) -> Outcome:
+    def _read_receipt(self, node: Node, id: TransactionId) -> TransactionOutcome:
         request = TransactionGetReceiptQuery(convert_id(id))._make_request()
         answer = self._ask(
             node, lambda channel: channel.crypto.getTransactionReceipts(request, timeout=self._deadline)
         ).transactionGetReceipt
         precheck_code = _name_code(answer.header.nodeTransactionPrecheckCode)
         if precheck_code in (NOT_FOUND, "RECORD_NOT_FOUND"):
-            return Outcome(NOT_FOUND)
+            return TransactionOutcome(NOT_FOUND)
         if precheck_code != "OK":
             raise Unavailable(f"the node {node} does not say what came of the transaction {id}: {precheck_code}")
         receipt = answer.receipt
-        return Outcome(
+        return TransactionOutcome(
             _name_code(receipt.status),
             account=_convert_id(receipt.accountID, "accountNum") if receipt.HasField("accountID") else None,
             topic=_convert_id(receipt.topicID, "topicNum") if receipt.HasField("topicID") else None,

@@ -48,7 +48,7 @@ _HINTS: Final = {
 }
 
 
-class Outcome(NamedTuple):
+class TransactionOutcome(NamedTuple):
     """What a receipt says."""
 
     code: str
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
     sequence: int | None = None
 
 
-def build_receipt(transaction: LedgerTransaction, outcome: Outcome) -> LedgerReceipt:
+def build_receipt(transaction: LedgerTransaction, outcome: TransactionOutcome) -> LedgerReceipt:
     """Return the receipt of an executed transaction; raise TransactionExpired or TransactionRefused for any other."""
     if outcome.code == EXPIRED:
         raise build_expiry(transaction)

@@ -41,7 +41,7 @@ FROM (
 -- What is in a store that only its administrator has seen: others, their keys, and processes that are at work there.
 SELECT
     (SELECT count(*) FROM entities WHERE name <> :administrator) AS others,
-    (SELECT count(*) FROM keys WHERE kind <> 'admin') AS keys,
+    (SELECT count(*) FROM keys WHERE kind NOT IN ('admin', 'page', 'link')) AS keys,
     (SELECT count(*) FROM leases WHERE holder <> '' AND deadline > :now) AS leases
 
 -- name: read_counters (sqlite)

@@ -20,12 +20,8 @@ SELECT * FROM decision_details WHERE id = :id
 -- name: read_by_gate
 SELECT q.* FROM decision_details q WHERE q.gate = :gate
 
--- name: list_page
-SELECT q.*
-FROM decision_details q
-JOIN decisions d ON d.number = q.number
-JOIN gates g ON g.number = d.gate
-WHERE d.number > :after
+-- name: list_filters (part)
+-- A filter that is null matches everything.
     AND (CAST(:asker AS BIGINT) IS NULL OR d.asker = CAST(:asker AS BIGINT))
     AND (CAST(:session AS TEXT) IS NULL OR d.session = CAST(:session AS TEXT))
     AND (CAST(:is_pending AS BOOLEAN) IS NULL OR (g.ended_at IS NULL) = CAST(:is_pending AS BOOLEAN))
@@ -45,7 +41,26 @@ WHERE d.number > :after
             WHERE n.decision = d.number AND n.iteration = d.iteration AND n.answered_at >= CAST(:since AS BIGINT)
         )
     )
+
+-- name: list_page
+SELECT q.*
+FROM decision_details q
+JOIN decisions d ON d.number = q.number
+JOIN gates g ON g.number = d.gate
+WHERE d.number > :after
+    {list_filters}
 ORDER BY d.number
+LIMIT :limit
+
+-- name: list_newest
+-- The same, the newest first; before a number.
+SELECT q.*
+FROM decision_details q
+JOIN decisions d ON d.number = q.number
+JOIN gates g ON g.number = d.gate
+WHERE d.number < :before
+    {list_filters}
+ORDER BY d.number DESC
 LIMIT :limit
 
 -- name: list_orphaned

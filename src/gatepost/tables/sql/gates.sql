@@ -16,11 +16,8 @@ FROM gates g
 JOIN gate_details h ON h.number = g.number
 WHERE g.id = :id
 
--- name: list_page
-SELECT h.*, g.hops, g.hops_at
-FROM gate_details h
-JOIN gates g ON g.number = h.number
-WHERE g.number > :after
+-- name: list_filters (part)
+-- A filter that is null matches everything.
     AND (CAST(:owner AS BIGINT) IS NULL OR g.owner = CAST(:owner AS BIGINT))
     AND (CAST(:kind AS TEXT) IS NULL OR g.kind = CAST(:kind AS TEXT))
     AND (CAST(:is_pending AS BOOLEAN) IS NULL OR (g.ended_at IS NULL) = CAST(:is_pending AS BOOLEAN))
@@ -35,7 +32,24 @@ WHERE g.number > :after
         OR EXISTS (SELECT 1 FROM entities e WHERE e.number = g.owner AND e.owner = CAST(:participant AS BIGINT))
         OR EXISTS (SELECT 1 FROM waiters w WHERE w.gate = g.number AND w.entity = CAST(:participant AS BIGINT))
     )
+
+-- name: list_page
+SELECT h.*, g.hops, g.hops_at
+FROM gate_details h
+JOIN gates g ON g.number = h.number
+WHERE g.number > :after
+    {list_filters}
 ORDER BY g.number
+LIMIT :limit
+
+-- name: list_newest
+-- The same, the newest first; before a number.
+SELECT h.*, g.hops, g.hops_at
+FROM gate_details h
+JOIN gates g ON g.number = h.number
+WHERE g.number < :before
+    {list_filters}
+ORDER BY g.number DESC
 LIMIT :limit
 
 -- name: list_pending

@@ -12,6 +12,9 @@ WHERE m.space = :space AND m.seq > :after AND m.seq < :before
 ORDER BY m.seq
 LIMIT :limit
 
+-- name: find_last_before
+SELECT seq FROM messages WHERE space = :space AND created_at < :time ORDER BY seq DESC LIMIT 1
+
 -- name: list_before
 -- The last before a number, backwards.
 SELECT

@@ -54,6 +54,9 @@ WHERE u.id = :id
 -- name: has_unrouted_key
 SELECT TRUE AS has_key FROM unrouted WHERE dedup_key = :dedup_key AND dedup_key IS NOT NULL
 
+-- name: has_unrouted
+SELECT TRUE AS has_message FROM unrouted WHERE trigger = :trigger AND handled_at IS NULL LIMIT 1
+
 -- name: list_unrouted
 SELECT
     u.number, u.id, t.name AS trigger, s.name AS sender, u.envelope, u.event, u.reason, u.created_at, u.handled_at,

@@ -23,7 +23,7 @@ JOIN entities e ON e.number = r.agent
 WHERE r.id = :id
 
 -- name: list_page
--- The newest first; `before` is the number of the last one seen.
+-- The newest first; `before` is the number of the last one seen. `first` is the number of the first one since then.
 SELECT
     r.number, r.id, e.name AS agent, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
     r.prompt_tokens, r.completion_tokens, r.hops, r.version, r.model, r.mind AS mind_number, r.summary, r.error,
@@ -32,9 +32,33 @@ FROM runs r
 JOIN entities e ON e.number = r.agent
 WHERE (CAST(:agent AS bigint) IS NULL OR r.agent = :agent)
     AND (CAST(:status AS text) IS NULL OR r.status = :status)
+    AND (CAST(:cause AS text) IS NULL OR r.cause = :cause)
     AND (CAST(:before AS bigint) IS NULL OR r.number < :before)
+    AND r.number >= :first
+    AND (CAST(:since AS bigint) IS NULL OR r.started_at >= :since)
+    AND (CAST(:until AS bigint) IS NULL OR r.started_at < :until)
 ORDER BY r.number DESC
 LIMIT :limit
+
+-- name: find_first_since
+-- The first run that started at an instant or later, or the number after the last run. Runs are numbered as they start,
+-- so the number is found by halving: no index on times has to be written.
+WITH RECURSIVE step (low, high) AS (
+    SELECT CAST(0 AS BIGINT), coalesce(max(number), 0) + 1 FROM runs
+    UNION ALL
+    SELECT
+        CASE
+            WHEN (SELECT started_at FROM runs WHERE number >= (low + high) / 2 ORDER BY number LIMIT 1) < :since
+            THEN (low + high) / 2 ELSE low
+        END,
+        CASE
+            WHEN (SELECT started_at FROM runs WHERE number >= (low + high) / 2 ORDER BY number LIMIT 1) < :since
+            THEN high ELSE (low + high) / 2
+        END
+    FROM step
+    WHERE high - low > 1
+)
+SELECT high AS number FROM step WHERE high - low <= 1
 
 -- name: add_usage
 UPDATE runs SET

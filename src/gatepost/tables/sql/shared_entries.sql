@@ -25,6 +25,14 @@ WHERE e.number > :after
 ORDER BY e.number
 LIMIT :limit
 
+-- name: find
+SELECT e.*, t.name AS trigger_name, s.name AS sender_name, d.id AS decision_id
+FROM shared_entries e
+LEFT JOIN triggers t ON t.number = e.trigger
+LEFT JOIN entities s ON s.number = e.sender
+LEFT JOIN decisions d ON d.number = e.decision
+WHERE e.id = :id AND (CAST(:person AS bigint) IS NULL OR e.person = CAST(:person AS bigint))
+
 -- name: list_changes
 -- New entries and those that have changed, in that order.
 SELECT e.*, t.name AS trigger_name, s.name AS sender_name, d.id AS decision_id
@@ -36,6 +44,7 @@ WHERE e.position > :after
     AND (CAST(:channel AS text) IS NULL OR e.channel = CAST(:channel AS text))
     AND (CAST(:session AS text) IS NULL OR e.session = CAST(:session AS text))
     AND (CAST(:kind AS text) IS NULL OR e.kind = CAST(:kind AS text))
+    AND (NOT :is_pending OR e.status = 'pending')
     AND (CAST(:person AS bigint) IS NULL OR e.person = CAST(:person AS bigint))
 ORDER BY e.position
 LIMIT :limit
@@ -46,7 +55,8 @@ FROM shared_entries e
 LEFT JOIN triggers t ON t.number = e.trigger
 LEFT JOIN entities s ON s.number = e.sender
 LEFT JOIN decisions d ON d.number = e.decision
-WHERE (CAST(:channel AS text) IS NULL OR e.channel = CAST(:channel AS text))
+WHERE (CAST(:before AS bigint) IS NULL OR e.number < CAST(:before AS bigint))
+    AND (CAST(:channel AS text) IS NULL OR e.channel = CAST(:channel AS text))
     AND (CAST(:session AS text) IS NULL OR e.session = CAST(:session AS text))
     AND (CAST(:kind AS text) IS NULL OR e.kind = CAST(:kind AS text))
     AND (NOT :is_pending OR e.status = 'pending')
@@ -78,6 +88,9 @@ ORDER BY e.number
 -- name: end_question
 UPDATE shared_entries SET status = :status, answer = :answer, answered_at = :now, position = :position
 WHERE number = :number AND status = 'pending'
+
+-- name: set_metadata
+UPDATE shared_entries SET metadata = :metadata WHERE number = :number
 
 -- name: find_last_position
 SELECT value FROM counters WHERE name = 'shared'
