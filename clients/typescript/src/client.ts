@@ -1,0 +1,113 @@
+/**
+ * The client: one method for each operation (`operations.ts`), lists of any length, and streams.
+ *
+ *     const client = new GatepostClient({ url: "http://127.0.0.1:4283", key: "sk_..." });
+ *     await client.pushEvent({ to: "analyst", content: "The build is red" });
+ */
+
+import type { GatepostEvent } from "./events.js";
+import { Operations } from "./operations.js";
+import type { CallOptions, Operation, StreamOptions } from "./options.js";
+import { sendRequest, type Transport } from "./request.js";
+import { readStream } from "./stream.js";
+
+/** Items of a page. */
+const PAGE_LENGTH = 500;
+const DEFAULT_TIMEOUT = 30_000;
+const DEFAULT_RETRY_TIME = 30_000;
+/** The gateway sends a sign of life every 15 seconds. */
+const DEFAULT_SILENCE_TIMEOUT = 45_000;
+
+export interface ClientOptions {
+  /** Where the gateway is; by default where the page came from. */
+  url?: string;
+  /** A secret key. Without one, and without a token, a page is known by its cookie. */
+  key?: string;
+  /** A public key, which goes with a token. */
+  publicKey?: string;
+  /** A JWT, or a function that returns a fresh one. */
+  token?: string | (() => string | Promise<string>);
+  /** The entity that the administrator acts as. */
+  actAs?: string;
+  /** What else every request carries, such as the header of the page. */
+  headers?: Record<string, string>;
+  /** Milliseconds that one try may take. */
+  timeout?: number;
+  /** Milliseconds for which a request is tried again. A stream is opened again until it is aborted. */
+  retryTime?: number;
+  /** Milliseconds without a sign of life after which a stream is opened again. */
+  silenceTimeout?: number;
+  /** What sends the requests; by default `fetch`. */
+  fetch?: typeof fetch;
+}
+
+/** A page of a list. */
+export interface Page<Item> {
+  items: Item[];
+  next: string | null;
+}
+
+/** A method that returns a page of items. */
+type ListMethod<Request, Item> = (request: Request, options?: CallOptions) => Promise<Page<Item>>;
+
+export class GatepostClient extends Operations {
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions = {}) {
+    super();
+    const { key, publicKey, token, actAs } = options;
+    const fixed: Record<string, string> = { ...options.headers };
+    if (key !== undefined) fixed["x-secret-key"] = key;
+    if (publicKey !== undefined) fixed["x-public-key"] = publicKey;
+    if (actAs !== undefined) fixed["x-act-as"] = actAs;
+    const headers = new Headers(fixed); // raises TypeError for what is no header
+    this.#transport = {
+      url: parseUrl(options.url ?? globalThis.location?.origin),
+      fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+      buildHeaders: async () => {
+        const copy = new Headers(headers);
+        const bearer = typeof token === "function" ? await token() : token;
+        if (bearer !== undefined) copy.set("authorization", `Bearer ${bearer}`);
+        return copy;
+      },
+      timeout: options.timeout ?? DEFAULT_TIMEOUT,
+      retryTime: options.retryTime ?? DEFAULT_RETRY_TIME,
+      silenceTimeout: options.silenceTimeout ?? DEFAULT_SILENCE_TIMEOUT,
+    };
+  }
+
+  /**
+   * Return the items of a list, page by page; `limit` is the length of a page.
+   *
+   *     for await (const item of client.pages(client.listInbox, { name: "husam", state: "pending" })) ...
+   *
+   * Messages of a space are read from `afterSeq` on, which is 0 for all.
+   */
+  async *pages<Request extends { limit?: number } | undefined, Item>(
+    list: ListMethod<Request, Item>,
+    request: NoInfer<NonNullable<Request>>,
+    options?: CallOptions,
+  ): AsyncGenerator<Item> {
+    const cursor = "afterSeq" in request ? "afterSeq" : "after";
+    let next = { ...request, limit: request.limit ?? PAGE_LENGTH };
+    for (;;) {
+      const page = await list.call(this, next, options);
+      yield* page.items;
+      if (page.next === null) return;
+      next = { ...next, [cursor]: page.next };
+    }
+  }
+
+  protected async call<Answer>(operation: Operation, request: object, options?: CallOptions): Promise<Answer> {
+    return (await sendRequest(this.#transport, operation, request, options)) as Answer;
+  }
+
+  protected watch(path: string, request: object, options?: StreamOptions): AsyncGenerator<GatepostEvent> {
+    return readStream(this.#transport, path, request, options);
+  }
+}
+
+function parseUrl(url: string | undefined): string {
+  if (url === undefined) throw new TypeError("`url` is missing: say where the gateway is");
+  return new URL(url).href.replace(/\/+$/, "");
+}

@@ -1,0 +1,17 @@
+export { GatepostClient, type ClientOptions, type Page } from "./client.js";
+export { GatepostError } from "./errors.js";
+export type { EventData, GatepostEvent } from "./events.js";
+export { Feed, openFeed, type FeedListener, type FeedSource, type FeedStatus, type OpenStream } from "./feed.js";
+export { createHooks, type GatepostHooks, type HookLibrary } from "./hooks.js";
+export type { UseAgents, UseDecisions, UseInbox, UseSpace } from "./hooks.js";
+export type * from "./models.js";
+export type { CallOptions, StreamOptions, StreamStart, StreamStatus } from "./options.js";
+export { createKey } from "./request.js";
+export { findQueue, type SendQueue } from "./send-queue.js";
+export { EventParser, type ServerSentEvent } from "./sse.js";
+export { AgentsStore, type AgentsOptions, type AgentsState } from "./stores/agents.js";
+export { DecisionsStore, type DecisionsOptions, type DecisionsState } from "./stores/decisions.js";
+export { InboxStore, type InboxOptions, type InboxState } from "./stores/inbox.js";
+export { SpaceStore, type SpaceOptions, type SpaceState } from "./stores/space.js";
+export type { SentMessage, StreamingMessage } from "./stores/space.js";
+export { INITIAL_STATE, Store, type StoreState } from "./stores/store.js";

@@ -1,0 +1,85 @@
+/**
+ * Decisions that the caller may see. The frames about decisions are live only, so all are loaded again whenever the
+ * feed opens.
+ */
+
+import type { GatepostClient } from "../client.js";
+import type { GatepostEvent } from "../events.js";
+import { openFeed, type Feed } from "../feed.js";
+import type { AnswerDecision, Decision, ListDecisions } from "../models.js";
+import { INITIAL_STATE, Store, type StoreState } from "./store.js";
+
+export interface DecisionsState extends StoreState {
+  /** Decisions in the order of asking; with `newestFirst`, the last one first. */
+  decisions: readonly Decision[];
+}
+
+export interface DecisionsOptions extends Omit<ListDecisions, "after" | "limit" | "since"> {
+  /** The feed of the page, which must have the inbox of the caller; without it, the store opens a combined stream. */
+  feed?: Feed;
+}
+
+const INITIAL: DecisionsState = { ...INITIAL_STATE, decisions: [] };
+
+export class DecisionsStore extends Store<DecisionsState> {
+  readonly #client: GatepostClient;
+  readonly #request: ListDecisions;
+
+  constructor(client: GatepostClient, options: DecisionsOptions = {}) {
+    const { feed, ...request } = options;
+    const inbox = request.asked ?? request.asker;
+    super(feed ?? openFeed(client, inbox === undefined ? {} : { inbox: [inbox] }), INITIAL);
+    this.#client = client;
+    this.#request = request;
+  }
+
+  /**
+   * Answer a decision as it is shown here. If its question has changed, or somebody was faster, it is loaded again and
+   * the error is raised; its `answer` says who was faster.
+   */
+  async answer(id: string, answer: Omit<AnswerDecision, "id" | "contextHash">): Promise<Decision> {
+    const contextHash = this.state.decisions.find((decision) => decision.id === id)?.contextHash;
+    try {
+      const decision = await this.#client.answerDecision({ ...answer, id, contextHash });
+      this.#addDecision(decision);
+      return decision;
+    } catch (error) {
+      void this.refresh();
+      throw error;
+    }
+  }
+
+  protected override async load(signal: AbortSignal): Promise<void> {
+    const decisions: Decision[] = [];
+    for await (const decision of this.#client.pages(this.#client.listDecisions, this.#request, { signal })) {
+      decisions.push(decision);
+    }
+    this.update({ decisions });
+  }
+
+  protected override receive({ event, data }: GatepostEvent): void {
+    if (event === "decision.asked" || event === "decision.answered") this.#addDecision(data);
+  }
+
+  #addDecision(decision: Decision): void {
+    const { decisions } = this.state;
+    const isKnown = decisions.some((other) => other.id === decision.id);
+    if (!matches(decision, this.#request)) {
+      if (isKnown) this.update({ decisions: decisions.filter((other) => other.id !== decision.id) });
+    } else if (isKnown) {
+      this.update({ decisions: decisions.map((other) => (other.id === decision.id ? decision : other)) });
+    } else {
+      this.update({ decisions: this.#request.newestFirst ? [decision, ...decisions] : [...decisions, decision] });
+    }
+  }
+}
+
+function matches(decision: Decision, filter: ListDecisions): boolean {
+  const isPending = decision.status === "pending" || decision.status === "revising";
+  return (
+    (filter.pending === undefined || filter.pending === isPending) &&
+    (filter.asker === undefined || filter.asker === decision.asker) &&
+    (filter.asked === undefined || decision.asked.includes(filter.asked)) &&
+    (filter.session === undefined || filter.session === decision.session)
+  );
+}

@@ -1,0 +1,72 @@
+"""The TypeScript client: its package is built as for npm, and its own tests run in Node.js against real gateways."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.gateway_process import GATEPOST_COMMAND
+from tests.programs import cache
+
+TEST_FILES = sorted(path.name for path in (cache.CLIENT / "tests").glob("*.test.ts"))
+#: what is made here, or put there by somebody who works on the client
+IGNORED = ("node_modules", "dist", "build", "examples")
+#: seconds
+TIMEOUT = 280
+
+
+@pytest.fixture(scope="module")
+def node() -> Path:
+    node = cache.find_node(cache.CLIENT_NODE_VERSION)
+    if node is None or not cache.is_installed(cache.CLIENT):
+        pytest.skip("NOT CHECKED: Node.js and the packages of the client are not installed; `make test` installs them")
+    return node
+
+
+@pytest.fixture(scope="module")
+def package(node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package with its tests, compiled, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("client") / "package"
+    shutil.copytree(cache.CLIENT, folder, ignore=shutil.ignore_patterns(*IGNORED))
+    modules = cache.find_folder(cache.CLIENT) / "node_modules"
+    (folder / "node_modules").symlink_to(modules)
+    compiler = modules / "typescript" / "bin" / "tsc"
+    for arguments in ([compiler], ["tests/examples.mjs"], [compiler, "--project", "tests"]):
+        run_node(node, *arguments, folder=folder)
+    return folder
+
+
+def run_node(node: Path, *arguments: Path | str, folder: Path) -> None:
+    """Run a program in Node.js, and fail with what it wrote."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("GATEPOST_", "NODE_"))}
+    result = subprocess.run(
+        [node, *arguments],
+        cwd=folder,
+        env=environ | {"GATEPOST_COMMAND": json.dumps(GATEPOST_COMMAND)},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("name", TEST_FILES)
+def test_the_client(node: Path, package: Path, name: str) -> None:
+    test_file = package / "build" / name.replace(".ts", ".js")
+    run_node(node, "--test", "--test-force-exit", "--test-reporter=spec", test_file, folder=package)
+
+
+def test_the_package_depends_on_nothing_and_brings_what_it_exports(package: Path) -> None:
+    manifest = json.loads((package / "package.json").read_text())
+    assert "dependencies" not in manifest
+    assert manifest["files"] == ["dist"]
+    for path in manifest["exports"].values():
+        assert (package / path).exists()
+        assert (package / path).with_suffix(".d.ts").exists()
+    sources = "".join(path.read_text() for path in (package / "dist").rglob("*.js"))
+    imported = {line.rpartition(" ")[2].strip('";') for line in sources.splitlines() if line.startswith("import ")}
+    assert {name for name in imported if not name.startswith(".")} == {"react", "preact/hooks"}
