@@ -9,23 +9,28 @@ EXTRAS := anthropic hedera mcp nats openai postgres redis
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-hosts nightly check bench docs lock clean
+.PHONY: help up page test test-hosts nightly check bench docs screenshots lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: .venv/.installed ## install into .venv, make a home here and start the gateway
+# Without its page a gateway does everything else, and says how the page is built.
+up: .venv/.installed ## install into .venv, build the page, make a home here and start the gateway
+	@$(BIN)/python -m tools.page || true
 	@$(BIN)/gatepost init --json > /dev/null
 	@$(BIN)/gatepost up
 
-test: .venv/.compiler ## run the tests (a few minutes at most)
+page: .venv/.installed ## build the page, if it is not there or its sources have changed
+	@$(BIN)/python -m tools.page
+
+test: .venv/.compiler .venv/.client .venv/.page ## run the tests (about a quarter of an hour)
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 test-hosts: .venv/.node ## install agent programs and MCP clients from npm into a cache, and run sessions in them
 	@$(BIN)/python -m tests.programs.cache
 	@$(BIN)/python -m pytest tests/programs -m hosts -n 2 --dist worksteal
 
-nightly: .venv/.compiler .venv/.node ## run all tests, the long ones and the agent programs included
+nightly: .venv/.compiler .venv/.client .venv/.node .venv/.page ## run all tests, the long ones and the agent programs included
 	@$(BIN)/python -m tests.programs.cache
 	@$(BIN)/python -m tests.programs.cache ledger
 	@GATEPOST_NIGHTLY=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "nightly or not nightly"
@@ -37,12 +42,16 @@ check: .venv/.installed ## check format, lint, types, layers and file sizes
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/sizes.py
 	@$(BIN)/python tools/reference.py --check
+	@$(BIN)/python tools/typescript.py --check
 
 bench: .venv/.installed ## measure what docs/performance.md claims
 	@$(BIN)/python -m bench
 
 docs: .venv/.installed ## run what the docs and the README show
 	@$(BIN)/python -m pytest tests/docs
+
+screenshots: .venv/.page ## take screenshots of every view of a demo, into build/screenshots and docs/screenshots
+	@$(BIN)/python -m tools.screenshots
 
 lock: ## resolve what is in requirements anew
 	@echo "resolving requirements/dev.txt ..."
@@ -58,7 +67,7 @@ lock: ## resolve what is in requirements anew
 	@rm -rf .lock
 
 clean: ## remove .venv, caches and builds
-	@rm -rf .venv .lock dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .lock dist build src/gatepost/page web/node_modules tests/page/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 .venv/.installed: requirements/dev.txt pyproject.toml
@@ -79,7 +88,17 @@ clean: ## remove .venv, caches and builds
 	@touch $@
 
 # The programs need Node.js 22.19 or newer. A machine without it gets one from PyPI.
-.venv/.node: requirements/node.txt tests/programs/cache.py .venv/.installed
-	@$(BIN)/python -c 'import sys; from tests.programs import cache; sys.exit(cache.find_node() is None)' || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/node.txt
+.venv/.node: requirements/node.txt tools/node.py .venv/.installed
+	@$(BIN)/python -m tools.node 22.19
+	@touch $@
+
+# The tests of the TypeScript client need Node.js 20.19 or newer, and a compiler from npm, which goes into a cache.
+.venv/.client: requirements/node.txt clients/typescript/package-lock.json tests/programs/cache.py .venv/.installed
+	@$(BIN)/python -m tools.node
+	@$(BIN)/python -m tests.programs.cache client > /dev/null
+	@touch $@
+
+# The tests of the page need the page as it is now, and a browser from npm.
+.venv/.page: page tests/page/package-lock.json
+	@$(BIN)/python -m tools.node packages tests/page
 	@touch $@

@@ -1,0 +1,85 @@
+"""Agents and runs: live state, why an agent woke and what it did, and a run that is replayed and compared."""
+
+from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Use
+from tests.page.conftest import PageOpener, Scripts
+from tests.scripted_gateway import ScriptedGateway
+
+
+def test_a_run_explains_itself(gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str) -> None:
+    name, pause = f"ana-{tag}", PausePoint()
+
+    def script(request: CompletionRequest) -> Answer:
+        if request.tool_results:
+            return [pause, Say("Remembered the date.")]
+        return Use("remember", {"key": "due", "value": "The report is due on Fridays"})
+
+    scripts[name] = script
+    gateway.create_resident(name, displayName="Ana Lyst", team=tag)
+    page = open_page(f"/agents?team={tag}")
+    page.wait_for(".agent-card:has-text('Ana Lyst'):has-text('Has not woken yet')")
+    page.wait_for(".sidebar .connection.is-live")
+    gateway.post("/inbox", to=name, source="calendar", content="Look at the date")
+    page.wait_for(".agent-card:has-text('thinking')")
+    page.press("j", "Enter")
+    page.wait_for(".run-row .badge:has-text('running')")
+    page.press("j", "Enter")
+    page.wait_for(".turn.is-live")
+    pause.open()
+    page.wait_for(".turns >> text=Remembered the date.")
+    page.wait_for_count(".turn.is-live", 0)
+    page.wait_for(".turns >> text=Look at the date")
+    page.wait_for(".waterfall-row:has-text('remember')")
+    page.wait_for_count(".waterfall-row", 4)
+    page.open(f"/agents/{name}/memories")
+    page.wait_for("text=The report is due on Fridays")
+
+
+def test_a_run_is_replayed_and_compared(
+    gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str
+) -> None:
+    name = f"ana-{tag}"
+    scripts[name] = lambda _: Say("All is well.")
+    gateway.create_resident(name)
+    gateway.post("/inbox", to=name, source="test", content="How is it?")
+    [run] = gateway.wait_for_runs(name, 1)
+    page = open_page(f"/runs/{run['id']}")
+    page.wait_for(".turns >> text=All is well.")
+    page.press("z")
+    page.wait_for(".replay input:focus")
+    page.press("Enter")
+    page.wait_for(".replay .notice:has-text('demo')")
+    page.wait_for_count(".compare > div", 2)
+    assert len(gateway.list_runs(name)) == 1, "nothing was stored"
+
+
+def test_an_agent_is_paused_and_resumed(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    name = f"ana-{tag}"
+    gateway.create_resident(name)
+    page = open_page(f"/agents/{name}")
+    page.press("p")
+    page.wait_for(".view-head .badge:has-text('paused')")
+    assert gateway.get(f"/agents/{name}")["paused"]
+    page.press("p")
+    page.wait_for_count(".view-head .badge:has-text('paused')", 0)
+    page.press("6")
+    page.wait_for(f".agent-about >> text=You are {name}.")
+    page.press("i")
+    page.wait_for_path(f"/inbox/{name}")
+
+
+def test_home_shows_what_needs_the_person(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    page = open_page("/", person=tag)
+    page.wait_for(".empty:has-text('Nothing needs you')")
+    page.wait_for(".sidebar .connection.is-live")
+    gateway.post("/decisions", question="Ship it?", asker=f"ana-{tag}", of=[tag], options=[{"id": "y", "label": "Yes"}])
+    gateway.post("/inbox", to=tag, type="alert", priority="high", source="ci", subject="The build is red")
+    page.wait_for(".home .decision:has-text('Ship it?')")
+    page.wait_for(".home-row:has-text('The build is red')")
+    page.wait_for(".figure:has-text('to decide') .figure-value:has-text('1')")
+    page.click(".home .decision:has-text('Ship it?') >> button:has-text('Yes')")
+    page.wait_for_count(".home .decision", 0)
+    page.click(".figure:has-text('alert')")
+    page.wait_for_path("/inbox?type=alert")
+    page.wait_for(".item-row:has-text('The build is red')")

@@ -1,0 +1,112 @@
+"""Decisions and gates: a person answers on the page, and the agent goes on."""
+
+from tests.model_server import Answer, CompletionRequest, Say, Use
+from tests.page.conftest import PageOpener, Scripts
+from tests.scripted_gateway import ScriptedGateway
+
+OPTIONS = [{"id": "teal", "label": "Teal"}, {"id": "sand", "label": "Sand"}]
+
+
+def test_an_agent_asks_and_goes_on_with_the_answer(
+    gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str
+) -> None:
+    name = f"ana-{tag}"
+
+    def script(request: CompletionRequest) -> Answer:
+        if request.tool_results:
+            return Say("Done for now.")
+        if "Paint it" in request.inbox:
+            return Use("ask_decision", {"question": f"Which colour for {tag}?", "options": OPTIONS, "of": ["admin"]})
+        if "[Decision" in request.inbox:
+            answer = "Sand" if "Sand" in request.inbox or "sand" in request.inbox else request.inbox
+            return [Use("enter_space", {"spaceId": tag}), Use("send_message", {"text": f"Painted in {answer}"})]
+        return Say("Nothing.")
+
+    scripts[name] = script
+    gateway.create_resident(name)
+    gateway.create_space(tag, "admin", name)
+    page = open_page("/decisions")
+    page.wait_for(".sidebar .connection.is-live")
+    gateway.post_message(tag, "Paint it", "admin")
+    card = f".decision:has-text('Which colour for {tag}')"
+    page.wait_for(card)
+    page.click(f"{card} >> button:has-text('Sand')")
+    page.wait_for(".toast:has-text('Sand')")
+    page.wait_for_count(card, 0)
+    page.open(f"/spaces/{tag}")
+    page.wait_for(".message:has-text('Painted in Sand')")
+
+
+def test_a_decision_is_answered_by_keyboard(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    for question in ("First?", "Second?"):
+        gateway.post("/decisions", question=question, asker=f"ana-{tag}", of=[tag], options=OPTIONS, freeText=True)
+    page = open_page("/decisions", person=tag)
+    page.wait_for_count(".decision", 2)
+    page.press("j", "j")
+    page.wait_for(".decision.is-selected:has-text('Second?')")
+    page.press("r")
+    page.wait_for(".decision-answers button:focus:has-text('Teal')")
+    page.press("Tab", "Tab")
+    page.wait_for("button:focus:has-text('Write an answer')")
+    page.press("Enter")
+    page.wait_for(".answer-form textarea:focus")
+    page.type("Neither of them")
+    page.press("Control+Enter")
+    page.wait_for_count(".decision", 1)
+    page.press("j", "r")
+    page.wait_for(".decision-answers button:focus:has-text('Teal')")
+    page.press("Enter")
+    page.wait_for(".empty:has-text('Nothing waits for your decision')")
+    outcomes = {
+        decision["question"]: (decision["answer"]["option"], decision["answer"]["text"], decision["answer"]["by"])
+        for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]
+    }
+    assert outcomes == {"First?": ("teal", None, tag), "Second?": (None, "Neither of them", tag)}
+
+
+def test_an_action_is_approved_with_other_arguments(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    action = {"name": "refund_order", "args": {"order": 4711, "amount": 129}}
+    decision = gateway.post("/decisions", question="Refund it?", asker=f"ana-{tag}", of=[tag], action=action)
+    page = open_page(f"/decisions/{decision['id']}", person=tag)
+    page.click("button:has-text('with other arguments')")
+    page.fill(".code-field", "not JSON")
+    page.wait_for(".notice:has-text('not a JSON object')")
+    page.fill(".code-field", '{"order": 4711, "amount": 100}')
+    page.click("button:has-text('Send answer')")
+    page.wait_for(".answer-row:has-text('answered')")
+    assert gateway.get(f"/decisions/{decision['id']}")["answer"]["args"] == {"order": 4711, "amount": 100}
+
+
+def test_a_question_is_sent_back_and_refused(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    for question in ("Vague?", "Wrong?"):
+        gateway.post("/decisions", question=question, asker=f"ana-{tag}", of=[tag], options=OPTIONS, freeText=True)
+    page = open_page("/decisions", person=tag)
+    page.click(".decision:has-text('Wrong?') >> button:has-text('Refuse')")
+    page.wait_for_count(".decision", 1)
+    page.click(".decision:has-text('Vague?') >> button:has-text('Send back')")
+    page.fill(".answer-form textarea", "Say what it costs")
+    page.click("button:has-text('Send answer')")
+    page.wait_for_count(".decision .decision-answers", 0)
+    statuses = {item["question"]: item["status"] for item in gateway.get("/decisions", asker=f"ana-{tag}")["items"]}
+    assert statuses == {"Vague?": "revising", "Wrong?": "rejected"}
+    page.open("/decisions?show=ended")
+    page.wait_for(".gate-row:has-text('Wrong?')")
+
+
+def test_a_gate_is_opened_on_the_page(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.post("/agents", name=f"ana-{tag}")
+    gate = gateway.post("/gates", name=f"Legal {tag}", owner=f"ana-{tag}", awaits="admin", instruction="Wait for it.")
+    page = open_page("/gates")
+    page.click(f".gate-row:has-text('Legal {tag}')")
+    page.wait_for_path(f"/gates/{gate['id']}")
+    page.fill("input[aria-label=Reason]", "signed")
+    page.press("Enter")
+    page.wait_for(".toast:has-text('Gate resolved')")
+    page.wait_for_count(f".gate-row:has-text('Legal {tag}') .badge:has-text('pending')", 0)
+    assert gateway.get(f"/gates/{gate['id']}")["resolution"]["reason"] == "signed"

@@ -1,0 +1,36 @@
+"""The ledger: a topic is verified with a visible result, and one that somebody has tampered with fails."""
+
+import sqlite3
+from contextlib import closing
+
+from tests.page.conftest import PageOpener
+from tests.scripted_gateway import ScriptedGateway
+
+
+def test_a_topic_is_proved_until_somebody_changes_a_message(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    gateway.create_person(tag)
+    for number in range(1, 4):
+        gateway.post("/mail", to=tag, sender="admin", text=f"Letter {number}")
+    gateway.post("/ledger/sync")
+    topics = gateway.get("/ledger/topics", kind="inbound", limit=1000)["items"]
+    [topic] = [topic for topic in topics if topic["entity"] == tag]
+    page = open_page(f"/ledger/{topic['id']}")
+    page.wait_for(".proof:has-text('not checked yet')")
+    page.press("v")
+    page.wait_for(f".proof.is-proved .proof-result:has-text('{topic['messages']} of {topic['messages']}')")
+    assert page.count(".link-mark.is-wrong") == 0
+
+    with closing(sqlite3.connect(gateway.gateway.home / "gatepost.db", timeout=30)) as database, database:
+        changed = database.execute(
+            "UPDATE topic_messages SET payer = '0.0.9'"
+            " WHERE sequence = 2 AND topic = (SELECT number FROM topics WHERE id = ?)",
+            [topic["id"]],
+        )
+        assert changed.rowcount == 1
+    page.press("v")
+    page.wait_for(".proof.is-wrong [role=alert]:has-text('Message 2 is wrong: its running hash does not match')")
+    page.press("x")
+    page.wait_for_path(f"/ledger/{topic['id']}/2")
+    page.wait_for(".badge.danger:has-text('wrong')")

@@ -1,0 +1,165 @@
+/** One agent: its wakes on a time line, its mind, what it remembers and wants, and its plans. */
+
+import type { Agent } from "@gatepost/client";
+
+import { useCommands } from "../commands.js";
+import { agents, agentsStore, displayName } from "../data/live.js";
+import { useLoad } from "../data/load.js";
+import { client, isAdministrator } from "../data/session.js";
+import { buildPath, navigate, segments } from "../router.js";
+import { useSubject } from "../title.js";
+import { Icon } from "../ui/icons.js";
+import { PlainText } from "../ui/markdown.js";
+import { Avatar, Failure, Line, Skeleton } from "../ui/parts.js";
+import { formatSize } from "../ui/text.js";
+import { attempt } from "../ui/toasts.js";
+import { Goals, Memories, MindView, Plans } from "./mind.js";
+import { Profile } from "./profile.js";
+import { RunTimeline } from "./timeline.js";
+import { AgentBadge } from "./state.js";
+
+const TABS = [
+  ["runs", "Runs"],
+  ["mind", "Mind"],
+  ["memories", "Memories"],
+  ["goals", "Goals"],
+  ["plans", "Plans"],
+  ["about", "About"],
+] as const;
+
+export function AgentPage({ name }: { name: string }) {
+  const { value: agent, error, reload } = useLoad((signal) => client.showAgent({ name }, { signal }), [name]);
+  useSubject(agent?.displayName);
+  if (agent === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (isAdministrator.value) return <WholeAgent agent={agent} reload={reload} />;
+  return (
+    <>
+      <header class="view-head">
+        <AgentHead agent={agent} />
+      </header>
+      <div class="view-body">
+        <Profile agent={agent} />
+      </div>
+    </>
+  );
+}
+
+function AgentHead({ agent }: { agent: Agent }) {
+  const runId = agents().value.runs[agent.name];
+  return (
+    <>
+      <a class="icon-button" href="/agents" aria-label="All agents">
+        <Icon name="back" />
+      </a>
+      <Avatar name={agent.displayName} isActive={runId !== undefined} />
+      <h1 class="line-text">
+        <Line text={agent.displayName} limit={80} />
+      </h1>
+      <AgentBadge agent={agent} runId={runId} />
+    </>
+  );
+}
+
+/** All of an agent, with what can be done to it. */
+function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
+  const { name } = agent;
+  const tab = segments.value[2] ?? "runs";
+  const { value: account } = useLoad((signal) => client.showAccount({ name }, { signal }), [name, agents().value.runs[name] ?? ""]);
+  const change = async (action: () => Promise<unknown>, done: string) => {
+    await attempt(action, done);
+    reload();
+    void agentsStore.refresh();
+  };
+  const wake = () => void change(() => client.wakeAgent({ name }), "Agent woken");
+  const pause = () => void change(() => client.pauseAgent({ name }), "Agent paused");
+  const resume = () => void change(() => client.resumeAgent({ name }), "Agent resumed");
+  useCommands([
+    { id: "wake", title: "Wake this agent", group: "Agent", keys: "w", run: wake },
+    agent.paused ? { id: "resume", title: "Resume this agent", group: "Agent", keys: "p", run: resume } : { id: "pause", title: "Pause this agent", group: "Agent", keys: "p", run: pause },
+    { id: "agent-inbox", title: "Open the inbox of this agent", group: "Agent", keys: "i", run: () => navigate(buildPath("inbox", name)) },
+    ...TABS.map(([id, label], index) => ({ id: `tab-${id}`, title: `Show ${label.toLowerCase()}`, group: "Agent", keys: String(index + 1), run: () => navigate(tabPath(name, id)) })),
+  ]);
+  return (
+    <>
+      <header class="view-head">
+        <AgentHead agent={agent} />
+        <span class="grow" />
+        <a class="button" href={buildPath("inbox", name)} title="Inbox (i)">
+          <Icon name="inbox" size={14} /> <span class="hide-phone">Inbox</span> {account && <span class="number">{account.pending}</span>}
+        </a>
+        {agent.resident && (
+          <>
+            <button class="button" title="Wake (w)" onClick={wake}>
+              <Icon name="bolt" size={14} /> <span class="hide-phone">Wake</span>
+            </button>
+            <button class="button" title={agent.paused ? "Resume (p)" : "Pause (p)"} onClick={agent.paused ? resume : pause}>
+              <Icon name={agent.paused ? "play" : "pause"} size={14} /> <span class="hide-phone">{agent.paused ? "Resume" : "Pause"}</span>
+            </button>
+          </>
+        )}
+      </header>
+      <nav class="tabs agent-tabs" aria-label="About the agent">
+        {TABS.map(([id, label]) => (
+          <a key={id} class="tab" href={tabPath(name, id)} aria-current={id === tab ? "page" : undefined}>
+            {label}
+          </a>
+        ))}
+      </nav>
+      <div class="view-body">
+        {tab === "mind" ? (
+          <MindView name={name} />
+        ) : tab === "memories" ? (
+          <Memories name={name} />
+        ) : tab === "goals" ? (
+          <Goals name={name} />
+        ) : tab === "plans" ? (
+          <Plans name={name} />
+        ) : tab === "about" ? (
+          <About agent={agent} />
+        ) : (
+          <RunTimeline agent={name} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function About({ agent }: { agent: Agent }) {
+  const { config } = agent;
+  return (
+    <div class="agent-about">
+      <dl class="facts">
+        <dt>Name</dt>
+        <dd>
+          <code>{agent.name}</code>
+        </dd>
+        <dt>Kind</dt>
+        <dd>{agent.resident ? "resident: Gatepost runs it" : "guest: it runs elsewhere"}</dd>
+        <dt>Team and role</dt>
+        <dd class="text">{[agent.team, agent.role].filter(Boolean).join(", ") || "none"}</dd>
+        <dt>Owner</dt>
+        <dd class="text">{agent.owner === null ? "the administrator" : displayName(agent.owner)}</dd>
+        <dt>Cycles</dt>
+        <dd>{agent.cycles}</dd>
+        <dt>Mind</dt>
+        <dd>{formatSize(agent.mindTokens)} tokens</dd>
+        {config && <dt>Model</dt>}
+        {config && <dd class="text">{`${config.model.provider}:${config.model.name}`}</dd>}
+        {config?.budget && <dt>Budget</dt>}
+        {config?.budget && <dd>{[config.budget.tokens && `${formatSize(config.budget.tokens)} tokens`, config.budget.cycles && `${config.budget.cycles} cycles`].filter(Boolean).join(", ")} per {config.budget.per}</dd>}
+        {config && <dt>Tools</dt>}
+        {config && <dd class="text">{config.tools.map((tool) => tool.name).join(", ") || "those of every agent"}</dd>}
+      </dl>
+      {config && config.instructions !== "" && (
+        <section>
+          <h2>Instructions</h2>
+          <PlainText text={config.instructions} />
+        </section>
+      )}
+    </div>
+  );
+}
+
+function tabPath(name: string, tab: string): string {
+  return tab === "runs" ? buildPath("agents", name) : buildPath("agents", name, tab);
+}

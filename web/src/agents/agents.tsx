@@ -1,0 +1,127 @@
+/** Agents: who they are and what they do now; with a name in the address, one of them. */
+
+import "./agents.css";
+
+import type { Agent } from "@gatepost/client";
+
+import { useCommands } from "../commands.js";
+import { agents, displayName } from "../data/live.js";
+import { useLoad } from "../data/load.js";
+import { client } from "../data/session.js";
+import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
+import { Avatar, Dots, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
+import { formatSize, plural, toLine } from "../ui/text.js";
+import { RelativeTime } from "../ui/time.js";
+import { canOpen } from "../views.js";
+import { AgentPage } from "./agent.js";
+import { AgentBadge } from "./state.js";
+
+export default function Agents() {
+  const name = segments.value[1];
+  return name === undefined ? <AgentList /> : <AgentPage key={name} name={name} />;
+}
+
+function AgentList() {
+  const { agents: all, isLoading, error, runs } = agents().value;
+  const team = query.value.get("team") ?? "";
+  const teams = [...new Set(all.flatMap((agent) => agent.team ?? []))].sort();
+  const list = all.filter((agent) => team === "" || agent.team === team).toSorted((a, b) => Number(runs[b.name] !== undefined) - Number(runs[a.name] !== undefined));
+  const lastRuns = useLastRuns();
+  const { index } = useRowKeys("Agents", list, (agent) => navigate(buildPath("agents", agent.name)));
+  useCommands(canOpen("/runs") ? [{ id: "runs", title: "Show the runs of all agents", group: "Agents", run: () => navigate("/runs") }] : []);
+  return (
+    <>
+      <header class="view-head">
+        <h1>Agents</h1>
+        {teams.length > 0 && (
+          <nav class="tabs" aria-label="Team">
+            {["", ...teams].map((name) => (
+              <button key={name} class="tab" aria-current={name === team ? "page" : undefined} onClick={() => changeQuery({ team: name })}>
+                {name === "" ? "All" : toLine(name, 30)}
+              </button>
+            ))}
+          </nav>
+        )}
+        <span class="grow" />
+        {canOpen("/runs") && (
+          <a class="button" href="/runs">
+            All runs
+          </a>
+        )}
+      </header>
+      <div class="view-body">
+        {isLoading ? (
+          <Skeleton />
+        ) : error !== undefined && all.length === 0 ? (
+          <Failure error={error} />
+        ) : list.length === 0 ? (
+          <Empty icon="agent" title="No agents yet">
+            <p>A resident is an agent that Gatepost runs. This one needs no key:</p>
+            <code>gatepost agent add helper --model demo --instructions "Answer in one sentence."</code>
+          </Empty>
+        ) : (
+          <ul class="agent-grid">
+            {list.map((agent, position) => (
+              <li key={agent.name}>
+                <AgentCard agent={agent} runId={runs[agent.name]} isSelected={position === index} lastRun={lastRuns?.get(agent.name)} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </>
+  );
+}
+
+interface CardProps {
+  agent: Agent;
+  runId: string | undefined;
+  isSelected: boolean;
+  lastRun: { startedAt: string; summary: string } | undefined;
+}
+
+function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
+  const place = [agent.role, agent.team && `team ${agent.team}`, agent.owner && `owner ${displayName(agent.owner)}`].filter(Boolean).join(", ");
+  return (
+    <a class={`card agent-card ${isSelected ? "is-selected" : ""}`} href={buildPath("agents", agent.name)}>
+      <div class="agent-top">
+        <Avatar name={agent.displayName} isActive={runId !== undefined} />
+        <div class="grow agent-names">
+          <Line text={agent.displayName} class="agent-name" />
+          <Line text={place === "" ? (agent.resident ? "resident" : "guest") : place} class="muted agent-place" />
+        </div>
+        <AgentBadge agent={agent} runId={runId} />
+      </div>
+      <p class="agent-last muted">
+        {runId !== undefined ? (
+          <>
+            <Dots /> thinking
+          </>
+        ) : lastRun ? (
+          <Line text={lastRun.summary === "" ? "No summary" : lastRun.summary} />
+        ) : (
+          <span>{!agent.resident ? "Reads its inbox by itself" : agent.cycles === 0 ? "Has not woken yet" : "Wakes when its inbox has an item"}</span>
+        )}
+        {lastRun && <RelativeTime time={lastRun.startedAt} />}
+      </p>
+      <p class="agent-numbers muted">
+        <span>{plural(agent.cycles, "cycle")}</span>
+        <span>mind {formatSize(agent.mindTokens)} tokens</span>
+        {agent.failures > 0 && <span class="agent-failures">{plural(agent.failures, "failure")}</span>}
+      </p>
+    </a>
+  );
+}
+
+/** Return the newest run of each agent that came to something, or else the newest. */
+function useLastRuns() {
+  const { runs } = agents().value;
+  const { value } = useLoad((signal) => client.listRuns({ limit: 200 }, { signal }), [Object.keys(runs).sort().join()]);
+  if (value === undefined) return undefined;
+  const oldestFirst = value.items.toReversed();
+  const lastRuns = new Map(oldestFirst.map((run) => [run.agent, run]));
+  // What it did last says more than that it had nothing to do since.
+  for (const run of oldestFirst) if (run.summary !== "") lastRuns.set(run.agent, run);
+  return lastRuns;
+}

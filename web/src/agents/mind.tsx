@@ -1,0 +1,127 @@
+/** What an agent knows: its mind as it would begin the next cycle, its memories, goals and plans. */
+
+import type { Turn } from "@gatepost/client";
+
+import { useLoad } from "../data/load.js";
+import { client } from "../data/session.js";
+import { Markdown } from "../ui/markdown.js";
+import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { formatSize, plural, toLine } from "../ui/text.js";
+import { RelativeTime } from "../ui/time.js";
+import { TurnView } from "./turn.js";
+
+export function MindView({ name }: { name: string }) {
+  const { value, error, reload } = useLoad((signal) => client.showMind({ name }, { signal }), [name]);
+  if (value === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (value.turns.length === 0 && value.summaries.length === 0) {
+    return (
+      <Empty icon="brain" title="Its mind is empty">
+        <p>After its first cycle, what it read, said and did is here.</p>
+      </Empty>
+    );
+  }
+  return (
+    <div class="mind">
+      <p class="muted">
+        {formatSize(value.tokens)} tokens: {plural(value.summaries.length, "summary", "summaries")} of past cycles and {plural(value.turns.length, "turn")} in full
+        {value.dropped > 0 && `; ${plural(value.dropped, "older summary", "older summaries")} dropped`}
+      </p>
+      {value.summaries.length > 0 && (
+        <section class="card mind-summaries">
+          {value.summaries.map((summary, index) => (
+            <Markdown key={index} text={summary} />
+          ))}
+        </section>
+      )}
+      <ol class="turns">
+        {value.turns.map((turn: Turn, index) => (
+          <li key={index}>
+            <TurnView turn={turn} />
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+export function Memories({ name }: { name: string }) {
+  const { value, error, reload } = useLoad((signal) => client.listMemories({ name, limit: 1000 }, { signal }), [name]);
+  if (value === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (value.items.length === 0) {
+    return (
+      <Empty icon="brain" title="It remembers nothing yet">
+        <p>Tell it in a space: “Remember that the report is due on Fridays.”</p>
+      </Empty>
+    );
+  }
+  return (
+    <ul class="card record-list">
+      {value.items.map((memory) => (
+        <li key={memory.key} class="record">
+          <Line text={memory.key} class="record-key" />
+          <div class="grow">
+            <Markdown text={memory.value} />
+          </div>
+          <span class="muted">
+            <RelativeTime time={memory.updatedAt} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Goals({ name }: { name: string }) {
+  const { value, error, reload } = useLoad((signal) => client.listGoals({ name }, { signal }), [name]);
+  if (value === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (value.items.length === 0) {
+    return (
+      <Empty icon="check" title="It has no goals">
+        <p>An agent sets goals for itself when it is given something that takes more than one cycle.</p>
+      </Empty>
+    );
+  }
+  return (
+    <ul class="card record-list">
+      {value.items.map((goal) => (
+        <li key={goal.id} class="record">
+          <span class={`badge ${goal.status === "active" ? "accent" : ""}`}>{goal.status}</span>
+          <span class="grow text">{toLine(goal.description, 600)}</span>
+          <span class="muted number">{goal.priority}</span>
+          <span class="muted">
+            <RelativeTime time={goal.updatedAt} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Plans({ name }: { name: string }) {
+  const { value, error, reload } = useLoad((signal) => client.listPlans({ owner: name, limit: 500 }, { signal }), [name]);
+  if (value === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (value.items.length === 0) {
+    return (
+      <Empty icon="clock" title="It has no plans">
+        <p>
+          Ask it in a space (“Remind us every day at 9”), or use <code>gatepost plan set --owner {toLine(name, 40)}</code>.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <ul class="card record-list">
+      {value.items.map((plan) => (
+        <li key={plan.id} class="record">
+          <span class={`badge ${plan.status === "pending" ? "accent" : ""}`}>{plan.status}</span>
+          <div class="grow record-text">
+            <Line text={plan.name} class="agent-name" />
+            <Line text={plan.instruction} class="muted" />
+          </div>
+          <span class="muted hide-phone">{plan.cron === null ? (plan.onGate === null ? "once" : "after a gate") : `${plan.cron} ${plan.timeZone ?? "UTC"}`}</span>
+          <span class="muted number">{plan.nextRunAt ? <RelativeTime time={plan.nextRunAt} /> : `fired ${plan.fired}×`}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,39 @@
+/** What every person may see of an agent: who it is, what it does now, and where to meet it. */
+
+import type { Agent } from "@gatepost/client";
+
+import { displayName } from "../data/live.js";
+import { spaces } from "../data/spaces.js";
+import { buildPath } from "../router.js";
+import { Line } from "../ui/parts.js";
+
+export function Profile({ agent }: { agent: Agent }) {
+  const shared = (spaces.value ?? []).filter((space) => space.isMember && space.members.some((member) => member.name === agent.name));
+  return (
+    <div class="agent-about">
+      <dl class="facts">
+        <dt>Name</dt>
+        <dd>
+          <code>{agent.name}</code>
+        </dd>
+        <dt>Team</dt>
+        <dd class="text">{agent.team ?? "none"}</dd>
+        <dt>Role</dt>
+        <dd class="text">{agent.role ?? "none"}</dd>
+        <dt>Owner</dt>
+        <dd class="text">{agent.owner === null ? "the administrator" : displayName(agent.owner)}</dd>
+        <dt>Spaces with you</dt>
+        <dd class="profile-spaces">
+          {shared.length === 0
+            ? "none"
+            : shared.map((space) => (
+                <a key={space.id} class="link line-text" href={buildPath("spaces", space.id)}>
+                  <Line text={`#${space.name}`} limit={60} />
+                </a>
+              ))}
+        </dd>
+      </dl>
+      <p class="muted">Only the administrator sees its runs and its mind.</p>
+    </div>
+  );
+}

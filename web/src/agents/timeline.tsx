@@ -1,0 +1,112 @@
+/** Runs, the newest first: why an agent woke, what came of it, and what it took. */
+
+import type { Run } from "@gatepost/client";
+import { useEffect, useState } from "preact/hooks";
+
+import { onEvent } from "../data/feed.js";
+import { displayName } from "../data/live.js";
+import { useInterval, useLoad } from "../data/load.js";
+import { client } from "../data/session.js";
+import { buildPath, navigate } from "../router.js";
+import { Avatar, Dots, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
+import { formatSize, plural } from "../ui/text.js";
+import { attempt } from "../ui/toasts.js";
+import { Elapsed, formatDay, formatDuration, RelativeTime } from "../ui/time.js";
+import { describeCause, describeStatus, runTone } from "./describe.js";
+import { TokenChart } from "./token-chart.js";
+
+const PAGE_LENGTH = 60;
+
+/** The runs of one agent, or of all; those that began since a time, if there is one. */
+export function RunTimeline({ agent, since }: { agent?: string; since?: string | undefined }) {
+  const [older, setOlder] = useState<{ runs: readonly Run[]; next: string | null } | undefined>(undefined);
+  const load = (after?: string, signal?: AbortSignal) => {
+    const request = { limit: PAGE_LENGTH, ...(after === undefined ? {} : { after }) };
+    const options = signal === undefined ? {} : { signal };
+    return agent === undefined ? client.listRuns({ ...request, ...(since === undefined ? {} : { since }) }, options) : client.listAgentRuns({ ...request, name: agent }, options);
+  };
+  const { value, error, reload } = useLoad((signal) => load(undefined, signal), [agent ?? "", since ?? ""]);
+  useInterval(reload, 15_000);
+  useEffect(
+    () =>
+      onEvent(({ event, data }) => {
+        if ((event === "agent.active" || event === "agent.inactive") && (agent === undefined || data.agent === agent)) setTimeout(reload, 200);
+      }),
+    [agent],
+  );
+  const known = new Set(value?.items.map((run) => run.id));
+  const runs = [...(value?.items ?? []), ...(older?.runs.filter((run) => !known.has(run.id)) ?? [])];
+  const next = older === undefined ? value?.next : older.next;
+  const { index } = useRowKeys("Runs", runs, (run) => navigate(buildPath("runs", run.id)));
+  if (value === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (runs.length === 0 && since !== undefined) {
+    return (
+      <Empty icon="search" title="No runs match">
+        <p>No agent has woken since then.</p>
+        <a class="button" href="/runs">
+          Show all runs
+        </a>
+      </Empty>
+    );
+  }
+  if (runs.length === 0) {
+    return (
+      <Empty icon="bolt" title="It has not woken yet">
+        <p>An agent wakes when its inbox has an item: a message in its space, mail, a due plan. Push an event to try it.</p>
+        <a class="button" href={agent === undefined ? "/agents" : buildPath("inbox", agent)}>
+          {agent === undefined ? "Go to agents" : "Open its inbox"}
+        </a>
+      </Empty>
+    );
+  }
+  const loadOlder = () => attempt(async () => {
+    const page = await load(next ?? undefined);
+    setOlder({ runs: [...(older?.runs ?? []), ...page.items], next: page.next });
+  });
+  return (
+    <>
+      <TokenChart runs={runs.slice(0, PAGE_LENGTH)} />
+      <ol class="card run-list">
+        {runs.map((run, position) => {
+          const before = runs[position - 1];
+          const day = formatDay(run.startedAt);
+          return (
+            <li key={run.id}>
+              {(before === undefined || formatDay(before.startedAt) !== day) && <p class="run-day">{day}</p>}
+              <RunRow run={run} isSelected={position === index} showAgent={agent === undefined} />
+            </li>
+          );
+        })}
+      </ol>
+      {next && (
+        <button class="button more-button" onClick={() => void loadOlder()}>
+          Older runs
+        </button>
+      )}
+    </>
+  );
+}
+
+function RunRow({ run, isSelected, showAgent }: { run: Run; isSelected: boolean; showAgent: boolean }) {
+  const text = run.status === "failed" ? (run.error ?? "") : run.summary;
+  return (
+    <a class={`run-row ${isSelected ? "is-selected" : ""}`} href={buildPath("runs", run.id)}>
+      <span class={`run-mark ${runTone(run)}`} />
+      <span class="run-what">
+        <span class="run-title">
+          {showAgent && <Avatar name={displayName(run.agent)} isSmall />}
+          {showAgent && <Line text={displayName(run.agent)} class="agent-name" />}
+          <span>{describeCause(run.cause)}</span>
+          {run.events > 0 && <span class="muted hide-phone">{plural(run.events, "event")}</span>}
+          {run.status !== "completed" && <span class={`badge ${runTone(run)}`}>{describeStatus(run)}</span>}
+        </span>
+        {text !== "" && <Line text={text} class="muted" />}
+      </span>
+      <span class="number muted hide-phone">{plural(run.steps, "step")}</span>
+      <span class="number muted run-tokens">{formatSize(run.promptTokens + run.completionTokens)} tok</span>
+      <span class="number muted hide-phone run-time">{run.status === "running" ? <Elapsed since={run.startedAt} /> : run.durationMs === null ? "" : formatDuration(run.durationMs)}</span>
+      <span class="number run-when">{run.status === "running" ? <Dots /> : <RelativeTime time={run.startedAt} />}</span>
+    </a>
+  );
+}

@@ -1,0 +1,69 @@
+/** One turn of a cycle: what the agent was shown, what its model said, what a tool returned. */
+
+import type { Turn } from "@gatepost/client";
+
+import { Icon } from "../ui/icons.js";
+import { Markdown, PlainText } from "../ui/markdown.js";
+import { Line } from "../ui/parts.js";
+import { formatJson, formatSize, plural } from "../ui/text.js";
+
+export function TurnView({ turn, note }: { turn: Turn; note?: string }) {
+  const { prompt, reply, result } = turn;
+  if (prompt !== null) {
+    return (
+      <section class="turn is-prompt">
+        <TurnHead icon="inbox" title="It read" note={[prompt.events.length > 0 ? plural(prompt.events.length, "event") : "", note].filter(Boolean).join(", ")} />
+        <PlainText text={prompt.text} limit={3000} />
+      </section>
+    );
+  }
+  if (reply !== null) {
+    const { usage } = reply;
+    return (
+      <section class="turn is-reply">
+        <TurnHead icon="agent" title="It thought" note={[reply.model, `${formatSize(usage.promptTokens)} + ${formatSize(usage.completionTokens)} tokens`, note].filter(Boolean).join(", ")} />
+        {reply.text !== "" && <Markdown text={reply.text} />}
+        {reply.calls.map((call) => (
+          <details key={call.id} class="tool-call" open={call.arguments.length < 240}>
+            <summary>
+              <Icon name="tool" size={13} />
+              <code>
+                <Line text={call.tool} limit={60} />
+              </code>
+            </summary>
+            <PlainText text={formatJson(call.arguments)} limit={2000} />
+          </details>
+        ))}
+      </section>
+    );
+  }
+  if (result === null) return null;
+  return (
+    <section class={`turn is-result ${result.ok ? "" : "is-failed"}`}>
+      <details class="tool-call" open={!result.ok}>
+        <summary>
+          <TurnHead icon={result.ok ? "check" : "alert"} title={result.ok ? "Result of" : "Failure of"} code={result.tool} note={note ?? ""} />
+        </summary>
+        <PlainText text={formatJson(result.content)} limit={2000} />
+      </details>
+    </section>
+  );
+}
+
+function TurnHead({ icon, title, code, note }: { icon: "inbox" | "agent" | "check" | "alert"; title: string; code?: string; note: string }) {
+  return (
+    <header class="turn-head">
+      <span class="turn-icon">
+        <Icon name={icon} size={13} />
+      </span>
+      <span class="turn-title">{title}</span>
+      {code !== undefined && (
+        <code>
+          <Line text={code} limit={60} />
+        </code>
+      )}
+      <span class="grow" />
+      <Line text={note} limit={120} class="muted turn-note" />
+    </header>
+  );
+}

@@ -1,0 +1,82 @@
+/** Sessions: the conversations of people on channels. */
+
+import type { ChannelSession } from "@gatepost/client";
+
+import { displayName } from "../data/live.js";
+import { useLoad } from "../data/load.js";
+import { client } from "../data/session.js";
+import { useFollow } from "../plans/follow.js";
+import { changeQuery, navigate, query } from "../router.js";
+import { TriggersHead } from "../triggers/head.js";
+import { Icon } from "../ui/icons.js";
+import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
+import { toLine } from "../ui/text.js";
+import { RelativeTime } from "../ui/time.js";
+
+const MAX_SESSIONS = 2000;
+
+export function Sessions() {
+  const channel = query.value.get("channel") ?? undefined;
+  const { value, error, reload } = useLoad(async (signal) => {
+    const list: ChannelSession[] = [];
+    for await (const session of client.pages(client.listChannelSessions, { ...(channel === undefined ? {} : { channel }), limit: 500 }, { signal })) {
+      if (list.push(session) >= MAX_SESSIONS) break;
+    }
+    return list.sort((a, b) => b.lastAt.localeCompare(a.lastAt));
+  }, [channel ?? ""]);
+  useFollow(reload, ({ event }) => event === "shared.entry");
+  const list = value ?? [];
+  const { index } = useRowKeys("Sessions", list, (session) => navigate(sessionPath(session)));
+  return (
+    <>
+      <TriggersHead />
+      <div class="view-body triggers">
+        {channel !== undefined && (
+          <p class="view-note">
+            Sessions of <b class="text">{toLine(channel, 60)}</b>
+            <button class="button small quiet" onClick={() => changeQuery({ channel: undefined })}>
+              <Icon name="close" size={12} /> All channels
+            </button>
+          </p>
+        )}
+        {value === undefined ? (
+          error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />
+        ) : list.length === 0 ? (
+          <Empty icon="space" title="Nobody has written yet">
+            <p>
+              Each conversation of a person on a channel is a session. Write one on the command line: <code>gatepost chat "How far is the report?"</code>
+            </p>
+          </Empty>
+        ) : (
+          <ul class="card session-list">
+            {list.map((session, position) => (
+              <li key={`${session.channel}:${session.trigger ?? ""}:${session.sessionId}`}>
+                <a class={`session-row ${position === index ? "is-selected" : ""}`} href={sessionPath(session)}>
+                  <span class="plan-who">
+                    <Avatar name={personName(session)} kind="human" isSmall />
+                    <Line text={personName(session)} class="plan-name" />
+                  </span>
+                  <Line text={session.sessionId} class="muted session-id" />
+                  <Line text={session.trigger ?? session.channel} class="session-channel" />
+                  <span class="number muted">
+                    <RelativeTime time={session.lastAt} />
+                  </span>
+                </a>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Return where the messages of a session are shown. */
+function sessionPath({ channel, sessionId }: ChannelSession): string {
+  return `/shared?${new URLSearchParams({ channel, session: sessionId })}`;
+}
+
+function personName(session: ChannelSession): string {
+  return session.person === null ? (session.userName ?? session.userId ?? "nobody here") : displayName(session.person);
+}

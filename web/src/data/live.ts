@@ -1,0 +1,98 @@
+/**
+ * What the whole page shows: spaces with unread messages, agents and who thinks, open decisions, the size of the inbox,
+ * and the people of this gateway. All of it follows the feed.
+ */
+
+import { AgentsStore, DecisionsStore, type Account, type Entity } from "@gatepost/client";
+import { computed, signal } from "@preact/signals";
+
+import { feed, feedStatus, isOffline, onEvent, onOpen, startFeed } from "./feed.js";
+import { client, me, noticeFailure } from "./session.js";
+import { loadSpaces, startSpaces } from "./spaces.js";
+import { toSignal } from "./store.js";
+
+/** What no event tells is asked for this often. */
+const REFRESH_INTERVAL = 20_000;
+
+export const agentsStore = new AgentsStore(client, { feed });
+export const decisionsStore = new DecisionsStore(client, { feed, pending: true });
+export const agents = toLazy(() => toSignal(agentsStore));
+export const decisions = toLazy(() => toSignal(decisionsStore));
+
+export const entities = signal<readonly Entity[]>([]);
+export const people = computed(() => entities.value.filter((entity) => entity.kind === "human"));
+export const account = signal<Account | undefined>(undefined);
+
+/** Decisions that wait for the person, the most urgent first. */
+export const ownDecisions = computed(() =>
+  decisions()
+    .value.decisions.filter((decision) => decision.asked.includes(me.value) && decision.status === "pending")
+    .toSorted((a, b) => a.urgency - b.urgency || a.createdAt.localeCompare(b.createdAt)),
+);
+
+const entityByName = computed(() => new Map(entities.value.map((entity) => [entity.name, entity])));
+
+export function findEntity(name: string): Entity | undefined {
+  return entityByName.value.get(name);
+}
+
+/** Return the name that people see. */
+export function displayName(name: string): string {
+  return findEntity(name)?.displayName ?? name;
+}
+
+/** Whether an agent thinks now. */
+export function isThinking(name: string): boolean {
+  return agents().value.runs[name] !== undefined;
+}
+
+export function startLive(): void {
+  startFeed();
+  startSpaces();
+  void loadEntities();
+  agents();
+  decisions();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  onOpen(() => void refreshAccount());
+  onEvent(({ event, data }) => {
+    if (event !== "inbox.item" || data.recipient !== me.value) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => void refreshAccount(), 300);
+  });
+  let isRefreshing = false;
+  const refresh = async () => {
+    if (document.hidden || isOffline.value || isRefreshing) return;
+    isRefreshing = true;
+    const stores = feedStatus.value === "open" ? [agentsStore.refresh(), decisionsStore.refresh()] : [];
+    await Promise.allSettled([refreshAccount(), loadSpaces(), loadEntities(), ...stores]);
+    isRefreshing = false;
+  };
+  setInterval(() => void refresh(), REFRESH_INTERVAL);
+  document.addEventListener("visibilitychange", () => void refresh());
+  addEventListener("online", () => void refresh());
+}
+
+/** Count the items of the person's inbox again. */
+export async function refreshAccount(): Promise<void> {
+  try {
+    account.value = await client.showAccount({ name: me.value });
+  } catch (error) {
+    noticeFailure(error);
+  }
+}
+
+export async function loadEntities(): Promise<void> {
+  try {
+    const list: Entity[] = [];
+    for await (const entity of client.pages(client.listEntities, {})) list.push(entity);
+    entities.value = list;
+  } catch (error) {
+    noticeFailure(error);
+  }
+}
+
+/** A value that is made when it is first asked for: a store opens the feed at once. */
+function toLazy<Value>(create: () => Value): () => Value {
+  let value: Value | undefined;
+  return () => (value ??= create());
+}

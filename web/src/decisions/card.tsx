@@ -1,0 +1,212 @@
+/** A decision: the question, what it is about, and every way to answer it. */
+
+import type { Decision, Option } from "@gatepost/client";
+import { useState } from "preact/hooks";
+
+import { displayName, findEntity } from "../data/live.js";
+import { buildPath } from "../router.js";
+import { focusOnMount } from "../ui/focus.js";
+import { Icon } from "../ui/icons.js";
+import { Markdown, PlainText } from "../ui/markdown.js";
+import { Avatar, Line, Priority } from "../ui/parts.js";
+import { useSubmission } from "../ui/submission.js";
+import { formatJson, toLine } from "../ui/text.js";
+import { Countdown, RelativeTime } from "../ui/time.js";
+import { describeOutcome, sendAnswer, type Answer } from "./answers.js";
+
+export function DecisionCard({ decision, isSelected = false }: { decision: Decision; isSelected?: boolean }) {
+  const isOpen = decision.status === "pending";
+  return (
+    <article class={`card decision ${isSelected ? "is-selected" : ""}`} id={decision.id} aria-label={`Decision: ${toLine(decision.question, 80)}`}>
+      <header class="decision-head">
+        <Avatar name={displayName(decision.asker)} kind={findEntity(decision.asker)?.kind ?? "agent"} isSmall />
+        <a class="decision-asker line-text" href={buildPath("agents", decision.asker)}>
+          <Line text={displayName(decision.asker)} />
+        </a>
+        <span class="muted decision-asks">
+          asks <Line text={decision.asked.map(displayName).join(", ")} />
+        </span>
+        <span class="grow" />
+        {decision.urgency < 2 && <Priority level={decision.urgency} />}
+        {isOpen && decision.deadline !== null && <Countdown time={decision.deadline} />}
+        <a class="muted" href={buildPath("decisions", decision.id)}>
+          <RelativeTime time={decision.createdAt} />
+        </a>
+      </header>
+      <div class="decision-body">
+        <Markdown text={decision.question} class="decision-question" />
+        {decision.iteration > 1 && decision.guidance !== null && <Markdown text={`Sent back: ${decision.guidance}`} class="muted" />}
+        {decision.action !== undefined && <ActionView decision={decision} />}
+        {decision.context !== null && decision.context !== "" && (
+          <details class="fold" open={decision.context.length < 800}>
+            <summary>Background</summary>
+            <Markdown text={decision.context} />
+          </details>
+        )}
+        {isOpen ? <AnswerForm decision={decision} /> : <Outcome decision={decision} />}
+      </div>
+    </article>
+  );
+}
+
+function ActionView({ decision }: { decision: Decision }) {
+  const { action } = decision;
+  if (action === undefined) return null;
+  return (
+    <div class="decision-action">
+      <span class="decision-tool">
+        <Icon name="tool" size={14} /> wants to run <code class="text">{toLine(action.name, 80)}</code>
+      </span>
+      {Object.keys(action.args).length > 0 && <PlainText text={formatJson(action.args)} limit={1200} />}
+    </div>
+  );
+}
+
+/** How often a question is asked at the most. */
+const MAX_ROUNDS = 3;
+
+type Mode = "options" | "text" | "edit" | "again";
+
+export function AnswerForm({ decision }: { decision: Decision }) {
+  const [mode, setMode] = useState<Mode>("options");
+  const { isBusy, submit } = useSubmission();
+  const answer = (value: Answer) => submit(() => sendAnswer(decision, value));
+  const choose = (option: Option) => {
+    if (decision.action !== undefined && option.id === "edit") setMode("edit");
+    else if (decision.action !== undefined && option.id === "respond") setMode("text");
+    else void answer({ option: option.id });
+  };
+  if (mode === "edit") {
+    return <ArgumentsForm decision={decision} isBusy={isBusy} onCancel={() => setMode("options")} onSend={(args) => void answer({ option: "edit", args })} />;
+  }
+  if (mode === "text" || mode === "again") {
+    const label = mode === "again" ? "What should be asked differently?" : "Your answer";
+    const send = (text: string) => void answer(mode === "again" ? { again: true, text } : decision.action === undefined ? { text } : { option: "respond", text });
+    return <TextForm label={label} isBusy={isBusy} onCancel={() => setMode("options")} onSend={send} />;
+  }
+  return (
+    <div class="decision-answers">
+      {decision.options.map((option, index) => (
+        <button
+          key={option.id}
+          class={`button ${index === 0 ? "primary" : ""}`}
+          disabled={isBusy}
+          title={[option.description, option.id === decision.default ? "This counts at the deadline" : ""].filter(Boolean).join(". ")}
+          onClick={() => choose(option)}
+        >
+          <Line text={option.label} limit={80} />
+          {option.id === decision.default && decision.deadline !== null && <Icon name="clock" size={13} />}
+        </button>
+      ))}
+      {decision.freeText && decision.action === undefined && (
+        <button class="button" disabled={isBusy} onClick={() => setMode("text")}>
+          Write an answer
+        </button>
+      )}
+      <span class="grow" />
+      {decision.freeText && decision.iteration < MAX_ROUNDS && (
+        <button class="button quiet" disabled={isBusy} onClick={() => setMode("again")}>
+          Send back
+        </button>
+      )}
+      <button class="button quiet" disabled={isBusy} onClick={() => void answer({ reject: true })}>
+        Refuse
+      </button>
+    </div>
+  );
+}
+
+interface FormProps<Value> {
+  isBusy: boolean;
+  onSend: (value: Value) => void;
+  onCancel: () => void;
+}
+
+function TextForm({ label, isBusy, onSend, onCancel }: FormProps<string> & { label: string }) {
+  const [text, setText] = useState("");
+  return (
+    <form
+      class="answer-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text.trim() !== "") onSend(text);
+      }}
+    >
+      <label class="label">
+        {label}
+        <textarea class="field" rows={3} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={submitOnEnter} ref={focusOnMount} />
+      </label>
+      <FormButtons isBusy={isBusy || text.trim() === ""} onCancel={onCancel} />
+    </form>
+  );
+}
+
+function ArgumentsForm({ decision, isBusy, onSend, onCancel }: FormProps<Record<string, unknown>> & { decision: Decision }) {
+  const [text, setText] = useState(() => formatJson(decision.action?.args ?? {}));
+  const args = parseObject(text);
+  return (
+    <form
+      class="answer-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (args !== undefined) onSend(args);
+      }}
+    >
+      <label class="label">
+        Arguments, as JSON
+        <textarea class="field code-field" rows={Math.min(14, text.split("\n").length + 1)} value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} ref={focusOnMount} />
+      </label>
+      {args === undefined && <p class="notice danger">This is not a JSON object yet.</p>}
+      <FormButtons isBusy={isBusy || args === undefined} onCancel={onCancel} />
+    </form>
+  );
+}
+
+function FormButtons({ isBusy, onCancel }: { isBusy: boolean; onCancel: () => void }) {
+  return (
+    <div class="decision-answers">
+      <button class="button primary" disabled={isBusy}>
+        Send answer
+      </button>
+      <button class="button quiet" type="button" onClick={onCancel}>
+        Back
+      </button>
+    </div>
+  );
+}
+
+function Outcome({ decision }: { decision: Decision }) {
+  if (decision.answers.length === 0) return <p class="muted">{decision.status === "revising" ? "It is being revised." : `It is ${decision.status}.`}</p>;
+  return (
+    <ol class="answer-list">
+      {decision.answers.map((answer) => {
+        const isLast = answer.iteration === decision.answers.at(-1)?.iteration;
+        return (
+          <li key={answer.iteration} class="answer-row">
+            <Icon name={["answered", "defaulted"].includes(answer.outcome) ? "check" : "close"} size={14} />
+            <span class="text grow">
+              <strong>{answer.by === null ? "The deadline" : toLine(displayName(answer.by), 60)}</strong> {answer.outcome}
+              {isLast ? `: ${toLine(describeOutcome(decision), 400)}` : answer.text ? `: ${toLine(answer.text, 400)}` : ""}
+            </span>
+            <span class="muted">
+              <RelativeTime time={answer.at} />
+            </span>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+function submitOnEnter(event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }): void {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,174 @@
+/** Decisions: those that wait for somebody, and those that have ended. */
+
+import "./decisions.css";
+
+import type { Decision } from "@gatepost/client";
+import { useEffect, useState } from "preact/hooks";
+
+import { useCommands } from "../commands.js";
+import { decisions, findEntity } from "../data/live.js";
+import { useLoad } from "../data/load.js";
+import { client, isAdministrator, me } from "../data/session.js";
+import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
+import { useSubject } from "../title.js";
+import { Icon } from "../ui/icons.js";
+import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { toLine } from "../ui/text.js";
+import { RelativeTime } from "../ui/time.js";
+import { describeOutcome } from "./answers.js";
+import { DecisionCard } from "./card.js";
+
+export default function Decisions() {
+  const id = segments.value[1];
+  return id === undefined ? <DecisionList /> : <DecisionPage id={id} />;
+}
+
+function DecisionList() {
+  const show = query.value.get("show") ?? "mine";
+  const { decisions: all, isLoading, error } = decisions().value;
+  const open = all.filter(({ status }) => status === "pending" || status === "revising").toSorted(compare);
+  const mine = open.filter((decision) => decision.asked.includes(me.value));
+  const list = show === "open" ? open : mine;
+  const [selected, setSelected] = useState(-1);
+  const index = Math.min(selected, list.length - 1);
+  const select = (next: number) => {
+    const position = Math.max(0, Math.min(list.length - 1, next));
+    setSelected(position);
+    document.getElementById(list[position]?.id ?? "")?.scrollIntoView({ block: "nearest" });
+  };
+  useCommands([
+    { id: "next", title: "Next decision", group: "Decisions", keys: "j", run: () => select(index + 1), isKeyOnly: true },
+    { id: "previous", title: "Previous decision", group: "Decisions", keys: "k", run: () => select(index - 1), isKeyOnly: true },
+    { id: "open-decision", title: "Open the selected decision", group: "Decisions", keys: "Enter", run: () => list[index] && navigate(buildPath("decisions", list[index].id)), isKeyOnly: true },
+    { id: "answer", title: "Go to the answers of the selected decision", group: "Decisions", keys: "r", run: () => focusAnswer(list[index]), isKeyOnly: true },
+    { id: "show-ended", title: "Show ended decisions", group: "Decisions", run: () => changeQuery({ show: "ended" }) },
+  ]);
+  return (
+    <>
+      <header class="view-head">
+        <h1>Decisions</h1>
+        <nav class="tabs" aria-label="Which decisions">
+          <Tab name="mine" current={show} label="For you" count={mine.length} />
+          <Tab name="open" current={show} label="All open" count={open.length} />
+          <Tab name="ended" current={show} label="Ended" />
+        </nav>
+      </header>
+      <div class="view-body">
+        {show === "ended" ? (
+          <EndedDecisions />
+        ) : isLoading ? (
+          <Skeleton />
+        ) : error !== undefined && list.length === 0 ? (
+          <Failure error={error} />
+        ) : list.length === 0 ? (
+          <Empty icon="decision" title={show === "mine" ? "Nothing waits for your decision" : "No decision is open"}>
+            <p>
+              An agent asks with its tool <code>ask_decision</code>; you can ask with <code>gatepost decision ask</code>.
+            </p>
+            {show === "mine" && open.length > 0 && (
+              <a class="button" href="/decisions?show=open">
+                See what others are asked
+              </a>
+            )}
+          </Empty>
+        ) : (
+          <div class="decision-list">
+            {list.map((decision, position) => (
+              <DecisionCard key={decision.id} decision={decision} isSelected={position === index} />
+            ))}
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Tab({ name, current, label, count }: { name: string; current: string; label: string; count?: number }) {
+  return (
+    <a class="tab" href={name === "mine" ? "/decisions" : `/decisions?show=${name}`} aria-current={name === current ? "page" : undefined}>
+      {label} {count !== undefined && <span class="number">{count}</span>}
+    </a>
+  );
+}
+
+function EndedDecisions() {
+  const { value, error, reload } = useLoad(async (signal) => {
+    const page = await client.listDecisions({ pending: false, newestFirst: true, limit: 500 }, { signal });
+    return page.items;
+  }, []);
+  if (error !== undefined) return <Failure error={error} onRetry={reload} />;
+  if (value === undefined) return <Skeleton />;
+  if (value.length === 0) return <Empty icon="decision" title="No decision has ended yet" />;
+  return (
+    <ul class="gate-list">
+      {value.map((decision) => (
+        <li key={decision.id} class="gate">
+          <a class="gate-row" href={buildPath("decisions", decision.id)}>
+            <Icon name={decision.status === "answered" ? "check" : "close"} />
+            <Line text={decision.question} class="gate-name" />
+            <Line text={decision.asker} class="gate-who muted" />
+            <Line text={describeOutcome(decision)} class="gate-awaits" />
+            <Line text={decision.answer?.by ?? decision.status} class="muted hide-phone" />
+            <RelativeTime time={decision.answer?.at ?? decision.createdAt} />
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function DecisionPage({ id }: { id: string }) {
+  const live = decisions().value.decisions.find((decision) => decision.id === id);
+  const { value, error, reload } = useLoad((signal) => client.showDecision({ id }, { signal }), [id]);
+  useEffect(reload, [live === undefined, live?.contextHash]);
+  const decision = live ?? value;
+  useSubject(decision?.question);
+  return (
+    <>
+      <header class="view-head">
+        <a class="icon-button" href="/decisions" aria-label="All decisions">
+          <Icon name="back" />
+        </a>
+        <h1>Decision</h1>
+      </header>
+      <div class="view-body">
+        {decision !== undefined ? (
+          <div class="decision-list">
+            <DecisionCard decision={decision} />
+            <dl class="facts">
+              {canSeeGate(decision) && <dt>Gate</dt>}
+              {canSeeGate(decision) && (
+                <dd>
+                  <a class="link" href={buildPath("gates", decision.gate)}>
+                    {decision.gate}
+                  </a>
+                </dd>
+              )}
+              <dt>Round</dt>
+              <dd>{decision.iteration}</dd>
+              {decision.ref && <dt>About</dt>}
+              {decision.ref && <dd class="text">{toLine(`${decision.ref.type}:${decision.ref.id}`, 160)}</dd>}
+            </dl>
+          </div>
+        ) : error !== undefined ? (
+          <Failure error={error} onRetry={reload} />
+        ) : (
+          <Skeleton />
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Whether the person may see the gate of a decision: it concerns who asks, not who is asked. */
+function canSeeGate(decision: Decision): boolean {
+  return isAdministrator.value || decision.asker === me.value || findEntity(decision.asker)?.owner === me.value;
+}
+
+function focusAnswer(decision: Decision | undefined): void {
+  document.getElementById(decision?.id ?? "")?.querySelector<HTMLElement>(".decision-answers .button")?.focus();
+}
+
+function compare(a: Decision, b: Decision): number {
+  return a.urgency - b.urgency || (a.deadline ?? "9").localeCompare(b.deadline ?? "9") || a.createdAt.localeCompare(b.createdAt);
+}

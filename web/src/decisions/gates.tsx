@@ -1,0 +1,200 @@
+/** Gates: what keeps agents from stopping, whom they wait for, and since when. */
+
+import "./decisions.css";
+
+import { GatepostError, type Gate, type GateKind } from "@gatepost/client";
+import { useEffect, useState } from "preact/hooks";
+
+import { onEvent } from "../data/feed.js";
+import { decisions, displayName, findEntity } from "../data/live.js";
+import { useInterval, useLoad } from "../data/load.js";
+import { client, isAdministrator, me } from "../data/session.js";
+import { buildPath, keepQuery, navigate, query, segments } from "../router.js";
+import { useSubject } from "../title.js";
+import { Icon, type IconName } from "../ui/icons.js";
+import { Markdown } from "../ui/markdown.js";
+import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
+import { useSubmission } from "../ui/submission.js";
+import { toLine } from "../ui/text.js";
+import { attempt } from "../ui/toasts.js";
+import { Countdown, Elapsed, RelativeTime } from "../ui/time.js";
+
+const KIND_ICONS: Record<GateKind, IconName> = {
+  ci: "bolt",
+  command: "tool",
+  decision: "decision",
+  event: "inbox",
+  human: "person",
+  mail: "mail",
+  timer: "clock",
+};
+
+export default function Gates() {
+  const isEnded = query.value.get("show") === "ended";
+  const openId = segments.value[1];
+  const { value, error, reload } = useLoad(async (signal) => {
+    const page = await client.listGates({ pending: !isEnded, newestFirst: true, limit: 500 }, { signal });
+    const list: Gate[] = [...page.items];
+    if (openId !== undefined && !list.some(({ id }) => id === openId)) {
+      await client.showGate({ id: openId }, { signal }).then(
+        (gate) => list.unshift(gate),
+        (error: unknown) => {
+          if (!(error instanceof GatepostError && error.status === 404)) throw error;
+        },
+      );
+    }
+    return { gates: list, openId };
+  }, [isEnded]);
+  useInterval(reload, 15_000);
+  useEffect(() => onEvent(({ event }) => event.startsWith("gate.") && reload()), []);
+
+  const list = value?.gates ?? [];
+  const isListed = openId === undefined || list.some(({ id }) => id === openId);
+  const isHidden = !isListed && value?.openId === openId;
+  useEffect(() => void (isListed || reload()), [openId]);
+  useSubject(openId === undefined ? undefined : list.find(({ id }) => id === openId)?.name);
+  const toggle = (gate: Gate) => navigate(keepQuery(gate.id === openId ? "/gates" : buildPath("gates", gate.id)), { replace: true });
+  const { index } = useRowKeys("Gates", list, toggle);
+
+  return (
+    <>
+      <header class="view-head">
+        <h1>Gates</h1>
+        <nav class="tabs" aria-label="Which gates">
+          <a class="tab" href="/gates" aria-current={isEnded ? undefined : "page"}>
+            Pending {!isEnded && value && <span class="number">{list.length}</span>}
+          </a>
+          <a class="tab" href="/gates?show=ended" aria-current={isEnded ? "page" : undefined}>
+            Ended
+          </a>
+        </nav>
+      </header>
+      <div class="view-body">
+        {isHidden && (
+          <p class="notice">
+            <span class="grow">You cannot see this gate: there is none with this id, or it concerns others.</span>
+            <a class="button small" href="/gates">
+              Show your gates
+            </a>
+          </p>
+        )}
+        {error !== undefined && value === undefined ? (
+          <Failure error={error} onRetry={reload} />
+        ) : value === undefined ? (
+          <Skeleton />
+        ) : list.length === 0 && isHidden ? null : list.length === 0 ? (
+          <Empty icon="gate" title={isEnded ? "No gate has ended yet" : isAdministrator.value ? "No pending gates" : "No gates that concern you are pending"}>
+            <p>
+              A gate keeps an agent from stopping until a person, a time, an event or a command lets it: <code>gatepost gate add --help</code>
+            </p>
+          </Empty>
+        ) : (
+          <ul class="gate-list">
+            {list.map((gate, position) => (
+              <li key={gate.id} class={`gate ${position === index ? "is-selected" : ""}`}>
+                <GateRow gate={gate} isOpen={gate.id === openId} onToggle={() => toggle(gate)} />
+                {gate.id === openId && <GateDetail gate={gate} onChange={reload} />}
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </>
+  );
+}
+
+function GateRow({ gate, isOpen, onToggle }: { gate: Gate; isOpen: boolean; onToggle: () => void }) {
+  return (
+    <button class="gate-row" aria-expanded={isOpen} onClick={onToggle}>
+      <span title={gate.kind}>
+        <Icon name={KIND_ICONS[gate.kind]} />
+      </span>
+      <Line text={findDecision(gate)?.question ?? gate.name} class="gate-name" />
+      <span class="gate-who">
+        <Avatar name={displayName(gate.owner)} kind={findEntity(gate.owner)?.kind ?? "agent"} isSmall />
+        <Line text={displayName(gate.owner)} />
+      </span>
+      <Line text={describeWait(gate)} class="gate-awaits muted" />
+      <span class="gate-badges">
+        {gate.trouble !== null && <span class="badge danger">check fails</span>}
+        {gate.status === "pending" && gate.deadline !== null && <Countdown time={gate.deadline} />}
+        {gate.status !== "pending" && <span class={`badge ${gate.status === "resolved" ? "accent" : ""}`}>{gate.status}</span>}
+      </span>
+      <span class="number">{gate.status === "pending" ? <RelativeTime time={gate.createdAt} /> : <RelativeTime time={gate.resolution?.at ?? gate.createdAt} />}</span>
+    </button>
+  );
+}
+
+function GateDetail({ gate, onChange }: { gate: Gate; onChange: () => void }) {
+  const [reason, setReason] = useState("");
+  const { isBusy, submit } = useSubmission();
+  const end = (withdraw: boolean) =>
+    submit(async () => {
+      await attempt(() => client.resolveGate({ id: gate.id, reason, withdraw, by: me.value }), withdraw ? "Gate withdrawn" : "Gate resolved");
+      onChange();
+    });
+  return (
+    <div class="gate-more">
+      {gate.instruction !== "" && <Markdown text={gate.instruction} />}
+      {gate.trouble !== null && <p class="notice danger text">{toLine(gate.trouble, 600)}</p>}
+      <dl class="facts">
+        <dt>Owner</dt>
+        <dd>
+          <a class="link text" href={buildPath("agents", gate.owner)}>
+            {toLine(displayName(gate.owner), 80)}
+          </a>
+        </dd>
+        <dt>Waits for</dt>
+        <dd class="text">{toLine(describeWait(gate), 300)}</dd>
+        <dt>{gate.status === "pending" ? "Waiting since" : "Ended"}</dt>
+        <dd>
+          {gate.resolution === null ? <Elapsed since={gate.createdAt} /> : <RelativeTime time={gate.resolution.at} />}
+          {gate.resolution !== null && <span class="text">{` by ${gate.resolution.by ?? "itself"}${gate.resolution.reason ? `: ${toLine(gate.resolution.reason, 500)}` : ""}`}</span>}
+        </dd>
+        <dt>Made by</dt>
+        <dd class="text">{gate.madeBy ?? "nobody here"}</dd>
+        {gate.waiters.length > 0 && <dt>Waiters</dt>}
+        {gate.waiters.length > 0 && <dd class="text">{toLine(gate.waiters.map(displayName).join(", "), 300)}</dd>}
+        <dt>At its deadline</dt>
+        <dd>{gate.deadline === null ? "it has none" : gate.atDeadline === "open" ? "it ends" : "it stays pending, and the owner gets an alert"}</dd>
+      </dl>
+      {gate.status === "pending" && gate.kind !== "decision" && (
+        <form class="decision-answers" onSubmit={(event) => (event.preventDefault(), void end(false))}>
+          <input class="field gate-reason" placeholder="Why (optional)" aria-label="Reason" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+          <button class="button primary" disabled={isBusy}>
+            Resolve
+          </button>
+          <button class="button" type="button" disabled={isBusy} onClick={() => void end(true)}>
+            Withdraw
+          </button>
+        </form>
+      )}
+      {gate.kind === "decision" && gate.status === "pending" && (
+        <a class="link" href={gate.awaits === null ? "/decisions?show=open" : buildPath("decisions", gate.awaits)}>
+          Open the decision
+        </a>
+      )}
+    </div>
+  );
+}
+
+/** Return the open decision behind a gate. */
+function findDecision(gate: Gate) {
+  return gate.kind === "decision" ? decisions().value.decisions.find((decision) => decision.gate === gate.id) : undefined;
+}
+
+function describeWait(gate: Gate): string {
+  switch (gate.kind) {
+    case "human":
+      return gate.awaits === null ? "anybody who resolves it" : displayName(gate.awaits);
+    case "timer":
+      return "its time";
+    case "decision":
+      return `an answer of ${findDecision(gate)?.asked.map(displayName).join(" or ") ?? "somebody"}`;
+    case "mail":
+      return `mail of ${displayName(gate.awaits ?? "anybody")}`;
+    default:
+      return `${gate.kind} ${gate.awaits ?? ""}`;
+  }
+}

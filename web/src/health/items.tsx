@@ -1,0 +1,114 @@
+/** The items of all inboxes that a number counts, as the address says: by state and time, the newest first. */
+
+import "./health.css";
+
+import type { Item, ItemState } from "@gatepost/client";
+import { useEffect, useState } from "preact/hooks";
+
+import { useCommands } from "../commands.js";
+import { displayName, findEntity } from "../data/live.js";
+import { client } from "../data/session.js";
+import { describeType } from "../inbox/describe.js";
+import { buildPath, changeQuery, navigate, query, withFilters } from "../router.js";
+import { Icon } from "../ui/icons.js";
+import { Avatar, Empty, Failure, Line, Priority, Skeleton } from "../ui/parts.js";
+import { describeInstant, RelativeTime } from "../ui/time.js";
+import { VirtualList } from "../ui/virtual-list.js";
+
+const STATES: readonly ItemState[] = ["pending", "claimed", "delivered", "expired", "dead", "discarded"];
+const PAGE_LENGTH = 200;
+const ROW_HEIGHT = 42;
+
+export default function Items() {
+  const state = STATES.find((name) => name === query.value.get("state"));
+  const [since, until] = [query.value.get("since") || undefined, query.value.get("until") || undefined];
+  const list = useItems(state, since, until);
+  const [selected, setSelected] = useState(-1);
+  const index = Math.min(selected, list.items.length - 1);
+  useCommands([
+    { id: "next", title: "Next item", group: "Items", keys: "j", run: () => setSelected(Math.min(list.items.length - 1, index + 1)), isKeyOnly: true },
+    { id: "previous", title: "Previous item", group: "Items", keys: "k", run: () => setSelected(Math.max(0, index - 1)), isKeyOnly: true },
+    { id: "open-item", title: "Open the selected item", group: "Items", keys: "Enter", run: () => list.items[index] && navigate(linkItem(list.items[index])), isKeyOnly: true },
+    { id: "back-to-health", title: "Back to health", group: "Items", keys: "Escape", run: () => navigate("/health") },
+  ]);
+  return (
+    <div class="items-view">
+      <header class="view-head">
+        <a class="icon-button" href="/health" aria-label="Health">
+          <Icon name="back" />
+        </a>
+        <h1>Items of all inboxes</h1>
+      </header>
+      <div class="items-filters">
+        <nav class="tabs" aria-label="State">
+          {[undefined, ...STATES].map((name) => (
+            <a key={name ?? ""} class="tab" href={withFilters("/items", { state: name, since, until })} aria-current={name === state ? "page" : undefined}>
+              {name ?? "All"}
+            </a>
+          ))}
+        </nav>
+        {(since !== undefined || until !== undefined) && (
+          <button class="button small" title="Remove the filter of time" onClick={() => changeQuery({ since: undefined, until: undefined })}>
+            {[since && `since ${describeInstant(since)}`, until && `until ${describeInstant(until)}`].filter(Boolean).join(" ")}
+            <span class="visually-hidden">, remove</span> <span aria-hidden="true">×</span>
+          </button>
+        )}
+      </div>
+      <div class="items-rows">
+        {list.error !== undefined && list.items.length === 0 ? (
+          <Failure error={list.error} onRetry={list.loadMore} />
+        ) : list.items.length === 0 ? (
+          list.isEnd ? (
+            <Empty icon="check" title={`No ${state ?? ""} items${since === undefined ? "" : " in this time"}`}>
+              {state === "dead" && <p>An item that failed too often would wait here until somebody replays it.</p>}
+              {since !== undefined && <p>What arrived may have been removed since: items are kept for a while after their end.</p>}
+            </Empty>
+          ) : (
+            <Skeleton rows={12} />
+          )
+        ) : (
+          <VirtualList items={list.items} rowHeight={ROW_HEIGHT} selectedIndex={index} onEnd={list.loadMore} label="Items" renderRow={(item, position) => <Row item={item} isSelected={position === index} />} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Row({ item, isSelected }: { item: Item; isSelected: boolean }) {
+  return (
+    <a class={`items-row ${isSelected ? "is-selected" : ""}`} href={linkItem(item)}>
+      <Priority level={item.priority} />
+      <Avatar name={displayName(item.recipient)} kind={findEntity(item.recipient)?.kind ?? "agent"} isSmall />
+      <Line text={displayName(item.recipient)} limit={60} class="items-who" />
+      <Line text={item.subject || item.content || `from ${item.senderName ?? item.source}`} class="grow" />
+      <span class="muted hide-phone">{describeType(item.type)}</span>
+      <span class={`badge ${item.state === "dead" ? "danger" : item.state === "pending" ? "accent" : ""}`}>{item.state}</span>
+      <RelativeTime time={item.createdAt} />
+    </a>
+  );
+}
+
+/** Load the items that a filter lets through, as far as somebody scrolls. */
+function useItems(state: ItemState | undefined, since: string | undefined, until: string | undefined) {
+  const key = JSON.stringify([state, since, until]);
+  const [page, setPage] = useState<{ key: string; items: readonly Item[]; next: string | null | undefined; isLoading: boolean; error?: Error }>({ key: "", items: [], next: undefined, isLoading: false });
+  const isCurrent = page.key === key;
+  const load = (items: readonly Item[], after: string | undefined) => {
+    setPage({ key, items, next: after, isLoading: true });
+    const filter = { ...(state === undefined ? {} : { state }), ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }), ...(after === undefined ? {} : { after }) };
+    client.listItems({ ...filter, newestFirst: true, limit: PAGE_LENGTH }).then(
+      (answer) => setPage((old) => (old.key === key ? { key, items: [...items, ...answer.items], next: answer.next, isLoading: false } : old)),
+      (error: Error) => setPage((old) => (old.key === key ? { key, items, next: after, isLoading: false, error } : old)),
+    );
+  };
+  useEffect(() => load([], undefined), [key]);
+  const loadMore = () => {
+    if (isCurrent && !page.isLoading && page.next !== null) load(page.items, page.next);
+  };
+  return { items: isCurrent ? page.items : [], isEnd: isCurrent && page.next === null, error: isCurrent ? page.error : undefined, loadMore };
+}
+
+function linkItem(item: Item): string {
+  const target = buildPath("inbox", item.recipient, item.eventId);
+  return item.state === "pending" ? target : `${target}?state=${item.state}`;
+}

@@ -1,0 +1,209 @@
+/** Home: what needs the person, who thinks now, and what happened in the last hour. */
+
+import "./home.css";
+import "../decisions/decisions.css";
+
+import type { Overview, Recent, Thinking as ThinkingAgent, Waiting } from "@gatepost/client";
+import { useEffect } from "preact/hooks";
+
+import { describeCause } from "../agents/describe.js";
+import { onEvent } from "../data/feed.js";
+import { account } from "../data/live.js";
+import { useInterval, useLoad } from "../data/load.js";
+import { client, me } from "../data/session.js";
+import { unreadCount } from "../data/spaces.js";
+import { DecisionCard } from "../decisions/card.js";
+import { describeType } from "../inbox/describe.js";
+import { buildPath, withFilters } from "../router.js";
+import { Icon } from "../ui/icons.js";
+import { Avatar, Dots, Empty, Failure, Line, Priority, Skeleton } from "../ui/parts.js";
+import { formatSize, plural } from "../ui/text.js";
+import { Elapsed, RelativeTime } from "../ui/time.js";
+import { canOpen } from "../views.js";
+import { listActivity } from "./activity.js";
+
+const MAX_DECISIONS = 3;
+const MAX_ITEMS = 8;
+const MAX_ENTRIES = 14;
+const LIMIT = 20;
+/** Events after which the overview is another one. */
+const CHANGES = /^(agent\.|decision\.|inbox\.item|space\.message$)/;
+
+export default function Home() {
+  const { value, error, reload } = useLoad((signal) => client.showOverview({ limit: LIMIT }, { signal }), [me.value]);
+  useInterval(reload, 15_000);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = onEvent(({ event }) => {
+      if (!CHANGES.test(event)) return;
+      clearTimeout(timer);
+      timer = setTimeout(reload, 400);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, []);
+  return (
+    <>
+      <header class="view-head">
+        <h1>Home</h1>
+      </header>
+      <div class="view-body home">
+        {error !== undefined && value === undefined ? (
+          <Failure error={error} onRetry={reload} />
+        ) : (
+          <>
+            <Summary overview={value} />
+            <div class="home-columns">
+              <section class="home-section" aria-labelledby="needs-you">
+                <h2 id="needs-you">Needs you</h2>
+                <NeedsYou waiting={value?.waiting} />
+              </section>
+              <div class="home-side">
+                <section class="home-section" aria-labelledby="thinking">
+                  <h2 id="thinking">Thinking now</h2>
+                  <Thinking list={value?.thinking} />
+                </section>
+                <section class="home-section" aria-labelledby="last-hour">
+                  <h2 id="last-hour">The last hour</h2>
+                  <Activity recent={value?.recent} />
+                </section>
+              </div>
+            </div>
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Summary({ overview }: { overview: Overview | undefined }) {
+  const dead = account.value?.dead ?? 0;
+  const usage = overview?.recent.usage;
+  const alerts = overview?.waiting.alertCount ?? 0;
+  const runsPath = withFilters("/runs", { since: overview?.recent.since });
+  return (
+    <nav class="summary" aria-label="Numbers">
+      <Figure href="/decisions" label="to decide" value={overview?.waiting.decisionCount} isUrgent={(overview?.waiting.decisionCount ?? 0) > 0} />
+      <Figure href="/inbox" label="in your inbox" value={overview?.waiting.itemCount} />
+      {alerts > 0 && <Figure href="/inbox?type=alert" label={alerts === 1 ? "alert" : "alerts"} value={alerts} isUrgent />}
+      {dead > 0 && <Figure href="/inbox?state=dead" label={dead === 1 ? "dead item" : "dead items"} value={dead} isUrgent />}
+      <Figure href="/spaces" label="unread messages" value={unreadCount.value} />
+      <Figure href="/agents" label="agents thinking" value={overview?.thinking.length} />
+      {canOpen("/runs") && <Figure href={runsPath} label="runs in the last hour" value={usage?.runs} />}
+      {canOpen("/runs") && <Figure href={runsPath} label="tokens in the last hour" value={usage && usage.promptTokens + usage.completionTokens} />}
+    </nav>
+  );
+}
+
+function Figure({ href, label, value, isUrgent = false }: { href: string; label: string; value: number | undefined; isUrgent?: boolean }) {
+  return (
+    <a class={`figure ${isUrgent ? "is-urgent" : ""}`} href={href}>
+      <span class="figure-value">{value === undefined ? "–" : formatSize(value)}</span>
+      <span class="figure-label">{label}</span>
+    </a>
+  );
+}
+
+function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
+  if (waiting === undefined) return <Skeleton />;
+  const { decisions } = waiting;
+  // A question is shown as a card, not a second time as an item.
+  const items = waiting.items.filter((item) => item.type !== "decision").slice(0, MAX_ITEMS);
+  if (decisions.length === 0 && items.length === 0) {
+    return (
+      <div class="card">
+        <Empty icon="check" title="Nothing needs you">
+          <p>Questions of agents, mail and alerts appear here. You can talk to your agents in a space meanwhile.</p>
+          <a class="button" href="/spaces">
+            Go to spaces
+          </a>
+        </Empty>
+      </div>
+    );
+  }
+  const others = waiting.decisionCount - MAX_DECISIONS;
+  const rest = waiting.itemCount - items.length - waiting.items.filter((item) => item.type === "decision").length;
+  return (
+    <div class="home-stack">
+      {decisions.slice(0, MAX_DECISIONS).map((decision) => (
+        <DecisionCard key={decision.id} decision={decision} />
+      ))}
+      {others > 0 && (
+        <a class="link" href="/decisions">
+          {plural(others, "more decision")}
+        </a>
+      )}
+      {items.length > 0 && (
+        <ul class="card row-list">
+          {items.map((item) => (
+            <li key={item.eventId}>
+              <a class="home-row" href={buildPath("inbox", item.recipient, item.eventId)}>
+                <Priority level={item.priority} />
+                <Line text={item.senderName ?? item.source} limit={40} class="home-who" />
+                <Line text={item.subject ?? item.content} class="grow" />
+                <span class="muted hide-phone">{describeType(item.type)}</span>
+                <RelativeTime time={item.createdAt} />
+              </a>
+            </li>
+          ))}
+          {rest > 0 && (
+            <li>
+              <a class="home-row link" href="/inbox">
+                {plural(rest, "more item")} in your inbox
+              </a>
+            </li>
+          )}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function Thinking({ list }: { list: readonly ThinkingAgent[] | undefined }) {
+  if (list === undefined) return <Skeleton rows={2} />;
+  if (list.length === 0) return <p class="card home-quiet muted">No agent is thinking. An agent wakes when its inbox has an item.</p>;
+  return (
+    <ul class="card row-list">
+      {list.map((agent) => (
+        <li key={agent.agent}>
+          <a class="home-row" href={agent.run === null || !canOpen("/runs") ? buildPath("agents", agent.agent) : buildPath("runs", agent.run)}>
+            <Avatar name={agent.displayName} isSmall />
+            <Line text={agent.displayName} class="home-actor" />
+            <span class="muted grow">{agent.cause === null ? "" : describeCause(agent.cause)}</span>
+            <Dots />
+            <Elapsed since={agent.since} />
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Activity({ recent }: { recent: Recent | undefined }) {
+  if (recent === undefined) return <Skeleton />;
+  const list = listActivity(recent);
+  if (list.length === 0) {
+    return <p class="card home-quiet muted">Nothing happened. Post a message in a space, and its agents wake.</p>;
+  }
+  return (
+    <ul class="card row-list">
+      {list.slice(0, MAX_ENTRIES).map((entry) => (
+        <li key={entry.id}>
+          <a class="home-row is-top" href={entry.href}>
+            <Icon name={entry.icon} size={15} />
+            <span class="grow home-entry">
+              <span class="home-title">
+                <Line text={entry.who} limit={40} class="home-actor" />
+                <Line text={entry.what} limit={80} class="muted" />
+              </span>
+              {entry.text !== "" && <Line text={entry.text} class="muted" />}
+            </span>
+            {entry.since === undefined ? <RelativeTime time={entry.at} /> : <Elapsed since={entry.since} />}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}

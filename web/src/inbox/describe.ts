@@ -1,0 +1,75 @@
+/** Words for items. */
+
+import type { EventType, Item, ItemState } from "@gatepost/client";
+
+import type { IconName } from "../ui/icons.js";
+import { formatJson } from "../ui/text.js";
+
+const TYPES: Record<EventType, { name: string; icon: IconName }> = {
+  agent: { name: "agent", icon: "agent" },
+  alert: { name: "alert", icon: "alert" },
+  channel: { name: "channel", icon: "space" },
+  decision: { name: "decision", icon: "decision" },
+  event: { name: "event", icon: "bolt" },
+  gate: { name: "gate", icon: "gate" },
+  mail: { name: "mail", icon: "mail" },
+  note: { name: "note", icon: "note" },
+  plan: { name: "plan", icon: "clock" },
+  service: { name: "service", icon: "bolt" },
+  space_message: { name: "message", icon: "space" },
+  system: { name: "system", icon: "alert" },
+  tool_result: { name: "tool result", icon: "tool" },
+};
+
+export const EVENT_TYPES = Object.keys(TYPES) as EventType[];
+export const ITEM_STATES: readonly ItemState[] = ["pending", "claimed", "delivered", "dead", "expired", "discarded"];
+
+export function describeType(type: EventType): string {
+  return TYPES[type]?.name ?? type;
+}
+
+export function typeIcon(type: EventType): IconName {
+  return TYPES[type]?.icon ?? "bolt";
+}
+
+/** Return the name of a state: a person's delivered item is done. */
+export function describeState(state: ItemState, isPerson: boolean): string {
+  return state === "delivered" && isPerson ? "done" : state;
+}
+
+/** Return why somebody is told of an event. */
+export function describeReason(item: Item): string {
+  const sender = item.senderName ?? item.sender ?? item.source;
+  switch (item.type) {
+    case "mail":
+      return `${sender} wrote to you`;
+    case "decision":
+      return "A decision concerns you";
+    case "gate":
+      return "A gate concerns you";
+    case "alert":
+      return `${item.source} raises an alert`;
+    case "plan":
+      return "A plan was due";
+    case "space_message":
+      return `${sender} posted in a space`;
+    case "note":
+      return `${sender} left a note`;
+    case "service":
+      return `The service ${item.source} called`;
+    default:
+      return `From ${sender}`;
+  }
+}
+
+/** Return the text of an item, or its data if it has none. */
+export function itemText(item: Item): string {
+  if (item.content !== "") return item.content;
+  return item.data === null || item.data === undefined ? "" : formatJson(item.data);
+}
+
+/** Whether there is somebody, or some place, that a reply goes to. */
+export function canReply(item: Item): boolean {
+  if (item.type === "space_message" || item.type === "channel") return true;
+  return item.sender !== null && (item.type === "mail" || (item.type === "note" && item.ref !== null));
+}

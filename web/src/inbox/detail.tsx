@@ -1,0 +1,187 @@
+/** One item, as it was sent, with what can be done about it. */
+
+import type { Item, Recipient } from "@gatepost/client";
+import { useEffect, useState } from "preact/hooks";
+
+import { decisions, displayName } from "../data/live.js";
+import { useLoad } from "../data/load.js";
+import { client } from "../data/session.js";
+import { DecisionCard } from "../decisions/card.js";
+import { focusOnMount } from "../ui/focus.js";
+import { Icon } from "../ui/icons.js";
+import { Markdown, PlainText } from "../ui/markdown.js";
+import { Avatar, describePriority, Line, Priority, Skeleton } from "../ui/parts.js";
+import { useSubmission } from "../ui/submission.js";
+import { formatJson, toLine } from "../ui/text.js";
+import { attempt } from "../ui/toasts.js";
+import { formatExact, RelativeTime } from "../ui/time.js";
+import { canReply, describeReason, describeState, describeType } from "./describe.js";
+
+interface DetailProps {
+  item: Item;
+  recipients: readonly Recipient[];
+  isPerson: boolean;
+  isReplying: boolean;
+  onReplying: (isReplying: boolean) => void;
+  onClose: () => void;
+  onAct: (item: Item, action: "complete" | "discard" | "replay", done: string) => void;
+}
+
+const REPLAYABLE = ["dead", "expired", "discarded", "delivered"];
+
+export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying, onClose, onAct }: DetailProps) {
+  useEffect(() => {
+    if (item.seenAt === null) void client.markSeen({ name: item.recipient, events: [item.eventId] }).catch(() => undefined);
+  }, [item.eventId]);
+  const decision = decisionId(item);
+  // Somebody has to answer a question.
+  const canDiscard = item.state === "dead" || (item.state === "pending" && decision === undefined);
+  return (
+    <section class="inbox-detail" aria-label="Item">
+      <header class="view-head">
+        <button class="icon-button" aria-label="Back to the list" onClick={onClose}>
+          <Icon name="back" />
+        </button>
+        <span class="grow" />
+        {isPerson && item.state === "pending" && (
+          <button class="button primary" title="e" onClick={() => onAct(item, "complete", "Done")}>
+            <Icon name="check" size={14} /> Done
+          </button>
+        )}
+        {canReply(item) && (
+          <button class="button" title="r" onClick={() => onReplying(true)}>
+            <Icon name="reply" size={14} /> Reply
+          </button>
+        )}
+        {REPLAYABLE.includes(item.state) && (
+          <button class="button" title="z" onClick={() => onAct(item, "replay", "Pending again")}>
+            <Icon name="replay" size={14} /> Replay
+          </button>
+        )}
+        {canDiscard && (
+          <button class="button danger" title="#" onClick={() => onAct(item, "discard", "Discarded")}>
+            <Icon name="trash" size={14} /> <span class="hide-phone">Discard</span>
+          </button>
+        )}
+      </header>
+      <div class="detail-body">
+        <div class="detail-who">
+          <Avatar name={item.senderName ?? item.source} kind={item.senderType} />
+          <div class="grow">
+            <Line text={item.senderName ?? item.sender ?? item.source} class="item-sender" />
+            <p class="muted detail-why">
+              <Line text={describeReason(item)} />
+            </p>
+          </div>
+          <span class="muted">
+            <RelativeTime time={item.createdAt} />
+          </span>
+        </div>
+        {item.subject !== null && item.subject !== "" && (
+          <h2 class="detail-subject text" dir="auto">
+            {toLine(item.subject, 400)}
+          </h2>
+        )}
+        {item.state === "dead" && <p class="notice danger">It failed {item.attempts} times and is dead. Replay makes it pending again.</p>}
+        {decision !== undefined && <InboxDecision id={decision} />}
+        {item.content !== "" && decision === undefined && <Markdown text={item.content} />}
+        {item.data !== null && item.data !== undefined && (
+          <details class="fold" open={item.content === "" && decision === undefined}>
+            <summary>Data</summary>
+            <PlainText text={formatJson(item.data)} />
+          </details>
+        )}
+        {isReplying && canReply(item) && <ReplyForm key={item.eventId} item={item} onEnd={() => onReplying(false)} />}
+        <ItemFacts item={item} recipients={recipients} isPerson={isPerson} />
+      </div>
+    </section>
+  );
+}
+
+function ReplyForm({ item, onEnd }: { item: Item; onEnd: () => void }) {
+  const [text, setText] = useState("");
+  const { isBusy, submit } = useSubmission();
+  const send = async () => {
+    if (text.trim() === "") return;
+    await submit(async () => {
+      if (await attempt(() => client.replyToEvent({ id: item.eventId, text, sender: item.recipient }), "Reply sent")) onEnd();
+    });
+  };
+  return (
+    <form class="answer-form" onSubmit={(event) => (event.preventDefault(), void send())}>
+      <label class="label">
+        Reply as {toLine(displayName(item.recipient), 50)}
+        <textarea
+          class="field"
+          rows={4}
+          value={text}
+          ref={focusOnMount}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") onEnd();
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send();
+          }}
+        />
+      </label>
+      <div class="form-actions">
+        <button class="button primary" disabled={isBusy || text.trim() === ""}>
+          Send reply
+        </button>
+        <button class="button quiet" type="button" onClick={onEnd}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function ItemFacts({ item, recipients, isPerson }: { item: Item; recipients: readonly Recipient[]; isPerson: boolean }) {
+  const others = recipients.filter((other) => other.name !== item.recipient);
+  return (
+    <dl class="facts detail-facts">
+      <dt>State</dt>
+      <dd>
+        {describeState(item.state, isPerson)}
+        {item.attempts > 0 && `, ${item.attempts} failed tries`}
+        {item.receipt && <span class="text">{`, read by ${toLine(item.receipt.owner, 60)}`}</span>}
+      </dd>
+      <dt>Priority</dt>
+      <dd class="fact-inline">
+        <Priority level={item.priority} /> {describePriority(item.priority)}
+      </dd>
+      <dt>Type</dt>
+      <dd>
+        {describeType(item.type)} from <span class="text">{toLine(item.source, 80)}</span>
+      </dd>
+      <dt>Trust</dt>
+      <dd>{item.trust}</dd>
+      <dt>Arrived</dt>
+      <dd>{formatExact(item.createdAt)}</dd>
+      {item.expiresAt && <dt>Expires</dt>}
+      {item.expiresAt && <dd>{formatExact(item.expiresAt)}</dd>}
+      {item.ref && <dt>About</dt>}
+      {item.ref && <dd class="text">{toLine(`${item.ref.type}:${item.ref.id}`, 120)}</dd>}
+      {item.dedupKey && <dt>Dedup key</dt>}
+      {item.dedupKey && <dd class="text">{toLine(item.dedupKey, 160)}</dd>}
+      {others.length > 0 && <dt>Also to</dt>}
+      {others.length > 0 && <dd class="text">{toLine(others.map((other) => `${displayName(other.name)} (${other.state})`).join(", "), 400)}</dd>}
+      <dt>Id</dt>
+      <dd>
+        <code>{item.eventId}</code>
+      </dd>
+    </dl>
+  );
+}
+
+/** The question itself, to be answered here. */
+function InboxDecision({ id }: { id: string }) {
+  const live = decisions().value.decisions.find((decision) => decision.id === id);
+  const { value } = useLoad((signal) => client.showDecision({ id }, { signal }), [id, live === undefined]);
+  const decision = live ?? value;
+  return decision === undefined ? <Skeleton rows={3} /> : <DecisionCard decision={decision} />;
+}
+
+function decisionId(item: Item): string | undefined {
+  const data = item.data as { decisionId?: unknown } | null;
+  return item.type === "decision" && typeof data?.decisionId === "string" ? data.decisionId : undefined;
+}

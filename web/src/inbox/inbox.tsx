@@ -1,0 +1,264 @@
+/** The inbox of a person, or of any agent: a list, the item that is read, and what can be done with it. */
+
+import "./inbox.css";
+import "../decisions/decisions.css";
+
+import { Feed, type EventType, type Item, type ItemState } from "@gatepost/client";
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import { useCommands } from "../commands.js";
+import { feed } from "../data/feed.js";
+import { displayName, entities, findEntity } from "../data/live.js";
+import { useLoad } from "../data/load.js";
+import { client, isAdministrator, me } from "../data/session.js";
+import { closeWhileHidden } from "../data/shared-stream.js";
+import { buildPath, changeQuery, keepQuery, navigate, query, segments } from "../router.js";
+import { useSubject } from "../title.js";
+import { Icon } from "../ui/icons.js";
+import { Empty, Failure, Skeleton } from "../ui/parts.js";
+import { plural, toLine } from "../ui/text.js";
+import { attempt, showToast } from "../ui/toasts.js";
+import { VirtualList } from "../ui/virtual-list.js";
+import { canReply, describeState, describeType, EVENT_TYPES, ITEM_STATES } from "./describe.js";
+import { ItemDetail } from "./detail.js";
+import { InboxList, type InboxFilter } from "./list.js";
+import { PushDialog } from "./push-dialog.js";
+import { ItemRow, ROW_HEIGHT } from "./row.js";
+
+export default function Inbox() {
+  const name = segments.value[1] ?? me.value;
+  return <InboxOf key={name} name={name} />;
+}
+
+function InboxOf({ name }: { name: string }) {
+  const filter = readFilter();
+  const key = JSON.stringify(filter);
+  const list = useMemo(() => new InboxList(name, filter), [name, key]);
+  useEffect(() => {
+    const own = name === me.value ? feed : new Feed(closeWhileHidden((options) => client.watchInbox({ name }, options)));
+    return list.start(own);
+  }, [list]);
+  const isPerson = (findEntity(name)?.kind ?? "human") === "human";
+  const items = list.items.value;
+  const openId = segments.value[2];
+  const [cursor, setCursor] = useState(0);
+  const openIndex = items.findIndex((item) => item.eventId === openId);
+  const index = openIndex >= 0 ? openIndex : Math.min(cursor, items.length - 1);
+  useSubject(name === me.value ? undefined : displayName(name));
+  const [isPushing, setPushing] = useState(false);
+  const [isReplying, setReplying] = useState(false);
+
+  const select = (next: number) => {
+    const position = Math.max(0, Math.min(items.length - 1, next));
+    const item = items[position];
+    setCursor(position);
+    if (item && openId !== undefined) open(item);
+  };
+  const open = (item: Item) => navigate(keepQuery(buildPath("inbox", name, item.eventId)), { replace: openId !== undefined });
+  const reply = (item: Item) => {
+    open(item);
+    if (canReply(item)) setReplying(true);
+    else showToast(item.type === "decision" ? "Answer the decision itself" : "Nobody waits for a reply to this");
+  };
+  const close = () => navigate(keepQuery(name === me.value ? "/inbox" : buildPath("inbox", name)));
+  const act = async (item: Item | undefined, action: "complete" | "discard" | "replay", done: string) => {
+    if (item === undefined) return;
+    const position = items.indexOf(item);
+    const following = items[position + 1] ?? items[position - 1];
+    const pending = list[action](item);
+    if (openId === item.eventId && !list.items.value.includes(item) && following && filter.state !== undefined) open(following);
+    setCursor(Math.max(0, position));
+    const undo = action === "discard" ? () => void attempt(() => list.replay(item)) : undefined;
+    if (await attempt(() => pending)) showToast(done, undo ? { undo } : {});
+  };
+  const item = items[index];
+  useCommands([
+    { id: "next", title: "Next item", group: "Inbox", keys: "j", run: () => select(index + 1), isKeyOnly: true },
+    { id: "previous", title: "Previous item", group: "Inbox", keys: "k", run: () => select(index - 1), isKeyOnly: true },
+    { id: "open", title: "Open the item", group: "Inbox", keys: "Enter", run: () => item && open(item), isKeyOnly: true },
+    { id: "close", title: "Back to the list", group: "Inbox", keys: "Escape", run: close, isKeyOnly: true },
+    ...(isPerson ? [{ id: "done", title: "Mark as done", group: "Inbox", keys: "e", run: () => void act(item, "complete", "Done") }] : []),
+    { id: "reply", title: "Reply", group: "Inbox", keys: "r", run: () => item && reply(item) },
+    { id: "discard", title: "Discard", group: "Inbox", keys: "#", run: () => void act(item, "discard", "Discarded") },
+    { id: "replay", title: "Replay: make it pending again", group: "Inbox", keys: "z", run: () => void act(item, "replay", "Pending again") },
+    { id: "push", title: "Push an event by hand", group: "Inbox", keys: "c", run: () => setPushing(true) },
+    ...ITEM_STATES.map((state) => ({ id: `state-${state}`, title: `Show ${describeState(state, isPerson)} items`, group: "Inbox", run: () => changeQuery({ state }) })),
+  ]);
+
+  return (
+    <div class={`inbox ${openId === undefined ? "" : "has-detail"}`}>
+      <section class="inbox-list" aria-label="Items">
+        <InboxHead name={name} isPerson={isPerson} filter={filter} revision={list.revision.value} onPush={() => setPushing(true)} />
+        <div class="inbox-rows">
+          {list.status.value === "loading" ? (
+            <Skeleton rows={12} />
+          ) : list.status.value === "failed" && list.error.value !== undefined ? (
+            <Failure error={list.error.value} onRetry={() => void list.reload()} />
+          ) : items.length === 0 ? (
+            <NoItems name={name} filter={filter} onPush={() => setPushing(true)} />
+          ) : (
+            <VirtualList
+              items={items}
+              rowHeight={ROW_HEIGHT}
+              selectedIndex={index}
+              onEnd={() => void list.loadMore()}
+              label="Items"
+              renderRow={(row, position) => (
+                <ItemRow item={row} href={keepQuery(buildPath("inbox", name, row.eventId))} isSelected={position === index} isPerson={isPerson} showState={filter.state === undefined} onSelect={() => setCursor(position)} />
+              )}
+            />
+          )}
+        </div>
+      </section>
+      {openId !== undefined && (
+        <ItemPane
+          key={openId}
+          id={openId}
+          name={name}
+          listed={items[openIndex]}
+          isPerson={isPerson}
+          isReplying={isReplying}
+          onReplying={setReplying}
+          onClose={close}
+          onAct={(target, action, done) => void act(target, action, done)}
+        />
+      )}
+      {isPushing && <PushDialog to={name} onClose={() => setPushing(false)} />}
+    </div>
+  );
+}
+
+const STATE_TABS: Partial<Record<ItemState, string>> = { pending: "Pending", dead: "Dead" };
+
+interface PaneProps {
+  id: string;
+  name: string;
+  listed: Item | undefined;
+  isPerson: boolean;
+  isReplying: boolean;
+  onReplying: (isReplying: boolean) => void;
+  onClose: () => void;
+  onAct: (item: Item, action: "complete" | "discard" | "replay", done: string) => void;
+}
+
+/** An item of the list, or one that is only in the address. */
+function ItemPane({ id, name, listed, ...others }: PaneProps) {
+  const { value, error } = useLoad((signal) => client.showEvent({ id }, { signal }), [id, listed?.state ?? ""]);
+  const recipient = value?.recipients.find((other) => other.name === name);
+  const item: Item | undefined = listed ?? (value && recipient ? { ...value, ...recipient, recipient: name } : undefined);
+  useSubject(item && (item.subject ?? item.content));
+  if (item === undefined) return <section class="inbox-detail">{error ? <Failure error={error} /> : <Skeleton />}</section>;
+  return <ItemDetail item={item} recipients={value?.recipients ?? []} {...others} />;
+}
+
+interface HeadProps {
+  name: string;
+  isPerson: boolean;
+  filter: InboxFilter;
+  revision: number;
+  onPush: () => void;
+}
+
+function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
+  const [isFiltering, setFiltering] = useState(filter.type !== undefined || filter.text !== undefined);
+  const { value: account, reload } = useLoad((signal) => client.showAccount({ name }, { signal }), [name, filter.state ?? ""]);
+  useEffect(() => {
+    if (revision > 0) reload();
+  }, [revision]);
+  const shown: readonly ItemState[] = ["pending", "delivered", "dead"];
+  return (
+    <>
+      <header class="view-head inbox-head">
+        <h1 class="visually-hidden">Inbox of {toLine(displayName(name), 60)}</h1>
+        <select class="field inbox-who" aria-label="Whose inbox" value={name} onChange={(event) => navigate(event.currentTarget.value === me.value ? "/inbox" : buildPath("inbox", event.currentTarget.value))}>
+          <option value={me.value}>Your inbox</option>
+          {entities.value
+            .filter((entity) => isAdministrator.value && entity.name !== me.value && entity.kind !== "service")
+            .map((entity) => (
+              <option key={entity.name} value={entity.name}>
+                {toLine(entity.displayName, 50)}
+              </option>
+            ))}
+        </select>
+        <span class="grow" />
+        <button class="icon-button" aria-label="Filter" title="Filter" aria-pressed={isFiltering} onClick={() => setFiltering(!isFiltering)}>
+          <Icon name="search" />
+        </button>
+        <button class="icon-button" aria-label="Push an event" title="Push an event (c)" onClick={onPush}>
+          <Icon name="plus" />
+        </button>
+      </header>
+      <nav class="tabs inbox-tabs" aria-label="State">
+        {shown.map((state) => (
+          <button key={state} class="tab" aria-current={filter.state === state ? "page" : undefined} onClick={() => changeQuery({ state: state === "pending" ? undefined : state })}>
+            {STATE_TABS[state] ?? (isPerson ? "Done" : "Delivered")}
+            {account && <span class="number">{account[state as "pending" | "delivered" | "dead"].toLocaleString("en")}</span>}
+          </button>
+        ))}
+        <select class="tab state-select" aria-label="Other states" value={shown.includes(filter.state ?? "pending") && filter.state !== undefined ? "" : (filter.state ?? "all")} onChange={(event) => changeQuery({ state: event.currentTarget.value || undefined })}>
+          <option value="">More</option>
+          <option value="all">all states</option>
+          <option value="claimed">claimed</option>
+          <option value="expired">expired</option>
+          <option value="discarded">discarded</option>
+        </select>
+      </nav>
+      {isFiltering && (
+        <div class="inbox-filters">
+          <input class="field" type="search" placeholder="Search subject and text" aria-label="Words" value={filter.text ?? ""} onChange={(event) => changeQuery({ text: event.currentTarget.value })} />
+          <select class="field" aria-label="Type" value={filter.type ?? ""} onChange={(event) => changeQuery({ type: event.currentTarget.value })}>
+            <option value="">every type</option>
+            {EVENT_TYPES.map((type) => (
+              <option key={type} value={type}>
+                {describeType(type)}
+              </option>
+            ))}
+          </select>
+          <select class="field" aria-label="Sender" value={filter.sender ?? ""} onChange={(event) => changeQuery({ sender: event.currentTarget.value })}>
+            <option value="">every sender</option>
+            {entities.value.map((entity) => (
+              <option key={entity.name} value={entity.name}>
+                {toLine(entity.displayName, 50)}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+    </>
+  );
+}
+
+function NoItems({ name, filter, onPush }: { name: string; filter: InboxFilter; onPush: () => void }) {
+  const isFiltered = filter.type !== undefined || filter.sender !== undefined || filter.text !== undefined;
+  if (isFiltered) {
+    return (
+      <Empty icon="search" title="No items match">
+        <button class="button" onClick={() => changeQuery({ type: undefined, sender: undefined, text: undefined })}>
+          Remove the filters
+        </button>
+      </Empty>
+    );
+  }
+  if (filter.state === "dead") return <Empty icon="check" title="No dead items">{<p>An item that failed too often waits here until somebody replays it.</p>}</Empty>;
+  if (filter.state !== "pending") return <Empty icon="inbox" title="No items in this state" />;
+  return (
+    <Empty icon="check" title={name === me.value ? "All done" : `${plural(0, "pending item")}`}>
+      <p>Mail, alerts, answers and due plans come here. You can push an event by hand to see how it works.</p>
+      <button class="button" onClick={onPush}>
+        Push an event
+      </button>
+    </Empty>
+  );
+}
+
+function readFilter(): InboxFilter {
+  const values = query.value;
+  const state = values.get("state") ?? "pending";
+  const type = values.get("type");
+  return {
+    ...(state === "all" ? {} : { state: state as ItemState }),
+    ...(type ? { type: type as EventType } : {}),
+    ...(values.get("sender") ? { sender: values.get("sender") ?? "" } : {}),
+    ...(values.get("text") ? { text: values.get("text") ?? "" } : {}),
+  };
+}

@@ -1,0 +1,41 @@
+/** One line of an inbox: how urgent, who, what, how old. */
+
+import type { Item } from "@gatepost/client";
+
+import { Icon } from "../ui/icons.js";
+import { Line, Priority } from "../ui/parts.js";
+import { stripMarks } from "../ui/text.js";
+import { RelativeTime } from "../ui/time.js";
+import { describeState, describeType, itemText, typeIcon } from "./describe.js";
+
+export const ROW_HEIGHT = 58;
+
+interface RowProps {
+  item: Item;
+  href: string;
+  isSelected: boolean;
+  isPerson: boolean;
+  showState: boolean;
+  onSelect: () => void;
+}
+
+export function ItemRow({ item, href, isSelected, isPerson, showState, onSelect }: RowProps) {
+  return (
+    <a class={`item-row ${isSelected ? "is-selected" : ""}`} href={href} onClick={onSelect} aria-current={isSelected ? "true" : undefined}>
+      <Priority level={item.priority} />
+      <span class="item-who">
+        <span class="item-icon" title={describeType(item.type)}>
+          <Icon name={typeIcon(item.type)} size={13} />
+        </span>
+        <Line text={item.senderName ?? item.sender ?? item.source} limit={60} class="item-sender" />
+        {showState && <span class={`badge ${item.state === "dead" ? "danger" : ""}`}>{describeState(item.state, isPerson)}</span>}
+        {item.attempts > 1 && <span class="badge warn">{item.attempts} tries</span>}
+      </span>
+      <RelativeTime time={item.createdAt} />
+      <span class="item-text">
+        {item.subject !== null && item.subject !== "" && <Line text={item.subject} limit={100} class="item-subject" />}
+        <Line text={stripMarks(itemText(item).slice(0, 400))} limit={200} class="muted" />
+      </span>
+    </a>
+  );
+}

@@ -1,0 +1,96 @@
+/** Connections with agents outside: what they ask for, and those that are open. */
+
+import type { Connection, ConnectionState } from "@gatepost/client";
+import type { ComponentChildren } from "preact";
+
+import { displayName } from "../data/live.js";
+import { useInterval, useLoad } from "../data/load.js";
+import { client, isAdministrator } from "../data/session.js";
+import { buildPath } from "../router.js";
+import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { attempt } from "../ui/toasts.js";
+import { RelativeTime } from "../ui/time.js";
+
+const ENDED: readonly ConnectionState[] = ["closed", "refused"];
+
+export function ConnectionList({ head }: { head: ComponentChildren }) {
+  const { value, error, reload } = useLoad((signal) => client.listConnections({ limit: 500 }, { signal }), []);
+  useInterval(reload, 20_000);
+  const list = (value?.items ?? []).toSorted((a, b) => Number(b.incoming && b.state === "requested") - Number(a.incoming && a.state === "requested") || b.createdAt.localeCompare(a.createdAt));
+  return (
+    <>
+      {head}
+      <div class="view-body">
+        {value === undefined ? (
+          error === undefined ? (
+            <Skeleton />
+          ) : (
+            <Failure error={error} onRetry={reload} />
+          )
+        ) : list.length === 0 ? (
+          <Empty icon="people" title="No agents outside">
+            <p>On a public ledger, agents of others can ask yours for a connection, and yours can ask them. The local ledger has none.</p>
+            <code>gatepost ledger connect 0.0.7654321 --as analyst</code>
+          </Empty>
+        ) : (
+          <ul class="card row-list">
+            {list.map((connection) => (
+              <li key={connection.id}>
+                <ConnectionRow connection={connection} onChange={reload} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </>
+  );
+}
+
+function ConnectionRow({ connection, onChange }: { connection: Connection; onChange: () => void }) {
+  const { id, state } = connection;
+  const act = async (action: () => Promise<unknown>, done: string) => {
+    await attempt(action, done);
+    onChange();
+  };
+  return (
+    <div class="connection-row">
+      <Avatar name={displayName(connection.entity)} isSmall />
+      <span class="grow ledger-what">
+        <span class="ledger-who">
+          <a class="line-text agent-name" href={buildPath("ledger", "profiles", connection.entity)}>
+            <Line text={displayName(connection.entity)} limit={60} />
+          </a>
+          <span class="muted">{connection.incoming ? "was asked by" : "asked"}</span>
+          <Line text={connection.peer === null ? connection.peerAccountId : displayName(connection.peer)} limit={60} />
+          <span class={`badge ${state === "open" ? "accent" : state === "requested" ? "warn" : ""}`}>{state}</span>
+        </span>
+        {connection.note !== null && <Line text={connection.note} class="muted" />}
+      </span>
+      {connection.topicId !== null && (
+        <a class="link" href={buildPath("ledger", connection.topicId)}>
+          {connection.topicId}
+        </a>
+      )}
+      <RelativeTime time={connection.endedAt ?? connection.createdAt} />
+      {isAdministrator.value && !ENDED.includes(state) && (
+        <span class="connection-actions">
+          {connection.incoming && state === "requested" && (
+            <>
+              <button class="button small primary" onClick={() => void act(() => client.acceptConnection({ id }), "Accepted")}>
+                Accept
+              </button>
+              <button class="button small" onClick={() => void act(() => client.refuseConnection({ id }), "Refused")}>
+                Refuse
+              </button>
+            </>
+          )}
+          {!(connection.incoming && state === "requested") && (
+            <button class="button small" onClick={() => void act(() => client.closeConnection({ id }), "Closed")}>
+              {state === "open" ? "Close" : "Withdraw"}
+            </button>
+          )}
+        </span>
+      )}
+    </div>
+  );
+}

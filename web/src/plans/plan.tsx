@@ -1,0 +1,197 @@
+/** One plan: when it fires, what it says, and what became of its fires. */
+
+import type { Fire, Plan } from "@gatepost/client";
+import { useState } from "preact/hooks";
+
+import { useCommands } from "../commands.js";
+import { displayName } from "../data/live.js";
+import { useLoad } from "../data/load.js";
+import { client } from "../data/session.js";
+import { buildPath, navigate } from "../router.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
+import { useSubject } from "../title.js";
+import { Icon } from "../ui/icons.js";
+import { Markdown } from "../ui/markdown.js";
+import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { toLine } from "../ui/text.js";
+import { attempt, showToast } from "../ui/toasts.js";
+import { formatExact, RelativeTime } from "../ui/time.js";
+import { describePlan, describeStatus, formatMoment } from "./describe.js";
+import { FIRES_INTERVAL, isAboutFires, isAboutPlans, justFired, useFollow } from "./follow.js";
+import { listNextFires } from "./load.js";
+import { NextCountdown } from "./next-countdown.js";
+import { PastFires } from "./past-fires.js";
+import { PlanDialog } from "./plan-dialog.js";
+import { findSpan, SPANS } from "./spans.js";
+import { TimeLine } from "./time-line.js";
+
+const MAX_FIRES = 100;
+const CATCH_UP = { once: "the last one fires, late", all: "all of them fire, late", skip: "they are left out" } as const;
+
+export function PlanPage({ id }: { id: string }) {
+  const { value: plan, error, reload } = useLoad((signal) => client.showPlan({ id }, { signal }), [id]);
+  const fires = useLoad((signal) => client.listPlanFires({ id, limit: MAX_FIRES }, { signal }), [id]);
+  useFollow(reload, isAboutPlans);
+  useFollow(fires.reload, isAboutFires);
+  useSubject(plan?.name);
+  const [dialog, setDialog] = useState<"change" | "delete" | undefined>(undefined);
+  const remove = async () => {
+    if (await attempt(() => client.deletePlan({ id }))) {
+      navigate("/plans");
+      showToast("Plan deleted");
+    }
+  };
+  useCommands([
+    { id: "change-plan", title: "Change this plan", group: "Plan", keys: "e", run: () => setDialog("change") },
+    { id: "delete-plan", title: "Delete this plan", group: "Plan", keys: "#", run: () => setDialog("delete") },
+    { id: "all-plans", title: "Back to all plans", group: "Plan", keys: "Escape", run: () => navigate("/plans"), isKeyOnly: true },
+  ]);
+  if (plan === undefined) {
+    return (
+      <>
+        <header class="view-head">
+          <a class="icon-button" href="/plans" aria-label="All plans">
+            <Icon name="back" />
+          </a>
+          <h1>Plan</h1>
+        </header>
+        {error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />}
+      </>
+    );
+  }
+  const { name: status, tone } = describeStatus(plan);
+  return (
+    <>
+      <header class="view-head">
+        <a class="icon-button" href="/plans" aria-label="All plans">
+          <Icon name="back" />
+        </a>
+        <h1 class="line-text">
+          <Line text={plan.name} limit={100} />
+        </h1>
+        <span class={`badge ${tone}`}>{status}</span>
+        <span class="grow" />
+        <button class="button" title={plan.status === "pending" ? "Change (e)" : "Plan again (e)"} onClick={() => setDialog("change")}>
+          <Icon name="note" size={14} /> <span class="hide-phone">{plan.status === "pending" ? "Change" : "Plan again"}</span>
+        </button>
+        <button class="button danger" title="Delete (#)" onClick={() => setDialog("delete")}>
+          <Icon name="trash" size={14} /> <span class="hide-phone">Delete</span>
+        </button>
+      </header>
+      <div class={`view-body plan-page ${justFired.value.has(id) ? "is-firing" : ""}`}>
+        <PlanFacts plan={plan} />
+        {plan.instruction !== "" && (
+          <section class="plan-section" aria-label="Instruction">
+            <h2>Instruction</h2>
+            <div class="card plan-instruction">
+              <Markdown text={plan.instruction} />
+            </div>
+          </section>
+        )}
+        {plan.status === "pending" && plan.nextRunAt !== null && <PlanLine plan={plan} past={fires.value?.items.map(({ firedAt }) => ({ kind: "plan", id, firedAt })) ?? []} />}
+        <section class="plan-section" aria-labelledby="past-fires">
+          <h2 id="past-fires">Past fires</h2>
+          {fires.value === undefined ? (
+            fires.error === undefined ? <Skeleton rows={3} /> : <Failure error={fires.error} onRetry={fires.reload} />
+          ) : fires.value.items.length === 0 ? (
+            <div class="card">
+              <Empty icon="clock" title={plan.fired > 0 ? "Its fires are not remembered any more" : "It has not fired yet"}>
+                <p>{plan.fired > 0 ? "Events that have ended are kept for a day, or as long as the setting inbox.remember says." : "When it does, you see it here at once, and what its owner made of it."}</p>
+              </Empty>
+            </div>
+          ) : (
+            <PastFires fires={fires.value.items} />
+          )}
+        </section>
+      </div>
+      {dialog === "change" && <PlanDialog plan={plan} onClose={() => setDialog(undefined)} onDone={reload} />}
+      {dialog === "delete" && (
+        <ConfirmDialog title="Delete this plan?" action="Delete" onClose={() => setDialog(undefined)} onConfirm={remove}>
+          “{toLine(plan.name, 80)}” fires no more. The events that it has made stay.
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}
+
+function PlanFacts({ plan }: { plan: Plan }) {
+  return (
+    <dl class="plan-facts">
+      <div>
+        <dt>fires</dt>
+        <dd title={plan.cron === null ? undefined : `${plan.cron} ${plan.timeZone ?? "UTC"}`}>
+          <Line text={describePlan(plan)} />
+        </dd>
+      </div>
+      {plan.onGate !== null && (
+        <div>
+          <dt>waits for</dt>
+          <dd>
+            <a class="link" href={buildPath("gates", plan.onGate)}>
+              the gate
+            </a>
+          </dd>
+        </div>
+      )}
+      {plan.nextRunAt !== null && plan.status === "pending" && (
+        <div>
+          <dt>next</dt>
+          <dd>
+            <NextCountdown time={plan.nextRunAt} />
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>for</dt>
+        <dd>
+          <a class="link" href={buildPath("inbox", plan.owner)}>
+            <Line text={displayName(plan.owner)} />
+          </a>
+        </dd>
+      </div>
+      <div>
+        <dt>fired</dt>
+        <dd>
+          <a class="link" href="#past-fires" onClick={(event) => (event.preventDefault(), document.getElementById("past-fires")?.scrollIntoView())}>
+            {plan.fired} {plan.fired === 1 ? "time" : "times"}
+          </a>
+        </dd>
+      </div>
+      {plan.lastRunAt !== null && (
+        <div>
+          <dt>last</dt>
+          <dd title={formatExact(plan.lastRunAt)}>{formatMoment(plan.lastRunAt)}</dd>
+        </div>
+      )}
+      {plan.isRecurring && (
+        <div>
+          <dt>missed slots</dt>
+          <dd>{CATCH_UP[plan.catchUp]}</dd>
+        </div>
+      )}
+      <div>
+        <dt>made</dt>
+        <dd>
+          <RelativeTime time={plan.createdAt} />
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+/** Its own time line, as long as it needs to be to show the next fire. */
+function PlanLine({ plan, past }: { plan: Plan; past: readonly { kind: Fire["kind"]; id: string; firedAt: string }[] }) {
+  const span = findSpan(plan.nextRunAt);
+  const { value, reload } = useLoad(async (signal) => {
+    const { fires, until } = await listNextFires(signal, { owner: plan.owner, within: span ?? "7d" }, [plan], []);
+    return { fires: fires.filter((fire) => fire.kind === "plan" && fire.id === plan.id), until };
+  }, [plan.id, span ?? "", plan.nextRunAt]);
+  useFollow(reload, isAboutPlans, FIRES_INTERVAL);
+  if (span === undefined) return null;
+  return (
+    <section class="plan-section" aria-label="Next fires">
+      <h2>In the next {SPANS[span].name}</h2>
+      <div class="card time-line-card">{value === undefined || value.fires.length === 0 ? <div class="lane" /> : <TimeLine fires={value.fires} until={value.until} past={past} span={span} isSingle />}</div>
+    </section>
+  );
+}

@@ -1,0 +1,60 @@
+/** Words for triggers, rules and messages that nobody got. */
+
+import type { DeadLetter, Route, Trigger, UnroutedReason } from "@gatepost/client";
+
+import { describeSchedule } from "../plans/describe.js";
+import type { IconName } from "../ui/icons.js";
+import { toLine } from "../ui/text.js";
+
+export const PROVIDERS: Record<string, { name: string; icon: IconName; what: string }> = {
+  webhook: { name: "webhook", icon: "send", what: "a service sends requests" },
+  cron: { name: "schedule", icon: "clock", what: "the clock" },
+  telegram: { name: "Telegram bot", icon: "space", what: "people write to a bot" },
+  service: { name: "service", icon: "bolt", what: "a program calls with a key" },
+};
+
+export const SCHEMES = ["header", "bearer", "standard-webhooks", "github", "slack", "stripe"] as const;
+
+export function providerName(provider: string): string {
+  return PROVIDERS[provider]?.name ?? provider;
+}
+
+export function providerIcon(provider: string): IconName {
+  return PROVIDERS[provider]?.icon ?? "bolt";
+}
+
+/** Return how something comes through a trigger. */
+export function describeTrigger(trigger: Trigger): string {
+  if (trigger.schedule !== null) return describeSchedule(trigger.schedule) + (trigger.heartbeat === null ? "" : ", if there is something to do");
+  if (trigger.provider === "webhook") return `POST /hooks/${trigger.name}`;
+  if (trigger.provider === "telegram") return trigger.mode === "webhook" ? "Telegram calls the gateway" : "the gateway asks Telegram";
+  return trigger.provider === "service" ? "calls with a key" : providerName(trigger.provider);
+}
+
+export function describeState(trigger: Trigger): { name: string; tone: string } {
+  if (trigger.problem !== undefined) return { name: "cannot be used", tone: "danger" };
+  return trigger.active ? { name: "open", tone: "accent" } : { name: "closed", tone: "" };
+}
+
+const REASONS: Record<UnroutedReason, string> = {
+  no_route: "no rule, trigger or default has a recipient for it",
+  no_target: "nobody is at the address that it should go to",
+};
+
+export function describeReason(reason: UnroutedReason): string {
+  return REASONS[reason] ?? reason;
+}
+
+/** Return a filter as people write it: payload.repository.name = "shop". */
+export function describeFilter(path: string, value: unknown): string {
+  return `${path} = ${toLine(JSON.stringify(value), 120)}`;
+}
+
+/** Return the rules in the order in which they decide. */
+export function sortRules(rules: readonly Route[]): Route[] {
+  return rules.toSorted((a, b) => b.rank - a.rank || a.createdAt.localeCompare(b.createdAt));
+}
+
+export function letterText(letter: DeadLetter): string {
+  return letter.content !== "" ? letter.content : JSON.stringify(letter.payload ?? null);
+}

@@ -1,0 +1,205 @@
+/** Add a trigger, or change one. The secret of a webhook is shown once. */
+
+import type { AddTrigger, ChangeTrigger, Scheme, Trigger } from "@gatepost/client";
+import { useState } from "preact/hooks";
+
+import { entities } from "../data/live.js";
+import { client } from "../data/session.js";
+import { buildPath, navigate } from "../router.js";
+import { CopyButton } from "../ui/copy-button.js";
+import { Dialog, DialogActions } from "../ui/dialog.js";
+import { useSubmission } from "../ui/submission.js";
+import { toLine } from "../ui/text.js";
+import { attempt, showToast } from "../ui/toasts.js";
+import { PROVIDERS, SCHEMES } from "./describe.js";
+import { BotFields, readBot, readSchedule, ScheduleFields } from "./provider-fields.js";
+
+interface TriggerDialogProps {
+  /** The trigger to change; without one a trigger is added. */
+  trigger?: Trigger;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** Services that give the secret to you. */
+const GIVEN_SECRETS: readonly Scheme[] = ["slack", "stripe"];
+
+export function TriggerDialog({ trigger, onClose, onDone }: TriggerDialogProps) {
+  const [provider, setProvider] = useState(trigger?.provider ?? "webhook");
+  const [scheme, setScheme] = useState<Scheme>(trigger?.scheme ?? "header");
+  const { isBusy, submit } = useSubmission();
+  const [created, setCreated] = useState<{ name: string; secret: string } | undefined>(undefined);
+  const save = async (form: HTMLFormElement) => {
+    const data = new FormData(form);
+    const read = (name: string) => String(data.get(name) ?? "").trim();
+    const given = read("secret");
+    const secret = given === "" && trigger === undefined && provider === "webhook" ? createSecret(scheme) : given;
+    const send = async () => {
+      const fields = { target: read("target") || null, prompt: read("prompt") || null, session: read("session") || null, ...readProvider(provider, read) };
+      if (trigger === undefined) {
+        const request: AddTrigger = { ...fields, name: read("name"), provider };
+        if (provider === "webhook") Object.assign(request, { scheme, secret });
+        await client.addTrigger(request);
+      } else {
+        const request: ChangeTrigger = { ...fields, name: trigger.name };
+        if (provider === "webhook" && (secret !== "" || scheme !== trigger.scheme)) Object.assign(request, { scheme, secret: secret || null });
+        await client.changeTrigger(request);
+      }
+    };
+    await submit(async () => {
+      if (!(await attempt(send))) return;
+      onDone();
+      const name = trigger?.name ?? read("name");
+      if (trigger === undefined && provider === "webhook" && given === "") {
+        setCreated({ name, secret });
+        return;
+      }
+      onClose();
+      showToast(trigger === undefined ? "Trigger added" : "Trigger changed");
+      navigate(buildPath("triggers", name));
+    });
+  };
+  if (created !== undefined) return <SecretDialog {...created} onClose={onClose} />;
+  return (
+    <Dialog title={trigger === undefined ? "New trigger" : `Change ${toLine(trigger.name, 40)}`} onClose={onClose}>
+      <form class="dialog-body" onSubmit={(event) => (event.preventDefault(), void save(event.currentTarget))}>
+        {trigger === undefined && (
+          <div class="field-pair">
+            <label class="label">
+              Provider
+              <select class="field" name="provider" value={provider} onChange={(event) => setProvider(event.currentTarget.value)}>
+                {Object.entries(PROVIDERS).map(([name, words]) => (
+                  <option key={name} value={name}>
+                    {words.name}: {words.what}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <label class="label">
+              Name
+              <input class="field" name="name" required pattern="[A-Za-z0-9][A-Za-z0-9._\-]*" title="letters, digits, dots, dashes" maxLength={100} autoComplete="off" autoFocus />
+            </label>
+          </div>
+        )}
+        {provider === "cron" && <ScheduleFields trigger={trigger} />}
+        {provider === "telegram" && <BotFields trigger={trigger} />}
+        {provider === "webhook" && (
+          <div class="field-pair">
+            <label class="label">
+              Authentication
+              <select class="field" name="scheme" value={scheme} onChange={(event) => setScheme(event.currentTarget.value as Scheme)}>
+                {SCHEMES.map((name) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
+            </label>
+            <label class="label">
+              Secret
+              <input
+                class="field"
+                name="secret"
+                type="password"
+                autoComplete="new-password"
+                minLength={16}
+                required={trigger === undefined ? GIVEN_SECRETS.includes(scheme) : scheme !== trigger.scheme}
+                placeholder={trigger !== undefined ? "as it is" : GIVEN_SECRETS.includes(scheme) ? `the one that ${scheme} shows you` : "empty: a new one is made"}
+              />
+            </label>
+          </div>
+        )}
+        <label class="label">
+          To
+          <input class="field" name="target" list="trigger-targets" defaultValue={trigger?.target ?? ""} placeholder="empty: the rules decide" autoComplete="off" />
+          <datalist id="trigger-targets">
+            {listAddresses().map((address) => (
+              <option key={address} value={address} />
+            ))}
+          </datalist>
+        </label>
+        <label class="label">
+          {provider === "cron" ? "What it says" : "Added to every event as context"}
+          <textarea class="field" name="prompt" rows={3} defaultValue={trigger?.prompt ?? ""} />
+        </label>
+        <label class="label">
+          Session
+          <input class="field code-field" name="session" defaultValue={trigger?.session ?? ""} placeholder={provider === "cron" ? "day-{{dueAt|date}}" : "pr-{{number}}"} autoComplete="off" spellcheck={false} />
+        </label>
+        {provider === "webhook" && (
+          <label class="label">
+            Templates, as JSON
+            <textarea
+              class="field code-field"
+              name="templates"
+              rows={4}
+              spellcheck={false}
+              defaultValue={trigger !== undefined && trigger.templates.length > 0 ? JSON.stringify(trigger.templates, null, 2) : ""}
+              placeholder='[{"match": {"action": "opened"}, "message": "{{sender.login}} opened #{{number}}"}]'
+            />
+          </label>
+        )}
+        <DialogActions action={trigger === undefined ? "Add the trigger" : "Save"} isDisabled={isBusy} onCancel={onClose} />
+      </form>
+    </Dialog>
+  );
+}
+
+/** What the service outside needs; the secret is not shown again. */
+function SecretDialog({ name, secret, onClose }: { name: string; secret: string; onClose: () => void }) {
+  const address = `${location.origin}/hooks/${name}`;
+  const close = () => {
+    onClose();
+    navigate(buildPath("triggers", name));
+  };
+  return (
+    <Dialog title="Give this to the service" onClose={close}>
+      <div class="dialog-body">
+        <div class="label">
+          Address
+          <span class="secret-row">
+            <code class="grow text">{address}</code>
+            <CopyButton text={address} label="Copy the address" />
+          </span>
+        </div>
+        <div class="label">
+          Secret
+          <span class="secret-row">
+            <code class="grow text">{secret}</code>
+            <CopyButton text={secret} label="Copy the secret" />
+          </span>
+        </div>
+        <p class="notice">The secret is not shown again.</p>
+        <div class="dialog-actions">
+          <button class="button primary" onClick={close} autoFocus>
+            Done
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+function readProvider(provider: string, read: (name: string) => string): object {
+  if (provider === "cron") return readSchedule(read);
+  if (provider === "telegram") return readBot(read);
+  if (provider !== "webhook") return {};
+  const templates = read("templates");
+  if (templates === "") return { templates: null };
+  try {
+    const value: unknown = JSON.parse(templates);
+    return { templates: Array.isArray(value) ? value : [value] };
+  } catch {
+    throw new Error("the templates are not JSON");
+  }
+}
+
+/** Return a secret of 32 random bytes, in the form that its scheme asks for. */
+function createSecret(scheme: Scheme): string {
+  const text = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))));
+  return scheme === "standard-webhooks" ? `whsec_${text}` : text.replaceAll("+", "-").replaceAll("/", "_").replace("=", "");
+}
+
+/** Return the agents, people and teams of this gateway. */
+export function listAddresses(): string[] {
+  const teams = new Set(entities.value.flatMap((entity) => (entity.team === null ? [] : [`team:${entity.team}`])));
+  return [...entities.value.filter((entity) => entity.kind !== "service").map((entity) => entity.name), ...teams];
+}

@@ -1,0 +1,108 @@
+/** Triggers: the ways by which something outside reaches agents. */
+
+import "../plans/plans.css";
+import "./triggers.css";
+
+import type { Trigger } from "@gatepost/client";
+import { useState } from "preact/hooks";
+
+import { useCommands } from "../commands.js";
+import { useLoad } from "../data/load.js";
+import { isAboutTriggers, justFired, useFireMarks, useFollow } from "../plans/follow.js";
+import { listTriggers } from "../plans/load.js";
+import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
+import { Icon } from "../ui/icons.js";
+import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
+import { toLine } from "../ui/text.js";
+import { formatExact, formatRelative, now } from "../ui/time.js";
+import { describeState, describeTrigger, providerIcon, providerName } from "./describe.js";
+import { TriggersHead } from "./head.js";
+import { TriggerDialog } from "./trigger-dialog.js";
+import { TriggerPage } from "./trigger.js";
+
+export default function Triggers() {
+  useFireMarks();
+  const name = segments.value[1];
+  return name === undefined ? <TriggerList /> : <TriggerPage key={name} name={name} />;
+}
+
+function TriggerList() {
+  const provider = query.value.get("provider") ?? undefined;
+  const { value, error, reload } = useLoad((signal) => listTriggers(signal), []);
+  useFollow(reload, isAboutTriggers);
+  const [isCreating, setCreating] = useState(false);
+  const providers = [...new Set(value?.map((trigger) => trigger.provider))].sort();
+  const list = (value ?? []).filter((trigger) => provider === undefined || trigger.provider === provider);
+  const { index } = useRowKeys("Triggers", list, (trigger) => navigate(buildPath("triggers", trigger.name)));
+  useCommands([{ id: "new-trigger", title: "Add a trigger", group: "Triggers", keys: "c", run: () => setCreating(true) }]);
+  return (
+    <>
+      <TriggersHead>
+        <button class="button" title="New trigger (c)" onClick={() => setCreating(true)}>
+          <Icon name="plus" size={14} /> <span class="hide-phone">New trigger</span>
+        </button>
+      </TriggersHead>
+      <div class="view-body triggers">
+        {providers.length > 1 && (
+          <nav class="tabs" aria-label="Which triggers">
+            {[undefined, ...providers].map((name) => (
+              <button key={name ?? ""} class="tab small" aria-current={name === provider ? "page" : undefined} onClick={() => changeQuery({ provider: name })}>
+                {name === undefined ? "All" : toLine(providerName(name), 40)} <span class="number">{value?.filter((trigger) => name === undefined || trigger.provider === name).length}</span>
+              </button>
+            ))}
+          </nav>
+        )}
+        {value === undefined ? (
+          error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />
+        ) : list.length === 0 ? (
+          <Empty icon="bolt" title="No triggers yet">
+            <p>A trigger lets something outside reach your agents: a webhook of GitHub or Stripe, a schedule, a bot, a program of yours.</p>
+            <button class="button" onClick={() => setCreating(true)}>
+              Add a trigger
+            </button>
+          </Empty>
+        ) : (
+          <ul class="card trigger-list">
+            {list.map((trigger, position) => (
+              <li key={trigger.name}>
+                <TriggerRow trigger={trigger} isSelected={position === index} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      {isCreating && <TriggerDialog onClose={() => setCreating(false)} onDone={reload} />}
+    </>
+  );
+}
+
+function TriggerRow({ trigger, isSelected }: { trigger: Trigger; isSelected: boolean }) {
+  const { name: state, tone } = describeState(trigger);
+  const classes = ["trigger-row", isSelected ? "is-selected" : "", trigger.active ? "" : "is-closed", justFired.value.has(trigger.name) ? "is-firing" : ""];
+  return (
+    <a class={classes.join(" ")} href={buildPath("triggers", trigger.name)}>
+      <span class="trigger-icon" title={providerName(trigger.provider)}>
+        <Icon name={providerIcon(trigger.provider)} />
+      </span>
+      <div class="plan-what">
+        <Line text={trigger.name} class="plan-name" />
+        <Line text={trigger.prompt ?? providerName(trigger.provider)} class="muted" />
+      </div>
+      <Line text={describeTrigger(trigger)} class="trigger-how muted" />
+      <span class="trigger-to">
+        <Icon name="chevron" size={12} />
+        <Line text={trigger.target ?? "rules"} class={trigger.target === null ? "muted" : ""} />
+      </span>
+      <span class="trigger-state">
+        {trigger.nextAt !== null && trigger.active ? (
+          <time class="number" dateTime={trigger.nextAt} title={formatExact(trigger.nextAt)}>
+            {formatRelative(trigger.nextAt, now.value)}
+          </time>
+        ) : (
+          <span class={`badge ${tone}`}>{state}</span>
+        )}
+      </span>
+    </a>
+  );
+}

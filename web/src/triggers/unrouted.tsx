@@ -1,0 +1,165 @@
+/** Messages that came through a channel and that nobody got: replay them by the rules of now, or discard them. */
+
+import "../plans/plans.css";
+import "./triggers.css";
+
+import type { DeadLetter } from "@gatepost/client";
+
+import { useCommands } from "../commands.js";
+import { displayName } from "../data/live.js";
+import { useLoad } from "../data/load.js";
+import { client } from "../data/session.js";
+import { isAboutTriggers, useFollow } from "../plans/follow.js";
+import { buildPath, changeQuery, keepQuery, navigate, query, segments } from "../router.js";
+import { Icon } from "../ui/icons.js";
+import { PlainText } from "../ui/markdown.js";
+import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
+import { formatJson, toLine } from "../ui/text.js";
+import { attempt, showToast } from "../ui/toasts.js";
+import { formatExact, RelativeTime } from "../ui/time.js";
+import { describeReason, letterText } from "./describe.js";
+import { TriggersHead } from "./head.js";
+
+export default function UnroutedMessages() {
+  const isEnded = query.value.get("show") === "ended";
+  const openId = segments.value[1];
+  const { value, error, reload } = useLoad(async (signal) => {
+    const list: DeadLetter[] = [];
+    for await (const letter of client.pages(client.listDeadLetters, { replayed: true, limit: 1000 }, { signal })) list.push(letter);
+    return list.reverse();
+  }, []);
+  useFollow(reload, isAboutTriggers);
+  const waiting = value?.filter(isWaiting);
+  const ended = value?.filter((letter) => !isWaiting(letter));
+  const list = (isEnded ? ended : waiting) ?? [];
+  const shown = openId === undefined || list.some((letter) => letter.id === openId) ? list : [...(value ?? []).filter((letter) => letter.id === openId), ...list];
+  const toggle = (letter: DeadLetter) => navigate(keepQuery(letter.id === openId ? "/unrouted" : buildPath("unrouted", letter.id)), { replace: true });
+  const replay = async (letter: DeadLetter | undefined) => {
+    if (letter === undefined || !isWaiting(letter)) return;
+    await attempt(async () => {
+      const { targets } = await client.replayDeadLetter({ id: letter.id });
+      showToast(`Sent to ${toLine(targets.map(displayName).join(", "), 80)}`);
+    });
+    reload();
+  };
+  const discard = async (letter: DeadLetter | undefined) => {
+    if (letter === undefined || !isWaiting(letter)) return;
+    await attempt(() => client.discardDeadLetter({ id: letter.id }), "Discarded");
+    reload();
+  };
+  const { index, item } = useRowKeys("Unrouted", shown, toggle);
+  const target = item ?? shown.find((letter) => letter.id === openId);
+  useCommands([
+    { id: "replay-letter", title: "Replay the selected message", group: "Unrouted", keys: "z", run: () => void replay(target) },
+    { id: "discard-letter", title: "Discard the selected message", group: "Unrouted", keys: "#", run: () => void discard(target) },
+    { id: "close-letter", title: "Close the message", group: "Unrouted", keys: "Escape", run: () => navigate(keepQuery("/unrouted")), isKeyOnly: true },
+  ]);
+  return (
+    <>
+      <TriggersHead />
+      <div class="view-body triggers">
+        <nav class="tabs" aria-label="Which messages">
+          <button class="tab small" aria-current={isEnded ? undefined : "page"} onClick={() => changeQuery({ show: undefined })}>
+            Waiting {waiting && <span class="number">{waiting.length}</span>}
+          </button>
+          <button class="tab small" aria-current={isEnded ? "page" : undefined} onClick={() => changeQuery({ show: "ended" })}>
+            Replayed and discarded {ended && <span class="number">{ended.length}</span>}
+          </button>
+        </nav>
+        {value === undefined ? (
+          error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />
+        ) : shown.length === 0 ? (
+          <Empty icon="check" title={isEnded ? "No message was replayed or discarded yet" : "No unrouted messages"}>
+            <p>A message that no rule, trigger or default has a recipient for is kept here, until you add a rule and replay it.</p>
+            <a class="button" href="/routes">
+              See the rules
+            </a>
+          </Empty>
+        ) : (
+          <ul class="card letter-list">
+            {shown.map((letter, position) => (
+              <li key={letter.id} class={`letter ${position === index ? "is-selected" : ""}`}>
+                <button class="letter-row" aria-expanded={letter.id === openId} onClick={() => toggle(letter)}>
+                  <Line text={letter.trigger ?? letter.channel} class="plan-name" />
+                  <Line text={letterText(letter)} />
+                  <span class="letter-state">
+                    <LetterState letter={letter} />
+                  </span>
+                  <span class="number muted">
+                    <RelativeTime time={letter.createdAt} />
+                  </span>
+                </button>
+                {letter.id === openId && <Letter letter={letter} onReplay={() => void replay(letter)} onDiscard={() => void discard(letter)} />}
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </>
+  );
+}
+
+function LetterState({ letter }: { letter: DeadLetter }) {
+  if (letter.replayedAt !== null) return <span class="badge accent">replayed</span>;
+  if (letter.discardedAt !== null) return <span class="badge">discarded</span>;
+  return <span class="badge warn">{letter.reason === "no_target" ? "nobody there" : "no rule"}</span>;
+}
+
+function Letter({ letter, onReplay, onDiscard }: { letter: DeadLetter; onReplay: () => void; onDiscard: () => void }) {
+  const endedBy = letter.replayedBy ?? letter.discardedBy;
+  const endedAt = letter.replayedAt ?? letter.discardedAt;
+  return (
+    <div class="letter-more">
+      {letter.content !== "" && <PlainText text={letter.content} limit={4000} />}
+      <dl class="facts">
+        <dt>Why</dt>
+        <dd>{describeReason(letter.reason)}</dd>
+        <dt>Came by</dt>
+        <dd>
+          {letter.trigger === null ? (
+            <span class="text">{toLine(letter.channel, 80)}</span>
+          ) : (
+            <a class="link text" href={buildPath("triggers", letter.trigger)}>
+              {toLine(letter.trigger, 80)}
+            </a>
+          )}
+        </dd>
+        <dt>From</dt>
+        <dd class="text">{toLine(letter.sender === null ? (letter.senderName ?? "nobody here") : displayName(letter.sender), 120)}</dd>
+        <dt>Session</dt>
+        <dd class="text">{toLine(letter.sessionId, 160)}</dd>
+        {Object.keys(letter.metadata).length > 0 && <dt>Metadata</dt>}
+        {Object.keys(letter.metadata).length > 0 && <dd class="text">{toLine(Object.entries(letter.metadata).map(([name, value]) => `${name} = ${value}`).join(", "), 400)}</dd>}
+        <dt>Arrived</dt>
+        <dd>{formatExact(letter.createdAt)}</dd>
+        {endedAt !== null && <dt>{letter.replayedAt === null ? "Discarded" : "Replayed"}</dt>}
+        {endedAt !== null && <dd class="text">{`${formatExact(endedAt)}${endedBy === null ? "" : ` by ${toLine(displayName(endedBy), 60)}`}`}</dd>}
+      </dl>
+      {letter.payload !== null && (
+        <details class="fold" open={letter.content === ""}>
+          <summary>Payload</summary>
+          <PlainText text={formatJson(letter.payload)} />
+        </details>
+      )}
+      {isWaiting(letter) && (
+        <div class="test-actions">
+          <button class="button primary" title="z" onClick={onReplay}>
+            <Icon name="replay" size={14} /> Replay
+          </button>
+          <a class="button" href={`/routes?new=${encodeURIComponent(letter.channel)}`}>
+            <Icon name="plus" size={14} /> Add a rule
+          </a>
+          <span class="grow" />
+          <button class="button danger" title="#" onClick={onDiscard}>
+            <Icon name="trash" size={14} /> Discard
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function isWaiting(letter: DeadLetter): boolean {
+  return letter.replayedAt === null && letter.discardedAt === null;
+}

@@ -1,0 +1,68 @@
+/** A dialog over the page, which Escape closes. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+import { Icon } from "./icons.js";
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const node = element.current;
+    const focused = document.activeElement;
+    node?.showModal();
+    return () => {
+      node?.close();
+      if (focused instanceof HTMLElement) focused.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class="dialog"
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onMouseDown={(event) => event.target === element.current && onClose()}
+    >
+      <header class="dialog-head">
+        <h2 class="view-title">{title}</h2>
+        <button class="icon-button" aria-label="Close" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+interface DialogActionsProps {
+  /** The words on the button that submits the form. */
+  action: string;
+  isDisabled: boolean;
+  /** It deletes or ends something; then the button has the focus at first. */
+  isDanger?: boolean;
+  onCancel: () => void;
+}
+
+/** The buttons of a form in a dialog. */
+export function DialogActions({ action, isDisabled, isDanger = false, onCancel }: DialogActionsProps) {
+  return (
+    <div class="dialog-actions">
+      <button class="button quiet" type="button" onClick={onCancel}>
+        Cancel
+      </button>
+      <button class={`button ${isDanger ? "danger" : "primary"}`} disabled={isDisabled} autoFocus={isDanger}>
+        {action}
+      </button>
+    </div>
+  );
+}
