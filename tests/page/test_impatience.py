@@ -20,19 +20,32 @@ SUBMIT_FORM: Final = """(selector) => {
     const button = document.querySelector(selector);
     for (let count = 0; count < 3; count += 1) button.form.requestSubmit();
 }"""
-#: keep the requests whose address has these letters until `release` is called
+#: keep the requests whose address has these letters until `release` is called with them
 DELAY_REQUESTS: Final = """(part) => {
     const send = window.fetch;
-    const gate = new Promise((resolve) => (window.release = resolve));
-    window.delayed = 0;
+    const gates = (window.gates ??= {});
+    const gate = new Promise((resolve) => (gates[part] = resolve));
+    window.release = (part) => gates[part]();
     window.fetch = async (input, init) => {
-        if (String(input).includes(part)) {
-            window.delayed += 1;
-            await gate;
-        }
+        if (String(input).includes(part)) await gate;
         return send(input, init);
     };
 }"""
+#: count the answered loads of an inbox, and keep the answer of the second one until `release` is called
+KEEP_SECOND_LOAD: Final = """(() => {
+    const send = window.fetch;
+    const gate = new Promise((resolve) => (window.release = resolve));
+    window.loadCount = 0;
+    window.fetch = async (input, init) => {
+        const response = await send(input, init);
+        if (!/[/]peek|newestFirst/.test(String(input))) return response;
+        const body = await response.text();
+        window.loadCount += 1;
+        if (window.loadCount === 2) await gate;
+        return new Response(body, response);
+    };
+})()"""
+WAIT_FOR_FRAMES: Final = "() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
 
 
 def push_items(gateway: ScriptedGateway, name: str, *subjects: str, **fields: Any) -> None:
@@ -47,7 +60,7 @@ def count_requests(page: Page, method: str, part: str) -> int:
 
 def read_subjects(page: Page) -> list[str]:
     subjects: list[str] = page.evaluate(
-        "() => [...document.querySelectorAll('.item-row')].map((row) => row.innerText.match(/One|Two|Three/)[0])"
+        "() => [...document.querySelectorAll('.item-row')].map((row) => row.innerText.match(/One|Two|Three|Four/)[0])"
     )
     return subjects
 
@@ -185,16 +198,45 @@ def test_what_fails_comes_back_in_its_place(
     open_page.expected_errors.append("409 (Conflict)")
     gateway.post("/agents", name=tag)
     push_items(gateway, tag, "One", "Two", "Three")
-    page = open_page(f"/inbox/{tag}{query}")
+    page = open_page()
+    page.add_script(KEEP_SECOND_LOAD)
+    page.open(f"/inbox/{tag}{query}")
+    page.wait_until("() => window.loadCount === 2")
+    page.evaluate("() => window.release()")
     page.wait_for_count(".item-row", 3)
     gateway.post(f"/inbox/{tag}/claim", owner="another")
     page.evaluate(DELAY_REQUESTS, "/discard")
+    page.evaluate(DELAY_REQUESTS, f"/inbox/{tag}")
     for count in (2, 1, 0):
         page.press("#")
         page.wait_for_count(".item-row", count)
-    page.evaluate("() => window.release()")
+    page.evaluate("() => window.release('/discard')")
     page.wait_for_count(".toast.is-error", 3)
     page.wait_for_count(".item-row", 3)
+    assert read_subjects(page) == subjects
+    page.evaluate("part => window.release(part)", f"/inbox/{tag}")
+    page.wait_for_count(".item-row", 0)  # they are claimed
+
+
+@pytest.mark.parametrize(
+    ("query", "subjects"), [("", ["Two", "Three", "Four"]), ("?text=about", ["Four", "Three", "Two"])]
+)
+def test_a_late_load_brings_nothing_back(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str, query: str, subjects: list[str]
+) -> None:
+    gateway.post("/agents", name=tag)
+    push_items(gateway, tag, "One", "Two", "Three")
+    page = open_page()
+    page.add_script(KEEP_SECOND_LOAD)
+    page.open(f"/inbox/{tag}{query}")
+    page.wait_until("() => window.loadCount === 2")
+    page.click(".item-row:has-text('One')")
+    page.press("#")
+    page.wait_for(".toast:has-text('Discarded')")
+    push_items(gateway, tag, "Four")
+    page.evaluate("() => window.release()")
+    page.wait_for(".item-row:has-text('Four')")
+    page.evaluate(WAIT_FOR_FRAMES)
     assert read_subjects(page) == subjects
 
 
@@ -229,12 +271,8 @@ def test_a_space_that_is_scrolled_up_is_not_read(gateway: ScriptedGateway, open_
     page.wait_for_count(".message:has-text('Unread')", 1)
     page.wait_for(unread)
     page.take_log()
-    page.evaluate(
-        """() => {
-            document.dispatchEvent(new Event("visibilitychange"));
-            return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-        }"""
-    )
+    page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
+    page.evaluate(WAIT_FOR_FRAMES)
     assert count_requests(page, "PATCH", "/read") == 0
     page.wait_for(unread)
     page.click(".jump-button")

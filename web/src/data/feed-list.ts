@@ -1,6 +1,7 @@
 /**
  * A list that is loaded page by page and follows the feed. It is loaded again whenever the feed opens, because live
- * events may have been missed before.
+ * events may have been missed before. Events wait while the first page is loaded, so an answer that is older than an
+ * event never takes its place.
  */
 
 import type { Feed, GatepostEvent, Page } from "@gatepost/client";
@@ -17,24 +18,41 @@ export abstract class FeedList<Item> {
   readonly error = signal<Error | undefined>(undefined);
   /** The cursor of the next page; null after the last one. */
   protected next: string | null = null;
+  #isLoading = false;
   #isLoadingMore = false;
+  /** Whether the first page is to be loaded once more after the present load. */
+  #isStale = false;
   #isEnded = false;
+  /** Events that wait for a load. */
+  #waiting: GatepostEvent[] = [];
 
   /** Load the first page and follow the feed; return the function that ends it. */
   start(feed: Feed): () => void {
     const unsubscribe = feed.subscribe({
-      onEvent: (event) => this.receive(event),
+      onEvent: (event) => (this.#isLoading ? this.#waiting.push(event) : this.receive(event)),
       onStatus: (status) => status === "open" && void this.reload(),
     });
-    void this.reload();
+    if (!this.#isLoading) void this.reload();
     return () => {
       this.#isEnded = true;
       unsubscribe();
     };
   }
 
-  /** Load the first page again. */
+  /** Load the first page again; during a load, once more after it. */
   async reload(): Promise<void> {
+    this.#isStale = true;
+    if (this.#isLoading) return;
+    this.#isLoading = true;
+    while (this.#isStale && !this.#isEnded) {
+      this.#isStale = false;
+      await this.#loadFirst();
+    }
+    this.#isLoading = false;
+    for (const event of this.#waiting.splice(0)) this.receive(event);
+  }
+
+  async #loadFirst(): Promise<void> {
     try {
       const page = await this.load(undefined, this.firstLength);
       if (this.#isEnded) return;

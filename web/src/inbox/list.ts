@@ -1,9 +1,12 @@
 /**
  * The items of one inbox under a filter. Pending items without another filter come most urgent first, others the newest
  * first. New items come through the feed, and what is done here is shown at once and undone if it fails.
+ *
+ * A load may be answered by what the inbox was before a change, so changes are laid over every load that began before
+ * they had ended.
  */
 
-import type { GatepostEvent, Item, ItemPage, Items, ItemState, ListInbox } from "@gatepost/client";
+import { GatepostError, type GatepostEvent, type Item, type ItemPage, type Items, type ItemState, type ListInbox } from "@gatepost/client";
 import { signal } from "@preact/signals";
 
 import { FeedList, MAX_LENGTH } from "../data/feed-list.js";
@@ -11,6 +14,13 @@ import { refreshAccount } from "../data/live.js";
 import { client } from "../data/session.js";
 
 export type InboxFilter = Pick<ListInbox, "state" | "type" | "sender" | "text">;
+
+/** An item as it is after a change that was made here. */
+interface Change {
+  item: Item;
+  /** Whether the gateway has answered. */
+  isDone: boolean;
+}
 
 const PAGE_LENGTH = 200;
 /** Milliseconds in which items that come are counted together. */
@@ -22,6 +32,8 @@ export class InboxList extends FeedList<Item> {
   #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #name: string;
   readonly #filter: InboxFilter;
+  /** Changes that the last load may not have, by the event. */
+  readonly #changes = new Map<string, Change>();
 
   constructor(name: string, filter: InboxFilter) {
     super();
@@ -42,8 +54,10 @@ export class InboxList extends FeedList<Item> {
     return this.#change(item, "discarded", (request) => client.discardEvent(request));
   }
 
+  /** Make an item pending again; one that was delivered stays as it is, and comes as a new event. */
   replay(item: Item): Promise<void> {
-    return this.#change(item, "pending", (request) => client.replayEvent(request));
+    const state = item.state === "delivered" ? "delivered" : "pending";
+    return this.#change(item, state, (request) => client.replayEvent(request));
   }
 
   /** As many items as are shown, up to a few pages. */
@@ -52,6 +66,7 @@ export class InboxList extends FeedList<Item> {
   }
 
   protected override load(after: string | undefined, limit: number): Promise<ItemPage> {
+    if (after === undefined) for (const [id, { isDone }] of this.#changes) if (isDone) this.#changes.delete(id);
     if (this.isByUrgency) return client.peekInbox({ name: this.#name, after, limit });
     return client.listInbox({ ...this.#filter, name: this.#name, after, limit, newestFirst: true });
   }
@@ -66,37 +81,36 @@ export class InboxList extends FeedList<Item> {
     if (event !== "inbox.item" || data.recipient !== this.#name) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => (this.revision.value += 1), COUNT_DELAY);
+    if (this.#changes.get(data.eventId)?.isDone) this.#changes.delete(data.eventId);
     if (!this.#matches(data)) return;
     this.setItems(this.isByUrgency ? insertByUrgency(this.items.value, data) : [data, ...this.items.value]);
   }
 
   async #change(item: Item, state: ItemState, send: (request: { id: string; name: string }) => Promise<Items>): Promise<void> {
-    this.#replace(item.eventId, { ...item, state });
+    this.#changes.set(item.eventId, { item: { ...item, state }, isDone: false });
+    this.setItems(this.items.value);
     try {
       const { items } = await send({ id: item.eventId, name: this.#name });
-      for (const changed of items) this.#replace(changed.eventId, changed);
+      this.#changes.set(item.eventId, { item: { ...item, state }, isDone: true });
+      for (const changed of items) this.#changes.set(changed.eventId, { item: changed, isDone: true });
+      this.setItems(this.items.value);
       this.revision.value += 1;
       void refreshAccount();
     } catch (error) {
-      if (this.items.value.some((other) => other.eventId === item.eventId)) this.#replace(item.eventId, item);
-      else this.items.value = this.#putBack(item);
+      this.#changes.delete(item.eventId);
+      this.setItems(this.#putBack(item));
+      // What the gateway refuses, it knows better: somebody else has changed the item.
+      if (error instanceof GatepostError && error.status !== 0) void this.reload();
       throw error;
     }
   }
 
-  /** Return the items with one in its place again; others may have gone or come since. */
+  /** Return the items with one as it was, in its place; others may have gone or come since. */
   #putBack(item: Item): readonly Item[] {
     const list = this.items.value;
+    if (list.some((other) => other.eventId === item.eventId)) return list.map((other) => (other.eventId === item.eventId ? item : other));
     const index = list.findIndex((other) => (this.isByUrgency ? isMoreUrgent(item, other) : isOlder(other, item)));
     return index === -1 ? [...list, item] : list.toSpliced(index, 0, item);
-  }
-
-  /** Show an item as it is now; what the filter does not let through any more goes. */
-  #replace(id: string, item: Item): void {
-    const list = this.items.value;
-    this.items.value = this.#matches(item)
-      ? list.map((other) => (other.eventId === id ? item : other))
-      : list.filter((other) => other.eventId !== id);
   }
 
   #matches(item: Item): boolean {
@@ -110,9 +124,10 @@ export class InboxList extends FeedList<Item> {
     );
   }
 
+  /** Show items as the changes have left them; what the filter does not let through any more goes. */
   protected override setItems(items: readonly Item[]): void {
-    const byId = new Map(items.map((item) => [item.eventId, item]));
-    this.items.value = [...byId.values()];
+    const byId = new Map(items.map((item) => [item.eventId, this.#changes.get(item.eventId)?.item ?? item]));
+    this.items.value = [...byId.values()].filter((item) => !this.#changes.has(item.eventId) || this.#matches(item));
   }
 }
 
