@@ -1,7 +1,8 @@
 """
-Write the types and methods of the TypeScript client from the operations, as OpenAPI describes them.
+Write the types and methods of the TypeScript client from the operations and the events of streams, as OpenAPI describes
+them.
 
-    python tools/typescript.py            write clients/typescript/src/models.ts and operations.ts
+    python tools/typescript.py            write models.ts, events.ts and operations.ts in clients/typescript/src
     python tools/typescript.py --check    fail if a file is not up to date
 
 A request has one interface, named after its operation: the fields of its path, query and body. What OpenAPI does not
@@ -13,12 +14,14 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
+from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final, NamedTuple
 
 from gatepost.api.openapi import build_openapi
-from gatepost.api.operation import Kind, Operation
+from gatepost.api.operation import Kind, Operation, View
+from gatepost.api.stream_events import CONTROL_EVENTS, EVENTS
 from gatepost.handlers.executor import load_operations
 
 FOLDER: Final = Path(__file__).parent.parent / "clients" / "typescript" / "src"
@@ -66,8 +69,13 @@ class Generator:
         ]
         if shared := sorted(component for component in self._schemas if "." in component):
             raise ValueError(f"two models have one name: {', '.join(shared)}")
+        #: by the name of an event: the type of its data
+        self._events = {
+            event: _join_types([_get_name(model) for model in models], 2) for event, models in EVENTS.items()
+        }
+        self._event_models = [*chain.from_iterable(EVENTS.values())]
         #: components that were named and are still to be written; every operation may answer with a problem
-        self._queue = ["Problem"]
+        self._queue = ["Problem", *map(_get_name, chain(self._event_models, *CONTROL_EVENTS.values()))]
 
     def build_models(self) -> str:
         """Return the interfaces of all requests, and of the models that they and their answers name."""
@@ -81,6 +89,29 @@ class Generator:
                 written[name] = self._write_model(name, self._schemas[name])
         time = "/** A time as in RFC 3339, in UTC. */\nexport type Time = string;\n"
         return "\n".join([NOTE, time, *(written[name] for name in sorted(written))])
+
+    def build_events(self) -> str:
+        """Return the events of streams, those aside that are about a stream itself: the client follows them."""
+        imports = "\n".join(f"  {name}," for name in sorted({_get_name(model) for model in self._event_models}))
+        events = "\n".join(f'  "{event}": {kind};' for event, kind in self._events.items())
+        return f"""{NOTE}
+import type {{
+{imports}
+}} from "./models.js";
+
+/**
+ * By the name of an event: its data. What is stored has an `id` of its own and comes after a lost connection, too:
+ * messages, items, entries, steps. The others are live: only readers of that moment see them.
+ */
+export interface EventData {{
+{events}
+}}
+
+/** An event of a stream; `id` is where to resume after it. A later gateway may send others. */
+export type GatepostEvent = {{
+  [Name in keyof EventData]: {{ event: Name; data: EventData[Name]; id: string }};
+}}[keyof EventData];
+"""
 
     def build_operations(self) -> str:
         """Return the class with a method for each operation."""
@@ -229,6 +260,11 @@ def _get_component(schema: Schema) -> str:
     return str(schema["$ref"]).rpartition("/")[2]
 
 
+def _get_name(model: type[View]) -> str:
+    """Return the name of a model, as in OpenAPI."""
+    return model.__name__.removesuffix("View")
+
+
 def _is_answer(status: int, response: Mapping[str, Any]) -> bool:
     """Return True if a status that is usually an error has an answer of the operation as its body."""
     return status >= 400 and "application/json" in response.get("content", {})
@@ -262,6 +298,7 @@ def list_files() -> Iterator[tuple[Path, str]]:
     """Return every file, and its text."""
     generator = Generator()
     yield FOLDER / "models.ts", generator.build_models()
+    yield FOLDER / "events.ts", generator.build_events()
     yield FOLDER / "operations.ts", generator.build_operations()
 
 

@@ -182,6 +182,18 @@ export interface Agent {
   config: Config | null;
 }
 
+/** A resident begins or ends a cycle. */
+export interface AgentActivity {
+  agent: string;
+  agentName: string;
+  runId: string;
+  /** the space whose readers this is for */
+  spaceId?: string;
+  /** with `sessionId`: whose prompts the cycle is about */
+  channel?: string;
+  sessionId?: string;
+}
+
 export interface AgentPage {
   items: Agent[];
   next: string | null;
@@ -1643,10 +1655,48 @@ export interface Message {
   createdAt: Time;
 }
 
+/** The next piece of a message that the model writes. */
+export interface MessageDelta {
+  phase: "delta";
+  streamId: string;
+  runId: string;
+  agent: string;
+  spaceId: string;
+  delta: string;
+}
+
+/** A message is written, and stored. */
+export interface MessageDone {
+  phase: "done";
+  streamId: string;
+  runId: string;
+  agent: string;
+  spaceId: string;
+  messageId: string;
+}
+
+/** A message that the model began to write will not be stored. */
+export interface MessageFailed {
+  streamId: string;
+  runId: string;
+  agent: string;
+  spaceId: string;
+  reason: string;
+}
+
 /** `next` is the `beforeSeq` of the page before or, after an `afterSeq`, the `afterSeq` of the page that follows. */
 export interface MessagePage {
   items: Message[];
   next: string | null;
+}
+
+/** A message that the model begins to write. The stored message has the same `streamId` in its `data`. */
+export interface MessageStart {
+  phase: "start";
+  streamId: string;
+  runId: string;
+  agent: string;
+  spaceId: string;
 }
 
 export interface Mind {
@@ -1837,6 +1887,12 @@ export interface Plan {
   createdAt: Time;
   endedAt: Time | null;
   isRecurring: boolean;
+}
+
+/** A plan was set or has fired. What the gateway does not know is left out. */
+export interface PlanChange {
+  id?: string;
+  owner?: string;
 }
 
 export interface PlanPage {
@@ -2162,6 +2218,48 @@ export interface Reply {
   calls: Call[];
   usage: RunUsage;
   model: string;
+}
+
+/** The next piece of a reply that the model writes. */
+export interface ReplyDelta {
+  phase: "delta";
+  streamId: string;
+  runId: string;
+  agent: string;
+  channel: string;
+  sessionId: string;
+  delta: string;
+}
+
+/** A reply is written, and stored. */
+export interface ReplyDone {
+  phase: "done";
+  streamId: string;
+  runId: string;
+  agent: string;
+  channel: string;
+  sessionId: string;
+  entryId: string;
+}
+
+/** A reply that the model began to write will not be stored. */
+export interface ReplyFailed {
+  streamId: string;
+  runId: string;
+  agent: string;
+  channel: string;
+  sessionId: string;
+  reason: string;
+}
+
+/** A reply on a channel that the model begins to write; only the person of the session sees it. */
+export interface ReplyStart {
+  phase: "start";
+  streamId: string;
+  runId: string;
+  agent: string;
+  channel: string;
+  sessionId: string;
 }
 
 /** What `replyToEvent` asks. */
@@ -2635,6 +2733,19 @@ export interface StoreCheck {
   orphans: string[];
 }
 
+/** A stream has opened. */
+export interface StreamConnected {
+  /** what is in it, such as `space:q4-report` */
+  parts: string[];
+}
+
+/** A stream ends: the reader is too slow or may not read on, or the gateway stops. */
+export interface StreamEnded {
+  reason: string;
+  /** the Last-Event-ID to come back with; if it is missing, coming back does not help */
+  resumeFrom?: string;
+}
+
 /** One event of a stream. `data` is JSON; an event that can be resumed from has an `id`. */
 export interface Streamed {
   event: string;
@@ -2678,12 +2789,35 @@ export interface Tool {
   execution: ToolRequest | null;
 }
 
+/** The next piece of what a tool outside answers. */
+export interface ToolDelta {
+  toolCallId: string;
+  toolName: string;
+  runId: string;
+  agent: string;
+  /** the space whose readers this is for */
+  spaceId?: string;
+  delta: string;
+}
+
 export interface ToolRequest {
   url: string;
   method: "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
   /** masked; a mask that is sent back stands for what is stored */
   headers: Record<string, string>;
   body: unknown;
+}
+
+/** What a tool outside has answered, or why it has failed. */
+export interface ToolResult {
+  toolCallId: string;
+  toolName: string;
+  runId: string;
+  agent: string;
+  /** the space whose readers this is for */
+  spaceId?: string;
+  /** a long one is cut */
+  result: string;
 }
 
 export interface ToolServer {
@@ -2694,6 +2828,30 @@ export interface ToolServer {
   command: string[];
   /** masked; a mask that is sent back stands for what is stored */
   env: Record<string, string>;
+}
+
+/** A resident begins to use a tool outside. */
+export interface ToolStarted {
+  toolCallId: string;
+  toolName: string;
+  runId: string;
+  agent: string;
+  /** the space whose readers this is for */
+  spaceId?: string;
+  arguments: Record<string, unknown>;
+}
+
+/** A run waits for the result of a tool that the caller runs. */
+export interface ToolWaiting {
+  toolCallId: string;
+  toolName: string;
+  runId: string;
+  agent: string;
+  /** the space whose readers this is for */
+  spaceId?: string;
+  arguments: Record<string, unknown>;
+  /** the id to answer with, in `tool-results` */
+  callId: string;
 }
 
 export interface Topic {
@@ -2799,6 +2957,11 @@ export interface TriggerAgent {
   name: string;
   serviceName: string;
   payload?: unknown;
+}
+
+/** A trigger has changed, or its schedule has fired. */
+export interface TriggerChange {
+  name: string;
 }
 
 export interface TriggerPage {

@@ -13,6 +13,7 @@
 
 import { buildConnectionError, buildError, buildRefusal, GatepostError } from "./errors.js";
 import type { GatepostEvent } from "./events.js";
+import type { StreamConnected, StreamEnded } from "./models.js";
 import type { StreamOptions } from "./options.js";
 import { encodeRequest, type Transport } from "./request.js";
 import { parseRetryAfter, RETRY_STATUSES, RetrySchedule, sleep, Watchdog } from "./retry.js";
@@ -49,7 +50,7 @@ export async function* readStream(
     try {
       for await (const event of openStream(transport, path, request, position, signal)) {
         if (event.event === "ended") {
-          const { reason, resumeFrom } = JSON.parse(event.data) as { reason: string; resumeFrom?: string };
+          const { reason, resumeFrom } = JSON.parse(event.data) as StreamEnded;
           if (resumeFrom === undefined) throw buildRefusal(reason);
           position = resumeFrom;
           failure = new Error(reason);
@@ -59,7 +60,7 @@ export async function* readStream(
         if (event.id !== "") position = event.id;
         if (event.event === "connected") {
           openedAt = Date.now();
-          onConnected?.({ parts: (data as { parts?: string[] }).parts, id: position ?? "" });
+          onConnected?.({ parts: (data as Partial<StreamConnected>).parts, id: position ?? "" });
           onStatus?.("open");
         } else {
           retries = new RetrySchedule(Infinity);

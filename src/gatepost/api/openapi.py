@@ -17,9 +17,12 @@ import msgspec
 
 from gatepost.api import problems
 from gatepost.api.decoding import get_decoder
-from gatepost.api.operation import Kind, Operation, Repetition, StreamedView
+from gatepost.api.operation import Kind, Operation, Repetition, StreamedView, View
+from gatepost.api.stream_events import CONTROL_EVENTS, EVENTS
 
 _REFERENCE: Final = "#/components/schemas/"
+_EVENTS: Final = {**CONTROL_EVENTS, **EVENTS}
+_EVENT_MODELS: Final = dict.fromkeys(model for models in _EVENTS.values() for model in models)
 _ABOUT: Final = """
 One durable inbox for every AI agent and every person who works with agents.
 
@@ -87,7 +90,7 @@ def build_openapi(operations: Sequence[Operation], version: str) -> dict[str, An
         "security": [{"secretKey": []}, {"publicKey": [], "token": []}],
         "paths": paths,
         "components": {
-            "schemas": dict(sorted((described.components | {"Problem": problems.SCHEMA}).items())),
+            "schemas": dict(sorted(_list_components(described).items())),
             "securitySchemes": _SECURITY,
         },
     }
@@ -97,7 +100,7 @@ class _Types:
     """The schemas of all types that operations use; types with a name are components."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        types: list[Any] = [StreamedView]
+        types: list[Any] = [StreamedView, *_EVENT_MODELS]
         for operation in operations:
             types += _list_types(operation)
         schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE + "{name}")
@@ -106,6 +109,23 @@ class _Types:
 
     def get(self, kind: Any) -> dict[str, Any]:
         return dict(self._schemas[repr(kind)])
+
+
+def _list_components(types: _Types) -> dict[str, Any]:
+    """Return the models by name. An event of a stream is one of those that there are, each with its own data."""
+    streamed = types.components["Streamed"]
+    choices = [_describe_event(event, models, types) for event, models in _EVENTS.items()]
+    return types.components | {"Problem": problems.SCHEMA, "Streamed": streamed | {"oneOf": choices}}
+
+
+def _describe_event(event: str, models: Sequence[type[View]], types: _Types) -> dict[str, Any]:
+    schemas = [types.get(model) for model in models]
+    data = {
+        "type": "string",
+        "contentMediaType": "application/json",
+        "contentSchema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas},
+    }
+    return {"properties": {"event": {"const": event}, "data": data}}
 
 
 def _list_types(operation: Operation) -> Iterator[Any]:

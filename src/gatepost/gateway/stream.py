@@ -33,6 +33,7 @@ from starlette.types import Receive, Send
 from gatepost.actions import inbox_feed, runs, shared_inbox, spaces
 from gatepost.actions.inbox_feed import Position
 from gatepost.api.access import Caller
+from gatepost.api.stream_events import StreamConnectedView, StreamEndedView
 from gatepost.core.signals import Frame
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, quote_value
 from gatepost.gateway.http import HttpExchange
@@ -188,7 +189,9 @@ class EventStream:
     async def _write(self, send: Send, check_rights: EndCheck) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         try:
-            await _send(send, _format_frame("connected", {"parts": sorted(self.positions)}, self._format_id()))
+            await _send(
+                send, _format_frame("connected", StreamConnectedView(parts=sorted(self.positions)), self._format_id())
+            )
             while True:
                 try:
                     async with asyncio.timeout(PING_INTERVAL):
@@ -206,8 +209,10 @@ class EventStream:
                     case StreamEnd():
                         # What the reader may not see any more may be only a part of what it asked for.
                         end = item if item.is_resumable else await check_rights() or item
-                        resume = {"resumeFrom": self._format_id()} if end.is_resumable else {}
-                        await _send(send, _format_frame("ended", {"reason": end.reason, **resume}), more=False)
+                        ended = StreamEndedView(
+                            reason=end.reason, resume_from=self._format_id() if end.is_resumable else msgspec.UNSET
+                        )
+                        await _send(send, _format_frame("ended", ended), more=False)
                         return
                     case _:
                         assert_never(item)

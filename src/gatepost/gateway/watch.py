@@ -17,16 +17,16 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from gatepost.actions import directory, inbox_feed, runs, shared_inbox, spaces
 from gatepost.api.access import Caller
 from gatepost.api.agents import WatchAgent
 from gatepost.api.events import ItemView
 from gatepost.api.inbox import WatchAll, WatchInbox
+from gatepost.api.operation import View
 from gatepost.api.runs import RunView, StepView, WatchRun
 from gatepost.api.shared_inbox import SharedEntryView, WatchSharedInbox
 from gatepost.api.spaces import MessageView, WatchSpace
+from gatepost.api.stream_events import encode_entry
 from gatepost.core.run import Run, RunStatus, Step
 from gatepost.core.shared_entry import TOPIC
 from gatepost.core.space import Message, Space
@@ -150,7 +150,7 @@ def _find_named(
 def _build_space_part(state: GatewayState, id: str, start: int) -> StreamPart:
     async def read_page(after: StreamPosition) -> StreamPage:
         messages, audience = await state.store.read(limit_page(_read_messages), id, after)
-        entries = [StreamEntry(message.seq, "space.message", _encode(MessageView.of(message))) for message in messages]
+        entries = [_build_entry(message.seq, "space.message", MessageView.of(message)) for message in messages]
         return StreamPage(entries, messages[-1].seq if messages else after, audience)
 
     return StreamPart(StreamSource(f"space:{id}", read_page), start)
@@ -159,7 +159,7 @@ def _build_space_part(state: GatewayState, id: str, start: int) -> StreamPart:
 def _build_inbox_part(state: GatewayState, name: str, start: inbox_feed.Position) -> StreamPart:
     async def read_page(after: StreamPosition) -> StreamPage:
         page = await state.store.read(limit_page(inbox_feed.read_page), name, after=after, limit=_PAGE_LENGTH)
-        entries = [StreamEntry(position, "inbox.item", _encode(ItemView.of(item))) for item, position in page.entries]
+        entries = [_build_entry(position, "inbox.item", ItemView.of(item)) for item, position in page.entries]
         return StreamPage(entries, page.position, has_hidden_entries=page.has_delayed_items)
 
     return StreamPart(StreamSource(f"inbox:{name}", read_page), start)
@@ -172,7 +172,7 @@ def _build_shared_part(state: GatewayState, request: WatchSharedInbox, viewer: s
     async def read_page(after: StreamPosition) -> StreamPage:
         read = limit_page(shared_inbox.list_changes)
         entries = await state.store.read(read, after=after, limit=_PAGE_LENGTH, **filters)
-        views = [StreamEntry(entry.position, "shared.entry", _encode(SharedEntryView.of(entry))) for entry in entries]
+        views = [_build_entry(entry.position, "shared.entry", SharedEntryView.of(entry)) for entry in entries]
         return StreamPage(views, entries[-1].position if entries else after)
 
     return StreamPart(StreamSource(f"{TOPIC}{json.dumps(list(filters.values()))}", read_page), start)
@@ -192,10 +192,10 @@ def _build_run_part(state: GatewayState, id: str) -> StreamPart:
 
     async def read_page(after: StreamPosition) -> StreamPage:
         run, steps = await state.store.read(_read_run, id)
-        entries = [StreamEntry(step.number, "run.step", _encode(StepView.of(step))) for step in steps]
+        entries = [_build_entry(step.number, "run.step", StepView.of(step)) for step in steps]
         if run.status is not RunStatus.RUNNING:
             end = len(steps) + (1 if run.status is RunStatus.WAITING_TOOL else 2)
-            entries.append(StreamEntry(end, f"run.{run.status}", _encode(RunView.of(run))))
+            entries.append(_build_entry(end, f"run.{run.status}", RunView.of(run)))
         new_entries = [entry for entry in entries if entry.position > after]
         return StreamPage(new_entries, new_entries[-1].position if new_entries else after)
 
@@ -212,6 +212,5 @@ def _read_messages(tx: Reader, id: str, after: int) -> tuple[list[Message], froz
     return messages, frozenset(member.name for member in spaces.list_members(tx, id))
 
 
-def _encode(document: object) -> msgspec.Raw:
-    """Encode an entry once, however many readers there are."""
-    return msgspec.Raw(msgspec.json.encode(document))
+def _build_entry(position: StreamPosition, event: str, view: View) -> StreamEntry:
+    return StreamEntry(position, event, encode_entry(event, view))

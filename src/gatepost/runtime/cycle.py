@@ -24,6 +24,14 @@ from gatepost.actions import run_endings as endings
 from gatepost.actions import run_journal as journal
 from gatepost.actions.agents import ExhaustedBudget, find_exhausted_budget
 from gatepost.actions.run_journal import RunLease, RunState
+from gatepost.api.stream_events import (
+    AgentActivityView,
+    ToolResultView,
+    ToolStartedView,
+    ToolUseView,
+    ToolWaitingView,
+    build_frame,
+)
 from gatepost.core import render, retry_policy
 from gatepost.core.channel import Conversation
 from gatepost.core.event import Item, Priority
@@ -42,7 +50,6 @@ from gatepost.core.mind import (
 from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, TextDelta, Trouble
 from gatepost.core.reply_reminder import build_reminder
 from gatepost.core.run import RunLimit, find_limit
-from gatepost.core.signals import Frame
 from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
 from gatepost.ports import Model
 from gatepost.runtime.cycle_outcome import (
@@ -158,9 +165,11 @@ class Cycle:
     def announce(self, event: str) -> None:
         """Send a frame to the readers of the agent, and of every space that it was in when the cycle began."""
         run = self._run_lease.run
-        data = {"agent": run.agent, "agentName": self._run_lease.resident.display, "runId": run.id}
-        frames = [Frame(f"space:{space.id}", event, data | {"spaceId": space.id}) for space in self._spaces]
-        self._deps.send([Frame(f"agent:{run.agent}", event, data), *frames])
+        activity = AgentActivityView(agent=run.agent, agent_name=self._run_lease.resident.display, run_id=run.id)
+        frames = [
+            build_frame(f"space:{space.id}", event, replace(activity, space_id=space.id)) for space in self._spaces
+        ]
+        self._deps.send([build_frame(f"agent:{run.agent}", event, activity), *frames])
 
     def _list_unanswered_calls(self) -> list[tuple[int, ToolCall]]:
         """Return the calls of the last reply that have no result yet, each with its index in the reply."""
@@ -362,7 +371,8 @@ class Cycle:
                 result = await self._write_journal(journal.defer_call, step, call, call_key, job_arguments)
                 self._effect_count += 1
                 call_id = parse_success(result).get("callId")
-                self._send_frame("run.waiting_tool", call, visible=tool.visible, arguments=arguments, callId=call_id)
+                fields = {"arguments": arguments, "call_id": call_id}
+                self._send_frame("run.waiting_tool", ToolWaitingView, call, visible=tool.visible, **fields)
         return result
 
     async def _run_outside_tool(
@@ -370,18 +380,21 @@ class Cycle:
     ) -> CallResult:
         """Run a tool outside the store: at least once, because a lost answer looks the same as a lost request."""
         if tool.visible:
-            self._send_frame("tool.started", call, arguments=arguments)
+            self._send_frame("tool.started", ToolStartedView, call, arguments=arguments)
         result = await tool.run(id, call, arguments)
         if tool.visible:
-            self._send_frame("tool.done" if result.ok else "tool.error", call, result=result.content[:_MAX_LIVE_RESULT])
+            event = "tool.done" if result.ok else "tool.error"
+            self._send_frame(event, ToolResultView, call, result=result.content[:_MAX_LIVE_RESULT])
         return result
 
-    def _send_frame(self, event: str, call: ToolCall, *, visible: bool = True, **data: Any) -> None:
+    def _send_frame(
+        self, event: str, model: type[ToolUseView], call: ToolCall, *, visible: bool = True, **fields: Any
+    ) -> None:
         """Send a frame to the readers of the run and, if the tool is `visible`, to those of the active space."""
         run, space = self._run_lease.run, self._active_space if visible else None
-        fields = {"toolCallId": call.id, "toolName": call.tool, "runId": run.id, "agent": run.agent, **data}
-        frames = [Frame(f"space:{space}", event, fields | {"spaceId": space})] if space else []
-        self._deps.send([Frame(f"run:{run.id}", event, fields), *frames])
+        use = model(tool_call_id=call.id, tool_name=call.tool, run_id=run.id, agent=run.agent, **fields)
+        frames = [build_frame(f"space:{space}", event, replace(use, space_id=space))] if space else []
+        self._deps.send([build_frame(f"run:{run.id}", event, use), *frames])
 
     def _write_journal(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
         return write_journal(self._store, self._run_lease, verb, *args, **kwargs)

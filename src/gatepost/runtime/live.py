@@ -46,12 +46,14 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
 import structlog
+from msgspec import UNSET
 
 from gatepost.actions import decisions, gates
+from gatepost.api.operation import View
+from gatepost.api.stream_events import EVENTS, PlanChangeView, TriggerChangeView, build_frame
 from gatepost.core import key, shared_entry
-from gatepost.core.event import EventType, Json
+from gatepost.core.event import EventType
 from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.handlers.gates import view_decision, view_gate
@@ -332,14 +334,15 @@ class LiveStreams:
 def _build_fire_frame(signal: Signal) -> Frame | None:
     """Return what a signal says of a plan or a trigger; None if it is about something else."""
     noun, colon, name = signal.recipient.partition(":")
-    if noun == "plan" and colon:
-        return Frame(ALL_FIRES, f"plan.{signal.cause}", {"id": name})
-    if noun == "trigger" and colon:
-        return Frame(ALL_FIRES, f"trigger.{signal.cause}", {"name": name})
+    event = f"{noun}.{signal.cause}"
+    if noun in ("plan", "trigger") and event in EVENTS:  # a later version may signal more
+        return build_frame(
+            ALL_FIRES, event, PlanChangeView(id=name) if noun == "plan" else TriggerChangeView(name=name)
+        )
     if signal.cause == EventType.PLAN and not colon:
         data = signal.event.data if signal.event is not None else None
         plan_id = data.get("planId") if isinstance(data, dict) else None
-        return Frame(ALL_FIRES, "plan.fired", {"owner": signal.recipient, **({"id": plan_id} if plan_id else {})})
+        return build_frame(ALL_FIRES, "plan.fired", PlanChangeView(owner=signal.recipient, id=plan_id or UNSET))
     return None
 
 
@@ -379,9 +382,7 @@ class GateFrames:
         while True:
             event, id = await self._queue.get()
             try:
-                names, document = await self._store.read(
-                    _read_gate if event.startswith("gate.") else _read_decision, id
-                )
+                names, view = await self._store.read(_READERS[event.partition(".")[0]], id)
             except GatepostError as error:
                 log.info("frame not sent", frame=event, id=id, reason=error.message)
                 continue
@@ -389,14 +390,17 @@ class GateFrames:
                 log.exception("frame not sent", frame=event, id=id, error=repr(error))
                 continue
             for topic in (*(f"inbox:{name}" for name in names), ALL_GATES):
-                self._live_streams.on_signal(Frame(topic, event, document))
+                self._live_streams.on_signal(build_frame(topic, event, view))
 
 
-def _read_gate(tx: Reader, id: str) -> tuple[Collection[str], Json]:
+def _read_gate(tx: Reader, id: str) -> tuple[Collection[str], View]:
     gate = gates.show(tx, id)
-    return gate.viewers, msgspec.to_builtins(view_gate(tx, gate))
+    return gate.viewers, view_gate(tx, gate)
 
 
-def _read_decision(tx: Reader, id: str) -> tuple[Collection[str], Json]:
+def _read_decision(tx: Reader, id: str) -> tuple[Collection[str], View]:
     decision = decisions.show(tx, id)
-    return decision.viewers, msgspec.to_builtins(view_decision(tx, decision))
+    return decision.viewers, view_decision(tx, decision)
+
+
+_READERS: Final = {"gate": _read_gate, "decision": _read_decision}

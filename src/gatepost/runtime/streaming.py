@@ -23,6 +23,18 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import from_json
 
+from gatepost.api.stream_events import (
+    MessageDeltaView,
+    MessageDoneView,
+    MessageFailedView,
+    MessageStartView,
+    ReplyDeltaView,
+    ReplyDoneView,
+    ReplyFailedView,
+    ReplyStartView,
+    StreamedTextView,
+    build_frame,
+)
 from gatepost.core.channel import Conversation
 from gatepost.core.model import CallDelta
 from gatepost.core.run import Run
@@ -37,15 +49,31 @@ FindConversation = Callable[[str], Awaitable[Conversation | None]]
 _RECHECK_SECONDS: Final = 1.0
 
 
+class _Kind(NamedTuple):
+    """A kind of text: the beginning of the names of its events, and the models of its frames."""
+
+    event: str
+    start: type[StreamedTextView]
+    delta: type[StreamedTextView]
+    done: type[StreamedTextView]
+    failed: type[StreamedTextView]
+    #: the field of `done` that has the id of what was stored
+    id_field: str
+
+
+_MESSAGE: Final = _Kind(
+    "space.message", MessageStartView, MessageDeltaView, MessageDoneView, MessageFailedView, "message_id"
+)
+_REPLY: Final = _Kind("shared.entry", ReplyStartView, ReplyDeltaView, ReplyDoneView, ReplyFailedView, "entry_id")
+
+
 class _Place(NamedTuple):
-    """Where a text is streamed: to the readers of a topic, by events whose names begin with `event`."""
+    """Where a text is streamed: to the readers of a topic."""
 
     topic: str
-    event: str
+    kind: _Kind
     #: what every frame says of the place
     fields: dict[str, str]
-    #: the field of the last frame that has the id of what was stored
-    id_field: str
 
 
 @dataclass(slots=True, eq=False)
@@ -115,7 +143,7 @@ class Streams:
     async def _start_stream(self, call: str, find_place: Callable[[], Awaitable[_Place | None]]) -> None:
         if (place := await find_place()) is not None:
             self._open_streams[call] = (place, 0)
-            self._send_frame(call, "streaming", phase="start")
+            self._send_frame(call, place.kind.start)
             self._send_delta(call)
 
     async def _recheck_permission(self, call: str) -> None:
@@ -127,7 +155,7 @@ class Streams:
         text, (place, count) = self._texts[call], self._open_streams[call]
         if len(text) > count:
             self._open_streams[call] = (place, len(text))
-            self._send_frame(call, "streaming", phase="delta", delta=text[count:])
+            self._send_frame(call, place.kind.delta, delta=text[count:])
 
     def _choose_place(self, call: str) -> Callable[[], Awaitable[_Place | None]] | None:
         """Return what finds the place of a text, if the agent may speak there; None if it is not certain (yet)."""
@@ -139,14 +167,14 @@ class Streams:
     async def _find_space_place(self, space: str) -> _Place | None:
         if not await self._can_speak(space):
             return None
-        return _Place(f"space:{space}", "space.message", {"spaceId": space}, "messageId")
+        return _Place(f"space:{space}", _MESSAGE, {"space_id": space})
 
     async def _find_session_place(self, event: str) -> _Place | None:
         conversation = await self._find_conversation(event) if self._find_conversation is not None else None
         if conversation is None:
             return None
-        fields = {"channel": conversation.channel, "sessionId": conversation.session}
-        return _Place(f"inbox:{conversation.person}", "shared.entry", fields, "entryId")
+        fields = {"channel": conversation.channel, "session_id": conversation.session}
+        return _Place(f"inbox:{conversation.person}", _REPLY, fields)
 
     def _find_space(self, call: str) -> str | None:
         """Return the space in which a message will be posted; None if it is not certain (yet)."""
@@ -179,20 +207,20 @@ class Streams:
         if call in self._open_streams and message is None:
             self._fail_stream(call, reason)
         elif call in self._open_streams:
-            id_field = self._open_streams[call][0].id_field
-            self._send_frame(call, "streaming", phase="done", **{id_field: message})
+            kind = self._open_streams[call][0].kind
+            self._send_frame(call, kind.done, **{kind.id_field: message})
             del self._open_streams[call]
 
     def _fail_stream(self, call: str, reason: str) -> None:
-        self._send_frame(call, "failed", reason=reason)
+        self._send_frame(call, self._open_streams[call][0].kind.failed, reason=reason)
         del self._open_streams[call]
 
-    def _send_frame(self, call: str, state: str, **data: Any) -> None:
+    def _send_frame(self, call: str, model: type[StreamedTextView], **fields: Any) -> None:
         stream_id = f"{self._run.id}/{build_call_key(self._reply_step, self._calls.index(call))}"
         place = self._open_streams[call][0]
-        event = f"{place.event}.{state}"
-        fields = {"streamId": stream_id, "runId": self._run.id, "agent": self._run.agent, **place.fields, **data}
-        self._send([Frame(place.topic, event, fields), Frame(f"run:{self._run.id}", event, fields)])
+        event = f"{place.kind.event}.{'failed' if model is place.kind.failed else 'streaming'}"
+        data = model(stream_id=stream_id, run_id=self._run.id, agent=self._run.agent, **place.fields, **fields)
+        self._send([build_frame(topic, event, data) for topic in (place.topic, f"run:{self._run.id}")])
 
 
 def build_call_key(reply_step: int, index: int) -> str:
