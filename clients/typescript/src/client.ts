@@ -5,6 +5,7 @@
  *     await client.pushEvent({ to: "analyst", content: "The build is red" });
  */
 
+import { SYSTEM_CLOCK, type Clock } from "./clock.js";
 import type { GatepostEvent } from "./events.js";
 import { Operations } from "./operations.js";
 import type { CallOptions, Operation, StreamOptions } from "./options.js";
@@ -39,6 +40,8 @@ export interface ClientOptions {
   silenceTimeout?: number;
   /** What sends the requests; by default `fetch`. */
   fetch?: typeof fetch;
+  /** What tells the time and waits, between two tries and for an answer; by default that of the system. */
+  clock?: Clock;
 }
 
 /** A page of a list. */
@@ -64,6 +67,7 @@ export class GatepostClient extends Operations {
     this.#transport = {
       url: parseUrl(options.url ?? globalThis.location?.origin),
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+      clock: options.clock ?? SYSTEM_CLOCK,
       buildHeaders: async () => {
         const copy = new Headers(headers);
         const bearer = typeof token === "function" ? await token() : token;

@@ -1,4 +1,5 @@
 export { GatepostClient, type ClientOptions, type Page } from "./client.js";
+export type { Clock } from "./clock.js";
 export { GatepostError } from "./errors.js";
 export type { EventData, GatepostEvent } from "./events.js";
 export { Feed, openFeed, type FeedListener, type FeedSource, type FeedStatus, type OpenStream } from "./feed.js";

@@ -9,14 +9,16 @@
  * once, whatever key the caller gives.
  */
 
+import type { Clock } from "./clock.js";
 import { buildConnectionError, buildError } from "./errors.js";
 import type { CallOptions, Operation } from "./options.js";
-import { parseRetryAfter, RETRY_STATUSES, RetrySchedule, sleep, Watchdog } from "./retry.js";
+import { parseRetryAfter, RETRY_STATUSES, RetrySchedule, Watchdog } from "./retry.js";
 
 /** How a client sends. */
 export interface Transport {
   readonly url: string;
   readonly fetch: typeof fetch;
+  readonly clock: Clock;
   /** Return what every request carries, the credential among it; the headers are the caller's to change. */
   buildHeaders(): Promise<Headers>;
   readonly timeout: number;
@@ -41,12 +43,13 @@ export async function sendRequest(
   const newKey = takesKey && !hasOwnKey && options.idempotencyKey === undefined ? createKey() : undefined;
   const key = options.idempotencyKey ?? newKey;
   const isRepeatable = repetition === "safe" || hasOwnKey || (takesKey && key !== undefined);
-  const retries = new RetrySchedule(transport.retryTime);
+  const { clock } = transport;
+  const retries = new RetrySchedule(clock, transport.retryTime);
   for (;;) {
     let pause: number | undefined;
     let failure: unknown;
     const headers = await transport.buildHeaders();
-    const watchdog = new Watchdog(options.signal);
+    const watchdog = new Watchdog(clock, options.signal);
     try {
       watchdog.feed(options.timeout ?? transport.timeout);
       if (body !== undefined) headers.set("content-type", "application/json");
@@ -60,7 +63,7 @@ export async function sendRequest(
       }
       failure = buildError(response.status, text);
       if (isRepeatable && RETRY_STATUSES.includes(response.status)) {
-        pause = retries.nextPause(parseRetryAfter(response.headers.get("retry-after")));
+        pause = retries.nextPause(parseRetryAfter(response.headers.get("retry-after"), clock.now()));
       }
     } catch (error) {
       options.signal?.throwIfAborted();
@@ -70,7 +73,7 @@ export async function sendRequest(
       watchdog.stop();
     }
     if (pause === undefined) throw failure;
-    await sleep(pause, options.signal);
+    await clock.sleep(pause, options.signal);
   }
 }
 

@@ -16,7 +16,7 @@ import type { GatepostEvent } from "./events.js";
 import type { StreamConnected, StreamEnded } from "./models.js";
 import type { StreamOptions } from "./options.js";
 import { encodeRequest, type Transport } from "./request.js";
-import { parseRetryAfter, RETRY_STATUSES, RetrySchedule, sleep, Watchdog } from "./retry.js";
+import { parseRetryAfter, RETRY_STATUSES, RetrySchedule, Watchdog } from "./retry.js";
 import { EventParser, type ServerSentEvent } from "./sse.js";
 
 /** Milliseconds that a stream must have been open for the pauses to begin anew. */
@@ -40,8 +40,9 @@ export async function* readStream(
   options: StreamOptions = {},
 ): AsyncGenerator<GatepostEvent> {
   const { signal, onStatus, onConnected } = options;
+  const { clock } = transport;
   let position = options.after;
-  let retries = new RetrySchedule(Infinity);
+  let retries = new RetrySchedule(clock, Infinity);
   while (!signal?.aborted) {
     let failure: Error | undefined;
     let least = 0;
@@ -59,11 +60,11 @@ export async function* readStream(
         const data: unknown = JSON.parse(event.data);
         if (event.id !== "") position = event.id;
         if (event.event === "connected") {
-          openedAt = Date.now();
+          openedAt = clock.now();
           onConnected?.({ parts: (data as Partial<StreamConnected>).parts, id: position ?? "" });
           onStatus?.("open");
         } else {
-          retries = new RetrySchedule(Infinity);
+          retries = new RetrySchedule(clock, Infinity);
           yield { event: event.event, data, id: position ?? "" } as GatepostEvent;
         }
       }
@@ -73,9 +74,9 @@ export async function* readStream(
       failure = error instanceof NotNow ? error : buildConnectionError(error);
       least = error instanceof NotNow ? error.retryAfter : 0;
     }
-    if (Date.now() - openedAt >= STABLE_TIME) retries = new RetrySchedule(Infinity);
+    if (clock.now() - openedAt >= STABLE_TIME) retries = new RetrySchedule(clock, Infinity);
     onStatus?.("waiting", failure ?? new Error("the gateway closes the connection"));
-    await sleep(retries.nextPause(least) ?? 0, signal).catch(() => undefined);
+    await clock.sleep(retries.nextPause(least) ?? 0, signal).catch(() => undefined);
   }
 }
 
@@ -87,7 +88,7 @@ async function* openStream(
   position: string | undefined,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ServerSentEvent> {
-  const watchdog = new Watchdog(signal);
+  const watchdog = new Watchdog(transport.clock, signal);
   try {
     watchdog.feed(transport.timeout);
     const headers = await transport.buildHeaders();
@@ -99,7 +100,7 @@ async function* openStream(
     if (!response.ok || response.body === null) {
       const error = buildError(response.status, await response.text());
       if (!RETRY_STATUSES.includes(response.status)) throw error;
-      throw new NotNow(error, parseRetryAfter(response.headers.get("retry-after")));
+      throw new NotNow(error, parseRetryAfter(response.headers.get("retry-after"), transport.clock.now()));
     }
     if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
       throw new GatepostError({ status: response.status, detail: `${target} is not a stream of events` });

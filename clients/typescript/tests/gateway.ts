@@ -9,6 +9,8 @@ import { createInterface } from "node:readline";
 
 import { type ClientOptions, GatepostClient } from "@gatepost/client";
 
+import { TestClock } from "./clock.js";
+
 /** How the command `gatepost` is started, as a JSON array. */
 const COMMAND = JSON.parse(process.env.GATEPOST_COMMAND ?? '["gatepost"]') as [string, ...string[]];
 
@@ -46,9 +48,9 @@ export class Gateway {
     this.key = (await readFile(join(this.home, "admin.key"), "utf8")).trim();
   }
 
-  /** Return a client of the administrator, or of the entity that it acts as. */
+  /** Return a client of the administrator, or of the entity that it acts as. It waits for no time. */
   open(options: ClientOptions = {}): GatepostClient {
-    return new GatepostClient({ url: this.url, key: this.key, ...options });
+    return new GatepostClient({ url: this.url, key: this.key, clock: new TestClock(), ...options });
   }
 
   async stop(signal: "SIGINT" | "SIGKILL" = "SIGINT"): Promise<void> {

@@ -1,6 +1,10 @@
-/** Render a hook with Preact, on as much of a DOM as Preact needs. */
+/**
+ * Render a hook with Preact, on as much of a DOM as Preact needs. Every change is rendered by itself and at once: Preact
+ * may render two changes as one, and a test that looks for the first would depend on when the events come.
+ */
 
-import { type ComponentChild, h, render } from "preact";
+import { type ComponentChild, h, options, render } from "preact";
+import { useLayoutEffect } from "preact/hooks";
 
 import type { Observable } from "./waiting.js";
 
@@ -75,6 +79,7 @@ const fakeDocument = {
   createTextNode: (text: string) => new FakeNode("#text", text),
 };
 Object.assign(globalThis, { document: fakeDocument });
+options.debounceRendering = (renderAll) => renderAll();
 
 /** A hook in a component that is rendered; `state` is what the hook returned last. */
 export class RenderedHook<State> implements Observable<State> {
@@ -89,7 +94,7 @@ export class RenderedHook<State> implements Observable<State> {
       const state = useHook();
       this.#state = state;
       this.renderCount += 1;
-      queueMicrotask(() => [...this.#listeners].forEach((listener) => listener()));
+      useLayoutEffect(() => [...this.#listeners].forEach((listener) => listener()));
       return view(state);
     };
     render(h(Component, null), this.#root as unknown as Element);

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, test } from "node:test";
+import { after, afterEach, before, beforeEach, test } from "node:test";
 
 import { GatepostClient, GatepostError } from "@gatepost/client";
 
+import { TestClock } from "./clock.js";
 import { Gateway, seed } from "./gateway.js";
 import { type Outcome, Proxy } from "./proxy.js";
 
 let gateway: Gateway;
 let proxy: Proxy;
+let clock: TestClock;
 /** A client whose requests go through the proxy. */
 let client: GatepostClient;
 
@@ -15,7 +17,10 @@ before(async () => {
   gateway = await Gateway.create();
   await seed(gateway.open());
   proxy = await Proxy.create(() => gateway.url);
-  client = gateway.open({ url: proxy.url });
+});
+beforeEach(() => {
+  clock = new TestClock();
+  client = gateway.open({ url: proxy.url, clock });
 });
 afterEach(() => {
   assert.deepEqual(proxy.outcomes, [], "all were met");
@@ -92,13 +97,17 @@ test("a caller's own key makes two calls one", async () => {
 test("Retry-After is honoured", async () => {
   proxy.outcomes.push(429);
   proxy.retryAfter = "1";
-  const start = Date.now();
   await client.listAgents();
-  assert.ok(Date.now() - start >= 990);
+  assert.deepEqual(clock.pauses, [1000]);
+  proxy.outcomes.push(503);
+  proxy.retryAfter = new Date(clock.now() + 7_000).toUTCString();
+  await client.listAgents();
+  assert.deepEqual(clock.pauses, [1000, 7000], "a date");
   proxy.outcomes.push(503);
   proxy.retryAfter = "60";
   const error = await client.listAgents().catch((reason: unknown) => reason);
   assert.ok(error instanceof GatepostError && error.status === 503, "too late for this caller");
+  assert.equal(clock.pauses.length, 2);
   proxy.retryAfter = "0";
 });
 
@@ -123,10 +132,12 @@ test("a late answer names the first", async () => {
 });
 
 test("a gateway that is not there is named", async () => {
-  const nobody = new GatepostClient({ url: "http://127.0.0.1:9", retryTime: 100 });
+  const nobody = new GatepostClient({ url: "http://127.0.0.1:9", clock });
   const error = await nobody.listAgents().catch((reason: unknown) => reason);
   assert.ok(error instanceof GatepostError && error.is("unavailable") && error.status === 0);
   assert.match(error.message, /cannot be reached: .*gatepost up/);
+  const waited = clock.pauses.reduce((sum, pause) => sum + pause, 0);
+  assert.ok(waited > 28_000 && waited <= 30_000, `it was tried again for ${waited} ms`);
 });
 
 test("what cannot be a client is refused at once", async () => {
@@ -137,22 +148,37 @@ test("what cannot be a client is refused at once", async () => {
   await assert.rejects(failing.listAgents(), /no token/);
 });
 
-test("a caller can leave, and a try takes only so long", async (context) => {
+test("a try that lasts longer than the tries may last is the last one", async () => {
+  const slow = gateway.open({
+    url: proxy.url,
+    clock,
+    retryTime: 300,
+    fetch: (input, init) => fetch(input, init).finally(() => clock.advance(301)),
+  });
+  proxy.outcomes.push("unanswered");
+  await assert.rejects(slow.showSpace({ id: "q4-report" }), (error: GatepostError) => error.status === 0);
+  assert.deepEqual([proxy.requests.length, clock.pauses], [1, []]);
+});
+
+test("a caller can leave, and a try takes only so long", async () => {
   const reason = new Error("enough");
   await assert.rejects(client.listAgents({}, { signal: AbortSignal.abort(reason) }), reason);
   const controller = new AbortController();
   proxy.outcomes.push(503);
   proxy.retryAfter = "20";
-  const setRealTimeout = globalThis.setTimeout;
-  const timers = context.mock.method(globalThis, "setTimeout", (callback: () => void, duration: number) => {
-    if (duration === 20_000) queueMicrotask(() => controller.abort(reason));
-    return setRealTimeout(callback, duration);
-  });
-  await assert.rejects(client.listAgents({}, { signal: controller.signal }), reason, "while it waits");
-  timers.mock.restore();
+  clock.hold();
+  const waiting = client.listAgents({}, { signal: controller.signal });
+  await clock.nextPause();
+  controller.abort(reason);
+  await assert.rejects(waiting, reason, "while it waits");
+  assert.deepEqual(clock.pauses, [20_000]);
   proxy.retryAfter = "0";
-  const stuck = new GatepostClient({ url: gateway.url, fetch: waitForAbort, timeout: 20, retryTime: 0 });
-  await assert.rejects(stuck.listAgents(), /no answer for 0.02 seconds/);
+  const stuck = new GatepostClient({ url: gateway.url, fetch: waitForAbort, clock, timeout: 20_000, retryTime: 0 });
+  const timedOut = assert.rejects(stuck.listAgents(), /no answer for 20 seconds/);
+  await clock.nextTimer(20_000);
+  clock.advance(20_000);
+  await timedOut;
+  assert.equal(clock.timerCount, 0, "no timer is left");
 });
 
 function waitForAbort(_: unknown, init?: RequestInit): Promise<Response> {

@@ -3,59 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DecisionsStore, GatepostClient, InboxStore, openFeed, SpaceStore } from "@gatepost/client";
+import { DecisionsStore, InboxStore, openFeed, SpaceStore } from "@gatepost/client";
+import { useSpace } from "@gatepost/client/preact";
 
+import { RenderedHook } from "./rendering.js";
+import { buildMessage, frame, keepAlive, page, ScriptedGateway } from "./scripted.js";
 import { waitFor } from "./waiting.js";
-
-/** A gateway whose stream and answers the test writes. */
-class ScriptedGateway {
-  readonly client = new GatepostClient({
-    url: "http://gateway",
-    fetch: (input, init) => this.#answer(String(input), init),
-  });
-  readonly #pages: (object | Promise<object>)[];
-  #stream: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #position = 0;
-
-  /** `pages` are the answers to requests, in order; the last one is for all that follow. */
-  constructor(...pages: (object | Promise<object>)[]) {
-    this.#pages = pages;
-  }
-
-  async #answer(url: string, init?: RequestInit): Promise<Response> {
-    if (!/\/stream(\?|$)/.test(url)) {
-      return Response.json(await (this.#pages.length > 1 ? this.#pages.shift() : this.#pages[0]));
-    }
-    const body = new ReadableStream<Uint8Array>({ start: (controller) => void (this.#stream = controller) });
-    init!.signal!.addEventListener("abort", () => this.#stream?.error(init!.signal!.reason), { once: true });
-    this.send("connected", {}, String(this.#position));
-    return new Response(body, { headers: { "content-type": "text/event-stream" } });
-  }
-
-  send(event: string, data: object, id?: string): void {
-    const head = id === undefined ? "" : `id: ${id}\n`;
-    this.#stream!.enqueue(new TextEncoder().encode(`${head}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`));
-  }
-
-  post(seq: number, fields: object = {}): void {
-    this.#position = seq;
-    this.send("space.message", buildMessage(seq, fields), String(seq));
-  }
-
-  cut(): void {
-    this.#stream!.error(new Error("cut"));
-  }
-}
-
-function buildMessage(seq: number, fields: object = {}) {
-  return { id: `msg_${seq}`, space: "q4", seq, sender: "ann", content: `m${seq}`, data: null, ...fields };
-}
-
-const page = (...items: object[]) => ({ items, next: null });
-const frame = (streamId: string, fields: object) => {
-  return { streamId, runId: "run_1", agent: "ann", spaceId: "q4", ...fields };
-};
-const keepAlive = (store: { subscribe(listener: () => void): () => void }) => store.subscribe(() => {});
 
 test("what happens during a load is not undone by its answer", async () => {
   let answer = (_: object) => {};
@@ -167,4 +120,18 @@ test("a store works while it has a listener, and again when it has one again", a
   const { activeAgents } = await waitFor(store, (state) => state.activeAgents.length > 0);
   assert.deepEqual(activeAgents, ["bob"], "a feed of several spaces has to say which one it means");
   stop();
+});
+
+test("a hook renders every state, also if its events come at once", async () => {
+  const gateway = new ScriptedGateway(page(buildMessage(1)));
+  const hook = new RenderedHook(() => useSpace(gateway.client, "q4"));
+  await waitFor(hook, (state) => !state.isLoading);
+  const states: string[][] = [];
+  const stop = hook.subscribe(() => states.push([...hook.state.activeAgents]));
+  const activity = { agent: "bob", agentName: "Bob", runId: "run_1", spaceId: "q4" };
+  gateway.sendAll(["agent.active", activity], ["agent.inactive", activity], ["space.message", buildMessage(2), "2"]);
+  await waitFor(hook, (state) => state.messages.length === 2);
+  assert.deepEqual(states, [["bob"], [], []]);
+  stop();
+  hook.unmount();
 });

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { after, afterEach, before, test } from "node:test";
+import { after, afterEach, before, beforeEach, test } from "node:test";
 
 import { type GatepostEvent, GatepostClient, GatepostError, type StreamStatus } from "@gatepost/client";
 
+import { TestClock } from "./clock.js";
 import { Gateway, seed } from "./gateway.js";
 import { Proxy } from "./proxy.js";
 import { take } from "./waiting.js";
@@ -13,12 +14,16 @@ import { take } from "./waiting.js";
 let gateway: Gateway;
 let proxy: Proxy;
 let client: GatepostClient;
+let clock: TestClock;
 
 before(async () => {
   gateway = await Gateway.create();
   await seed(gateway.open());
   proxy = await Proxy.create(() => gateway.url);
-  client = gateway.open({ url: proxy.url });
+});
+beforeEach(() => {
+  clock = new TestClock();
+  client = gateway.open({ url: proxy.url, clock });
 });
 afterEach(() => {
   proxy.cutAfter = () => Infinity;
@@ -112,9 +117,11 @@ for (const signal of ["SIGINT", "SIGKILL"] as const) {
     const reading = take(client.watchSpace({ id: "q4-report" }, notice.options), 4);
     await notice.opened;
     await say("before 1", "before 2");
+    clock.hold(); // until there is a gateway again
     await gateway.stop(signal);
     const posting = client.postMessage({ id: "q4-report", content: "meanwhile", sender: "husam" });
     await gateway.start();
+    clock.release();
     await posting;
     await say("after");
     assert.deepEqual(readContents(await reading), ["before 1", "before 2", "meanwhile", "after"]);
@@ -138,8 +145,11 @@ test("a stream that may not be read, or not any more, is an error", async () => 
   const analyst = gateway.open({ actAs: "analyst" });
   const reading = take(analyst.watchSpace({ id: "q4-report" }, notice.options), 1);
   await notice.opened;
+  // It may end before the answer comes to who removed it.
+  const isEnd = (error: GatepostError) => error.is("refused") && error.detail === "no longer a member";
+  const ended = assert.rejects(reading, isEnd);
   await gateway.open().removeMember({ id: "q4-report", name: "analyst" });
-  await assert.rejects(reading, (error: GatepostError) => error.is("refused") && error.detail === "no longer a member");
+  await ended;
 });
 
 /** Serve streams by a script: each request gets the next answer. */
@@ -175,17 +185,21 @@ test("silence, a wrong beginning and `ended` lead to where the reader was", asyn
     stream('event: ended\ndata: {"reason": "too slow", "resumeFrom": "2-b"}\n\n'),
     stream('id: 3\nevent: gate.opened\ndata: "b"\n\nevent: ended\ndata: {"reason": "gone"}\n\n'),
   );
-  const reader = new GatepostClient({ url: script.url, silenceTimeout: 100 });
+  const reader = new GatepostClient({ url: script.url, clock });
   const events: unknown[] = [];
   await assert.rejects(
     async () => {
-      for await (const event of reader.watchSpace({ id: "x" }, { after: "0" })) events.push(event.data);
+      for await (const event of reader.watchSpace({ id: "x" }, { after: "0" })) {
+        events.push(event.data);
+        if (events.length === 1) void clock.nextTimer(45_000).then(() => clock.advance(45_000));
+      }
     },
     (error: GatepostError) => error.is("refused") && error.detail === "gone",
   );
   assert.deepEqual(events, ["a", "live", "b"]);
   const positions = script.requests.map((request) => request.headers["last-event-id"]);
   assert.deepEqual(positions, ["0", "2", "2", "2", "2-b"]);
+  assert.equal(clock.timerCount, 0, "no timer is left");
 });
 
 test("what is no stream is an error", async () => {
@@ -196,16 +210,32 @@ test("what is no stream is an error", async () => {
 test("a gateway that closes each connection is asked less and less often", async (context) => {
   const controller = new AbortController();
   using script = await serveScript(stream("id: 1\nevent: connected\ndata: {}\n\n"));
-  const pauses: number[] = [];
   context.mock.method(Math, "random", () => 1); // the longest pause of those that are possible
-  const setRealTimeout = globalThis.setTimeout;
-  context.mock.method(globalThis, "setTimeout", (callback: () => void, duration: number) => {
-    if (duration > 2_000) return setRealTimeout(callback, duration); // that an answer is late
-    pauses.push(duration);
-    if (pauses.length === 8) controller.abort();
-    return setRealTimeout(callback, 0);
-  });
-  const reader = new GatepostClient({ url: script.url });
+  clock.onPause = () => void (clock.pauses.length === 8 && controller.abort());
+  const reader = new GatepostClient({ url: script.url, clock });
   assert.deepEqual(await take(reader.watchAll({}, { signal: controller.signal }), 1), []);
-  assert.deepEqual(pauses, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
+  assert.deepEqual(clock.pauses, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
+});
+
+test("the pauses begin anew after a stream was open for a while", async (context) => {
+  const controller = new AbortController();
+  const answers = [1_000, 6_000, 0].map((duration) => (outgoing: ServerResponse) => {
+    stream("id: 1\nevent: connected\ndata: {}\n\n", false)(outgoing);
+    void opened.then(() => {
+      clock.advance(duration);
+      outgoing.end();
+    });
+  });
+  let opened: Promise<void> = Promise.resolve();
+  let resolve = () => {};
+  using script = await serveScript(...answers.map((answer) => (outgoing: ServerResponse) => {
+    opened = new Promise((settle) => (resolve = settle));
+    answer(outgoing);
+  }));
+  context.mock.method(Math, "random", () => 1);
+  clock.onPause = () => void (clock.pauses.length === 3 && controller.abort());
+  const reader = new GatepostClient({ url: script.url, clock, silenceTimeout: 60_000 });
+  const onStatus = (status: StreamStatus) => status === "open" && resolve();
+  await take(reader.watchAll({}, { signal: controller.signal, onStatus }), 1);
+  assert.deepEqual(clock.pauses, [50, 50, 100]);
 });
