@@ -1,5 +1,7 @@
 /** A gateway whose stream and answers the test writes, for moments that a real gateway cannot be asked for. */
 
+import { setImmediate } from "node:timers/promises";
+
 import { GatepostClient } from "@gatepost/client";
 
 import { TestClock } from "./clock.js";
@@ -11,23 +13,32 @@ export class ScriptedGateway {
     clock: new TestClock(),
     fetch: (input, init) => this.#answer(String(input), init),
   });
+  /** The addresses of all requests but those of streams. */
+  readonly requests: string[] = [];
   readonly #pages: (object | Promise<object>)[];
   #stream: ReadableStreamDefaultController<Uint8Array> | undefined;
   #position = 0;
 
-  /** `pages` are the answers to requests, in order; the last one is for all that follow. */
+  /** `pages` are the answers to requests, in order; the last one is for all that follow. A `Response` is sent as it is. */
   constructor(...pages: (object | Promise<object>)[]) {
     this.#pages = pages;
   }
 
   async #answer(url: string, init?: RequestInit): Promise<Response> {
     if (!/\/stream(\?|$)/.test(url)) {
-      return Response.json(await (this.#pages.length > 1 ? this.#pages.shift() : this.#pages[0]));
+      this.requests.push(url);
+      const answer = await (this.#pages.length > 1 ? this.#pages.shift() : this.#pages[0]);
+      return answer instanceof Response ? answer.clone() : Response.json(answer);
     }
     const body = new ReadableStream<Uint8Array>({ start: (controller) => void (this.#stream = controller) });
     init!.signal!.addEventListener("abort", () => this.#stream?.error(init!.signal!.reason), { once: true });
     this.send("connected", {}, String(this.#position));
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  }
+
+  /** Wait until there were so many requests; the answer to each may still be to come. */
+  async waitForRequests(count: number): Promise<void> {
+    while (this.requests.length < count) await setImmediate();
   }
 
   send(event: string, data: object, id?: string): void {
@@ -61,3 +72,20 @@ export const frame = (streamId: string, fields: object) => {
   return { streamId, runId: "run_1", agent: "ann", spaceId: "q4", ...fields };
 };
 export const keepAlive = (store: { subscribe(listener: () => void): () => void }) => store.subscribe(() => {});
+
+/** An answer that the test gives later. */
+export class Answer extends Promise<object> {
+  declare give: (answer: object) => void;
+
+  static create(): Answer {
+    let give: (answer: object) => void = () => {};
+    return Object.assign(new Answer((resolve) => (give = resolve)), { give: (answer: object) => give(answer) });
+  }
+
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+}
+
+/** The answer of a gateway that refuses. */
+export const refusal = () => Response.json({ status: 409, detail: "it has ended" }, { status: 409 });

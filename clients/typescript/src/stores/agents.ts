@@ -43,7 +43,7 @@ export class AgentsStore extends Store<AgentsState> {
   protected override receive({ event, data }: GatepostEvent): void {
     if (event === "agent.active") {
       this.update({ runs: { ...this.state.runs, [data.agent]: data.runId } });
-    } else if (event === "agent.inactive") {
+    } else if (event === "agent.inactive" && this.state.runs[data.agent] === data.runId) {
       const others = Object.entries(this.state.runs).filter(([agent]) => agent !== data.agent);
       this.update({ runs: Object.fromEntries(others) });
     }

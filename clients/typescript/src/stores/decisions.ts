@@ -24,6 +24,8 @@ const INITIAL: DecisionsState = { ...INITIAL_STATE, decisions: [] };
 export class DecisionsStore extends Store<DecisionsState> {
   readonly #client: GatepostClient;
   readonly #request: ListDecisions;
+  /** Decisions that were answered here, which the loads under way may not know. */
+  readonly #answers = new Set<Decision>();
 
   constructor(client: GatepostClient, options: DecisionsOptions = {}) {
     const { feed, ...request } = options;
@@ -41,7 +43,9 @@ export class DecisionsStore extends Store<DecisionsState> {
     const contextHash = this.state.decisions.find((decision) => decision.id === id)?.contextHash;
     try {
       const decision = await this.#client.answerDecision({ ...answer, id, contextHash });
+      this.#answers.add(decision);
       this.#addDecision(decision);
+      this.afterLoads(() => this.#answers.delete(decision));
       return decision;
     } catch (error) {
       void this.refresh();
@@ -54,7 +58,7 @@ export class DecisionsStore extends Store<DecisionsState> {
     for await (const decision of this.#client.pages(this.#client.listDecisions, this.#request, { signal })) {
       decisions.push(decision);
     }
-    this.update({ decisions });
+    this.update({ decisions: [...this.#answers].reduce<readonly Decision[]>(this.#merge, decisions) });
   }
 
   protected override receive({ event, data }: GatepostEvent): void {
@@ -62,16 +66,16 @@ export class DecisionsStore extends Store<DecisionsState> {
   }
 
   #addDecision(decision: Decision): void {
-    const { decisions } = this.state;
-    const isKnown = decisions.some((other) => other.id === decision.id);
-    if (!matches(decision, this.#request)) {
-      if (isKnown) this.update({ decisions: decisions.filter((other) => other.id !== decision.id) });
-    } else if (isKnown) {
-      this.update({ decisions: decisions.map((other) => (other.id === decision.id ? decision : other)) });
-    } else {
-      this.update({ decisions: this.#request.newestFirst ? [decision, ...decisions] : [...decisions, decision] });
-    }
+    this.update({ decisions: this.#merge(this.state.decisions, decision) });
   }
+
+  readonly #merge = (decisions: readonly Decision[], decision: Decision): readonly Decision[] => {
+    if (!matches(decision, this.#request)) return decisions.filter((other) => other.id !== decision.id);
+    if (decisions.some((other) => other.id === decision.id)) {
+      return decisions.map((other) => (other.id === decision.id ? decision : other));
+    }
+    return this.#request.newestFirst ? [decision, ...decisions] : [...decisions, decision];
+  };
 }
 
 function matches(decision: Decision, filter: ListDecisions): boolean {

@@ -142,7 +142,10 @@ export class SpaceStore extends Store<SpaceState> {
     if (this.#completeSeq !== undefined) return this.#loadMissing(this.#completeSeq, signal);
     const known = this.state.messages.at(-1)?.seq ?? 0;
     const page = await this.#client.readMessages(this.#buildRequest(), { signal });
-    this.update({ messages: mergeMessages(this.state.messages, page.items), hasOlder: page.next !== null });
+    // Between what is known already, such as a message of one's own, and an older page there may be others.
+    const first = page.next === null ? 0 : (page.items[0]?.seq ?? 0);
+    const messages = this.state.messages.filter((message) => message.seq >= first);
+    this.update({ messages: mergeMessages(messages, page.items), hasOlder: page.next !== null });
     this.#completeSeq = Math.max(known, page.items.at(-1)?.seq ?? 0);
   }
 
@@ -205,8 +208,10 @@ export class SpaceStore extends Store<SpaceState> {
   /** Post a message after all that were sent before. */
   async #enqueue(message: SentMessage): Promise<Message> {
     return this.#queue.run(() => this.#post(message)).catch((error: Error) => {
-      const failed = this.state.sent.find((sent) => sent.key === message.key);
-      if (failed !== undefined) this.#changeSent(message.key, { ...failed, error });
+      // It may not be there any more: somebody else has said the same meanwhile.
+      const others = this.state.sent.filter((sent) => sent.key !== message.key);
+      const index = this.state.sent.findIndex((sent) => sent.key === message.key);
+      this.update({ sent: others.toSpliced(index === -1 ? others.length : index, 0, { ...message, error }) });
       throw error;
     });
   }

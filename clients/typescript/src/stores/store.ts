@@ -8,6 +8,10 @@
  *
  *     feed opens  ->  load  ->  events change the state
  *     feed opens again  ->  load again: live frames may have been lost
+ *
+ * What the caller changes itself is different: it is shown at once, and the answer of a load that was asked for before
+ * does not know it. A store keeps such a change until those loads are done (`afterLoads`), and applies it to what they
+ * bring.
  */
 
 import type { GatepostEvent } from "../events.js";
@@ -32,6 +36,8 @@ interface Session {
   loadCount: number;
   /** Events that wait for the loads. */
   waiting: GatepostEvent[];
+  /** Called when the loads are done, before the events. */
+  endHandlers: (() => void)[];
   unsubscribe: () => void;
 }
 
@@ -76,6 +82,12 @@ export abstract class Store<State extends StoreState> {
   /** Change the state by an event of the feed. */
   protected abstract receive(event: GatepostEvent): void;
 
+  /** Call after the loads that are under way; now, if there is none. */
+  protected afterLoads(callback: () => void): void {
+    if (this.#session !== undefined && this.#session.loadCount > 0) this.#session.endHandlers.push(callback);
+    else callback();
+  }
+
   protected update(changes: Partial<State>): void {
     this.#state = { ...this.#state, ...changes };
     for (const listener of [...this.#listeners]) listener();
@@ -83,20 +95,28 @@ export abstract class Store<State extends StoreState> {
 
   #start(): void {
     const controller = new AbortController();
-    const session = { controller, lastLoad: Promise.resolve(), loadCount: 0, waiting: [], unsubscribe: () => {} };
+    const session: Session = {
+      controller,
+      lastLoad: Promise.resolve(),
+      loadCount: 0,
+      waiting: [],
+      endHandlers: [],
+      unsubscribe: () => {},
+    };
     this.#session = session;
     session.unsubscribe = this.#feed.subscribe({
       onEvent: (event) => this.#handle(event, session),
-      onStatus: (status, error) => this.#follow(status, error),
+      onStatus: (status, error) => this.#follow(status, error, session),
     });
   }
 
-  #follow(status: FeedStatus, error: Error | undefined): void {
+  #follow(status: FeedStatus, error: Error | undefined, session: Session): void {
     const isLive = status === "open";
     if (this.state.isLive !== isLive) this.update({ isLive } as Partial<State>);
     if (status === "open") void this.refresh();
     // What cannot be followed may be readable all the same; the error stays.
-    if (status === "failed") void this.refresh().then(() => this.update({ error } as Partial<State>));
+    const showError = () => session === this.#session && this.update({ error } as Partial<State>);
+    if (status === "failed") void this.refresh().then(showError);
   }
 
   #handle(event: GatepostEvent, session: Session): void {
@@ -115,13 +135,17 @@ export abstract class Store<State extends StoreState> {
     session.loadCount -= 1;
     if (signal.aborted) return;
     this.update({ isLoading: false, error } as Partial<State>);
-    if (session.loadCount === 0) for (const event of session.waiting.splice(0)) this.receive(event);
+    if (session.loadCount > 0) return;
+    for (const callback of session.endHandlers.splice(0)) callback();
+    for (const event of session.waiting.splice(0)) this.receive(event);
   }
 
   #stop(): void {
-    this.#session?.unsubscribe();
-    this.#session?.controller.abort();
+    const session = this.#session;
     this.#session = undefined;
+    session?.unsubscribe();
+    session?.controller.abort();
+    for (const callback of session?.endHandlers.splice(0) ?? []) callback();
     this.#state = { ...this.#state, isLive: false };
   }
 }
