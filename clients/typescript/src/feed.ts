@@ -69,7 +69,7 @@ export class Feed implements FeedSource {
       if (this.#controller !== controller) return;
       this.#status = status;
       this.#error = error;
-      for (const listener of [...this.#listeners]) listener.onStatus(status, error);
+      this.#notify((listener) => listener.onStatus(status, error));
     };
     const onConnected = ({ parts }: StreamStart) => {
       if (this.#controller === controller) this.#parts = parts && new Set(parts);
@@ -77,10 +77,23 @@ export class Feed implements FeedSource {
     try {
       for await (const event of this.#open({ signal: controller.signal, onStatus: setStatus, onConnected })) {
         if (this.#controller !== controller) return;
-        for (const listener of [...this.#listeners]) listener.onEvent(event);
+        this.#notify((listener) => listener.onEvent(event));
       }
     } catch (error) {
       setStatus("failed", error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** Tell all listeners. An error of one is not caught by anybody, and keeps nothing from the others. */
+  #notify(tell: (listener: FeedListener) => void): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        tell(listener);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
     }
   }
 }

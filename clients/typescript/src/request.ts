@@ -48,15 +48,19 @@ export async function sendRequest(
   for (;;) {
     let pause: number | undefined;
     let failure: unknown;
-    const headers = await transport.buildHeaders();
     const watchdog = new Watchdog(clock, options.signal);
+    watchdog.feed(options.timeout ?? transport.timeout);
+    const headers = await watchdog.guard(transport.buildHeaders()).catch((error: unknown) => {
+      watchdog.stop();
+      throw error; // it is the caller's own, and no fault of the gateway
+    });
     try {
-      watchdog.feed(options.timeout ?? transport.timeout);
       if (body !== undefined) headers.set("content-type", "application/json");
       if (key !== undefined) headers.set("idempotency-key", key);
       const init: RequestInit = { method, headers, redirect: "error", cache: "no-store", signal: watchdog.signal };
-      const response = await transport.fetch(transport.url + target, body === undefined ? init : { ...init, body });
-      const text = await response.text();
+      const answering = transport.fetch(transport.url + target, body === undefined ? init : { ...init, body });
+      const response = await watchdog.guard(answering);
+      const text = await watchdog.guard(response.text());
       if (response.ok || answers.includes(response.status)) {
         const answer = readAnswer(response, text);
         return newKey !== undefined && repetition === "dedup" ? clearDuplicates(answer) : answer;

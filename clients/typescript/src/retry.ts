@@ -66,6 +66,20 @@ export class Watchdog {
     this.#cancelTimer();
   }
 
+  /** Return what a promise brings; raise the reason if the signal is aborted before that. */
+  async guard<Value>(promise: Promise<Value>): Promise<Value> {
+    const { signal } = this.#controller;
+    let abort = () => {};
+    const aborted = new Promise<never>((_, reject) => (abort = () => reject(signal.reason)));
+    signal.addEventListener("abort", abort);
+    if (signal.aborted) abort();
+    try {
+      return await Promise.race([promise, aborted]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
   /** Release the timer and the caller's signal. */
   stop(): void {
     this.pause();

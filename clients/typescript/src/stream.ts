@@ -50,6 +50,7 @@ export async function* readStream(
     onStatus?.("connecting");
     try {
       for await (const event of openStream(transport, path, request, position, signal)) {
+        if (signal?.aborted) return;
         if (event.event === "ended") {
           const { reason, resumeFrom } = JSON.parse(event.data) as StreamEnded;
           if (resumeFrom === undefined) throw buildRefusal(reason);
@@ -91,12 +92,12 @@ async function* openStream(
   const watchdog = new Watchdog(transport.clock, signal);
   try {
     watchdog.feed(transport.timeout);
-    const headers = await transport.buildHeaders();
+    const headers = await watchdog.guard(transport.buildHeaders());
     headers.set("accept", "text/event-stream");
     if (position !== undefined) headers.set("last-event-id", position);
     const { target } = encodeRequest("GET", path, request as Record<string, unknown>);
     const init: RequestInit = { headers, redirect: "error", cache: "no-store", signal: watchdog.signal };
-    const response = await transport.fetch(transport.url + target, init);
+    const response = await watchdog.guard(transport.fetch(transport.url + target, init));
     if (!response.ok || response.body === null) {
       const error = buildError(response.status, await response.text());
       if (!RETRY_STATUSES.includes(response.status)) throw error;
@@ -108,9 +109,12 @@ async function* openStream(
     const decoder = new TextDecoder(); // it removes a byte order mark
     const parser = new EventParser();
     const reader = response.body.getReader();
+    // A `fetch` that is not the platform's may not close a connection by the signal.
+    watchdog.signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true });
     for (;;) {
       watchdog.feed(transport.silenceTimeout);
       const { done, value } = await reader.read();
+      watchdog.signal.throwIfAborted();
       if (done) return;
       // The caller may take its time with the events; that is no silence of the gateway.
       watchdog.pause();
