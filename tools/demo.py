@@ -3,7 +3,7 @@ The demo that the screenshots show: five days of a small coffee roastery.
 
 The past is made by the same operations as everything else, on a store whose clock is behind: it moves in half hours to
 the present, plans and schedules fire on the way, and residents answer (`demo_script.py`). `fill_store` makes the past,
-`add_live_events` what comes through the doors of a running gateway.
+`add_live_events` what comes through the doors of a running gateway, and `demo_outside.py` what comes from outside.
 """
 
 import asyncio
@@ -349,15 +349,14 @@ async def add_today(roastery: Roastery) -> None:
     await roastery.read_inboxes()
 
 
-def add_live_events(url: str, key: str) -> None:
+def add_live_events(url: str, client: SyncClient) -> None:
     """Send what only a gateway takes: webhooks, the first of which an agent answers, and a question."""
-    with SyncClient(url, key=key) as client:
-        for payload in (
-            {"kind": "large-order", "order": 4720, "customer": "Café Lindqvist", "amount": "1290.00"},
-            {"kind": "newsletter", "subscribers": 3120},
-        ):
-            response = httpx2.post(f"{url}/hooks/shop", json=payload, headers={"x-webhook-secret": _HOOK_SECRET})
-            response.raise_for_status()
-        messages = client.stream(WatchSpace(id="sales", after="0"))
-        next(message for message in messages if "4720" in message.content)
-        client.send(PostMessage(id="operations", sender="jonas", content="Scout, please look at it again."))
+    for payload in (
+        {"kind": "large-order", "order": 4720, "customer": "Café Lindqvist", "amount": "1290.00"},
+        {"kind": "newsletter", "subscribers": 3120},
+    ):
+        response = httpx2.post(f"{url}/hooks/shop", json=payload, headers={"x-webhook-secret": _HOOK_SECRET})
+        response.raise_for_status()
+    messages = client.stream(WatchSpace(id="sales", after="0"))
+    next(message for message in messages if "4720" in message.content)
+    client.send(PostMessage(id="operations", sender="jonas", content="Scout, please look at it again."))

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, Final
 
+from gatepost.core.envelope import build_telegram_session
 from tests.model_server import Answer, CompletionRequest, Part, PausePoint, Say, Think, Tokens, Use
 
 _NAME: Final = re.compile(r"Your name here is (\S+)\.")
+
+#: who writes on Telegram, and where the answers go
+TELEGRAM_USER: Final = 41
+TELEGRAM_SESSION: Final = build_telegram_session(TELEGRAM_USER, TELEGRAM_USER)
 
 Calls = tuple[tuple[str, Mapping[str, Any]], ...]
 
@@ -155,6 +160,20 @@ CUES: Final = (
         ),
         "Told the administrator what is new. Nothing is pending.",
         (3_600, 150),
+    ),
+    Cue(
+        "front-desk",
+        "When is Huila back",
+        (reply(TELEGRAM_SESSION, "Huila is back **next Tuesday**: the roast is planned for Monday."),),
+        "Told Lena when Huila is back. Nothing is pending.",
+        (2_200, 70),
+    ),
+    Cue(
+        "front-desk",
+        "keep two bags",
+        (reply(TELEGRAM_SESSION, "Two bags are kept for you until Friday, under the name *Brandt*."),),
+        "Kept two bags for Lena. Nothing is pending.",
+        (2_400, 75),
     ),
     Cue(
         "scout",

@@ -19,10 +19,13 @@ from typing import Any, Final
 import httpx2
 
 from gatepost import app, settings
+from gatepost.client import SyncClient
 from tests.gateway_process import GatewayProcess, run_gateway_process
+from tests.hedera.node import HederaNetwork
 from tests.model_server import ModelServer
 from tests.page.chromium import DESKTOP, PHONE, Chromium, Page, sign_in
-from tools import demo
+from tests.telegram.server import TelegramServer
+from tools import demo, demo_outside
 from tools.demo_script import DemoScript
 from tools.node import ROOT, require_node
 
@@ -74,6 +77,8 @@ def find_addresses(gateway: GatewayProcess) -> dict[str, str]:
         item = next(item for item in get("/inbox/admin", newestFirst="true") if item["subject"] == "Q4 draft")
         run = max(get("/agents/buyer/runs"), key=lambda run: run["steps"])
         decision = get("/decisions", asker="builder")[0]
+        plan = next(plan for plan in get("/plans") if plan["name"] == "Morning numbers")
+        entry = next(entry for entry in get("/shared-inbox", channel="telegram") if "Huila" in entry["content"])
         topic = max(get("/ledger/topics"), key=lambda topic: topic["messages"])
     return {
         "home": "/",
@@ -95,15 +100,19 @@ def find_addresses(gateway: GatewayProcess) -> dict[str, str]:
         "space": "/spaces/sales",
         "space-thinking": "/spaces/operations",
         "plans": "/plans",
+        "plan": f"/plans/{plan['id']}",
         "triggers": "/triggers",
         "trigger": "/triggers/shop",
         "trigger-test": "/triggers/shop/test",
         "routes": "/routes",
         "unrouted": "/unrouted",
         "channels": "/channels",
+        "channel-sessions": "/channels/sessions",
+        "pairing": "/channels/pairing",
         "chat": "/chat",
         "conversation": "/chat/web-main",
         "shared": "/shared",
+        "shared-entry": f"/shared/{entry['id']}",
         "cost": "/cost",
         "ledger": "/ledger",
         "topic": f"/ledger/{topic['id']}",
@@ -112,11 +121,16 @@ def find_addresses(gateway: GatewayProcess) -> dict[str, str]:
     }
 
 
-def take_screenshots(chromium: Chromium, url: str, cookie: str, addresses: Mapping[str, str]) -> list[str]:
+#: views of a gateway on a public ledger
+LEDGER_ADDRESSES: Final = {"connections": "/ledger/connections"}
+
+
+def take_screenshots(chromium: Chromium, gateway: GatewayProcess, addresses: Mapping[str, str]) -> list[str]:
     """Write the files, and return what went wrong in the pages."""
     problems = []
+    cookie = sign_in(gateway.url, gateway.admin_key)
     for mode, options in MODES.items():
-        with chromium.open_page(url, cookie=cookie, **options) as page:
+        with chromium.open_page(gateway.url, cookie=cookie, **options) as page:
             for name, address in addresses.items():
                 page.open(address)
                 page.evaluate(SETTLE)
@@ -140,21 +154,43 @@ def run(home: Path, names: list[str]) -> list[str]:
     configuration = settings.load({"GATEPOST_HOME": str(home)})
     with app.prepare_store(configuration):
         pass
-    with ModelServer(script) as server:
+    with ModelServer(script) as server, Chromium.start(require_node()) as chromium:
         asyncio.run(demo.fill_store(configuration.settings.store, server.url))
-        with run_gateway_process(home) as gateway, Chromium.start(require_node()) as chromium:
-            demo.add_live_events(gateway.url, gateway.admin_key)
-            asyncio.run(script.pause.wait_until_reached())
-            addresses = find_addresses(gateway)
-            chosen = {name: address for name, address in addresses.items() if not names or name in names}
-            cookie = sign_in(gateway.url, gateway.admin_key)
-            problems = take_screenshots(chromium, gateway.url, cookie, chosen)
-            script.pause.open()
-            with chromium.open_page("about:blank") as page:
-                for name in SHOWN:
-                    if name.rsplit("-", 2)[0] in chosen:
-                        write_shown(page, name)
+        problems = take_main_screenshots(chromium, home, script, names)
+        script.pause.open()
+        problems += take_ledger_screenshots(chromium, home, names)
+        with chromium.open_page("about:blank") as page:
+            for name in SHOWN:
+                if not names or name.rsplit("-", 2)[0] in names:
+                    write_shown(page, name)
     return problems
+
+
+def take_main_screenshots(chromium: Chromium, home: Path, script: DemoScript, names: list[str]) -> list[str]:
+    """Take those of a gateway with a Telegram bot, while an agent is thinking."""
+    with TelegramServer() as telegram, run_gateway_process(home, GATEPOST_TELEGRAM__API=telegram.url) as gateway:
+        with SyncClient(gateway.url, key=gateway.admin_key) as client:
+            demo_outside.add_telegram(client, telegram)
+            demo.add_live_events(gateway.url, client)
+        asyncio.run(script.pause.wait_until_reached())
+        return take_screenshots(chromium, gateway, choose(find_addresses(gateway), names))
+
+
+def take_ledger_screenshots(chromium: Chromium, home: Path, names: list[str]) -> list[str]:
+    """Take those of the same gateway on a public ledger."""
+    addresses = choose(LEDGER_ADDRESSES, names)
+    if not addresses:
+        return []
+    with HederaNetwork() as network:
+        environ = demo_outside.build_ledger_settings(network, home.parent)
+        with run_gateway_process(home, **environ) as gateway:
+            with SyncClient(gateway.url, key=gateway.admin_key) as client:
+                demo_outside.add_connections(client, network)
+            return take_screenshots(chromium, gateway, addresses)
+
+
+def choose(addresses: Mapping[str, str], names: list[str]) -> dict[str, str]:
+    return {name: address for name, address in addresses.items() if not names or name in names}
 
 
 def main(names: list[str]) -> int:
