@@ -2,10 +2,11 @@
 
 import type { Turn } from "@gatepost/client";
 
+import { DataView } from "../ui/fields.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown, PlainText } from "../ui/markdown.js";
 import { Line } from "../ui/parts.js";
-import { formatJson, formatSize, plural } from "../ui/text.js";
+import { formatSize, plural } from "../ui/text.js";
 
 export function TurnView({ turn, note }: { turn: Turn; note?: string }) {
   const { prompt, reply, result } = turn;
@@ -21,7 +22,7 @@ export function TurnView({ turn, note }: { turn: Turn; note?: string }) {
     const { usage } = reply;
     return (
       <section class="turn is-reply">
-        <TurnHead icon="agent" title="It thought" note={[reply.model, `${formatSize(usage.promptTokens)} + ${formatSize(usage.completionTokens)} tokens`, note].filter(Boolean).join(", ")} />
+        <TurnHead icon="agent" title="It thought" note={[note, `${formatSize(usage.promptTokens)} in + ${formatSize(usage.completionTokens)} out`, reply.model].filter(Boolean).join(", ")} />
         {reply.text !== "" && <Markdown text={reply.text} />}
         {reply.calls.map((call) => (
           <details key={call.id} class="tool-call" open={call.arguments.length < 240}>
@@ -31,7 +32,7 @@ export function TurnView({ turn, note }: { turn: Turn; note?: string }) {
                 <Line text={call.tool} limit={60} />
               </code>
             </summary>
-            <PlainText text={formatJson(call.arguments)} limit={2000} />
+            <DataView value={call.arguments} />
           </details>
         ))}
       </section>
@@ -44,7 +45,7 @@ export function TurnView({ turn, note }: { turn: Turn; note?: string }) {
         <summary>
           <TurnHead icon={result.ok ? "check" : "alert"} title={result.ok ? "Result of" : "Failure of"} code={result.tool} note={note ?? ""} />
         </summary>
-        <PlainText text={formatJson(result.content)} limit={2000} />
+        <DataView value={result.content} />
       </details>
     </section>
   );

@@ -19,14 +19,14 @@ export function toLine(text: string, limit = 240): string {
 
 /** Return Markdown for a preview on one line, without its most frequent marks. */
 export function stripMarks(text: string): string {
-  return text.replace(/```\w*|`|\*\*|^#{1,6} /gm, "");
+  return text.replace(/```\w*|`|\*\*|__|^#{1,6} |^> ?/gm, "").replace(/(^|[\s(])([*_])(\S(?:[^*_\n]*\S)?)\2(?=$|[\s.,:;!?)])/gm, "$1$3");
 }
 
-/** Return a count of bytes or characters for people: 512, 1.2 k, 1.0 M. */
+/** Return a count for people: 512, 1.2 k, 1.0 M; only what is exact has no decimal: 60 k. */
 export function formatSize(count: number): string {
   if (count < 1000) return String(count);
-  if (count < 1_000_000) return `${trimZero((count / 1000).toFixed(1))} k`;
-  return `${trimZero((count / 1_000_000).toFixed(1))} M`;
+  if (count < 999_950) return `${(count / 1000).toFixed(count % 1000 === 0 ? 0 : 1)} k`;
+  return `${(count / 1_000_000).toFixed(count % 1_000_000 === 0 ? 0 : 1)} M`;
 }
 
 /** Return "1 item", "2 items". */
@@ -47,8 +47,4 @@ export function formatJson(value: unknown): string {
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.message.charAt(0).toUpperCase() + error.message.slice(1);
-}
-
-function trimZero(text: string): string {
-  return text.replace(/\.0$/, "");
 }
