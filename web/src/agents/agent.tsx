@@ -10,7 +10,8 @@ import { buildPath, navigate, segments } from "../router.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { PlainText } from "../ui/markdown.js";
-import { Avatar, Failure, Line, Skeleton } from "../ui/parts.js";
+import { Name } from "../ui/name.js";
+import { Avatar, Failure, Skeleton } from "../ui/parts.js";
 import { formatSize } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { Goals, Memories, MindView, Plans } from "./mind.js";
@@ -53,7 +54,7 @@ function AgentHead({ agent }: { agent: Agent }) {
       </a>
       <Avatar name={agent.displayName} isActive={runId !== undefined} />
       <h1 class="line-text">
-        <Line text={agent.displayName} limit={80} />
+        <Name name={agent.name} label={agent.displayName} limit={80} />
       </h1>
       <AgentBadge agent={agent} runId={runId} />
     </>

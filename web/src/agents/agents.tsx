@@ -9,6 +9,7 @@ import { agents, displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client } from "../data/session.js";
 import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Dots, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
 import { formatSize, plural, toLine } from "../ui/text.js";
@@ -88,7 +89,7 @@ function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
       <div class="agent-top">
         <Avatar name={agent.displayName} isActive={runId !== undefined} />
         <div class="grow agent-names">
-          <Line text={agent.displayName} class="agent-name" />
+          <Name name={agent.name} label={agent.displayName} class="agent-name" />
           <Line text={place === "" ? (agent.resident ? "resident" : "guest") : place} class="muted agent-place" />
         </div>
         <AgentBadge agent={agent} runId={runId} />

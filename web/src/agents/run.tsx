@@ -13,6 +13,7 @@ import { closeWhileHidden } from "../data/shared-stream.js";
 import { buildPath, changeQuery, query, segments } from "../router.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Dots, Failure, Line, Skeleton } from "../ui/parts.js";
 import { formatSize, plural, toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
@@ -65,8 +66,8 @@ function RunPage({ id }: { id: string }) {
           <Icon name="back" />
         </a>
         <Avatar name={displayName(run.agent)} isActive={run.status === "running"} />
-        <h1 class="line-text">
-          <Line text={displayName(run.agent)} limit={60} /> <span class="muted">{describeCause(run.cause)}</span>
+        <h1 class="run-heading">
+          <Name name={run.agent} /> <span class="muted line-text">{describeCause(run.cause)}</span>
         </h1>
         <span class={`badge ${runTone(run)}`}>{describeStatus(run)}</span>
         <span class="grow" />
@@ -75,8 +76,8 @@ function RunPage({ id }: { id: string }) {
             Cancel
           </button>
         ) : (
-          <button class="button" title="Replay (z)" onClick={() => setReplaying(!isReplaying)}>
-            <Icon name="replay" size={14} /> Replay
+          <button class="button" aria-label="Replay" title="Replay with this or another model (z)" onClick={() => setReplaying(!isReplaying)}>
+            <Icon name="replay" size={14} /> <span class="hide-phone">Replay</span>
           </button>
         )}
       </header>
@@ -140,8 +141,8 @@ function RunFacts({ run }: { run: Run }) {
     ["read", plural(run.events, "event")],
     ["steps", String(run.steps)],
     ["effects", String(run.effects)],
-    ["tokens", `${formatSize(run.promptTokens)} + ${formatSize(run.completionTokens)}`],
-    ["cycle", String(run.cycleNumber)],
+    ["tokens", `${formatSize(run.promptTokens)} in + ${formatSize(run.completionTokens)} out`],
+    ["run of the agent", `no. ${run.cycleNumber}`],
   ];
   return (
     <dl class="run-facts">
@@ -218,7 +219,7 @@ function OpenCalls({ run }: { run: RunWithCalls }) {
 
 function describeStep(step: Step): string {
   if (step.prompt !== null) return "read";
-  if (step.reply !== null) return step.reply.calls.length > 0 ? `thought, ${plural(step.reply.calls.length, "call")}` : "thought";
+  if (step.reply !== null) return step.reply.calls.length > 0 ? `thought + ${plural(step.reply.calls.length, "call")}` : "thought";
   return toLine(step.result?.tool ?? "", 30);
 }
 

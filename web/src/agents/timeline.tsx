@@ -8,6 +8,7 @@ import { displayName } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
 import { client } from "../data/session.js";
 import { buildPath, navigate } from "../router.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Dots, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
 import { formatSize, plural } from "../ui/text.js";
@@ -94,10 +95,10 @@ function RunRow({ run, isSelected, showAgent }: { run: Run; isSelected: boolean;
     <a class={`run-row ${isSelected ? "is-selected" : ""}`} href={buildPath("runs", run.id)}>
       <span class={`run-mark ${runTone(run)}`} />
       <span class="run-what">
-        <span class="run-title">
+        <span class={`run-title ${showAgent ? "has-agent" : ""}`}>
           {showAgent && <Avatar name={displayName(run.agent)} isSmall />}
-          {showAgent && <Line text={displayName(run.agent)} class="agent-name" />}
-          <span>{describeCause(run.cause)}</span>
+          {showAgent && <Name name={run.agent} class="agent-name" />}
+          <span class="line-text run-cause">{describeCause(run.cause)}</span>
           {run.events > 0 && <span class="muted hide-phone">{plural(run.events, "event")}</span>}
           {run.status !== "completed" && <span class={`badge ${runTone(run)}`}>{describeStatus(run)}</span>}
         </span>

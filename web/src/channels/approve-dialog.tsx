@@ -48,7 +48,7 @@ export function ApproveDialog({ pairing, onClose, onDone }: { pairing?: Pairing;
             <option value="">a new person</option>
             {people.value.map((person) => (
               <option key={person.name} value={person.name}>
-                {toLine(person.displayName, 50)}
+                {toLine(displayName(person.name), 80)}
               </option>
             ))}
           </select>

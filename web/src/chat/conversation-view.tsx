@@ -196,7 +196,7 @@ function ChatComposer({ id, entries, onSend }: ChatComposerProps) {
           {to !== null && !partners.some((partner) => partner.name === to) && <option value={to}>{toLine(to, 60)}</option>}
           {partners.map((partner) => (
             <option key={partner.name} value={partner.name}>
-              {toLine(partner.displayName, 60)}
+              {toLine(displayName(partner.name), 80)}
             </option>
           ))}
         </select>

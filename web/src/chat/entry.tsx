@@ -2,12 +2,13 @@
 
 import type { SharedEntry } from "@gatepost/client";
 
-import { displayName, findEntity } from "../data/live.js";
+import { findEntity } from "../data/live.js";
 import { buildPath } from "../router.js";
 import { Clock, SenderName } from "../spaces/message.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown } from "../ui/markdown.js";
 import { memo } from "../ui/memo.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Line } from "../ui/parts.js";
 import { canOpen } from "../views.js";
 import { Question } from "./question.js";
@@ -25,7 +26,7 @@ export const EntryRow = memo(function EntryRow({ entry, isFollowing, hasKeys, is
   const isQuestion = entry.kind === "system_question";
   const isShort = isFollowing && !isQuestion;
   const sender = entry.sender ?? "";
-  const label = entry.sender === null ? (entry.senderName ?? "somebody") : displayName(entry.sender);
+  const label = entry.sender === null ? (entry.senderName ?? "somebody") : (findEntity(entry.sender)?.displayName ?? entry.sender);
   const kind = findEntity(sender)?.kind ?? (entry.kind === "user_prompt" ? "human" : "agent");
   return (
     <article class={`message chat-entry ${entry.kind} ${isShort ? "is-following" : ""}`}>
@@ -70,7 +71,7 @@ function Recipients({ entry }: { entry: SharedEntry }) {
             <Line text={target} limit={60} />
           ) : (
             <a class="entry-target" href={buildPath("agents", target)}>
-              <Line text={displayName(target)} limit={60} />
+              <Name name={target} />
             </a>
           )}
         </span>

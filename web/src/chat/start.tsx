@@ -8,6 +8,7 @@ import { agents, displayName } from "../data/live.js";
 import { buildPath, navigate } from "../router.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Line } from "../ui/parts.js";
 import { toLine } from "../ui/text.js";
 import { buildSession, isSessionName, parseBase, toSessionName } from "./session-id.js";
@@ -52,7 +53,7 @@ export function Start() {
             <button class="card partner" onClick={() => openConversation(agent.name, agent.name)}>
               <Avatar name={agent.displayName} isActive={runs[agent.name] !== undefined} />
               <span class="partner-text">
-                <Line text={agent.displayName} limit={60} class="partner-name" />
+                <Name name={agent.name} label={agent.displayName} class="partner-name" />
                 <Line text={[agent.team, agent.role].filter(Boolean).join(" · ") || agent.name} limit={60} class="muted" />
               </span>
               <AgentBadge agent={agent} runId={runs[agent.name]} />

@@ -6,6 +6,7 @@
 import { AgentsStore, DecisionsStore, type Account, type Entity } from "@gatepost/client";
 import { computed, signal } from "@preact/signals";
 
+import { foldName } from "../ui/alike.js";
 import { feed, feedStatus, isOffline, onEvent, onOpen, startFeed } from "./feed.js";
 import { client, me, noticeFailure } from "./session.js";
 import { loadSpaces, startSpaces } from "./spaces.js";
@@ -36,9 +37,28 @@ export function findEntity(name: string): Entity | undefined {
   return entityByName.value.get(name);
 }
 
-/** Return the name that people see. */
+/** The unique names of those whose names look alike, by what they have in common. */
+const namesByLook = computed(() => {
+  const names = new Map<string, Set<string>>();
+  for (const { name, displayName } of entities.value) {
+    for (const look of new Set([foldName(name), foldName(displayName)])) names.set(look, (names.get(look) ?? new Set()).add(name));
+  }
+  return names;
+});
+
+/** Whether a name that people see could be that of somebody else; `name` is null for who is no entity here. */
+export function isAmbiguous(name: string | null, label: string): boolean {
+  const names = namesByLook.value.get(foldName(label));
+  return names !== undefined && (names.size > 1 || name === null || !names.has(name));
+}
+
+/** Return the name that people see, with the unique one if it looks like that of somebody else. */
 export function displayName(name: string): string {
-  return findEntity(name)?.displayName ?? name;
+  return addUniqueName(name, findEntity(name)?.displayName ?? name);
+}
+
+export function addUniqueName(name: string, label: string): string {
+  return label !== name && isAmbiguous(name, label) ? `${label} (@${name})` : label;
 }
 
 /** Whether an agent thinks now. */

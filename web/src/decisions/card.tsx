@@ -5,9 +5,11 @@ import { useState } from "preact/hooks";
 
 import { displayName, findEntity } from "../data/live.js";
 import { buildPath } from "../router.js";
+import { DataView } from "../ui/fields.js";
 import { focusOnMount } from "../ui/focus.js";
 import { Icon } from "../ui/icons.js";
-import { Markdown, PlainText } from "../ui/markdown.js";
+import { Markdown } from "../ui/markdown.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Line, Priority } from "../ui/parts.js";
 import { useSubmission } from "../ui/submission.js";
 import { formatJson, toLine } from "../ui/text.js";
@@ -21,7 +23,7 @@ export function DecisionCard({ decision, isSelected = false }: { decision: Decis
       <header class="decision-head">
         <Avatar name={displayName(decision.asker)} kind={findEntity(decision.asker)?.kind ?? "agent"} isSmall />
         <a class="decision-asker line-text" href={buildPath("agents", decision.asker)}>
-          <Line text={displayName(decision.asker)} />
+          <Name name={decision.asker} />
         </a>
         <span class="muted decision-asks">
           asks <Line text={decision.asked.map(displayName).join(", ")} />
@@ -57,7 +59,7 @@ function ActionView({ decision }: { decision: Decision }) {
       <span class="decision-tool">
         <Icon name="tool" size={14} /> wants to run <code class="text">{toLine(action.name, 80)}</code>
       </span>
-      {Object.keys(action.args).length > 0 && <PlainText text={formatJson(action.args)} limit={1200} />}
+      {Object.keys(action.args).length > 0 && <DataView value={action.args} limit={1200} />}
     </div>
   );
 }

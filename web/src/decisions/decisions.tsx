@@ -6,7 +6,7 @@ import type { Decision } from "@gatepost/client";
 import { useEffect, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
-import { decisions, findEntity } from "../data/live.js";
+import { decisions, displayName, findEntity } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client, isAdministrator, me } from "../data/session.js";
 import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
@@ -106,9 +106,9 @@ function EndedDecisions() {
           <a class="gate-row" href={buildPath("decisions", decision.id)}>
             <Icon name={decision.status === "answered" ? "check" : "close"} />
             <Line text={decision.question} class="gate-name" />
-            <Line text={decision.asker} class="gate-who muted" />
+            <Line text={displayName(decision.asker)} class="gate-who muted" />
             <Line text={describeOutcome(decision)} class="gate-awaits" />
-            <Line text={decision.answer?.by ?? decision.status} class="muted hide-phone" />
+            <Line text={decision.answer?.by ? displayName(decision.answer.by) : decision.status} class="muted hide-phone" />
             <RelativeTime time={decision.answer?.at ?? decision.createdAt} />
           </a>
         </li>

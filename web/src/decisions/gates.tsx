@@ -13,6 +13,7 @@ import { buildPath, keepQuery, navigate, query, segments } from "../router.js";
 import { useSubject } from "../title.js";
 import { Icon, type IconName } from "../ui/icons.js";
 import { Markdown } from "../ui/markdown.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
 import { useSubmission } from "../ui/submission.js";
@@ -113,7 +114,7 @@ function GateRow({ gate, isOpen, onToggle }: { gate: Gate; isOpen: boolean; onTo
       <Line text={findDecision(gate)?.question ?? gate.name} class="gate-name" />
       <span class="gate-who">
         <Avatar name={displayName(gate.owner)} kind={findEntity(gate.owner)?.kind ?? "agent"} isSmall />
-        <Line text={displayName(gate.owner)} />
+        <Name name={gate.owner} />
       </span>
       <Line text={describeWait(gate)} class="gate-awaits muted" />
       <span class="gate-badges">

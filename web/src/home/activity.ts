@@ -3,7 +3,7 @@
 import type { Decision, Message, Recent, Run } from "@gatepost/client";
 
 import { describeCause } from "../agents/describe.js";
-import { displayName } from "../data/live.js";
+import { addUniqueName, displayName } from "../data/live.js";
 import { describeOutcome } from "../decisions/answers.js";
 import { buildPath } from "../router.js";
 import type { IconName } from "../ui/icons.js";
@@ -62,7 +62,7 @@ function describeMessage(message: Message): ActivityEntry {
     at: message.createdAt,
     since: undefined,
     icon: "space",
-    who: message.senderName,
+    who: addUniqueName(message.sender, message.senderName),
     what: `wrote in #${message.space}`,
     text: message.content.slice(0, 300),
     href: buildPath("spaces", message.space),

@@ -16,6 +16,7 @@ import { DecisionCard } from "../decisions/card.js";
 import { describeType } from "../inbox/describe.js";
 import { buildPath, withFilters } from "../router.js";
 import { Icon } from "../ui/icons.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Dots, Empty, Failure, Line, Priority, Skeleton } from "../ui/parts.js";
 import { formatSize, plural } from "../ui/text.js";
 import { Elapsed, RelativeTime } from "../ui/time.js";
@@ -141,7 +142,9 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
             <li key={item.eventId}>
               <a class="home-row" href={buildPath("inbox", item.recipient, item.eventId)}>
                 <Priority level={item.priority} />
-                <Line text={item.senderName ?? item.source} limit={40} class="home-who" />
+                <span class="home-who">
+                  <Name name={item.sender} label={item.senderName ?? item.source} outside="a service" limit={40} />
+                </span>
                 <Line text={item.subject ?? item.content} class="grow" />
                 <span class="muted hide-phone">{describeType(item.type)}</span>
                 <RelativeTime time={item.createdAt} />
@@ -170,7 +173,7 @@ function Thinking({ list }: { list: readonly ThinkingAgent[] | undefined }) {
         <li key={agent.agent}>
           <a class="home-row" href={agent.run === null || !canOpen("/runs") ? buildPath("agents", agent.agent) : buildPath("runs", agent.run)}>
             <Avatar name={agent.displayName} isSmall />
-            <Line text={agent.displayName} class="home-actor" />
+            <Name name={agent.agent} label={agent.displayName} class="home-actor" />
             <span class="muted grow">{agent.cause === null ? "" : describeCause(agent.cause)}</span>
             <Dots />
             <Elapsed since={agent.since} />

@@ -10,6 +10,7 @@ import { DecisionCard } from "../decisions/card.js";
 import { focusOnMount } from "../ui/focus.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown, PlainText } from "../ui/markdown.js";
+import { Name } from "../ui/name.js";
 import { Avatar, describePriority, Line, Priority, Skeleton } from "../ui/parts.js";
 import { useSubmission } from "../ui/submission.js";
 import { formatJson, toLine } from "../ui/text.js";
@@ -68,7 +69,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
         <div class="detail-who">
           <Avatar name={item.senderName ?? item.source} kind={item.senderType} />
           <div class="grow">
-            <Line text={item.senderName ?? item.sender ?? item.source} class="item-sender" />
+            <Name name={item.sender} label={item.senderName ?? item.sender ?? item.source} outside="a service" class="item-sender" />
             <p class="muted detail-why">
               <Line text={describeReason(item)} />
             </p>

@@ -176,7 +176,7 @@ function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
             .filter((entity) => isAdministrator.value && entity.name !== me.value && entity.kind !== "service")
             .map((entity) => (
               <option key={entity.name} value={entity.name}>
-                {toLine(entity.displayName, 50)}
+                {toLine(displayName(entity.name), 80)}
               </option>
             ))}
         </select>
@@ -218,7 +218,7 @@ function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
             <option value="">every sender</option>
             {entities.value.map((entity) => (
               <option key={entity.name} value={entity.name}>
-                {toLine(entity.displayName, 50)}
+                {toLine(displayName(entity.name), 80)}
               </option>
             ))}
           </select>

@@ -3,6 +3,7 @@
 import type { Item } from "@gatepost/client";
 
 import { Icon } from "../ui/icons.js";
+import { Name } from "../ui/name.js";
 import { Line, Priority } from "../ui/parts.js";
 import { stripMarks } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
@@ -27,7 +28,7 @@ export function ItemRow({ item, href, isSelected, isPerson, showState, onSelect 
         <span class="item-icon" title={describeType(item.type)}>
           <Icon name={typeIcon(item.type)} size={13} />
         </span>
-        <Line text={item.senderName ?? item.sender ?? item.source} limit={60} class="item-sender" />
+        <Name name={item.sender} label={item.senderName ?? item.sender ?? item.source} outside="a service" class="item-sender" />
         {showState && <span class={`badge ${item.state === "dead" ? "danger" : ""}`}>{describeState(item.state, isPerson)}</span>}
         {item.attempts > 1 && <span class="badge warn">{item.attempts} tries</span>}
       </span>

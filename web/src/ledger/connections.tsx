@@ -7,6 +7,7 @@ import { displayName } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
 import { client, isAdministrator } from "../data/session.js";
 import { buildPath } from "../router.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { attempt } from "../ui/toasts.js";
 import { RelativeTime } from "../ui/time.js";
@@ -58,7 +59,7 @@ function ConnectionRow({ connection, onChange }: { connection: Connection; onCha
       <span class="grow ledger-what">
         <span class="ledger-who">
           <a class="line-text agent-name" href={buildPath("ledger", "profiles", connection.entity)}>
-            <Line text={displayName(connection.entity)} limit={60} />
+            <Name name={connection.entity} />
           </a>
           <span class="muted">{connection.incoming ? "was asked by" : "asked"}</span>
           <Line text={connection.peer === null ? connection.peerAccountId : displayName(connection.peer)} limit={60} />

@@ -11,6 +11,7 @@ import { client, isAdministrator } from "../data/session.js";
 import { buildPath, navigate, segments } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { PlainText } from "../ui/markdown.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Empty, Line, Skeleton } from "../ui/parts.js";
 import { describeError, plural, toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
@@ -68,7 +69,7 @@ export function ProfileList({ head }: { head: ComponentChildren }) {
               <li key={entity.name}>
                 <button class={`profile-row ${position === index ? "is-selected" : ""}`} aria-expanded={entity.name === openName} onClick={() => (entity.name === openName ? navigate("/ledger/profiles", { replace: true }) : open(entity))}>
                   <Avatar name={entity.displayName} kind={entity.kind} isSmall />
-                  <Line text={entity.displayName} limit={80} class="agent-name" />
+                  <Name name={entity.name} label={entity.displayName} limit={80} class="agent-name" />
                   <Line text={entity.name} class="muted grow" />
                   <span class="muted">{entity.kind === "human" ? "person" : entity.kind}</span>
                   <Icon name={entity.name === openName ? "down" : "chevron"} size={14} />

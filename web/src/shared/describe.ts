@@ -3,7 +3,7 @@
 import type { EntryKind, QuestionStatus, SharedEntry } from "@gatepost/client";
 
 import { listTargets } from "../chat/entry.js";
-import { displayName } from "../data/live.js";
+import { displayName, isAmbiguous } from "../data/live.js";
 import type { IconName } from "../ui/icons.js";
 
 export const KINDS: Readonly<Record<EntryKind, { title: string; many: string; icon: IconName }>> = {
@@ -24,7 +24,14 @@ export function describeStatus(status: QuestionStatus): { text: string; tone: st
 
 /** Return the name of the writer that people see. */
 export function describeWriter(entry: SharedEntry): string {
-  return entry.sender === null ? (entry.senderName ?? "Somebody unknown") : displayName(entry.sender);
+  if (entry.sender !== null) return displayName(entry.sender);
+  const name = entry.senderName ?? "Somebody unknown";
+  return isAmbiguous(null, name) ? `${name} (${describeStranger(entry)})` : name;
+}
+
+/** Return what a writer without a person here is, beside a name that is also somebody's here. */
+export function describeStranger(entry: SharedEntry): string {
+  return `${describeChannel(entry.channel)} user, not paired`;
 }
 
 /** Return to whom a prompt went. */

@@ -3,10 +3,11 @@
 import type { SharedEntry } from "@gatepost/client";
 
 import { Icon } from "../ui/icons.js";
+import { Name } from "../ui/name.js";
 import { Line } from "../ui/parts.js";
 import { stripMarks } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
-import { describeStatus, describeTargets, describeWriter, KINDS } from "./describe.js";
+import { describeStatus, describeStranger, describeTargets, KINDS } from "./describe.js";
 
 export const ROW_HEIGHT = 58;
 
@@ -26,7 +27,7 @@ export function EntryRow({ entry, href, isSelected, onSelect }: RowProps) {
         <Icon name={kind.icon} size={14} />
       </span>
       <span class="item-who">
-        <Line text={describeWriter(entry)} limit={60} class="item-sender" />
+        <Name name={entry.sender} label={entry.sender === null ? (entry.senderName ?? "Somebody unknown") : undefined} outside={describeStranger(entry)} class="item-sender" />
         {entry.kind === "user_prompt" && <Line text={describeTargets(entry)} limit={80} class="shared-to" />}
         {status && <span class={`badge ${status.tone}`}>{status.text}</span>}
         <Line text={entry.sessionId} limit={80} class="shared-session" />

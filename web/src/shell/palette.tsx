@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { commands, isPaletteOpen, type Command } from "../commands.js";
-import { agents, decisions, people } from "../data/live.js";
+import { addUniqueName, agents, decisions, displayName, people } from "../data/live.js";
 import { spaces } from "../data/spaces.js";
 import { buildPath, navigate } from "../router.js";
 import { Keys, Line } from "../ui/parts.js";
@@ -92,10 +92,10 @@ function listEverything(): Command[] {
   return [
     ...commands.value.filter((command) => !command.isKeyOnly),
     ...(spaces.value ?? []).flatMap((space) => go("Space", space.id, space.name, buildPath("spaces", space.id))),
-    ...agents().value.agents.flatMap((agent) => go("Agent", agent.name, agent.displayName, buildPath("agents", agent.name))),
+    ...agents().value.agents.flatMap((agent) => go("Agent", agent.name, addUniqueName(agent.name, agent.displayName), buildPath("agents", agent.name))),
     ...decisions().value.decisions.flatMap((decision) => go("Decision", decision.id, toLine(decision.question, 120), buildPath("decisions", decision.id))),
-    ...people.value.flatMap((person) => go("Inbox of", person.name, person.displayName, buildPath("inbox", person.name))),
-    ...agents().value.agents.flatMap((agent) => go("Inbox of", `inbox-${agent.name}`, agent.displayName, buildPath("inbox", agent.name))),
+    ...people.value.flatMap((person) => go("Inbox of", person.name, displayName(person.name), buildPath("inbox", person.name))),
+    ...agents().value.agents.flatMap((agent) => go("Inbox of", `inbox-${agent.name}`, addUniqueName(agent.name, agent.displayName), buildPath("inbox", agent.name))),
   ];
 }
 

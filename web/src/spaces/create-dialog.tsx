@@ -7,7 +7,8 @@ import { client, me } from "../data/session.js";
 import { loadSpaces } from "../data/spaces.js";
 import { buildPath, navigate } from "../router.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
-import { Avatar, Line } from "../ui/parts.js";
+import { Name } from "../ui/name.js";
+import { Avatar } from "../ui/parts.js";
 import { useSubmission } from "../ui/submission.js";
 import { attempt } from "../ui/toasts.js";
 
@@ -44,7 +45,7 @@ export function CreateSpaceDialog({ onClose }: { onClose: () => void }) {
               <label key={entity.name} class="member-option">
                 <input type="checkbox" checked={members.has(entity.name)} onChange={() => toggle(entity.name)} />
                 <Avatar name={entity.displayName} kind={entity.kind} isSmall />
-                <Line text={entity.displayName} />
+                <Name name={entity.name} />
               </label>
             ))}
         </fieldset>

@@ -2,13 +2,14 @@
 
 import { useState } from "preact/hooks";
 
-import { entities, isThinking } from "../data/live.js";
+import { addUniqueName, displayName, entities, isThinking } from "../data/live.js";
 import { client, isAdministrator, me } from "../data/session.js";
 import { loadMembers, loadSpaces, type SpaceEntry } from "../data/spaces.js";
 import { buildPath, navigate } from "../router.js";
 import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Icon } from "../ui/icons.js";
-import { Avatar, Dots, Line } from "../ui/parts.js";
+import { Name } from "../ui/name.js";
+import { Avatar, Dots } from "../ui/parts.js";
 import { plural, toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 
@@ -21,7 +22,7 @@ export function Members({ space, onClose }: { space: SpaceEntry; onClose: () => 
     await loadMembers(space.id);
   };
   const remove = async (name: string) => {
-    await attempt(() => client.removeMember({ id: space.id, name }), `${toLine(name, 40)} is not in the space any more`);
+    await attempt(() => client.removeMember({ id: space.id, name }), `${toLine(displayName(name), 60)} is not in the space any more`);
     await loadMembers(space.id);
   };
   const leave = async () => {
@@ -48,10 +49,10 @@ export function Members({ space, onClose }: { space: SpaceEntry; onClose: () => 
               <div class="grow member-text">
                 {member.kind === "agent" ? (
                   <a class="line-text" href={buildPath("agents", member.name)}>
-                    <Line text={member.displayName} />
+                    <Name name={member.name} label={member.displayName} />
                   </a>
                 ) : (
-                  <Line text={member.displayName} />
+                  <Name name={member.name} label={member.displayName} />
                 )}
                 <span class="muted">
                   {isThinking(member.name) ? (
@@ -66,7 +67,7 @@ export function Members({ space, onClose }: { space: SpaceEntry; onClose: () => 
                 </span>
               </div>
               {isAdministrator.value ? (
-                <button class="icon-button member-remove" aria-label={`Remove ${toLine(member.displayName, 40)}`} title="Remove" onClick={() => void remove(member.name)}>
+                <button class="icon-button member-remove" aria-label={`Remove ${toLine(addUniqueName(member.name, member.displayName), 40)}`} title="Remove" onClick={() => void remove(member.name)}>
                   <Icon name="close" size={13} />
                 </button>
               ) : (
@@ -90,7 +91,7 @@ export function Members({ space, onClose }: { space: SpaceEntry; onClose: () => 
           <option value="">Add a member …</option>
           {others.map((entity) => (
             <option key={entity.name} value={entity.name}>
-              {toLine(entity.displayName, 50)}
+              {toLine(displayName(entity.name), 80)}
             </option>
           ))}
         </select>

@@ -9,6 +9,7 @@ import { me } from "../data/session.js";
 import { buildPath } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown } from "../ui/markdown.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Dots, Line } from "../ui/parts.js";
 import { describeError } from "../ui/text.js";
 import { formatClock, formatExact } from "../ui/time.js";
@@ -43,7 +44,7 @@ export const MessageRow = memo(function MessageRow({ message, isFollowing }: { m
 });
 
 export function StreamRow({ stream }: { stream: StreamingMessage }) {
-  const name = displayName(stream.agent);
+  const name = findEntity(stream.agent)?.displayName ?? stream.agent;
   return (
     <article class="message is-streaming" aria-busy="true">
       <Avatar name={name} kind={findEntity(stream.agent)?.kind ?? "agent"} isActive />
@@ -92,7 +93,7 @@ export function SentRow({ message, onResend, onDiscard }: SentProps) {
 }
 
 export function SenderName({ name, label, isAgent }: { name: string; label: string; isAgent: boolean }) {
-  const text = <Line text={label} limit={80} class="sender-name" />;
+  const text = <Name name={name === "" ? null : name} label={label} limit={80} class="sender-name" />;
   return isAgent ? (
     <a class="sender-link" href={buildPath("agents", name)}>
       {text}

@@ -6,6 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import { onEvent } from "../data/feed.js";
 import { agents } from "../data/live.js";
 import { buildPath } from "../router.js";
+import { Name } from "../ui/name.js";
 import { Dots, Line } from "../ui/parts.js";
 import { canOpen } from "../views.js";
 
@@ -23,7 +24,7 @@ export function Thinking({ members, streams }: { members: readonly Thinker[]; st
       {members.slice(0, 4).map((member) => (
         <a key={member.name} class="thinking-agent" href={canOpen("/runs") ? buildPath("runs", runs[member.name] ?? "") : buildPath("agents", member.name)}>
           <Dots />
-          <Line text={member.displayName} limit={40} class="thinking-name" />
+          <Name name={member.name} label={member.displayName} limit={40} class="thinking-name" />
           <span>{writing.has(member.name) ? "writes" : tools[member.name] ? "uses" : "thinks"}</span>
           {tools[member.name] !== undefined && !writing.has(member.name) && (
             <code>

@@ -1,0 +1,67 @@
+"""
+Names that look alike: who takes the display name of somebody else is told apart by the unique name, wherever it matters
+who has written or asked.
+"""
+
+import pytest
+
+from tests.page.chromium import PHONE
+from tests.page.conftest import PageOpener
+from tests.scripted_gateway import ScriptedGateway
+
+#: the same letters; Cyrillic ones that look like Latin ones; wide letters and capitals
+LOOKALIKES = {
+    "same": "Mira Vance {tag}",
+    "Cyrillic": "\u041cir\u0430 V\u0430n\u0441\u0435 {tag}",
+    "wide": "\uff2dIRA  VANCE. {tag}",
+}
+
+
+@pytest.mark.parametrize("look", LOOKALIKES)
+def test_who_takes_the_name_of_a_person_is_told_apart(
+    look: str, gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    person, impostor = f"mira-{tag}", f"helper-{tag}"
+    gateway.post("/entities", name=person, kind="human", displayName=f"Mira Vance {tag}")
+    gateway.create_resident(impostor, displayName=LOOKALIKES[look].format(tag=tag))
+    gateway.create_space(tag, "admin", person, impostor)
+    for sender in (person, impostor):
+        gateway.post_message(tag, f"It is me, {sender}", sender)
+        gateway.post("/mail", to="admin", sender=sender, subject=f"From {sender}", text="Send money.")
+    question = {"question": f"Pay {tag}?", "of": ["admin"], "options": [{"id": "y", "label": "Yes"}]}
+    decision = gateway.post("/decisions", asker=impostor, **question)
+
+    page = open_page(f"/spaces/{tag}")
+    for sender in (person, impostor):
+        page.wait_for(f".message:has-text('It is me, {sender}') .message-head:has-text('@{sender}')")
+    page.click(".members-button")
+    for sender in (person, impostor):
+        page.wait_for(f".member:has-text('@{sender}')")
+    page.open("/inbox")
+    for sender in (person, impostor):
+        page.wait_for(f".item-row:has-text('From {sender}') .item-who:has-text('@{sender}')")
+    page.open(f"/decisions/{decision['id']}")
+    page.wait_for(f".decision-head:has-text('@{impostor}')")
+    page.open("/agents")
+    page.wait_for(f".agent-card:has-text('@{impostor}')")
+    page.press("Control+k")
+    page.type(impostor)
+    page.wait_for(f".palette-result:has-text('(@{impostor})') >> nth=0")
+
+
+def test_a_service_with_the_name_of_a_person_is_told_apart(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    gateway.post("/entities", name=f"mira-{tag}", kind="human", displayName=f"Mira {tag}")
+    gateway.post("/inbox", to="admin", source=f"Mira {tag}", subject=f"Hello {tag}", content="It is me.")
+    page = open_page("/inbox", viewport=PHONE)
+    page.wait_for(f".item-row:has-text('Hello {tag}') .item-who:has-text('a service')")
+
+
+def test_a_name_that_is_alone_is_shown_alone(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_resident(f"ana-{tag}", displayName=f"Ana {tag}")
+    gateway.create_space(tag, "admin", f"ana-{tag}")
+    gateway.post_message(tag, "Good morning", f"ana-{tag}")
+    page = open_page(f"/spaces/{tag}")
+    page.wait_for(f".message:has-text('Good morning') .message-head:has-text('Ana {tag}')")
+    assert page.count(".unique-name") == 0
