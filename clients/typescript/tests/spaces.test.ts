@@ -95,7 +95,7 @@ test("a space that the feed leaves out has a stream of its own", async () => {
   await admin.createSpace({ id: "oldest", name: "Oldest", members: ["husam", "analyst"] });
   const { store, stop } = openStore(admin, "oldest");
   await waitFor(store, (state) => state.isLive && !state.isLoading);
-  for (let number = 0; number < MAX_SPACES; number += 1) await admin.createSpace({ name: `Space ${number}` });
+  await Promise.all(Array.from({ length: MAX_SPACES }, (_, number) => admin.createSpace({ name: `Space ${number}` })));
   await admin.postMessage({ id: "oldest", content: "one", sender: "analyst" });
   await waitFor(store, (state) => state.messages.length === 1);
   const { store: later, stop: stopLater } = openStore(admin, "oldest");
