@@ -111,6 +111,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     store.run_sync(gates.resolve, resolved.id, by="husam", reason='"so"\n')
     _add_checked_gates(kit)
     store.run_sync(plans.set_plan, "ana", parse_spec({"name": "then", "onGate": sign_off.id}))
+    store.run_sync(plans.set_plan, "ana", parse_spec({"name": "never", "runAfter": "1 second", "active": False}))
     store.run_sync(
         plans.set_plan, "ben", parse_spec({"name": "daily", "cron": "0 9 * * *", "timeZone": "Europe/Berlin"})
     )

@@ -43,6 +43,33 @@ def test_set_list_change_delete(cli: CommandLine) -> None:
     assert "there is no plan" in cli("plan", "delete", plan).error
 
 
+def test_disable_and_enable(cli: CommandLine) -> None:
+    plan = cli.run_ok("plan", "set", "--owner", "analyst", *DAILY_ARGS).out.strip()
+    disabled = cli.run_ok("plan", "disable", plan)
+    assert (disabled.out, disabled.err) == (f"{plan}\n", "disabled: analyst gets it no more until it is enabled\n")
+    [document] = cli.run_ok("plan", "list", "--json").json
+    assert (document["active"], document["nextRunAt"], document["status"]) == (False, None, "pending")
+    assert re.search(r"analyst\s+disabled\s+0 9 \* \* 1-5 Europe/Berlin", cli.run_ok("plan", "list").out)
+    assert re.search(r"^state +disabled$", cli.run_ok("plan", "show", plan).out, re.MULTILINE)
+    assert cli.run_ok("plan", "next", "--within", "7d").err == "nothing fires within 7d\n"
+
+    renamed = cli.run_ok("plan", "set", "--id", plan, "--name", "Weekly report")
+    assert renamed.err == f"analyst gets it once it is enabled: `gatepost plan enable {plan}`\n"
+    assert not cli.run_ok("plan", "show", plan, "--json").json["active"]
+
+    enabled = cli.run_ok("plan", "enable", plan)
+    assert re.sub(r"\d{4}-\S+Z", "TIME", enabled.err) == (
+        "enabled: analyst gets it at TIME, and again by '0 9 * * 1-5' in Europe/Berlin\n"
+    )
+    assert cli.run_ok("plan", "enable", plan, "--json").json["active"]
+    facts = cli.run_ok("plan", "show", plan).out
+    for fact in (r"name +Weekly report", r"state +pending", r"fires +0 9 \* \* 1-5 Europe/Berlin", r"fired +0 times"):
+        assert re.search(f"^{fact}$", facts, re.MULTILINE), facts
+    cli.run_ok("plan", "delete", plan)
+    for verb in ("enable", "disable", "show"):
+        assert "there is no plan" in cli("plan", verb, plan).error
+
+
 def test_of_the_current_agent(cli: CommandLine) -> None:
     plan = cli.run_ok("plan", "set", *DAILY_ARGS, "--catch-up", "all", "--json", GATEPOST_AGENT="bead-42").json
     assert (plan["owner"], plan["catchUp"]) == ("quinn", "all")

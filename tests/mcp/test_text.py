@@ -41,6 +41,17 @@ async def test_what_others_wrote_stays_on_its_line(hostile_office: Office) -> No
             assert not [line for line in lines if "<" in line or line.startswith('gate gate_1 "CI"')]
 
 
+async def test_a_plan_that_is_disabled_says_so(office: Office) -> None:
+    spec = parse_spec({"name": "Daily", "instruction": "Report", "cron": "0 9 * * *", "active": False})
+    plan = office.store.run_sync(plans.set_plan, "analyst", spec)
+    async with office.open_client("http") as client:
+        result = await client.call_tool("list_plans", {})
+    assert get_text(result) == f'plan {plan.id} "Daily": pending, disabled, "Report"'
+    assert result.structured_content is not None
+    [document] = result.structured_content["items"]
+    assert not document["active"]
+
+
 async def test_a_page_says_how_to_go_on(office: Office) -> None:
     for number in range(3):
         office.store.run_sync(push.push_event, Push(to="analyst", source="test", content=f"number {number}"))

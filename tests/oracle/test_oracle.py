@@ -37,6 +37,7 @@ NEW_COMMANDS: Final = frozenset(
         *("chat", "inbox shared", "channel list", "channel pair", "channel sessions", "channel unpair"),
         *("trigger set", "trigger test", "trigger dead", "trigger replay"),
         *("sign-in", "agent usage", "agent budgets", "plan next", "plan fires", "trigger fires"),
+        *("plan show", "plan enable", "plan disable"),
         *(f"trigger route {verb}" for verb in ("add", "set", "list", "show", "enable", "disable", "delete")),
     )
 )

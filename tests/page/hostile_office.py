@@ -115,6 +115,7 @@ def _send_events(gateway: ScriptedGateway) -> dict[str, str]:
 def _plan(gateway: ScriptedGateway) -> dict[str, str]:
     plan = gateway.post("/plans", owner=STRANGER, name=HOSTILE_NAME, instruction=HOSTILE, cron="0 9 * * 1")
     gateway.post("/plans", owner="visitor", name=HOSTILE_NAME, instruction=HOSTILE, runAfter="3 hours")
+    gateway.post("/plans", owner="visitor", name=HOSTILE_NAME, instruction=HOSTILE, cron="@daily", active=False)
     gateway.post(
         "/triggers", name="raid-hook", provider="webhook", target="visitor", prompt=HOSTILE[:900], secret="x" * 40
     )

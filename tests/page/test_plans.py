@@ -41,6 +41,95 @@ def test_a_plan_is_made_changed_and_deleted(gateway: ScriptedGateway, open_page:
     assert gateway.get("/plans", owner=tag, status="pending")["items"] == []
 
 
+def test_plans_are_disabled_and_enabled_in_the_list(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    first, second = (
+        gateway.post("/plans", owner=tag, name=f"{name} {tag}", instruction="Look", cron=cron)["id"]
+        for name, cron in (("First", "*/10 * * * *"), ("Second", "0 9 * * *"))
+    )
+    page = open_page("/plans", person=tag)
+    page.wait_for_count(".lane", 2)
+    page.click(f".plan-entry:has-text('First {tag}') .switch")
+    page.wait_for(f".plan-row.is-disabled:has-text('First {tag}') .badge:has-text('disabled')")
+    page.wait_for(f".plan-entry:has-text('First {tag}') .switch[aria-checked=false]")
+    page.wait_for_count(".lane", 1)
+    assert not gateway.get(f"/plans/{first}")["active"]
+    page.click(".toast button:has-text('Undo')")
+    page.wait_for_count(".lane", 2)
+    page.wait_for_count(".plan-row.is-disabled", 0)
+    assert gateway.get(f"/plans/{first}")["active"]
+
+    page.press("j", "p")  # the selection goes with the row, so the next key is about the same plan
+    page.wait_for(f"li:last-child .plan-row.is-disabled.is-selected:has-text('First {tag}')")
+    assert [gateway.get(f"/plans/{id}")["active"] for id in (first, second)] == [False, True]
+    page.press("Control+k")
+    page.wait_for(".palette input:focus")
+    page.type("enable or disable")
+    page.press("Enter")
+    page.wait_for(f"li:first-child .plan-row.is-selected:not(.is-disabled):has-text('First {tag}')")
+    assert [gateway.get(f"/plans/{id}")["active"] for id in (first, second)] == [True, True]
+
+
+def test_what_others_disable_is_seen_at_once(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    plan = gateway.post("/plans", owner=tag, name=f"Report {tag}", instruction="Look", cron="0 9 * * *")["id"]
+    page, other_page = open_page(f"/plans?owner={tag}"), open_page(f"/plans/{plan}", person=tag)
+    page.wait_for(".sidebar .connection.is-live")
+    page.wait_for(".plan-entry .switch[aria-checked=true]")
+    other_page.wait_for(".view-head .badge:has-text('active')")
+    other_page.press("p")
+    other_page.wait_for(".view-head .badge:has-text('disabled')")
+    other_page.wait_for(".notice:has-text('does not fire')")
+    page.wait_for(".plan-entry .switch[aria-checked=false]")
+    other_page.press("Control+k")
+    other_page.wait_for(".palette input:focus")
+    other_page.type("enable this plan")
+    other_page.press("Enter")
+    other_page.wait_for("button:has-text('Disable')")
+    page.wait_for(".plan-entry .switch[aria-checked=true]")
+
+
+def test_keys_in_a_hurry_end_with_the_last_one(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    plan = gateway.post("/plans", owner=tag, name=f"Report {tag}", instruction="Look", cron="0 9 * * *")["id"]
+    page = open_page(f"/plans/{plan}", person=tag)
+    page.wait_for("button:has-text('Disable')")
+    page.press("p", "p", "p")
+    page.wait_for_count(".toast", 3)
+    page.wait_for(".view-head .badge:has-text('disabled')")
+    assert not gateway.get(f"/plans/{plan}")["active"]
+
+
+def test_one_whose_time_has_passed_fires_only_after_a_question(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    gateway.create_person(tag)
+    fields = {"name": f"Tea {tag}", "instruction": "Make tea", "scheduledAt": "2026-01-01T10:00:00Z", "active": False}
+    plan = gateway.post("/plans", owner=tag, **fields)["id"]
+    page = open_page("/plans", person=tag)
+    page.click(".plan-entry .switch")
+    page.wait_for("dialog:has-text('It fires at once')")
+    page.press("Escape")
+    page.wait_for_count("dialog", 0)
+    assert not gateway.get(f"/plans/{plan}")["active"]
+    page.click(".plan-entry .switch")
+    page.click("dialog .button:has-text('Enable')")
+    page.wait_for(f".recent-fire:has-text('Tea {tag}')")
+    assert gateway.get(f"/plans/{plan}")["status"] == "completed"
+
+
+def test_a_change_that_fails_is_taken_back(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    plan = gateway.post("/plans", owner=tag, name=f"Tea {tag}", instruction="Make tea", runAfter="1 hour")["id"]
+    open_page.expected_errors.append("404")
+    page = open_page("/plans", person=tag)
+    page.wait_for(".plan-entry .switch[aria-checked=true]")
+    gateway.delete(f"/plans/{plan}")
+    page.click(".plan-entry .switch")
+    page.wait_for(".toast.is-error:has-text('there is no plan')")
+    page.wait_for_count(".plan-entry", 0)
+
+
 def test_a_payload_is_tried_before_it_comes(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     gateway.post("/triggers", name=f"hook-{tag}", target=tag, secret=SECRET)

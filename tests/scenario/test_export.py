@@ -112,6 +112,7 @@ class TestGoingOn:
         store.run_sync(gates.resolve, gate.id, by="husam")
         assert store.run_sync(plans.fire) == 1
         assert [one.name for one in store.read_sync(plans.page, status=PlanStatus.COMPLETED)] == ["then"]
+        assert [one.active for one in store.read_sync(plans.page) if one.name == "never"] == [False]
         assert store.read_sync(webhooks.find_open_trigger, "issues").trigger.active
         assert store.read_sync(keys.find, AGENT_KEY) is not None
         assert store.run_sync(spaces.post, "q4-report", sender="husam", content="next").seq == 4

@@ -10,6 +10,7 @@ from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -24,7 +25,7 @@ from gatepost.core.entity import EntityKind
 from gatepost.core.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanSpec, PlanStatus
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration, Instant, format_rfc3339, parse_instant
-from gatepost.errors import NotFound
+from gatepost.errors import Conflict, NotFound
 from gatepost.ports import Store, Transaction
 from gatepost.runtime import duties
 from gatepost.runtime.periodic import Duty, is_about, run_duties
@@ -215,6 +216,75 @@ async def test_a_plan_changed_or_deleted_while_it_fires_is_the_old_one_or_the_ne
         assert cluster.list_fired(changed_plan)[-1:] == [due + 30 * MINUTE]
         assert cluster.list_fired(deleted_plan) == fired_slots
         kit.store.run_sync(plans.delete, changed_plan.id)
+
+
+async def test_slots_fire_only_while_a_plan_is_enabled(kit: Kit) -> None:
+    """Plans are disabled and enabled at random, by any of the gateways, while slots are met, missed and caught up."""
+    rng = random.Random(7)
+    cluster = AppCluster(kit)
+    expected_plans: dict[str, ExpectedPlan] = {}
+    enabled_ids: set[str] = set()
+    for number, (cron, policy) in enumerate((cron, policy) for cron in FREQUENT_CRONS for policy in CatchUp):
+        plan = cluster.set_plan(OWNERS[number % 3], cron=cron, catchUp=policy)
+        expected_plans[plan.id] = ExpectedPlan(Cron(cron, "UTC"), policy, kit.clock.now())
+        enabled_ids.add(plan.id)
+    for _ in range(80):
+        kit.clock.advance(rng.choice((rng.randrange(HOUR), rng.randrange(6 * HOUR), 20 * MINUTE)))
+        toggled_ids = set(rng.sample(sorted(expected_plans), rng.randrange(3)))
+        for id in toggled_ids:
+            await rng.choice(cluster.apps).run(plans.set_plan, None, PlanSpec(id=id, active=id not in enabled_ids))
+        for id in toggled_ids - enabled_ids:
+            expected_plans[id].looked_at = kit.clock.now()
+        enabled_ids ^= toggled_ids
+        await cluster.tick()
+        for id in enabled_ids:
+            expected_plans[id].record_look(kit.clock.now())
+    fired = cluster.list_all_fired()
+    for id, expected_plan in expected_plans.items():
+        assert fired[id] == expected_plan.fired_slots
+        assert kit.store.read_sync(plans.show, id).active == (id in enabled_ids)
+    assert 0 < len(enabled_ids) < len(expected_plans)
+    assert all(account.is_balanced for account in kit.store.read_sync(maintenance.list_accounts))
+
+
+async def test_a_plan_disabled_while_it_fires_has_fired_or_does_not(kit: Kit) -> None:
+    cluster = AppCluster(kit)
+    for turn in range(20):
+        plan = cluster.set_plan("ana", **({"cron": "0 * * * *"} if turn % 2 else {"runAfter": "1 hour"}))
+        due = plan.next_at
+        assert due is not None
+        kit.clock.advance(due - kit.clock.now())
+        actions = [
+            run_unless_ended(cluster.apps[turn % APP_COUNT], PlanSpec(id=plan.id, active=False)),
+            *(duties.fire_due_plans(app) for app in cluster.apps),
+        ]
+        random.Random(turn).shuffle(actions)
+        await asyncio.gather(*actions)
+        fired_slots = cluster.list_fired(plan)
+        assert fired_slots in ([], [due])
+        stored_plan = kit.store.read_sync(plans.show, plan.id)
+        assert (stored_plan.status is PlanStatus.COMPLETED) == (plan.cron is None and fired_slots == [due])
+        assert stored_plan.active == (stored_plan.status is PlanStatus.COMPLETED)
+        kit.clock.advance("3 hours")
+        await cluster.tick()
+        assert cluster.list_fired(plan) == fired_slots
+
+
+async def run_unless_ended(app: Store, spec: PlanSpec) -> float:
+    with suppress(Conflict):
+        await app.run(plans.set_plan, None, spec)
+    return 0
+
+
+async def test_many_disabled_plans_that_are_due_keep_nobody_busy(kit: Kit) -> None:
+    cluster = AppCluster(kit)
+    disabled_plans = [cluster.set_plan("ana", runAfter="1 minute") for _ in range(150)]
+    for plan in disabled_plans:
+        kit.store.run_sync(plans.set_plan, None, PlanSpec(id=plan.id, active=False))
+    other_plan = cluster.set_plan("ben", runAfter="2 minutes")
+    kit.clock.advance("1 hour")
+    assert await duties.fire_due_plans(cluster.apps[0]) == duties.MAX_WAIT
+    assert cluster.list_all_fired() == {other_plan.id: [other_plan.next_at]}
 
 
 def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -> None:

@@ -143,6 +143,7 @@ class TestSetting:
             "nextRunAt": "2026-02-18T14:00:00Z",
             "lastRunAt": None,
             "status": "pending",
+            "active": True,
             "fired": 0,
             "createdAt": "2026-02-18T09:00:00Z",
             "endedAt": None,

@@ -85,6 +85,11 @@ class TestFacts:
         assert ", others" in text
         assert "get_memories" in text.partition("\nINSTRUCTIONS")[0]
 
+    def test_a_plan_that_is_disabled_says_so(self, ctx: StoreContext) -> None:
+        spec = PlanSpec(name="Pour", instruction="pour it", schedule=AfterDelay(60_000_000), active=False)
+        plan = ctx.store.run_sync(plans.set_plan, "ann", spec)
+        assert f'- Pour: "pour it" (plan {plan.id}, disabled)' in render_prompt(ctx)
+
     def test_who_is_retired_is_not_shown(self, ctx: StoreContext) -> None:
         ctx.store.run_sync(spaces.create, name="Tea", members=["ann", "bob"])
         ctx.store.run_sync(directory.retire, "bob")

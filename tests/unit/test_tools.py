@@ -307,6 +307,20 @@ class TestPlans:
         assert ann.use("delete_plans", planIds=result["ids"]) == {"success": True, "deleted": 2}
         assert ann.use("get_plans") == {"plans": []}
 
+    def test_what_a_person_disabled_stays_so_until_the_agent_says_otherwise(
+        self, ann: ToolCaller, ctx: StoreContext
+    ) -> None:
+        [id] = ann.use("set_plans", plans=[{"name": "Report", "cron": "0 9 * * 1"}])["ids"]
+        ctx.store.run_sync(plans.set_plan, None, PlanSpec(id=id, active=False))
+        [document] = ann.use("get_plans")["plans"]
+        assert (document["active"], document["nextRunAt"], document["status"]) == (False, None, "pending")
+        for change in ({"instruction": "post it"}, {"cron": "0 9 * * 2"}, {"runAfter": "1 hour"}):
+            result = ann.use("set_plans", plans=[{"id": id, **change}, {"name": "Tea", "runAfter": "1 hour"}])
+            assert result["disabled"] == [id], "the agent learns that what it has changed does not fire"
+        assert not ctx.store.read_sync(plans.show, id).active
+        assert ann.use("set_plans", plans=[{"id": id, "active": True}]) == {"success": True, "count": 1, "ids": [id]}
+        assert ctx.store.read_sync(plans.show, id).active
+
     def test_another_agents_plans_are_not_there(self, ann: ToolCaller, ctx: StoreContext) -> None:
         bob_plan = ctx.store.run_sync(plans.set_plan, "bob", PlanSpec(name="Secret", schedule=AfterDelay(1_000_000)))
         [own_id] = ann.use("set_plans", plans=[{"name": "Mine", "runAfter": "1 day"}])["ids"]

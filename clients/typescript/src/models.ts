@@ -395,6 +395,8 @@ export interface ChangePlan {
   onGate?: string | null;
   /** which missed slots of cron fire late */
   catchUp?: CatchUp | null;
+  /** whether it fires; by default a new plan does */
+  active?: boolean | null;
   /** entity that sets it: a guest's plan continues its chain of events */
   by?: string | null;
 }
@@ -605,6 +607,8 @@ export interface CreatePlan {
   onGate?: string | null;
   /** which missed slots of cron fire late */
   catchUp?: CatchUp | null;
+  /** whether it fires; by default a new plan does */
+  active?: boolean | null;
   /** entity that sets it: a guest's plan continues its chain of events */
   by?: string | null;
   /** entity whose inbox it fires into; default: the caller */
@@ -1879,10 +1883,13 @@ export interface Plan {
   scheduledAt: Time | null;
   onGate: string | null;
   hops: number;
+  /** null if it has ended, waits for its gate, or is disabled */
   nextRunAt: Time | null;
   /** the last slot that fired, not the time of firing */
   lastRunAt: Time | null;
   status: PlanStatus;
+  /** whether it fires; a plan that is disabled does not */
+  active: boolean;
   fired: number;
   createdAt: Time;
   endedAt: Time | null;

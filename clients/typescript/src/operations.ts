@@ -670,7 +670,10 @@ export abstract class Operations {
     return this.call(["GET", "/api/plans/{id}", "safe"], request, options);
   }
 
-  /** Change the fields that the body names; the others stay. */
+  /**
+   * Change the fields that the body names; the others stay. A plan that is enabled again is due as if it were just set:
+   * slots that have passed are not caught up; one that is due once fires at once if its time has come.
+   */
   changePlan(request: ChangePlan, options?: CallOptions): Promise<Plan> {
     return this.call(["PATCH", "/api/plans/{id}", "keyed"], request, options);
   }

@@ -13,6 +13,10 @@ A plan that waits for a gate has no slot until that gate is resolved. The transa
 slot, so the plan fires once like any other; if the gate ends in another way, the plan is cancelled. A verb that sets
 such a plan locks the gate's row, so that the gate cannot end between the check and the commit.
 
+`fire` does not see a plan that is disabled. The end of its gate is noted in its row all the same, so that who enables
+it needs no look at the gate. A plan that is enabled is due as if its schedule were set anew: slots that passed
+meanwhile are not caught up, and one that is due once fires at once if its time has come.
+
 A plan that is due soon continues the chain of events in which it was set; otherwise two agents could answer each
 other for ever through their plans. A plan that is due much later does not (`CHAIN_PAUSE`), nor does one that recurs: if
 it was set late in a chain, it would never wake its owner again.
@@ -59,7 +63,8 @@ class _DuePlan:
 def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | None = None, hops: int = 0) -> Plan:
     """
     Make a plan or, with an id, change one. A schedule that equals the stored one changes nothing; another one counts
-    from now, and slots of the old schedule that have not fired are dropped.
+    from now, and slots of the old schedule that have not fired are dropped. A plan that is disabled stays so, whatever
+    else changes, until it is enabled.
 
     `hops` is the length of the chain of events in which the plan is set; for a guest (`by`) it is read from the store.
     A change does not make the chain shorter. A plan that is due much later, or that recurs, begins a new chain.
@@ -105,7 +110,10 @@ def find_next_due(tx: Reader) -> Instant | None:
 
 
 def handle_gate_end(tx: Transaction, gate: Gate, ending: Ending, actor: Entity | None = None, *, hops: int = 0) -> None:
-    """Make the plans due that wait for a gate which was just resolved; if it ended in another way, cancel and alert."""
+    """
+    Make the plans due that wait for a gate which was just resolved; if it ended in another way, cancel them, and alert
+    the owners of those that would have fired.
+    """
     waiting_plans = plans.lock_by_gate(tx, gate.number)
     if not waiting_plans:
         return
@@ -121,7 +129,7 @@ def handle_gate_end(tx: Transaction, gate: Gate, ending: Ending, actor: Entity |
         ]
         plans.advance(tx, cancelled_plans)
         reason = Conflict(f"the gate {gate.name!r} ({gate.id}) that it waited for was {ending}")
-        push.push_alerts(tx, [_build_alert(plan, reason) for plan in cancelled_plans])
+        push.push_alerts(tx, [_build_alert(plan, reason) for plan in cancelled_plans if plan.active])
 
 
 def _create(tx: Transaction, owner: str | None, spec: PlanSpec, hops: int) -> Plan:
@@ -139,6 +147,7 @@ def _create(tx: Transaction, owner: str | None, spec: PlanSpec, hops: int) -> Pl
         zone=None,
         catch_up=CatchUp.ONCE,
         status=PlanStatus.PENDING,
+        active=spec.active is not False,
         next_at=None,
         last_at=None,
         fired=0,
@@ -167,6 +176,8 @@ def _update(tx: Transaction, owner: str | None, id: str, spec: PlanSpec, hops: i
         plan = replace(plan, instruction=spec.instruction)
     if spec.schedule is not None and not _has_schedule(plan, spec.schedule):
         plan, gate_number = _apply_schedule(plan, spec.schedule, gate, tx.now), gate.number if gate else None
+    if spec.active is not None:
+        plan = _apply_active(plan, spec.active, tx.now)
     plan = _validate_event(tx, _apply_hops(_apply_catch_up(plan, spec), hops, tx.now))
     plans.update(tx, plan, gate_number)
     return plan
@@ -229,6 +240,22 @@ def _apply_schedule(plan: Plan, schedule: Schedule, gate: Gate | None, now: Inst
         ended_at=None,
         gate=gate.id if gate is not None else None,
     )
+
+
+def _apply_active(plan: Plan, active: bool, now: Instant) -> Plan:
+    """
+    Return the plan enabled or disabled. One that is enabled again goes on with the slots after now, if it recurs, and
+    continues the chain of who enables it.
+    """
+    if plan.status is not PlanStatus.PENDING:
+        raise Conflict(
+            f"the plan {plan.id!r} is {plan.status}, so it can be neither enabled nor disabled",
+            hint="give it a new time, such as `runAfter`",
+        )
+    if active and not plan.active:
+        next_at = plan.recurrence.find_next(now) if plan.recurrence is not None else plan.next_at
+        plan = replace(plan, next_at=next_at, hops=0)
+    return replace(plan, active=active)
 
 
 def _apply_catch_up(plan: Plan, spec: PlanSpec) -> Plan:

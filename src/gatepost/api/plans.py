@@ -23,9 +23,10 @@ class PlanView(RecordView[Plan]):
     scheduled_at: Annotated[Time | None, describe("the slot of a plan that fires once")]
     on_gate: Annotated[str | None, Source("gate")]
     hops: Count
-    next_run_at: Annotated[Time | None, Source("next_at")]
+    next_run_at: Annotated[Time | None, describe("null if it has ended, waits for its gate, or is disabled")]
     last_run_at: Annotated[Time | None, describe("the last slot that fired, not the time of firing"), Source("last_at")]
     status: PlanStatus
+    active: Annotated[bool, describe("whether it fires; a plan that is disabled does not")]
     fired: Count
     created_at: Time
     ended_at: Time | None
@@ -37,7 +38,7 @@ class PlanPage(Page[PlanView]):
 
 
 #: what a model gets of a plan
-_ANSWER: Final = ("id", "name", "instruction", "cron", "on_gate", "next_run_at", "status")
+_ANSWER: Final = ("id", "name", "instruction", "cron", "on_gate", "next_run_at", "status", "active")
 
 
 class PlanFields(Request[PlanView], kw_only=True):
@@ -53,6 +54,7 @@ class PlanFields(Request[PlanView], kw_only=True):
     time_zone: Annotated[str | None, describe("the time zone of cron; by default UTC")] = None
     on_gate: Annotated[str | None, describe("due once, when this gate is resolved")] = None
     catch_up: Annotated[CatchUp | None, describe("which missed slots of cron fire late")] = None
+    active: Annotated[bool | None, describe("whether it fires; by default a new plan does")] = None
     by: Annotated[str | None, describe("entity that sets it: a guest's plan continues its chain of events")] = None
 
 
@@ -71,7 +73,7 @@ class PlanFields(Request[PlanView], kw_only=True):
         description="Have an instruction come to your inbox later. Give exactly one of run_after, scheduled_at, cron"
         " and on_gate.",
         own=("owner", "by"),
-        hidden=("catch_up",),
+        hidden=("catch_up", "active"),
     ),
 )
 class CreatePlan(PlanFields):
@@ -112,7 +114,10 @@ class ShowPlan(Request[PlanView]):
     example={"cron": "0 9 * * 1", "timeZone": "Europe/Berlin"},
 )
 class ChangePlan(PlanFields):
-    """Change the fields that the body names; the others stay."""
+    """
+    Change the fields that the body names; the others stay. A plan that is enabled again is due as if it were just set:
+    slots that have passed are not caught up; one that is due once fires at once if its time has come.
+    """
 
     id: str
 

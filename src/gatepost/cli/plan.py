@@ -6,9 +6,9 @@ from typing import Annotated, Final
 import msgspec
 
 from gatepost.api.fires import FireView, ListFires, ListPlanFires, PastFireView
-from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView
+from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView, ShowPlan
 from gatepost.cli import inputs, output
-from gatepost.cli.command import Noun, Outcome, TableRow
+from gatepost.cli.command import Facts, Noun, Outcome, TableRow
 from gatepost.cli.connect import choose_agent, connect, find_session_agent
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, render
@@ -25,6 +25,11 @@ commands = [plans]
 #: of a past fire
 FIRE_COLUMNS: Final = ("DUE", "FIRED", "EVENT", "STATE", "FOR")
 _check_id = partial(ids.check, "plan")
+_PLAN: Final = argument("PLAN", "the id of a plan", parse=_check_id)
+#: the fields of a plan that `enable` and `disable` leave alone
+_OTHERS: Final = dict.fromkeys(
+    ("name", "instruction", "run_after", "scheduled_at", "cron", "time_zone", "on_gate", "catch_up", "by")
+)
 
 
 @plans.request(
@@ -37,6 +42,7 @@ _check_id = partial(ids.check, "plan")
     time_zone=option("--zone", "ZONE"),
     catch_up=option("--catch-up", "once|skip|all", parse=CatchUp.parse),
     owner=option("--owner", "NAME", "who gets it; by default the current agent"),
+    active=None,
     by=None,
 )
 def set_plan(
@@ -102,10 +108,40 @@ def build_row(plan: PlanView) -> TableRow:
     return [
         plan.id,
         plan.owner,
-        output.format_seconds(plan.next_run_at) or plan.status.value,
+        output.format_seconds(plan.next_run_at) or _get_state(plan),
         f"{plan.cron} {plan.time_zone}" if plan.cron is not None else "",
         str(plan.fired),
         f"{render.render_name(plan.name)}: {render.quote(plan.instruction)}",
+    ]
+
+
+def _get_state(plan: PlanView) -> str:
+    return "disabled" if plan.status is PlanStatus.PENDING and not plan.active else plan.status.value
+
+
+@plans.show("show", ShowPlan, id=_PLAN)
+def list_facts(plan: PlanView) -> Facts:
+    """
+    Show a plan: what it says, and when it fires.
+
+    Example:
+      gatepost plan show plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    once = f"at {output.format_seconds(plan.scheduled_at)}" if plan.scheduled_at is not None else None
+    return [
+        ("plan", plan.id),
+        ("name", plan.name),
+        ("state", _get_state(plan)),
+        ("owner", plan.owner),
+        ("instruction", plan.instruction),
+        ("fires", f"{plan.cron} {plan.time_zone}" if plan.cron is not None else once),
+        ("on gate", plan.on_gate),
+        ("catch up", plan.catch_up.value if plan.cron is not None else None),
+        ("next", output.format_seconds(plan.next_run_at)),
+        ("last", output.format_seconds(plan.last_run_at)),
+        ("fired", f"{plan.fired} {'time' if plan.fired == 1 else 'times'}"),
+        ("since", plan.created_at),
+        ("ended", plan.ended_at),
     ]
 
 
@@ -134,7 +170,7 @@ def build_fire_row(fire: FireView) -> TableRow:
     columns=FIRE_COLUMNS,
     empty="no fire of this plan is remembered",
     count=20,
-    id=argument("PLAN", "the id of a plan", parse=_check_id),
+    id=_PLAN,
 )
 def build_plan_fire_row(fire: PastFireView) -> TableRow:
     """
@@ -156,7 +192,38 @@ def build_past_fire_row(fire: PastFireView) -> TableRow:
     ]
 
 
-@plans.send("delete", DeletePlan, id=argument("PLAN", "the id of a plan", parse=_check_id))
+@plans.request("enable", ChangePlan, id=_PLAN, active=True, **_OTHERS)
+def enable(request: ChangePlan, configuration: Configuration, json: JsonFlag = False) -> None:
+    """
+    Let a plan that was disabled fire again.
+
+    Slots of cron that have passed meanwhile are left out. A plan that is due once fires at once if its time has passed
+    meanwhile, or if its gate was resolved.
+
+    Example:
+      gatepost plan enable plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    with connect(configuration) as connection:
+        plan = connection.send(msgspec.structs.replace(request, by=find_session_agent(configuration)))
+        now = connection.read_clock()
+    is_late = plan.next_run_at is not None and now - parse_instant(plan.next_run_at) > GRACE
+    late = f"now: it was due at {output.format_seconds(plan.next_run_at)}"
+    message = f"enabled: {plan.owner} gets it {late if is_late else _describe_schedule(plan)}"
+    output.done(msgspec.to_builtins(plan), plan.id, message, json=json)
+
+
+@plans.send("disable", ChangePlan, id=_PLAN, active=False, **_OTHERS)
+def describe_disabled(plan: PlanView) -> Outcome:
+    """
+    Keep a plan from firing until it is enabled.
+
+    Example:
+      gatepost plan disable plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    return Outcome(plan.id, f"disabled: {plan.owner} gets it no more until it is enabled")
+
+
+@plans.send("delete", DeletePlan, id=_PLAN)
 def describe_deleted(request: DeletePlan) -> Outcome:
     """
     Delete a plan: it fires no more.
@@ -168,6 +235,8 @@ def describe_deleted(request: DeletePlan) -> Outcome:
 
 
 def _describe_schedule(plan: PlanView) -> str:
+    if plan.status is PlanStatus.PENDING and not plan.active:
+        return f"once it is enabled: `gatepost plan enable {plan.id}`"
     without_slot = f"when {plan.on_gate} is resolved" if plan.status is PlanStatus.PENDING else "never"
     next_slot = f"at {output.format_seconds(plan.next_run_at)}" if plan.next_run_at is not None else without_slot
     return next_slot if plan.cron is None else f"{next_slot}, and again by {plan.cron!r} in {plan.time_zone}"

@@ -12,6 +12,10 @@ passed while no process was running is a pure function, so the rule can be read 
                            `all`  - each, the latest hundred at most
 
 A `scheduledAt` in the past is a slot like any other: it fires at once, late, and once.
+
+A plan that is disabled does not fire. When it is enabled again, its schedule counts from then, as if it were just set:
+a recurring plan goes on with the next slot, and one that is due once fires at once if its time has passed, or if its
+gate has been resolved.
 """
 
 from functools import partial
@@ -79,7 +83,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     zone: str | None
     catch_up: CatchUp
     status: PlanStatus
-    #: the next slot; None if it has ended, or waits for its gate
+    #: whether it fires
+    active: bool = True
+    #: the next slot; None if it has ended, or waits for its gate. That of a disabled plan does not fire
     next_at: Instant | None
     #: the last slot that fired, not the time at which it fired
     last_at: Instant | None
@@ -98,6 +104,11 @@ class Plan(Struct, frozen=True, kw_only=True):
         return Cron(self.cron, self.zone or "UTC") if self.cron is not None else None
 
     @property
+    def next_run_at(self) -> Instant | None:
+        """When it fires next; None if it has ended, waits for its gate, or is disabled."""
+        return self.next_at if self.active else None
+
+    @property
     def scheduled_at(self) -> Instant | None:
         """The slot of a plan that fires once, before and after it has fired."""
         return None if self.cron is not None else self.last_at if self.next_at is None else self.next_at
@@ -111,6 +122,7 @@ class PlanSpec(Struct, frozen=True, kw_only=True):
     instruction: str | None = None
     schedule: Schedule | None = None
     catch_up: CatchUp | None = None
+    active: bool | None = None
 
 
 class Firing(Struct, frozen=True, kw_only=True):

@@ -133,7 +133,8 @@ def _render_memory(memory: Memory) -> str:
 
 
 def _render_plan(plan: Plan) -> str:
-    next_run = f"next {format_rfc3339(plan.next_at)}" if plan.next_at is not None else plan.status.value
+    state = plan.status.value if plan.active else "disabled"
+    next_run = f"next {format_rfc3339(plan.next_run_at)}" if plan.next_run_at is not None else state
     recurrence = f", cron {quote(plan.cron)} in {render_name(plan.zone or 'UTC')}" if plan.cron is not None else ""
     instruction = quote(text.shorten(plan.instruction, _MAX_TEXT_LENGTH))
     return f"{render_name(plan.name)}: {instruction} (plan {plan.id}, {next_run}{recurrence})"

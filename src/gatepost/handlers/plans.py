@@ -48,4 +48,5 @@ def build_spec(request: PlanFields, id: str | None = None) -> PlanSpec:
             on_gate=request.on_gate,
         ),
         catch_up=request.catch_up,
+        active=request.active,
     )

@@ -47,7 +47,8 @@ def _render_line(spec: McpToolSpec, view: Any) -> str:
             return f"decision {view.id}: {'; '.join(_list_decision_facts(view))}"
         case PlanView():
             due = f", next at {view.next_run_at}" if view.next_run_at else ""
-            return f"plan {view.id} {quote(view.name)}: {view.status}{due}, {quote(view.instruction)}"
+            state = view.status if view.active else f"{view.status}, disabled"
+            return f"plan {view.id} {quote(view.name)}: {state}{due}, {quote(view.instruction)}"
         case MessageView():
             return f"message {view.seq} by {render_name(view.sender)}: {quote(view.content)}"
         case MailView():

@@ -13,7 +13,7 @@ from gatepost.tables.items import find_state
 
 
 def list_plans(tx: Reader, *, owner: int | None, until: Instant) -> list[Recurrence]:
-    """Return when pending plans of one owner, or of all, are due."""
+    """Return when pending plans that are enabled, of one owner or of all, are due."""
     return [
         Recurrence(
             first=Fire(

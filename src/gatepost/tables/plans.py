@@ -15,7 +15,7 @@ def insert(tx: Transaction, plan: Plan, owner: int, gate: int | None) -> int:
     return fetch_number(
         tx,
         "plans/insert",
-        **get_columns(plan, "id name instruction cron zone catch_up next_at hops"),
+        **get_columns(plan, "id name instruction cron zone catch_up active next_at hops"),
         owner=owner,
         gate=gate,
         now=plan.created_at,
@@ -45,7 +45,7 @@ def update(tx: Transaction, plan: Plan, gate: int | None) -> None:
     """Save what a user can change of a plan; the times when it fired stay."""
     tx.execute(
         "plans/update",
-        **get_columns(plan, "number name instruction cron zone catch_up status next_at hops ended_at"),
+        **get_columns(plan, "number name instruction cron zone catch_up status active next_at hops ended_at"),
         gate=gate,
     )
 
@@ -69,7 +69,7 @@ def advance(tx: Transaction, plans: Sequence[Plan]) -> None:
 
 
 def list_recurring(tx: Reader, after: int, limit: int) -> list[Plan]:
-    """Return recurring plans that are not due yet, in the order of creation."""
+    """Return recurring plans that are enabled and not due yet, in the order of creation."""
     return _PLAN.fetch_all(tx, "plans/list_recurring", now=tx.now, after=after, limit=limit)
 
 
@@ -81,7 +81,7 @@ def reschedule(tx: Transaction, plan: Plan) -> None:
 
 
 def lock_by_gate(tx: Transaction, gate: int) -> list[Plan]:
-    """Return the plans that wait for a gate, and lock them."""
+    """Return the plans that wait for a gate, disabled ones too, and lock them."""
     return _PLAN.fetch_all(tx, "plans/lock_by_gate", gate=gate)
 
 

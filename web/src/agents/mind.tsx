@@ -113,7 +113,7 @@ export function Plans({ name }: { name: string }) {
     <ul class="card record-list">
       {value.items.map((plan) => (
         <li key={plan.id} class="record">
-          <span class={`badge ${plan.status === "pending" ? "accent" : ""}`}>{plan.status}</span>
+          <span class={`badge ${plan.status === "pending" && plan.active ? "accent" : ""}`}>{plan.status === "pending" && !plan.active ? "disabled" : plan.status}</span>
           <div class="grow record-text">
             <Line text={plan.name} class="agent-name" />
             <Line text={plan.instruction} class="muted" />

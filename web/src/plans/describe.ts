@@ -73,7 +73,8 @@ const STATUSES: Record<PlanStatus, { name: string; tone: string }> = {
 };
 
 export function describeStatus(plan: Plan): { name: string; tone: string } {
-  if (plan.status === "pending" && plan.nextRunAt === null) return { name: "waits", tone: "warn" };
+  if (plan.status === "pending" && !plan.active) return { name: "disabled", tone: "" };
+  if (plan.status === "pending" && plan.nextRunAt === null && plan.onGate !== null) return { name: "waits", tone: "warn" };
   return STATUSES[plan.status];
 }
 

@@ -43,7 +43,8 @@ export function PlanDialog({ plan, owner, onClose, onDone }: PlanDialogProps) {
     await submit(async () => {
       const isDone = await attempt(async () => {
         if (plan !== undefined) {
-          await client.changePlan({ id: plan.id, ...fields });
+          // One that has ended is planned again, so it is to fire.
+          await client.changePlan({ id: plan.id, ...fields, ...(plan.status === "pending" ? {} : { active: true }) });
           showToast("Plan changed");
         } else {
           const created = await client.createPlan({ ...fields, owner: read("owner") || me.value });

@@ -24,12 +24,15 @@ import { PastFires } from "./past-fires.js";
 import { PlanDialog } from "./plan-dialog.js";
 import { findSpan, SPANS } from "./spans.js";
 import { TimeLine } from "./time-line.js";
+import { usePlanToggle } from "./toggle.js";
 
 const MAX_FIRES = 100;
 const CATCH_UP = { once: "the last one fires, late", all: "all of them fire, late", skip: "they are left out" } as const;
 
 export function PlanPage({ id }: { id: string }) {
-  const { value: plan, error, reload } = useLoad((signal) => client.showPlan({ id }, { signal }), [id]);
+  const { value, error, reload } = useLoad((signal) => client.showPlan({ id }, { signal }), [id]);
+  const { apply, toggle, dialog: question } = usePlanToggle(value, reload);
+  const plan = value === undefined ? undefined : apply(value);
   const fires = useLoad((signal) => client.listPlanFires({ id, limit: MAX_FIRES }, { signal }), [id]);
   useFollow(reload, isAboutPlans);
   useFollow(fires.reload, isAboutFires);
@@ -42,6 +45,7 @@ export function PlanPage({ id }: { id: string }) {
     }
   };
   useCommands([
+    ...(plan?.status === "pending" ? [{ id: "toggle-plan", title: plan.active ? "Disable this plan" : "Enable this plan", group: "Plan", keys: "p", run: () => toggle(plan) }] : []),
     { id: "change-plan", title: "Change this plan", group: "Plan", keys: "e", run: () => setDialog("change") },
     { id: "delete-plan", title: "Delete this plan", group: "Plan", keys: "#", run: () => setDialog("delete") },
     { id: "all-plans", title: "Back to all plans", group: "Plan", keys: "Escape", run: () => navigate("/plans"), isKeyOnly: true },
@@ -71,6 +75,11 @@ export function PlanPage({ id }: { id: string }) {
         </h1>
         <span class={`badge ${tone}`}>{status}</span>
         <span class="grow" />
+        {plan.status === "pending" && (
+          <button class="button" title={plan.active ? "Disable (p)" : "Enable (p)"} onClick={() => toggle(plan)}>
+            <Icon name={plan.active ? "pause" : "play"} size={14} /> <span class="hide-phone">{plan.active ? "Disable" : "Enable"}</span>
+          </button>
+        )}
         <button class="button" title={plan.status === "pending" ? "Change (e)" : "Plan again (e)"} onClick={() => setDialog("change")}>
           <Icon name="note" size={14} /> <span class="hide-phone">{plan.status === "pending" ? "Change" : "Plan again"}</span>
         </button>
@@ -79,6 +88,7 @@ export function PlanPage({ id }: { id: string }) {
         </button>
       </header>
       <div class={`view-body plan-page ${justFired.value.has(id) ? "is-firing" : ""}`}>
+        {plan.status === "pending" && !plan.active && <p class="notice">The plan is disabled now: it does not fire.</p>}
         <PlanFacts plan={plan} />
         {plan.instruction !== "" && (
           <section class="plan-section" aria-label="Instruction">
@@ -88,7 +98,7 @@ export function PlanPage({ id }: { id: string }) {
             </div>
           </section>
         )}
-        {plan.status === "pending" && plan.nextRunAt !== null && <PlanLine plan={plan} past={fires.value?.items.map(({ firedAt }) => ({ kind: "plan", id, firedAt })) ?? []} />}
+        {plan.status === "pending" && plan.active && plan.nextRunAt !== null && <PlanLine plan={plan} past={fires.value?.items.map(({ firedAt }) => ({ kind: "plan", id, firedAt })) ?? []} />}
         <section class="plan-section" aria-labelledby="past-fires">
           <h2 id="past-fires">Past fires</h2>
           {fires.value === undefined ? (
@@ -104,6 +114,7 @@ export function PlanPage({ id }: { id: string }) {
           )}
         </section>
       </div>
+      {question}
       {dialog === "change" && <PlanDialog plan={plan} onClose={() => setDialog(undefined)} onDone={reload} />}
       {dialog === "delete" && (
         <ConfirmDialog title="Delete this plan?" action="Delete" onClose={() => setDialog(undefined)} onConfirm={remove}>
@@ -133,7 +144,7 @@ function PlanFacts({ plan }: { plan: Plan }) {
           </dd>
         </div>
       )}
-      {plan.nextRunAt !== null && plan.status === "pending" && (
+      {plan.nextRunAt !== null && plan.active && plan.status === "pending" && (
         <div>
           <dt>next</dt>
           <dd>

@@ -3,7 +3,7 @@
 import "./plans.css";
 
 import type { Plan } from "@gatepost/client";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
 import { displayName, entities, findEntity } from "../data/live.js";
@@ -23,6 +23,7 @@ import { PlanDialog } from "./plan-dialog.js";
 import { PlanPage } from "./plan.js";
 import { SPANS, type Span } from "./spans.js";
 import { LANE_HEIGHT, MARKS_HEIGHT, MAX_LANES, TimeLine } from "./time-line.js";
+import { PlanSwitch, usePlanToggle } from "./toggle.js";
 
 export default function Plans() {
   useFireMarks();
@@ -38,13 +39,15 @@ function PlanList() {
   useFollow(reload, isAboutPlans);
   useFollow(recent.reload, isAboutFires);
   const [isCreating, setCreating] = useState(false);
-  const active = value?.filter((plan) => plan.status === "pending").toSorted(compareNext);
+  const { apply, toggle, dialog } = usePlanToggle(value, reload);
+  const current = value?.filter((plan) => plan.status === "pending").map(apply).toSorted(compareNext);
   const ended = value?.filter((plan) => plan.status !== "pending").toSorted(compareEnd);
-  const list = (isEnded ? ended : active) ?? [];
-  const { index } = useRowKeys("Plans", list, (plan) => navigate(buildPath("plans", plan.id)));
+  const list = (isEnded ? ended : current) ?? [];
+  const { index, item } = useRowKeys("Plans", list, (plan) => navigate(buildPath("plans", plan.id)), (plan) => plan.id);
   useCommands([
     { id: "new-plan", title: "Make a plan", group: "Plans", keys: "c", run: () => setCreating(true) },
-    { id: "show-active", title: "Show active plans", group: "Plans", keys: "1", run: () => changeQuery({ show: undefined }) },
+    ...(isEnded ? [] : [{ id: "toggle-plan", title: "Enable or disable the selected plan", group: "Plans", keys: "p", run: () => item !== undefined && toggle(item) }]),
+    { id: "show-current", title: "Show current plans", group: "Plans", keys: "1", run: () => changeQuery({ show: undefined }) },
     { id: "show-ended", title: "Show ended plans", group: "Plans", keys: "2", run: () => changeQuery({ show: "ended" }) },
     ...(Object.keys(SPANS) as Span[]).map((span) => ({ id: `span-${span}`, title: `Show the fires of the next ${SPANS[span].name}`, group: "Plans", run: () => changeQuery({ within: span }) })),
   ]);
@@ -53,7 +56,7 @@ function PlanList() {
       <header class="view-head">
         <h1>Plans</h1>
         <nav class="tabs" aria-label="Which plans">
-          <Tab label="Active" count={active?.length} isCurrent={!isEnded} show={undefined} />
+          <Tab label="Current" count={current?.length} isCurrent={!isEnded} show={undefined} />
           <Tab label="Ended" count={ended?.length} isCurrent={isEnded} show="ended" />
         </nav>
         <span class="grow" />
@@ -67,10 +70,10 @@ function PlanList() {
           <Failure error={error} onRetry={reload} />
         ) : (
           <>
-            {!isEnded && <NextFires owner={owner} past={recent.value} laneCount={active?.length ?? 4} />}
+            {!isEnded && <NextFires owner={owner} past={recent.value} enabled={value?.filter((plan) => plan.status === "pending" && plan.active)} />}
             <div class="plan-columns">
               <section class="plan-section" aria-labelledby="plan-list">
-                <h2 id="plan-list">{isEnded ? "Ended plans" : "Active plans"}</h2>
+                <h2 id="plan-list">{isEnded ? "Ended plans" : "Current plans"}</h2>
                 {value === undefined ? (
                   <Skeleton />
                 ) : list.length === 0 ? (
@@ -78,8 +81,9 @@ function PlanList() {
                 ) : (
                   <ul class="card plan-list">
                     {list.map((plan, position) => (
-                      <li key={plan.id}>
+                      <li key={plan.id} class="plan-entry">
                         <PlanRow plan={plan} isSelected={position === index} />
+                        {plan.status === "pending" && <PlanSwitch plan={plan} onToggle={() => toggle(plan)} />}
                       </li>
                     ))}
                   </ul>
@@ -90,6 +94,7 @@ function PlanList() {
           </>
         )}
       </div>
+      {dialog}
       {isCreating && <PlanDialog owner={owner} onClose={() => setCreating(false)} onDone={reload} />}
     </>
   );
@@ -118,8 +123,15 @@ function OwnerSelect({ owner }: { owner: string | undefined }) {
   );
 }
 
+interface NextFiresProps {
+  owner: string | undefined;
+  past: readonly RecentFire[] | undefined;
+  /** The plans that fire, as they were loaded last. */
+  enabled: readonly Plan[] | undefined;
+}
+
 /** The time line of all plans and schedules. */
-function NextFires({ owner, past, laneCount }: { owner: string | undefined; past: readonly RecentFire[] | undefined; laneCount: number }) {
+function NextFires({ owner, past, enabled }: NextFiresProps) {
   const wanted = query.value.get("within") ?? "1d";
   const span: Span = wanted in SPANS ? (wanted as Span) : "1d";
   const { value, error, reload } = useLoad(async (signal) => {
@@ -128,6 +140,13 @@ function NextFires({ owner, past, laneCount }: { owner: string | undefined; past
     return listNextFires(signal, { ...request, within: span }, plans, triggers);
   }, [owner ?? "", span]);
   useFollow(reload, (event) => isAboutPlans(event) || isAboutTriggers(event), FIRES_INTERVAL);
+  // Only the administrator gets events of plans that were enabled or disabled.
+  const ids = enabled?.map((plan) => plan.id).join();
+  const lastIds = useRef(ids);
+  useEffect(() => {
+    if (lastIds.current !== undefined && lastIds.current !== ids) reload();
+    lastIds.current = ids;
+  }, [ids]);
   return (
     <section class="plan-section" aria-labelledby="next-fires">
       <header class="section-head">
@@ -144,7 +163,7 @@ function NextFires({ owner, past, laneCount }: { owner: string | undefined; past
         {error !== undefined && value === undefined ? (
           <Failure error={error} onRetry={reload} />
         ) : value === undefined ? (
-          <div class="lane-skeleton" style={{ height: `${Math.min(MAX_LANES, laneCount) * LANE_HEIGHT + MARKS_HEIGHT}px` }}>
+          <div class="lane-skeleton" style={{ height: `${Math.min(MAX_LANES, enabled?.length ?? 4) * LANE_HEIGHT + MARKS_HEIGHT}px` }}>
             <Skeleton rows={3} />
           </div>
         ) : value.fires.length === 0 ? (
@@ -176,8 +195,10 @@ function RecentSection({ load: { value, error, reload } }: { load: Load<RecentFi
 function PlanRow({ plan, isSelected }: { plan: Plan; isSelected: boolean }) {
   const { name: status, tone } = describeStatus(plan);
   const isDue = plan.nextRunAt !== null && Date.parse(plan.nextRunAt) <= now.value;
+  const isDisabled = plan.status === "pending" && !plan.active;
+  const classes = ["plan-row", isSelected ? "is-selected" : "", isDisabled ? "is-disabled" : "", justFired.value.has(plan.id) ? "is-firing" : ""];
   return (
-    <a class={`plan-row ${isSelected ? "is-selected" : ""} ${justFired.value.has(plan.id) ? "is-firing" : ""}`} href={buildPath("plans", plan.id)}>
+    <a class={classes.join(" ")} href={buildPath("plans", plan.id)}>
       <div class="plan-what">
         <Line text={plan.name} class="plan-name" />
         <Line text={plan.instruction} class="muted" />
@@ -190,7 +211,7 @@ function PlanRow({ plan, isSelected }: { plan: Plan; isSelected: boolean }) {
         <Line text={describePlan(plan)} />
       </span>
       <span class="plan-next">
-        {plan.status === "pending" && plan.nextRunAt !== null ? (
+        {plan.status === "pending" && plan.active && plan.nextRunAt !== null ? (
           <time class={`number ${isDue ? "is-due" : ""}`} dateTime={plan.nextRunAt} title={formatExact(plan.nextRunAt)}>
             {isDue ? "due now" : formatRelative(plan.nextRunAt, now.value)}
           </time>
@@ -236,7 +257,7 @@ function withSpan(span: Span): string {
 }
 
 function compareNext(a: Plan, b: Plan): number {
-  return (a.nextRunAt ?? "9").localeCompare(b.nextRunAt ?? "9");
+  return (a.nextRunAt ?? "9").localeCompare(b.nextRunAt ?? "9") || Number(b.active) - Number(a.active);
 }
 
 function compareEnd(a: Plan, b: Plan): number {

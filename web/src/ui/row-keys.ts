@@ -11,12 +11,16 @@ interface RowKeys<Item> {
   select: (index: number) => void;
 }
 
-export function useRowKeys<Item>(group: string, items: readonly Item[], open: (item: Item) => void): RowKeys<Item> {
-  const [selected, setSelected] = useState(-1);
-  const index = Math.min(selected, items.length - 1);
+/** With `keyOf` the selection stays on its row when the rows change places. */
+export function useRowKeys<Item>(group: string, items: readonly Item[], open: (item: Item) => void, keyOf?: (item: Item) => string): RowKeys<Item> {
+  const [selected, setSelected] = useState<{ index: number; key?: string | undefined }>({ index: -1 });
+  const moved = keyOf === undefined || selected.key === undefined ? -1 : items.findIndex((other) => keyOf(other) === selected.key);
+  const index = moved >= 0 ? moved : Math.min(selected.index, items.length - 1);
   const item = items[index];
   const select = (next: number) => {
-    setSelected(Math.max(0, Math.min(items.length - 1, next)));
+    const place = Math.max(0, Math.min(items.length - 1, next));
+    const row = items[place];
+    setSelected({ index: place, key: row === undefined ? undefined : keyOf?.(row) });
     requestAnimationFrame(() => document.querySelector("#content .is-selected")?.scrollIntoView({ block: "nearest" }));
   };
   useCommands([

@@ -34,6 +34,7 @@ _PLAN_FIELDS: Final = (
     "onGate",
     "nextRunAt",
     "status",
+    "active",
     "isRecurring",
 )
 
@@ -108,6 +109,7 @@ class PlanInput:
     time_zone: str | None = optional("of cron, such as Europe/Berlin; UTC if you do not say")
     on_gate: str | None = optional("when a gate is resolved: its id, one that you have, made or wait for")
     catch_up: CatchUp | None = optional("of cron: what becomes of times that were missed")
+    active: bool | None = optional("false: it does not fire; a plan that is disabled stays so until you say true")
 
 
 def set_plans(
@@ -127,7 +129,9 @@ def set_plans(
             f"that would be more than {_MAX_PENDING_PLANS} plans", hint="delete those that are not needed any more"
         )
     results = [plan_actions.set_plan(ctx.tx, ctx.agent.name, spec, hops=ctx.hops) for spec in specs]
-    return {"success": True, "count": len(results), "ids": [plan.id for plan in results]}
+    disabled_ids = [plan.id for plan in results if not plan.active]
+    document: dict[str, Json] = {"success": True, "count": len(results), "ids": [plan.id for plan in results]}
+    return document | ({"disabled": disabled_ids} if disabled_ids else {})
 
 
 def get_plans(ctx: ToolContext, status: Annotated[PlanStatus | None, "only plans that are so"] = None) -> Json:
@@ -147,10 +151,21 @@ def delete_plans(ctx: ToolContext, plan_ids: Annotated[list[str], "the ids of pl
 
 
 def _build_spec(
-    *, id: str | None, name: str | None, instruction: str | None, catch_up: CatchUp | None, **schedule: Any
+    *,
+    id: str | None,
+    name: str | None,
+    instruction: str | None,
+    catch_up: CatchUp | None,
+    active: bool | None,
+    **schedule: Any,
 ) -> PlanSpec:
     return PlanSpec(
-        id=id, name=name, instruction=instruction, catch_up=catch_up, schedule=rules.parse_schedule(**schedule)
+        id=id,
+        name=name,
+        instruction=instruction,
+        catch_up=catch_up,
+        active=active,
+        schedule=rules.parse_schedule(**schedule),
     )
 
 

@@ -1,9 +1,9 @@
 -- name: list_plans
--- Pending plans whose next slot is before an instant, with the columns that say when they fire.
+-- Pending plans that are enabled and whose next slot is before an instant, with the columns that say when they fire.
 SELECT p.id, p.name, o.name AS owner, p.cron, p.zone, p.next_at
 FROM plans p
 JOIN entities o ON o.number = p.owner
-WHERE p.status = 'pending' AND p.next_at < :until
+WHERE p.status = 'pending' AND p.active AND p.next_at < :until
     AND (CAST(:owner AS BIGINT) IS NULL OR p.owner = CAST(:owner AS BIGINT))
 ORDER BY p.next_at, p.number
 

@@ -1,6 +1,8 @@
 -- name: insert
-INSERT INTO plans (id, owner, name, instruction, cron, zone, catch_up, status, next_at, gate, hops, fired, created_at)
-VALUES (:id, :owner, :name, :instruction, :cron, :zone, :catch_up, 'pending', :next_at, :gate, :hops, 0, :now)
+INSERT INTO plans
+    (id, owner, name, instruction, cron, zone, catch_up, status, active, next_at, gate, hops, fired, created_at)
+VALUES
+    (:id, :owner, :name, :instruction, :cron, :zone, :catch_up, 'pending', :active, :next_at, :gate, :hops, 0, :now)
 RETURNING number
 
 -- name: count_pending
@@ -11,8 +13,8 @@ SELECT number FROM plans WHERE id = :id FOR UPDATE
 
 -- name: read
 SELECT
-    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.active, p.next_at,
+    p.last_at, p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 LEFT JOIN gates g ON g.number = p.gate
@@ -20,8 +22,8 @@ WHERE p.id = :id
 
 -- name: list_page
 SELECT
-    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.active, p.next_at,
+    p.last_at, p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 LEFT JOIN gates g ON g.number = p.gate
@@ -34,7 +36,7 @@ LIMIT :limit
 -- name: update
 UPDATE plans
 SET name = :name, instruction = :instruction, cron = :cron, zone = :zone, catch_up = :catch_up, status = :status,
-    next_at = :next_at, gate = :gate, hops = :hops, ended_at = :ended_at
+    active = :active, next_at = :next_at, gate = :gate, hops = :hops, ended_at = :ended_at
 WHERE number = :number
 
 -- name: delete
@@ -43,12 +45,12 @@ DELETE FROM plans WHERE number = :number
 -- name: take_due
 -- Plans that another scheduler has locked are skipped: they are advanced with its commit.
 SELECT
-    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.active, p.next_at,
+    p.last_at, p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 LEFT JOIN gates g ON g.number = p.gate
-WHERE p.status = 'pending' AND p.next_at <= :now
+WHERE p.status = 'pending' AND p.active AND p.next_at <= :now
 ORDER BY p.next_at, p.number
 LIMIT :limit
 FOR UPDATE OF p SKIP LOCKED
@@ -71,12 +73,12 @@ WHERE plans.number = c.number
 
 -- name: list_recurring
 SELECT
-    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.active, p.next_at,
+    p.last_at, p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 LEFT JOIN gates g ON g.number = p.gate
-WHERE p.status = 'pending' AND p.cron IS NOT NULL AND p.next_at > :now AND p.number > :after
+WHERE p.status = 'pending' AND p.active AND p.cron IS NOT NULL AND p.next_at > :now AND p.number > :after
 ORDER BY p.number
 LIMIT :limit
 
@@ -86,8 +88,8 @@ WHERE number = :number AND status = 'pending' AND next_at = :previous_at AND nex
 
 -- name: lock_by_gate
 SELECT
-    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.next_at, p.last_at,
-    p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
+    p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.active, p.next_at,
+    p.last_at, p.fired, p.created_at, p.ended_at, g.id AS gate, p.hops
 FROM plans p
 JOIN entities o ON o.number = p.owner
 JOIN gates g ON g.number = p.gate
@@ -96,7 +98,7 @@ ORDER BY p.number
 FOR UPDATE OF p
 
 -- name: find_next_due
-SELECT min(next_at) AS next_at FROM plans WHERE status = 'pending'
+SELECT min(next_at) AS next_at FROM plans WHERE status = 'pending' AND active
 
 -- name: reap (sqlite)
 DELETE FROM plans

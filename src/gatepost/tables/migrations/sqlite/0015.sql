@@ -19,3 +19,8 @@ INSERT INTO keys
 SELECT number, id, prefix, hash, kind, entity, trigger_id, name, created_at, revoked_at, NULL FROM old_keys;
 DROP TABLE old_keys;
 CREATE INDEX keys_expires_at ON keys (expires_at) WHERE expires_at IS NOT NULL;
+
+-- A plan that is disabled does not fire.
+ALTER TABLE plans ADD COLUMN active INTEGER NOT NULL DEFAULT 1;
+DROP INDEX plans_due;
+CREATE INDEX plans_due ON plans (next_at) WHERE status = 'pending' AND active;
