@@ -158,3 +158,13 @@ def test_a_message_that_is_too_large_is_kept_for_its_writer(
     page.click(".message.is-failed button:has-text('Discard')")
     page.wait_for_count(".message", 0)
     assert gateway.list_messages(tag) == []
+
+
+def test_a_table_and_a_list_keep_what_their_writer_has_chosen(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    gateway.create_space(tag, "admin")
+    gateway.post_message(tag, "| what | count |\n|---|---:|\n| bags | 12 |\n\n3. roast\n4. pack", "admin")
+    page = open_page(f"/spaces/{tag}")
+    page.wait_for(".markdown td[align=right]:has-text('12')")
+    page.wait_for(".markdown ol[start='3']")

@@ -65,6 +65,7 @@ function render(text: string): DocumentFragment | undefined {
     return purify.sanitize(html, {
       ALLOWED_TAGS: TAGS,
       ALLOWED_ATTR: ["align", "href", "start"],
+      ADD_URI_SAFE_ATTR: ["align", "start"], // they are no addresses
       ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
       ALLOW_DATA_ATTR: false,
       ALLOW_ARIA_ATTR: false,
