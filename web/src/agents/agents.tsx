@@ -7,8 +7,9 @@ import type { Agent } from "@gatepost/client";
 import { useCommands } from "../commands.js";
 import { agents, displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client } from "../data/session.js";
+import { client, me } from "../data/session.js";
 import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
+import { Command, FIRST_AGENT } from "../ui/copy-button.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Dots, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
@@ -58,8 +59,8 @@ function AgentList() {
           <Failure error={error} />
         ) : list.length === 0 ? (
           <Empty icon="agent" title="No agents yet">
-            <p>A resident is an agent that Gatepost runs. This one needs no key:</p>
-            <code>gatepost agent add helper --model demo --instructions "Answer in one sentence."</code>
+            <p>A resident is an agent that Gatepost runs. This one needs no key of a model:</p>
+            <Command text={FIRST_AGENT} />
           </Empty>
         ) : (
           <ul class="agent-grid">
@@ -83,7 +84,7 @@ interface CardProps {
 }
 
 function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
-  const place = [agent.role, agent.team && `team ${agent.team}`, agent.owner && `owner ${displayName(agent.owner)}`].filter(Boolean).join(", ");
+  const place = [agent.role, agent.team && `team ${agent.team}`, agent.owner && (agent.owner === me.value ? "yours" : `of ${displayName(agent.owner)}`)].filter(Boolean).join(", ");
   return (
     <a class={`card agent-card ${isSelected ? "is-selected" : ""}`} href={buildPath("agents", agent.name)}>
       <div class="agent-top">
@@ -97,18 +98,24 @@ function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
       <p class="agent-last muted">
         {runId !== undefined ? (
           <>
-            <Dots /> thinking
+            <Dots /> <span>It reads and answers now</span>
           </>
         ) : lastRun ? (
           <Line text={lastRun.summary === "" ? "No summary" : lastRun.summary} />
         ) : (
           <span>{!agent.resident ? "Reads its inbox by itself" : agent.cycles === 0 ? "Has not woken yet" : "Wakes when its inbox has an item"}</span>
         )}
-        {lastRun && <RelativeTime time={lastRun.startedAt} />}
+        {lastRun && runId === undefined && <RelativeTime time={lastRun.startedAt} />}
       </p>
       <p class="agent-numbers muted">
-        <span>{plural(agent.cycles, "cycle")}</span>
-        <span>mind {formatSize(agent.mindTokens)} tokens</span>
+        {agent.resident ? (
+          <>
+            <span>{plural(agent.cycles, "run")}</span>
+            <span>{formatSize(agent.mindTokens)} tokens in mind</span>
+          </>
+        ) : (
+          <span>runs in a program of its own</span>
+        )}
         {agent.failures > 0 && <span class="agent-failures">{plural(agent.failures, "failure")}</span>}
       </p>
     </a>

@@ -11,8 +11,6 @@ import type { IconName } from "../ui/icons.js";
 export interface ActivityEntry {
   id: string;
   at: string;
-  /** Set while it lasts. */
-  since: string | undefined;
   icon: IconName;
   who: string;
   what: string;
@@ -23,7 +21,8 @@ export interface ActivityEntry {
 /** Return what happened, the newest first; messages of agents are in their runs. */
 export function listActivity({ runs, decisions, messages }: Recent): ActivityEntry[] {
   const posts = messages.filter((message) => message.senderType === "human");
-  const wakes = runs.filter((run) => run.status !== "skipped"); // it looked, and nothing was for it
+  // Who is thinking is shown above; who skipped has looked, and nothing was for it.
+  const wakes = runs.filter((run) => run.status !== "skipped" && run.status !== "running");
   const entries = [...wakes.map(describeRun), ...decisions.map(describeDecision), ...posts.map(describeMessage)];
   return entries.sort((a, b) => b.at.localeCompare(a.at));
 }
@@ -33,8 +32,7 @@ function describeRun(run: Run): ActivityEntry {
   return {
     id: run.id,
     at: run.endedAt ?? run.startedAt,
-    since: run.status === "running" ? run.startedAt : undefined,
-    icon: isFailed ? "alert" : run.status === "running" ? "bolt" : "agent",
+    icon: isFailed ? "alert" : "agent",
     who: displayName(run.agent),
     what: isFailed ? "failed" : describeCause(run.cause),
     text: isFailed ? (run.error ?? "") : run.summary,
@@ -47,7 +45,6 @@ function describeDecision(decision: Decision): ActivityEntry {
   return {
     id: decision.id,
     at: answer?.at ?? decision.createdAt,
-    since: undefined,
     icon: "decision",
     who: answer?.by ? displayName(answer.by) : displayName(decision.asker),
     what: answer === null ? "asked" : `${answer.outcome} a decision`,
@@ -60,7 +57,6 @@ function describeMessage(message: Message): ActivityEntry {
   return {
     id: message.id,
     at: message.createdAt,
-    since: undefined,
     icon: "space",
     who: addUniqueName(message.sender, message.senderName),
     what: `wrote in #${message.space}`,

@@ -8,17 +8,18 @@ import { useEffect } from "preact/hooks";
 
 import { describeCause } from "../agents/describe.js";
 import { onEvent } from "../data/feed.js";
-import { account } from "../data/live.js";
+import { account, agents } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
-import { client, me } from "../data/session.js";
+import { client, isAdministrator, me } from "../data/session.js";
 import { unreadCount } from "../data/spaces.js";
 import { DecisionCard } from "../decisions/card.js";
 import { describeType } from "../inbox/describe.js";
 import { buildPath, withFilters } from "../router.js";
+import { Command, FIRST_AGENT } from "../ui/copy-button.js";
 import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Dots, Empty, Failure, Line, Priority, Skeleton } from "../ui/parts.js";
-import { formatSize, plural } from "../ui/text.js";
+import { formatSize, plural, stripMarks } from "../ui/text.js";
 import { Elapsed, RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
 import { listActivity } from "./activity.js";
@@ -90,9 +91,9 @@ function Summary({ overview }: { overview: Overview | undefined }) {
       <Figure href="/inbox" label="in your inbox" value={overview?.waiting.itemCount} />
       {alerts > 0 && <Figure href="/inbox?type=alert" label={alerts === 1 ? "alert" : "alerts"} value={alerts} isUrgent />}
       {dead > 0 && <Figure href="/inbox?state=dead" label={dead === 1 ? "dead item" : "dead items"} value={dead} isUrgent />}
-      <Figure href="/spaces" label="unread messages" value={unreadCount.value} />
-      <Figure href="/agents" label="agents thinking" value={overview?.thinking.length} />
-      {canOpen("/runs") && <Figure href={runsPath} label="runs in the last hour" value={usage?.runs} />}
+      <Figure href="/spaces" label={unreadCount.value === 1 ? "unread message" : "unread messages"} value={unreadCount.value} />
+      <Figure href="/agents" label={overview?.thinking.length === 1 ? "agent thinking" : "agents thinking"} value={overview?.thinking.length} />
+      {canOpen("/runs") && <Figure href={runsPath} label={`${usage?.runs === 1 ? "run" : "runs"} in the last hour`} value={usage?.runs} />}
       {canOpen("/runs") && <Figure href={runsPath} label="tokens in the last hour" value={usage && usage.promptTokens + usage.completionTokens} />}
     </nav>
   );
@@ -113,6 +114,8 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
   // A question is shown as a card, not a second time as an item.
   const items = waiting.items.filter((item) => item.type !== "decision").slice(0, MAX_ITEMS);
   if (decisions.length === 0 && items.length === 0) {
+    const { agents: all, isLoading } = agents().value;
+    if (isAdministrator.value && !isLoading && all.length === 0) return <FirstSteps />;
     return (
       <div class="card">
         <Empty icon="check" title="Nothing needs you">
@@ -145,7 +148,7 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
                 <span class="home-who">
                   <Name name={item.sender} label={item.senderName ?? item.source} outside="a service" limit={40} />
                 </span>
-                <Line text={item.subject ?? item.content} class="grow" />
+                <Line text={item.subject ?? stripMarks(item.content.slice(0, 400))} class="grow" />
                 <span class="muted hide-phone">{describeType(item.type)}</span>
                 <RelativeTime time={item.createdAt} />
               </a>
@@ -160,6 +163,22 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
           )}
         </ul>
       )}
+    </div>
+  );
+}
+
+/** What to do in a home without agents. */
+function FirstSteps() {
+  return (
+    <div class="card">
+      <Empty icon="agent" title="Add your first agent">
+        <p>Run this in a terminal. The agent answers without a key of a model:</p>
+        <Command text={FIRST_AGENT} />
+        <p>Then make a space with the agent in it, and write to it.</p>
+        <a class="button" href="/spaces">
+          Go to spaces
+        </a>
+      </Empty>
     </div>
   );
 }
@@ -194,7 +213,7 @@ function Activity({ recent }: { recent: Recent | undefined }) {
     <ul class="card row-list">
       {list.slice(0, MAX_ENTRIES).map((entry) => (
         <li key={entry.id}>
-          <a class="home-row is-top" href={entry.href}>
+          <a class={`home-row ${entry.text === "" ? "" : "is-top"}`} href={entry.href}>
             <Icon name={entry.icon} size={15} />
             <span class="grow home-entry">
               <span class="home-title">
@@ -203,7 +222,7 @@ function Activity({ recent }: { recent: Recent | undefined }) {
               </span>
               {entry.text !== "" && <Line text={entry.text} class="muted" />}
             </span>
-            {entry.since === undefined ? <RelativeTime time={entry.at} /> : <Elapsed since={entry.since} />}
+            <RelativeTime time={entry.at} />
           </a>
         </li>
       ))}
