@@ -110,3 +110,20 @@ def test_a_gate_is_opened_on_the_page(gateway: ScriptedGateway, open_page: PageO
     page.wait_for(".toast:has-text('Gate resolved')")
     page.wait_for_count(f".gate-row:has-text('Legal {tag}') .badge:has-text('pending')", 0)
     assert gateway.get(f"/gates/{gate['id']}")["resolution"]["reason"] == "signed"
+
+
+def test_an_action_is_shown_in_words_and_as_json(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    name = f"ana-{tag}"
+    gateway.create_resident(name)
+    action = {"name": "refund", "args": {"order": 4698, "lines": [{"id": "a", "count": 2}], "note": ""}}
+    decision = gateway.post("/decisions", asker=name, of=["admin"], question=f"Pay {tag}?", action=action, within="2h")
+    page = open_page(f"/decisions/{decision['id']}")
+    page.wait_for(".data-field:has-text('order'):has-text('4698')")
+    page.wait_for(".data-field:has-text('lines') li:has-text('id a, count 2')")
+    page.wait_for(".decision-default:has-text('Without an answer in time')")
+    assert page.read(".decision-answers").count("Refuse") == 0, "not to run it is one of the options"
+    page.click("button[aria-label='Show as JSON']")
+    page.wait_for(".data-view pre:has-text('\"order\": 4698')")
+    page.open("/inbox")
+    page.wait_for(f".item-row:has-text('Pay {tag}?')")
+    assert "Action:" not in page.read(f".item-row:has-text('Pay {tag}?') .item-text")

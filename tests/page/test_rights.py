@@ -108,7 +108,7 @@ def test_a_gate_that_the_person_cannot_see(gateway: ScriptedGateway, open_page: 
     decision = gateway.post("/decisions", asker=name, of=[tag], question="Go?", options=[{"id": "y", "label": "Yes"}])
     page = open_page(f"/decisions/{decision['id']}", person=tag)
     page.wait_for(".decision:has-text('Go?')")
-    page.wait_for(".facts:has-text('Round')")
+    page.wait_for(".facts:has-text('Asked')")
     assert page.count("a[href^='/gates/']") == 0
     open_page.expected_errors.append("404")
     page.open(f"/gates/{decision['gate']}")

@@ -73,6 +73,8 @@ export function AnswerForm({ decision }: { decision: Decision }) {
   const [mode, setMode] = useState<Mode>("options");
   const { isBusy, submit } = useSubmission();
   const answer = (value: Answer) => submit(() => sendAnswer(decision, value));
+  const isDue = decision.deadline !== null;
+  const fallback = decision.options.find((option) => option.id === decision.default);
   const choose = (option: Option) => {
     if (decision.action !== undefined && option.id === "edit") setMode("edit");
     else if (decision.action !== undefined && option.id === "respond") setMode("text");
@@ -93,11 +95,10 @@ export function AnswerForm({ decision }: { decision: Decision }) {
           key={option.id}
           class={`button ${index === 0 ? "primary" : ""}`}
           disabled={isBusy}
-          title={[option.description, option.id === decision.default ? "This counts at the deadline" : ""].filter(Boolean).join(". ")}
+          title={option.description ?? undefined}
           onClick={() => choose(option)}
         >
           <Line text={option.label} limit={80} />
-          {option.id === decision.default && decision.deadline !== null && <Icon name="clock" size={13} />}
         </button>
       ))}
       {decision.freeText && decision.action === undefined && (
@@ -107,13 +108,20 @@ export function AnswerForm({ decision }: { decision: Decision }) {
       )}
       <span class="grow" />
       {decision.freeText && decision.iteration < MAX_ROUNDS && (
-        <button class="button quiet" disabled={isBusy} onClick={() => setMode("again")}>
+        <button class="button quiet" title="Say what is missing; it asks again" disabled={isBusy} onClick={() => setMode("again")}>
           Send back
         </button>
       )}
-      <button class="button quiet" disabled={isBusy} onClick={() => void answer({ reject: true })}>
-        Refuse
-      </button>
+      {!decision.options.some((option) => decision.action !== undefined && option.id === "ignore") && (
+        <button class="button quiet" title="None of these" disabled={isBusy} onClick={() => void answer({ reject: true })}>
+          Refuse
+        </button>
+      )}
+      {isDue && (
+        <p class="decision-default muted">
+          <Icon name="clock" size={13} /> {fallback === undefined ? "Without an answer in time it ends unanswered." : <>Without an answer in time: <Line text={fallback.label} limit={80} /></>}
+        </p>
+      )}
     </div>
   );
 }

@@ -14,7 +14,7 @@ import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { toLine } from "../ui/text.js";
-import { RelativeTime } from "../ui/time.js";
+import { formatExact, RelativeTime } from "../ui/time.js";
 import { describeOutcome } from "./answers.js";
 import { DecisionCard } from "./card.js";
 
@@ -101,6 +101,14 @@ function EndedDecisions() {
   if (value.length === 0) return <Empty icon="decision" title="No decision has ended yet" />;
   return (
     <ul class="gate-list">
+      <li class="list-head hide-phone" aria-hidden="true">
+        <span />
+        <span>Question</span>
+        <span>Asked by</span>
+        <span>Answer</span>
+        <span>Answered by</span>
+        <span>When</span>
+      </li>
       {value.map((decision) => (
         <li key={decision.id} class="gate">
           <a class="gate-row" href={buildPath("decisions", decision.id)}>
@@ -140,12 +148,16 @@ function DecisionPage({ id }: { id: string }) {
               {canSeeGate(decision) && (
                 <dd>
                   <a class="link" href={buildPath("gates", decision.gate)}>
-                    {decision.gate}
+                    {decision.status === "pending" ? `keeps ${toLine(displayName(decision.asker), 60)} until there is an answer` : "has ended"}
                   </a>
                 </dd>
               )}
-              <dt>Round</dt>
-              <dd>{decision.iteration}</dd>
+              <dt>Asked</dt>
+              <dd>{formatExact(decision.createdAt)}</dd>
+              {decision.deadline !== null && <dt>Deadline</dt>}
+              {decision.deadline !== null && <dd>{formatExact(decision.deadline)}</dd>}
+              {decision.iteration > 1 && <dt>Round</dt>}
+              {decision.iteration > 1 && <dd>{decision.iteration}</dd>}
               {decision.ref && <dt>About</dt>}
               {decision.ref && <dd class="text">{toLine(`${decision.ref.type}:${decision.ref.id}`, 160)}</dd>}
             </dl>

@@ -92,6 +92,14 @@ export default function Gates() {
           </Empty>
         ) : (
           <ul class="gate-list">
+            <li class="list-head hide-phone" aria-hidden="true">
+              <span />
+              <span>Gate</span>
+              <span>Keeps</span>
+              <span>Waits for</span>
+              <span class="number">{isEnded ? "Outcome" : "Deadline"}</span>
+              <span>{isEnded ? "Ended" : "Since"}</span>
+            </li>
             {list.map((gate, position) => (
               <li key={gate.id} class={`gate ${position === index ? "is-selected" : ""}`}>
                 <GateRow gate={gate} isOpen={gate.id === openId} onToggle={() => toggle(gate)} />
@@ -190,11 +198,11 @@ function describeWait(gate: Gate): string {
     case "human":
       return gate.awaits === null ? "anybody who resolves it" : displayName(gate.awaits);
     case "timer":
-      return "its time";
+      return "its time to pass";
     case "decision":
-      return `an answer of ${findDecision(gate)?.asked.map(displayName).join(" or ") ?? "somebody"}`;
+      return `an answer from ${findDecision(gate)?.asked.map(displayName).join(" or ") ?? "somebody"}`;
     case "mail":
-      return `mail of ${displayName(gate.awaits ?? "anybody")}`;
+      return `mail from ${displayName(gate.awaits ?? "anybody")}`;
     default:
       return `${gate.kind} ${gate.awaits ?? ""}`;
   }

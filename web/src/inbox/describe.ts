@@ -62,10 +62,21 @@ export function describeReason(item: Item): string {
   }
 }
 
-/** Return the text of an item, or its data if it has none. */
+/** What a question says besides itself: it is beside it, as buttons. */
+const QUESTION_END = / (?:Action: |Options: |It may be answered in words\.|Answer in words\.|Without an answer until )/;
+
+/** Return the text of an item, or its data if it has none; of a question only the question. */
 export function itemText(item: Item): string {
+  if (item.type === "decision" && (item.data as { outcome?: unknown } | null)?.outcome === "asked") return item.content.split(QUESTION_END, 1)[0] ?? item.content;
   if (item.content !== "") return item.content;
   return item.data === null || item.data === undefined ? "" : formatJson(item.data);
+}
+
+/** Return where to do what an alert of Gatepost asks for. */
+export function findPlace(item: Item): { href: string; title: string } | undefined {
+  const topic = /^alert:gatepost:(pairing|unrouted):/.exec(item.dedupKey ?? "")?.[1];
+  if (item.type !== "alert" || topic === undefined) return undefined;
+  return topic === "pairing" ? { href: "/channels/pairing", title: "See who wants to be let in" } : { href: "/unrouted", title: "See what nobody got" };
 }
 
 /** Whether there is somebody, or some place, that a reply goes to. */

@@ -16,7 +16,8 @@ import { useSubmission } from "../ui/submission.js";
 import { formatJson, toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
-import { canReply, describeReason, describeState, describeType } from "./describe.js";
+import { canOpen } from "../views.js";
+import { canReply, describeReason, describeState, describeType, findPlace } from "./describe.js";
 
 interface DetailProps {
   item: Item;
@@ -35,6 +36,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
     if (item.seenAt === null) void client.markSeen({ name: item.recipient, events: [item.eventId] }).catch(() => undefined);
   }, [item.eventId]);
   const decision = decisionId(item);
+  const place = findPlace(item);
   // Somebody has to answer a question.
   const canDiscard = item.state === "dead" || (item.state === "pending" && decision === undefined);
   return (
@@ -86,6 +88,11 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
         {item.state === "dead" && <p class="notice danger">It failed {item.attempts} times and is dead. Replay makes it pending again.</p>}
         {decision !== undefined && <InboxDecision id={decision} />}
         {item.content !== "" && decision === undefined && <Markdown text={item.content} />}
+        {place !== undefined && canOpen(place.href) && (
+          <a class="button detail-place" href={place.href}>
+            {place.title}
+          </a>
+        )}
         {item.data !== null && item.data !== undefined && (
           <details class="fold" open={item.content === "" && decision === undefined}>
             <summary>Data</summary>
@@ -152,7 +159,8 @@ function ItemFacts({ item, recipients, isPerson }: { item: Item; recipients: rea
       </dd>
       <dt>Type</dt>
       <dd>
-        {describeType(item.type)} from <span class="text">{toLine(item.source, 80)}</span>
+        {describeType(item.type)}
+        {item.source !== item.type && <span class="text"> from {toLine(item.source, 80)}</span>}
       </dd>
       <dt>Trust</dt>
       <dd>{item.trust}</dd>
@@ -163,7 +171,11 @@ function ItemFacts({ item, recipients, isPerson }: { item: Item; recipients: rea
       {item.ref && <dt>About</dt>}
       {item.ref && <dd class="text">{toLine(`${item.ref.type}:${item.ref.id}`, 120)}</dd>}
       {item.dedupKey && <dt>Dedup key</dt>}
-      {item.dedupKey && <dd class="text">{toLine(item.dedupKey, 160)}</dd>}
+      {item.dedupKey && (
+        <dd>
+          <code class="text">{toLine(item.dedupKey, 160)}</code>
+        </dd>
+      )}
       {others.length > 0 && <dt>Also to</dt>}
       {others.length > 0 && <dd class="text">{toLine(others.map((other) => `${displayName(other.name)} (${other.state})`).join(", "), 400)}</dd>}
       <dt>Id</dt>
