@@ -102,7 +102,7 @@ function Summary({ health, history, dead, pending, alerts }: SummaryProps) {
   const since = history?.steps[0]?.at;
   return (
     <nav class="summary" aria-label="Numbers">
-      <Figure href={withFilters("/items", { state: "pending" })} label={health?.lagSeconds === 0 ? "nothing waits for an agent" : "oldest item for an agent"} value={health?.lagSeconds === undefined ? undefined : formatDuration(health.lagSeconds * 1000).replace(/( m) \d+ s$/, "$1")} />
+      <Figure href={withFilters("/items", { state: "pending" })} label={health?.lagSeconds === 0 ? "waits for an agent" : "oldest item for an agent"} value={health?.lagSeconds === undefined ? undefined : health.lagSeconds === 0 ? "nothing" : formatDuration(health.lagSeconds * 1000).replace(/( m) \d+ s$/, "$1")} />
       <Figure href={withFilters("/items", { state: "pending" })} label="pending items" value={pending?.toLocaleString("en")} />
       <Figure href={withFilters("/items", { since })} label="events accepted" value={accepted?.toLocaleString("en")} />
       <Figure href="/items?state=dead" label="dead items" value={dead?.toLocaleString("en")} isBad={(dead ?? 0) > 0} />

@@ -8,10 +8,11 @@ import { useEffect, useState } from "preact/hooks";
 import { useCommands } from "../commands.js";
 import { displayName, findEntity } from "../data/live.js";
 import { client } from "../data/session.js";
-import { describeType } from "../inbox/describe.js";
+import { describeType, itemText } from "../inbox/describe.js";
 import { buildPath, changeQuery, navigate, query, withFilters } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { Avatar, Empty, Failure, Line, Priority, Skeleton } from "../ui/parts.js";
+import { stripMarks } from "../ui/text.js";
 import { describeInstant, RelativeTime } from "../ui/time.js";
 import { VirtualList } from "../ui/virtual-list.js";
 
@@ -80,7 +81,7 @@ function Row({ item, isSelected }: { item: Item; isSelected: boolean }) {
       <Priority level={item.priority} />
       <Avatar name={displayName(item.recipient)} kind={findEntity(item.recipient)?.kind ?? "agent"} isSmall />
       <Line text={displayName(item.recipient)} limit={60} class="items-who" />
-      <Line text={item.subject || item.content || `from ${item.senderName ?? item.source}`} class="grow" />
+      <Line text={item.subject || stripMarks(itemText(item).slice(0, 400)) || `from ${item.senderName ?? item.source}`} class="grow" />
       <span class="muted hide-phone">{describeType(item.type)}</span>
       <span class={`badge ${item.state === "dead" ? "danger" : item.state === "pending" ? "accent" : ""}`}>{item.state}</span>
       <RelativeTime time={item.createdAt} />

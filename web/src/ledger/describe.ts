@@ -35,7 +35,7 @@ export function describeKind(kind: TopicKind): string {
 
 /** Return what a topic is about. */
 export function describeTopic(topic: Topic): string {
-  if (topic.workItem !== null) return `${topic.workItem.type} ${topic.workItem.id}`;
+  if (topic.workItem !== null) return `${topic.workItem.type.charAt(0).toUpperCase()}${topic.workItem.type.slice(1)} ${topic.workItem.id}`;
   switch (topic.kind) {
     case "inbound":
       return `Mail to ${displayName(topic.entity ?? "nobody")}`;
@@ -78,17 +78,25 @@ export function readContent(message: TopicMessage): Content {
   const subject = pickText(inner.subject);
   const body = pickText(payload.text) ?? pickText(inner.note) ?? pickText(inner.text) ?? pickText(inner.content) ?? pickText(inner.display_name);
   const words = [subject, body].filter((part): part is string => part !== undefined && part !== "");
+  const event = typeof inner.type === "string" ? /^(project|task|[a-z]+)\.([a-z_]+)$/.exec(inner.type) : null;
+  if (event !== null && event[2] !== "note") {
+    const change = `${event[1]} ${(event[2] ?? "").replaceAll("_", " ")}`;
+    return { ...base, kind: change, text: [...words, listFields(inner)].filter(Boolean).join(", ") };
+  }
   return {
     ...base,
-    kind: describeType(inner.message_type) ?? pickText(inner.type) ?? pickText(outer.op) ?? (outer.c === undefined ? "message" : "part of a file"),
+    kind: describeType(inner.message_type) ?? pickText(inner.type)?.replace(/^[a-z]+\./, "") ?? pickText(outer.op) ?? (outer.c === undefined ? "message" : "part of a file"),
     text: words.length === 0 ? listFields(inner) || (data ?? text) : words.join(": "),
   };
 }
 
-/** Return the fields of an event that has no text of its own: "from_agent builder, reason done". */
+/** Fields that are shown elsewhere: who it is of, and when it was. */
+const KNOWN_FIELDS = ["type", "from_agent", "uid", "ts", "note", "text", "content", "subject", "display_name"];
+
+/** Return the other fields of an event: "reason done". */
 function listFields(event: Record<string, unknown>): string {
   if (typeof event.type !== "string") return "";
-  const fields = Object.entries(event).filter(([name, value]) => name !== "type" && (typeof value === "number" || (typeof value === "string" && value !== "")));
+  const fields = Object.entries(event).filter(([name, value]) => !KNOWN_FIELDS.includes(name) && (typeof value === "number" || (typeof value === "string" && value !== "")));
   return fields.map(([name, value]) => `${name} ${value}`).join(", ");
 }
 

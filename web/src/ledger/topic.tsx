@@ -12,6 +12,7 @@ import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { VirtualList } from "../ui/virtual-list.js";
+import { stripMarks } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
 import { describeKind, describeTopic, formatConsensus, readContent } from "./describe.js";
 import { MessageDetail } from "./message.js";
@@ -140,7 +141,7 @@ function MessageRow({ message, proof, senders, isSelected }: RowProps) {
           <Line text={content.kind} limit={40} class="muted" />
           {message.refused !== null && <span class="badge warn">does not count</span>}
         </span>
-        <Line text={content.text} class="muted" />
+        <Line text={stripMarks(content.text)} class="muted" />
       </span>
       <RelativeTime time={formatConsensus(message.consensusTimestamp).time} />
     </a>

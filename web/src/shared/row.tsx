@@ -5,9 +5,9 @@ import type { SharedEntry } from "@gatepost/client";
 import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Line } from "../ui/parts.js";
-import { stripMarks } from "../ui/text.js";
+import { stripMarks, toLine } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
-import { describeStatus, describeStranger, describeTargets, KINDS } from "./describe.js";
+import { describeChannel, describeStatus, describeStranger, describeTargets, KINDS } from "./describe.js";
 
 export const ROW_HEIGHT = 58;
 
@@ -30,7 +30,9 @@ export function EntryRow({ entry, href, isSelected, onSelect }: RowProps) {
         <Name name={entry.sender} label={entry.sender === null ? (entry.senderName ?? "Somebody unknown") : undefined} outside={describeStranger(entry)} class="item-sender" />
         {entry.kind === "user_prompt" && <Line text={describeTargets(entry)} limit={80} class="shared-to" />}
         {status && <span class={`badge ${status.tone}`}>{status.text}</span>}
-        <Line text={entry.sessionId} limit={80} class="shared-session" />
+        <span class="shared-session" title={`Session ${toLine(entry.sessionId, 80)}`}>
+          {toLine(describeChannel(entry.channel), 40)}
+        </span>
       </span>
       <RelativeTime time={entry.createdAt} />
       <span class="item-text">
