@@ -12,6 +12,7 @@ from gatepost.gateway.page import PAGE_FOLDER
 from tests.model_server import Answer, CompletionRequest, Say, Script
 from tests.page import chromium as browsers
 from tests.page.chromium import Chromium, Page
+from tests.page.hostile_office import STRANGER, STRANGER_SCRIPT, HostileOffice, fill_office
 from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
 #: the cookies of who has signed in, by the URL and the name
@@ -92,6 +93,13 @@ def scripts() -> Scripts:
 def gateway(node: Path, scripts: Scripts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedGateway]:
     with run_scripted_gateway(tmp_path_factory.mktemp("page") / "home", scripts) as gateway:
         yield gateway
+
+
+@pytest.fixture(scope="session")
+def office(gateway: ScriptedGateway, scripts: Scripts) -> HostileOffice:
+    """Every view, filled by a stranger."""
+    scripts[STRANGER] = STRANGER_SCRIPT
+    return fill_office(gateway)
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.page.chromium import DESKTOP, PHONE, Page
-from tests.page.conftest import PageOpener, Scripts
-from tests.page.hostile_office import STRANGER, STRANGER_SCRIPT, HostileOffice, fill_office
-from tests.scripted_gateway import ScriptedGateway
+from tests.page.conftest import PageOpener
+from tests.page.hostile_office import HostileOffice
 
 VIEWS_FILE = Path(__file__).parents[2] / "web" / "src" / "views.ts"
 #: addresses with the stranger's words, and what is opened there first
@@ -64,12 +63,6 @@ PLAIN_ADDRESSES = [
     "/ledger/profiles",
     "/nothing",
 ]
-
-
-@pytest.fixture(scope="session")
-def office(gateway: ScriptedGateway, scripts: Scripts) -> HostileOffice:
-    scripts[STRANGER] = STRANGER_SCRIPT
-    return fill_office(gateway)
 
 
 @pytest.mark.parametrize("address", [*HOSTILE_ADDRESSES, *PLAIN_ADDRESSES])
