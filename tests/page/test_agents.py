@@ -1,6 +1,7 @@
 """Agents and runs: live state, why an agent woke and what it did, and a run that is replayed and compared."""
 
 from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Use
+from tests.page.chromium import PHONE
 from tests.page.conftest import PageOpener, Scripts
 from tests.scripted_gateway import ScriptedGateway
 
@@ -83,3 +84,21 @@ def test_home_shows_what_needs_the_person(gateway: ScriptedGateway, open_page: P
     page.click(".figure:has-text('alert')")
     page.wait_for_path("/inbox?type=alert")
     page.wait_for(".item-row:has-text('The build is red')")
+
+
+def test_on_a_phone_the_words_of_a_run_stay_together(
+    gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str
+) -> None:
+    name = f"ana-{tag}"
+    scripts[name] = lambda _: Say("All is well.")
+    gateway.create_resident(name, displayName=f"Ana of the front desk {tag}")
+    gateway.post("/inbox", to=name, source="test", content="How is it?")
+    [run] = gateway.wait_for_runs(name, 1)
+    page = open_page(f"/runs/{run['id']}", viewport=PHONE)
+    page.wait_for(".turn-title:has-text('It thought')")
+    broken = "() => [...document.querySelectorAll('.turn-title')].filter((title) => title.offsetHeight > 30).length"
+    assert page.evaluate(broken) == 0
+    page.open("/runs")
+    page.wait_for(f".run-row .agent-name:has-text('{tag}')")
+    narrow = "() => Math.min(...[...document.querySelectorAll('.run-row .agent-name')].map((e) => e.offsetWidth))"
+    assert page.evaluate(narrow) > 30, "the name is there, whatever else is"

@@ -140,7 +140,7 @@ function About({ agent }: { agent: Agent }) {
         <dd class="text">{[agent.team, agent.role].filter(Boolean).join(", ") || "none"}</dd>
         <dt>Owner</dt>
         <dd class="text">{agent.owner === null ? "the administrator" : displayName(agent.owner)}</dd>
-        <dt>Cycles</dt>
+        <dt>Runs</dt>
         <dd>{agent.cycles}</dd>
         <dt>Mind</dt>
         <dd>{formatSize(agent.mindTokens)} tokens</dd>

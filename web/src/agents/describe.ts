@@ -14,7 +14,7 @@ const CAUSES: Record<string, string> = {
   mail: "woke for mail",
   note: "woke for a note",
   plan: "woke for a plan",
-  service: "woke for a service",
+  service: "woke for a trigger",
   space_message: "woke for a message",
   system: "woke for a system event",
   tool_result: "woke for a tool result",

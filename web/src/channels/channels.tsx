@@ -33,8 +33,8 @@ function ChannelList() {
   return (
     <>
       <TriggersHead>
-        <a class="button" href="/triggers?provider=telegram" title="Bots">
-          <span class="hide-phone">Bots</span>
+        <a class="button" href="/triggers?provider=telegram" title="Telegram bots" aria-label="Telegram bots">
+          <span class="hide-phone">Telegram bots</span>
           <Icon name="chevron" size={14} />
         </a>
       </TriggersHead>
@@ -60,7 +60,7 @@ function Channel({ channel }: { channel: ChannelStatus }) {
   return (
     <>
       <span class="trigger-icon">
-        <Icon name={channel.name === "cli" ? "tool" : channel.name === "web" ? "home" : "space"} />
+        <Icon name={channel.name === "cli" ? "terminal" : channel.name === "web" ? "chat" : "send"} />
       </span>
       <div class="plan-what">
         <a class="plan-name channel-name" href={channelPath(channel)}>

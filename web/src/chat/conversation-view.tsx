@@ -192,7 +192,7 @@ function ChatComposer({ id, entries, onSend }: ChatComposerProps) {
       <label class="chat-to">
         <span>To</span>
         <select class="chat-to-select" value={to ?? ""} disabled={addressee !== undefined} onChange={(event) => choose(event.currentTarget.value)}>
-          <option value="">whom the rules name</option>
+          <option value="">whom the rules choose</option>
           {to !== null && !partners.some((partner) => partner.name === to) && <option value={to}>{toLine(to, 60)}</option>}
           {partners.map((partner) => (
             <option key={partner.name} value={partner.name}>

@@ -43,8 +43,8 @@ export function Start() {
               <Icon name="chat" />
             </span>
             <span class="partner-text">
-              <strong>Whom the rules name</strong>
-              <span class="muted">your routing rules, else user-agent</span>
+              <strong>Let the rules choose</strong>
+              <span class="muted">the routing rules say who answers</span>
             </span>
           </button>
         </li>
@@ -87,7 +87,7 @@ export function NewDialog({ onClose }: { onClose: () => void }) {
         <label class="label">
           With
           <select class="field" value={agent} autoFocus onChange={(event) => setAgent(event.currentTarget.value)}>
-            <option value="">whom the rules name</option>
+            <option value="">whom the rules choose</option>
             {listPartners().map((partner) => (
               <option key={partner.name} value={partner.name}>
                 {toLine(displayName(partner.name), 60)}

@@ -134,10 +134,10 @@ function Summary({ total, agent, since }: { total: Usage | undefined; agent: str
   return (
     <nav class="summary" aria-label="Numbers">
       <Figure href={all} label="tokens" value={tokens === undefined ? undefined : formatSize(tokens)} />
-      <Figure href={all} label="of them completion" value={total && formatSize(total.completionTokens)} />
+      <Figure href={all} label="completion tokens" value={total && formatSize(total.completionTokens)} />
       <Figure href={all} label="runs" value={total && formatSize(total.runs)} />
-      <Figure href={all} label="tokens in a run" value={total && formatSize(total.runs === 0 ? 0 : Math.round((tokens ?? 0) / total.runs))} />
-      <Figure href={all} label="thinking" value={total && formatDuration(total.durationMs).replace(/( m) \d+ s$/, "$1")} />
+      <Figure href={all} label="tokens per run" value={total && formatSize(total.runs === 0 ? 0 : Math.round((tokens ?? 0) / total.runs))} />
+      <Figure href={all} label="time thinking" value={total && formatDuration(total.durationMs).replace(/( m) \d+ s$/, "$1")} />
       <Figure href={linkRuns({ agent, since, status: "failed" })} label="runs failed" value={total && formatSize(total.failedRuns)} isBad={(total?.failedRuns ?? 0) > 0} />
       <Figure href={linkRuns({ agent, since, stopped: "true" })} label="stopped by a budget" value={total && formatSize(total.budgetStops)} isBad={(total?.budgetStops ?? 0) > 0} />
     </nav>

@@ -12,7 +12,7 @@ const WAKES: Record<string, string> = {
   mail: "mail",
   note: "a note",
   plan: "a plan",
-  service: "a service",
+  service: "a trigger",
   space_message: "a message in a space",
   system: "a system event",
   tool_result: "the result of a tool",

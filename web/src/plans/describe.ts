@@ -6,6 +6,7 @@ import { formatClock, formatDay } from "../ui/time.js";
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const DAY_NAMES = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const ALIASES: Record<string, string> = {
   "@hourly": "every hour",
   "@daily": "every day at 00:00",
@@ -26,7 +27,12 @@ export function describeCron(expression: string, zone: string | null): string {
 }
 
 function describeFields([minute, hour, day, month, weekday, ...rest]: string[]): string | undefined {
-  if (!minute || !hour || !day || !month || !weekday || rest.length > 0 || month !== "*") return undefined;
+  if (!minute || !hour || !day || !month || !weekday || rest.length > 0) return undefined;
+  if (month !== "*") {
+    const months = /^\d+(,\d+)*$/.test(month) ? month.split(",").map((number) => MONTHS[Number(number) - 1]) : [undefined];
+    if (weekday !== "*" || !/^\d+$/.test(day) || !/^\d+$/.test(minute) || !/^\d+$/.test(hour) || months.includes(undefined)) return undefined;
+    return `on ${day} ${months.join(", ")} at ${hour.padStart(2, "0")}:${minute.padStart(2, "0")}`;
+  }
   const isDaily = day === "*" && weekday === "*";
   const step = /^\*\/(\d+)$/.exec(minute)?.[1];
   if (isDaily && hour === "*" && minute === "*") return "every minute";

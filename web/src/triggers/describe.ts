@@ -56,5 +56,11 @@ export function sortRules(rules: readonly Route[]): Route[] {
 }
 
 export function letterText(letter: DeadLetter): string {
-  return letter.content !== "" ? letter.content : JSON.stringify(letter.payload ?? null);
+  if (letter.content !== "") return letter.content;
+  const { payload } = letter;
+  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) return JSON.stringify(payload ?? null);
+  return Object.entries(payload)
+    .slice(0, 12)
+    .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");
 }

@@ -145,10 +145,10 @@ function About({ trigger }: { trigger: Trigger }) {
           {trigger.target === null ? (
             canOpen("/routes") ? (
               <a class="link" href="/routes">
-                whom the rules name
+                whom the rules choose
               </a>
             ) : (
-              "whom the rules name"
+              "whom the rules choose"
             )
           ) : (
             <>

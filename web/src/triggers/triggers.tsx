@@ -7,6 +7,7 @@ import type { Trigger } from "@gatepost/client";
 import { useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
+import { displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { isAboutTriggers, justFired, useFireMarks, useFollow } from "../plans/follow.js";
 import { listTriggers } from "../plans/load.js";
@@ -92,7 +93,7 @@ function TriggerRow({ trigger, isSelected }: { trigger: Trigger; isSelected: boo
       <Line text={describeTrigger(trigger)} class="trigger-how muted" />
       <span class="trigger-to">
         <Icon name="chevron" size={12} />
-        <Line text={trigger.target ?? "rules"} class={trigger.target === null ? "muted" : ""} />
+        <Line text={trigger.target === null ? "the rules" : displayName(trigger.target)} class={trigger.target === null ? "muted" : ""} />
       </span>
       <span class="trigger-state">
         {trigger.nextAt !== null && trigger.active ? (
