@@ -32,6 +32,17 @@ ANSWER_TIMEOUT: Final = 60.0
 DESKTOP: Final = {"width": 1280, "height": 800}
 PHONE: Final = {"width": 390, "height": 844}
 
+#: keeps requests in a page, by a part of their address
+DELAY_REQUESTS: Final = """(part) => {
+    const send = window.fetch;
+    window.releaseRequests ??= {};
+    const release = new Promise((resolve) => (window.releaseRequests[part] = resolve));
+    window.fetch = async (input, init) => {
+        if (String(input).includes(part)) await release;
+        return send(input, init);
+    };
+}"""
+
 
 class PageFailure(AssertionError):
     """What was to be done in a page, or to be seen there, was not possible."""
@@ -192,6 +203,13 @@ class Page:
 
     def use_theme(self, theme: str) -> None:
         self.call("emulateMedia", {"colorScheme": theme})
+
+    def delay_requests(self, part: str) -> None:
+        """Keep the requests whose address has these letters, until they are released."""
+        self.evaluate(DELAY_REQUESTS, part)
+
+    def release_requests(self, part: str) -> None:
+        self.evaluate("part => window.releaseRequests[part]()", part)
 
     def set_offline(self, is_offline: bool) -> None:
         self._chromium.call(self._number - 1, "setOffline", is_offline)

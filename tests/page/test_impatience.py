@@ -20,17 +20,6 @@ SUBMIT_FORM: Final = """(selector) => {
     const button = document.querySelector(selector);
     for (let count = 0; count < 3; count += 1) button.form.requestSubmit();
 }"""
-#: keep the requests whose address has these letters until `release` is called with them
-DELAY_REQUESTS: Final = """(part) => {
-    const send = window.fetch;
-    const gates = (window.gates ??= {});
-    const gate = new Promise((resolve) => (gates[part] = resolve));
-    window.release = (part) => gates[part]();
-    window.fetch = async (input, init) => {
-        if (String(input).includes(part)) await gate;
-        return send(input, init);
-    };
-}"""
 #: count the answered loads of an inbox, and keep the answer of the second one until `release` is called
 KEEP_SECOND_LOAD: Final = """(() => {
     const send = window.fetch;
@@ -205,16 +194,16 @@ def test_what_fails_comes_back_in_its_place(
     page.evaluate("() => window.release()")
     page.wait_for_count(".item-row", 3)
     gateway.post(f"/inbox/{tag}/claim", owner="another")
-    page.evaluate(DELAY_REQUESTS, "/discard")
-    page.evaluate(DELAY_REQUESTS, f"/inbox/{tag}")
+    page.delay_requests("/discard")
+    page.delay_requests(f"/inbox/{tag}")
     for count in (2, 1, 0):
         page.press("#")
         page.wait_for_count(".item-row", count)
-    page.evaluate("() => window.release('/discard')")
+    page.release_requests("/discard")
     page.wait_for_count(".toast.is-error", 3)
     page.wait_for_count(".item-row", 3)
     assert read_subjects(page) == subjects
-    page.evaluate("part => window.release(part)", f"/inbox/{tag}")
+    page.release_requests(f"/inbox/{tag}")
     page.wait_for_count(".item-row", 0)  # they are claimed
 
 

@@ -123,9 +123,11 @@ def test_a_change_that_fails_is_taken_back(gateway: ScriptedGateway, open_page: 
     plan = gateway.post("/plans", owner=tag, name=f"Tea {tag}", instruction="Make tea", runAfter="1 hour")["id"]
     open_page.expected_errors.append("404")
     page = open_page("/plans", person=tag)
-    page.wait_for(".plan-entry .switch[aria-checked=true]")
+    page.delay_requests(f"/plans/{plan}")
+    page.click(".plan-entry .switch[aria-checked=true]")
+    page.wait_for(".plan-entry .switch[aria-checked=false]")
     gateway.delete(f"/plans/{plan}")
-    page.click(".plan-entry .switch")
+    page.release_requests(f"/plans/{plan}")
     page.wait_for(".toast.is-error:has-text('there is no plan')")
     page.wait_for_count(".plan-entry", 0)
 

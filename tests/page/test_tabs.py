@@ -67,7 +67,7 @@ def test_a_browser_without_locks_closes_the_stream_of_a_hidden_tab(
     gateway.create_person(tag)
     gateway.create_space(tag, "admin", tag)
     page = open_page()
-    page.call("addInitScript", "Object.defineProperty(navigator, 'locks', { value: undefined })")
+    page.add_script("Object.defineProperty(navigator, 'locks', { value: undefined })")
     page.open(f"/spaces/{tag}")
     page.wait_for(".sidebar .connection.is-live")
     set_hidden(page, is_hidden=True)
@@ -84,7 +84,7 @@ def test_the_inbox_of_an_agent_is_not_followed_by_a_hidden_tab(
 ) -> None:
     gateway.post("/agents", name=tag)
     page = open_page()
-    page.call("addInitScript", COUNT_OPEN_STREAMS)
+    page.add_script(COUNT_OPEN_STREAMS)
     page.open(f"/inbox/{tag}")
     page.wait_until("() => window.openStreams === 2")
     set_hidden(page, is_hidden=True)

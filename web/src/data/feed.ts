@@ -6,6 +6,9 @@ import { computed, signal } from "@preact/signals";
 import { client, isAdministrator, me, noticeFailure } from "./session.js";
 import { shareStream } from "./shared-stream.js";
 
+/** Milliseconds between two looks at the gateway while the browser is offline. */
+const CHECK_INTERVAL = 3_000;
+
 const buildName = () => `gatepost-feed-${isAdministrator.value ? "administrator" : "person"}-${me.value}`;
 const status = signal<FeedStatus>("closed");
 
@@ -36,6 +39,8 @@ export function startFeed(): void {
   });
   addEventListener("offline", () => void checkConnection());
   addEventListener("online", () => (isOffline.value = false));
+  // A browser may say that it is offline a moment before it is.
+  setInterval(() => navigator.onLine || void checkConnection(), CHECK_INTERVAL);
 }
 
 /** Find out whether the gateway can be reached: one on this machine can, although the browser is offline. */
