@@ -233,6 +233,16 @@ CALL_CASES: Final = {
 }
 
 
+#: what the owner of an agent may ask about it; it changes nothing
+READ_BY_OWNERS: Final = frozenset(
+    (
+        *(f"GET /api/agents/{{name}}/{part}" for part in ("runs", "mind", "memories", "goals")),
+        *("GET /api/runs", "GET /api/runs/{id}", "GET /api/runs/{id}/steps", "GET /api/runs/{id}/stream"),
+        *("GET /api/usage", "GET /api/usage/runs", "GET /api/usage/budgets"),
+    )
+)
+
+
 def add_connection(tx: Transaction, name: str, *, is_incoming: bool = True, request: int = 1) -> str:
     """Return a connection that was asked for, on a public ledger."""
     id = tx.new_id("con")

@@ -15,7 +15,6 @@ HIDDEN_ADDRESSES = [
     "/health",
     "/items",
     "/runs",
-    "/runs/run_1",
     "/inbox/admin",
 ]
 OPEN_ADDRESSES = ["/plans", "/triggers", "/channels/sessions", "/shared", "/ledger", "/inbox", "/gates"]
@@ -72,12 +71,40 @@ def test_a_person_sees_who_an_agent_is(gateway: ScriptedGateway, open_page: Page
     page.wait_for_path(f"/agents/{name}")
     page.wait_for(f".facts a:has-text('both-{tag}')")
     text = page.read("main")
-    for words in ("Ana Lyst", f"team-{tag}", "numbers", "asleep", "Only the administrator sees its runs and its mind"):
+    for words in ("Ana Lyst", f"team-{tag}", "numbers", "asleep", "Only its owner and the administrator see its runs"):
         assert words in text
     assert f"other-{tag}" not in text
     assert page.count("main button") == 0, "nothing that the person may not do is offered"
     page.open(f"/agents/{name}/mind")
-    page.wait_for("main:has-text('Only the administrator sees its runs and its mind')")
+    page.wait_for("main:has-text('Only its owner and the administrator see its runs and its mind')")
+
+
+def test_an_owner_sees_what_its_agent_does_and_is_offered_no_change(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    name = f"ana-{tag}"
+    gateway.create_person(tag)
+    gateway.create_person(f"other-{tag}")
+    gateway.create_resident(name, owner=tag)
+    gateway.create_space(f"desk-{tag}", "admin", name)
+    gateway.post_message(f"desk-{tag}", "Anything new?", "admin")
+    page = open_page(f"/agents/{name}", person=tag)
+    page.wait_for(".run-row")
+    assert page.count("main button") == 0
+    for place, tab in ((2, "mind"), (3, "memories"), (4, "goals"), (5, "about")):
+        page.press(str(place))
+        page.wait_for_path(f"/agents/{name}/{tab}")
+        page.wait_for_count("main .skeleton", 0)
+        assert page.count("main .empty .icon-alert") == 0, tab
+    page.press("1")
+    page.wait_for(".run-row")
+    page.press("j", "Enter")
+    page.wait_for(".turns .turn:has-text('Nothing is to be done.')")
+    assert page.count(".view-head button") == 0, "cancel and replay are for the administrator"
+    [run] = gateway.list_runs(name)
+    open_page.expected_errors.append("404")
+    other_page = open_page(f"/runs/{run['id']}", person=f"other-{tag}")
+    other_page.wait_for("main .empty:has-text('there is no run')")
 
 
 def test_a_person_is_offered_no_change_of_a_space(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:

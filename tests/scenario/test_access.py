@@ -13,12 +13,14 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import inbox, inbox_items, keys, push, spaces
+from gatepost.actions import directory, inbox, inbox_items, keys, push, spaces
 from gatepost.core.event import Push
 from gatepost.core.limits import Limits
 from tests.access_cases import (
     CALL_CASES,
     ENTITY_CREDENTIALS,
+    EXPECT_OPEN,
+    READ_BY_OWNERS,
     World,
     create_credentials,
     create_owned_objects,
@@ -55,6 +57,49 @@ async def test_nothing_is_done_for_one_who_is_not_concerned(world: World, url: s
         if read_database(url) != before:
             wrong.append(f"something by {credential} changed the database, though all was refused")
     assert not wrong, "\n".join(wrong)
+
+
+async def test_an_owner_reads_what_its_agents_do_and_changes_nothing(world: World, url: str) -> None:
+    world.gateway.store.run_sync(directory.update, "thinker", owner="designer")
+    world = World(world.gateway, {**world.values, "analyst": "thinker"})  # what names the analyst names the thinker
+    wrong: list[str] = []
+    for credential in ENTITY_CREDENTIALS:
+        headers, before = create_credentials(world)[credential], read_database(url)
+        for operation, call in CALL_CASES.items():
+            is_readable = operation in READ_BY_OWNERS
+            if call.expected == EXPECT_OPEN and not is_readable:
+                continue
+            for query in (None, *call.other_queries):
+                status, answer = await world.call(operation, headers, query)
+                if query is None and not (is_readable and call.path):
+                    is_good = _is_expected(credential, operation, call.expected, status, answer)
+                else:
+                    is_good = status == 200 if is_readable else status in (403, 404)
+                if not is_good:
+                    wrong.append(f"{operation} {query} by {credential}: {status} {str(answer)[:100]}")
+        assert read_database(url) == before
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_an_owner_reads_by_an_alias_what_was_its_own_and_not_what_is_any_more(world: World) -> None:
+    store = world.gateway.store
+    store.run_sync(directory.update, "thinker", owner="designer", aliases=["bead-9"])
+    async with world.gateway.open_client(x_secret_key=world.gateway.create_key("agent", "designer")) as caller:
+        runs = (await caller.get("/api/agents/bead-9/runs")).json()["items"]
+        assert {run["agent"] for run in runs} == {"thinker"}
+        assert (await caller.get("/api/runs", params={"agent": "bead-9"})).json()["items"] == runs
+        run = runs[-1]
+        assert (await caller.get(f"/api/runs/{run['id']}/steps")).json()["items"]
+        assert (await caller.get("/api/runs")).json()["items"] == [], "without a name they are its own"
+        assert (await caller.get("/api/agents/thinker")).json()["config"] is None, "it may have secrets"
+        store.run_sync(directory.retire, "thinker")
+        assert (await caller.get("/api/agents/thinker/runs")).status_code == 200
+    store.run_sync(directory.update, "developer", owner="husam")
+    async with world.gateway.open_client(x_secret_key=world.gateway.create_key("agent", "developer")) as other:
+        missing = (await other.get("/api/agents/nobody-here/mind")).json()
+        refused = (await other.get("/api/agents/thinker/mind")).json()
+        assert (refused["status"], refused["detail"].replace("thinker", "nobody-here")) == (403, missing["detail"])
+        assert (await other.get(f"/api/runs/{run['id']}")).status_code == 404
 
 
 def _is_expected(credential: str, operation: str, expected: str, status: int, answer: Any) -> bool:

@@ -112,6 +112,8 @@ def list_actor_fields(operation: Operation) -> list[str]:
             return list(fields)
         case access.Anybody(own=own):
             return list(own)
+        case access.Readers(field=field):
+            return [] if field in operation.path_fields else [field]
         case _:
             return []
 
@@ -138,7 +140,7 @@ def list_requests_as_others(operation: Operation) -> list[Any]:
     """Ways to name somebody else: in the path, in the query, or in the body of the example."""
     names = {field.name: field.encode_name for field in msgspec.structs.fields(operation.request)}
     ways: list[Any] = []
-    if isinstance(operation.access, access.Owner):
+    if isinstance(operation.access, access.Owner) and operation.access.field in operation.path_fields:
         field = operation.access.field
         ways.append(
             lambda name: {"path": {field: name}} | ({"content": build_body(operation)} if operation.has_body else {})

@@ -746,12 +746,15 @@ export abstract class Operations {
     return this.call(["GET", "/api/agents/{name}/runs", "safe"], request, options);
   }
 
-  /** List the runs of the caller, the newest first; for the administrator all, or those of an agent. */
+  /** List the runs of the caller or of an agent that it owns, the newest first; for the administrator all. */
   listRuns(request: ListRuns = {}, options?: CallOptions): Promise<RunPage> {
     return this.call(["GET", "/api/runs", "safe"], request, options);
   }
 
-  /** Show a run of the caller, and the calls that a program outside answers; the administrator sees all. */
+  /**
+   * Show a run of the caller or of an agent that it owns, and the calls that a program outside answers; the
+   * administrator sees all.
+   */
   showRun(request: ShowRun, options?: CallOptions): Promise<RunWithCalls> {
     return this.call(["GET", "/api/runs/{id}", "safe"], request, options);
   }
@@ -906,21 +909,21 @@ export abstract class Operations {
   }
 
   /**
-   * Show what the runs of the caller have used, the earliest and then the largest groups first; for the administrator
-   * all runs, or those of an agent.
+   * Show what the runs of the caller, or of an agent that it owns, have used, the earliest and then the largest groups
+   * first; for the administrator all runs.
    */
   showUsage(request: ShowUsage = {}, options?: CallOptions): Promise<UsagePage> {
     return this.call(["GET", "/api/usage", "safe"], request, options);
   }
 
-  /** List the runs of the caller, the dearest first; for the administrator all, or those of an agent. */
+  /** List the runs of the caller or of an agent that it owns, the dearest first; for the administrator all. */
   listDearestRuns(request: ListDearestRuns = {}, options?: CallOptions): Promise<RunPage> {
     return this.call(["GET", "/api/usage/runs", "safe"], request, options);
   }
 
   /**
-   * Show the budget of the caller, what is used of it and what it stops; for the administrator the budgets of all
-   * agents, or that of one.
+   * Show the budget of the caller or of an agent that it owns, what is used of it and what it stops; for the
+   * administrator the budgets of all agents.
    */
   listBudgets(request: ListBudgets = {}, options?: CallOptions): Promise<BudgetPage> {
     return this.call(["GET", "/api/usage/budgets", "safe"], request, options);

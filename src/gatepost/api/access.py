@@ -131,6 +131,19 @@ class Owner(Access):
         self.field = field
 
 
+class Readers(Owner):
+    """
+    The entity that a field names by its name or an alias, the entity that owns it (`entity.owner`, who is told when
+    something is wrong with it), and the administrator. For what only reads: an owner changes nothing. A field of the
+    query that is not given becomes the caller's own name; the administrator sees all then.
+    """
+
+    def bind(self, request: Q, caller: Caller) -> Q:
+        if caller.kind is CallerKind.ENTITY and getattr(request, self.field) is None:
+            return replace(request, **{self.field: caller.name})
+        return request
+
+
 class Triggers(Access):
     """The administrator, and keys that can only trigger the agent that a field in the path names."""
 

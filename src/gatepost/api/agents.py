@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta
 
-from gatepost.api.access import Administrator, Anybody, Owner
+from gatepost.api.access import Administrator, Anybody, Owner, Readers
 from gatepost.api.agent_config import ConfiguringRequest, ConfigView
 from gatepost.api.entities import Aliases, Change, ChangedAliases, EntityView
 from gatepost.api.fields import After, Count, Cursor, Limit, NewName, RecordView, Source, Time, describe
@@ -157,7 +157,7 @@ class ResumeAgent(Request[AgentView]):
     name: str
 
 
-@read("GET /api/agents/{name}/mind", access=Owner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/mind", access=Readers("name"), errors=(NotFound,))
 class ShowMind(Request[MindView]):
     """Show what a resident would begin its next cycle with."""
 
@@ -177,7 +177,7 @@ class GoalPage(Page[GoalView]):
     pass
 
 
-@read("GET /api/agents/{name}/goals", access=Owner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/goals", access=Readers("name"), errors=(NotFound,))
 class ListGoals(Request[GoalPage]):
     """List the goals of an agent, the most important first."""
 
@@ -195,7 +195,7 @@ class MemoryPage(Page[MemoryView]):
     pass
 
 
-@read("GET /api/agents/{name}/memories", access=Owner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/memories", access=Readers("name"), errors=(NotFound,))
 class ListMemories(Request[MemoryPage]):
     """List the memories of an agent, the newest first."""
 

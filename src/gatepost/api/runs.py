@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self, assert_never
 from msgspec import Meta
 from msgspec.structs import asdict
 
-from gatepost.api.access import ActAs, Administrator, Anybody, Owner
+from gatepost.api.access import Administrator, Anybody, Readers
 from gatepost.api.fields import After, Count, Json, Limit, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.core.agent_config import MAX_MODEL_LENGTH
@@ -168,7 +168,7 @@ Since = Annotated[str, Meta(max_length=300, description="only runs that started 
 Until = Annotated[str, Meta(max_length=300, description="only runs that started before this time")] | None
 
 
-@read("GET /api/agents/{name}/runs", access=Owner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/runs", access=Readers("name"), errors=(NotFound,))
 class ListAgentRuns(Request[RunPage]):
     """List the runs of an agent, the newest first."""
 
@@ -181,9 +181,9 @@ class ListAgentRuns(Request[RunPage]):
     limit: Limit = 100
 
 
-@read("GET /api/runs", access=ActAs("agent"), errors=(NotFound,))
+@read("GET /api/runs", access=Readers("agent"), errors=(NotFound,))
 class ListRuns(Request[RunPage]):
-    """List the runs of the caller, the newest first; for the administrator all, or those of an agent."""
+    """List the runs of the caller or of an agent that it owns, the newest first; for the administrator all."""
 
     agent: Annotated[str | None, describe("only runs of this agent")] = None
     status: Annotated[RunStatus | None, describe("only runs with this status")] = None
@@ -196,7 +196,10 @@ class ListRuns(Request[RunPage]):
 
 @read("GET /api/runs/{id}", access=Anybody(), errors=(NotFound,))
 class ShowRun(Request[RunWithCallsView]):
-    """Show a run of the caller, and the calls that a program outside answers; the administrator sees all."""
+    """
+    Show a run of the caller or of an agent that it owns, and the calls that a program outside answers; the
+    administrator sees all.
+    """
 
     id: str
 

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gatepost.api.access import ActAs
+from gatepost.api.access import Readers
 from gatepost.api.fields import After, Count, Cursor, Limit, RecordView, Source, Time, describe
 from gatepost.api.operation import Page, Request, read
 from gatepost.api.runs import Cause, RunPage
@@ -68,11 +68,11 @@ class BudgetPage(Page[BudgetStatusView]):
     pass
 
 
-@read("GET /api/usage", access=ActAs("agent"), errors=(NotFound,))
+@read("GET /api/usage", access=Readers("agent"), errors=(NotFound,))
 class ShowUsage(Request[UsagePage]):
     """
-    Show what the runs of the caller have used, the earliest and then the largest groups first; for the administrator
-    all runs, or those of an agent.
+    Show what the runs of the caller, or of an agent that it owns, have used, the earliest and then the largest groups
+    first; for the administrator all runs.
     """
 
     agent: Agent = None
@@ -86,9 +86,9 @@ class ShowUsage(Request[UsagePage]):
     limit: Limit = 100
 
 
-@read("GET /api/usage/runs", access=ActAs("agent"), errors=(NotFound,))
+@read("GET /api/usage/runs", access=Readers("agent"), errors=(NotFound,))
 class ListDearestRuns(Request[RunPage]):
-    """List the runs of the caller, the dearest first; for the administrator all, or those of an agent."""
+    """List the runs of the caller or of an agent that it owns, the dearest first; for the administrator all."""
 
     agent: Agent = None
     model: Annotated[str, Meta(max_length=MAX_MODEL_LENGTH, description="only runs of this model")] | None = None
@@ -101,11 +101,11 @@ class ListDearestRuns(Request[RunPage]):
     limit: Limit = 100
 
 
-@read("GET /api/usage/budgets", access=ActAs("agent"), errors=(NotFound,))
+@read("GET /api/usage/budgets", access=Readers("agent"), errors=(NotFound,))
 class ListBudgets(Request[BudgetPage]):
     """
-    Show the budget of the caller, what is used of it and what it stops; for the administrator the budgets of all
-    agents, or that of one.
+    Show the budget of the caller or of an agent that it owns, what is used of it and what it stops; for the
+    administrator the budgets of all agents.
     """
 
     agent: Annotated[str | None, describe("only the budget of this agent")] = None

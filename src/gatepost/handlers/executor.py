@@ -75,18 +75,22 @@ def _hash(value: Any) -> str:
 
 def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:
     """
-    Return the request with the name of the entity in the place of a name or alias in its path. For an entity all others
-    are refused alike, whether they exist or not: a credential does not tell its holder which names exist.
+    Return the request with the name of the entity in the place of a name or alias that its rule is about. For an entity
+    all others are refused alike, whether they exist or not: a credential does not tell its holder which names exist.
+    The owner of an agent may name it where it only reads.
     """
     rule = request.operation.access
     if not isinstance(rule, access.Owner | access.Triggers):
         return request
     name = getattr(request, rule.field)
+    if name in (None, caller.name):
+        return request
     if not caller.is_administrator:
-        entity = None if name == caller.name else directory.find_or_none(tx, name)
-        if name != caller.name and (entity is None or entity.name != caller.name):
+        entity = directory.find_or_none(tx, name)
+        is_owner = entity is not None and isinstance(rule, access.Readers) and entity.owner == caller.name
+        if entity is None or (entity.name != caller.name and not is_owner):
             raise caller.build_refusal(name)
-        own_name = caller.name
+        own_name = entity.name
     elif isinstance(rule, access.Owner):
         own_name = directory.find(tx, name).name
     else:

@@ -5,7 +5,7 @@ import type { Agent } from "@gatepost/client";
 import { useCommands } from "../commands.js";
 import { agents, agentsStore, displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client, isAdministrator } from "../data/session.js";
+import { client, isAdministrator, me } from "../data/session.js";
 import { buildPath, navigate, segments } from "../router.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
@@ -28,11 +28,14 @@ const TABS = [
   ["about", "About"],
 ] as const;
 
+type Tabs = readonly (typeof TABS)[number][];
+
 export function AgentPage({ name }: { name: string }) {
   const { value: agent, error, reload } = useLoad((signal) => client.showAgent({ name }, { signal }), [name]);
   useSubject(agent?.displayName);
   if (agent === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
   if (isAdministrator.value) return <WholeAgent agent={agent} reload={reload} />;
+  if (agent.owner === me.value) return <OwnedAgent agent={agent} />;
   return (
     <>
       <header class="view-head">
@@ -61,6 +64,47 @@ function AgentHead({ agent }: { agent: Agent }) {
   );
 }
 
+/** What the owner of an agent may see: what it does, what it remembers and wants. Only the administrator changes it. */
+function OwnedAgent({ agent }: { agent: Agent }) {
+  const { name } = agent;
+  const tab = segments.value[2] ?? "runs";
+  const tabs = TABS.filter(([id]) => id !== "plans");
+  useTabCommands(name, tabs);
+  return (
+    <>
+      <header class="view-head">
+        <AgentHead agent={agent} />
+      </header>
+      <AgentTabs name={name} tabs={tabs} tab={tab} />
+      <div class="view-body">{tab === "about" || tab === "plans" ? <Profile agent={agent} /> : <AgentPart name={name} tab={tab} />}</div>
+    </>
+  );
+}
+
+function useTabCommands(name: string, tabs: Tabs): void {
+  useCommands(tabs.map(([id, label], index) => ({ id: `tab-${id}`, title: `Show ${label.toLowerCase()}`, group: "Agent", keys: String(index + 1), run: () => navigate(tabPath(name, id)) })));
+}
+
+function AgentTabs({ name, tabs, tab }: { name: string; tabs: Tabs; tab: string }) {
+  return (
+    <nav class="tabs agent-tabs" aria-label="About the agent">
+      {tabs.map(([id, label]) => (
+        <a key={id} class="tab" href={tabPath(name, id)} aria-current={id === tab ? "page" : undefined}>
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function AgentPart({ name, tab }: { name: string; tab: string }) {
+  if (tab === "mind") return <MindView name={name} />;
+  if (tab === "memories") return <Memories name={name} />;
+  if (tab === "goals") return <Goals name={name} />;
+  if (tab === "plans") return <Plans name={name} />;
+  return <RunTimeline agent={name} />;
+}
+
 /** All of an agent, with what can be done to it. */
 function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
   const { name } = agent;
@@ -78,8 +122,8 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
     { id: "wake", title: "Wake this agent", group: "Agent", keys: "w", run: wake },
     agent.paused ? { id: "resume", title: "Resume this agent", group: "Agent", keys: "p", run: resume } : { id: "pause", title: "Pause this agent", group: "Agent", keys: "p", run: pause },
     { id: "agent-inbox", title: "Open the inbox of this agent", group: "Agent", keys: "i", run: () => navigate(buildPath("inbox", name)) },
-    ...TABS.map(([id, label], index) => ({ id: `tab-${id}`, title: `Show ${label.toLowerCase()}`, group: "Agent", keys: String(index + 1), run: () => navigate(tabPath(name, id)) })),
   ]);
+  useTabCommands(name, TABS);
   return (
     <>
       <header class="view-head">
@@ -99,28 +143,8 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
           </>
         )}
       </header>
-      <nav class="tabs agent-tabs" aria-label="About the agent">
-        {TABS.map(([id, label]) => (
-          <a key={id} class="tab" href={tabPath(name, id)} aria-current={id === tab ? "page" : undefined}>
-            {label}
-          </a>
-        ))}
-      </nav>
-      <div class="view-body">
-        {tab === "mind" ? (
-          <MindView name={name} />
-        ) : tab === "memories" ? (
-          <Memories name={name} />
-        ) : tab === "goals" ? (
-          <Goals name={name} />
-        ) : tab === "plans" ? (
-          <Plans name={name} />
-        ) : tab === "about" ? (
-          <About agent={agent} />
-        ) : (
-          <RunTimeline agent={name} />
-        )}
-      </div>
+      <AgentTabs name={name} tabs={TABS} tab={tab} />
+      <div class="view-body">{tab === "about" ? <About agent={agent} /> : <AgentPart name={name} tab={tab} />}</div>
     </>
   );
 }

@@ -3,6 +3,7 @@
 import type { Agent } from "@gatepost/client";
 
 import { displayName } from "../data/live.js";
+import { me } from "../data/session.js";
 import { spaces } from "../data/spaces.js";
 import { buildPath } from "../router.js";
 import { Line } from "../ui/parts.js";
@@ -33,7 +34,7 @@ export function Profile({ agent }: { agent: Agent }) {
               ))}
         </dd>
       </dl>
-      <p class="muted">Only the administrator sees its runs and its mind.</p>
+      <p class="muted">{agent.owner === me.value ? "Only the administrator changes it, and sees its configuration." : "Only its owner and the administrator see its runs and its mind."}</p>
     </div>
   );
 }

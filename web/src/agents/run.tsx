@@ -8,7 +8,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useCommands } from "../commands.js";
 import { displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client } from "../data/session.js";
+import { client, isAdministrator } from "../data/session.js";
 import { closeWhileHidden } from "../data/shared-stream.js";
 import { buildPath, changeQuery, query, segments } from "../router.js";
 import { useSubject } from "../title.js";
@@ -54,9 +54,10 @@ function RunPage({ id }: { id: string }) {
   useSubject(run && `${displayName(run.agent)}, ${describeCause(run.cause)}`);
   const [isReplaying, setReplaying] = useState(segments.value[2] === "replay");
   const cancel = () => void attempt(() => client.cancelRun({ id }), "Cancelled").then(reload);
+  const canChange = isAdministrator.value; // an owner only reads
   useCommands([
-    { id: "replay-run", title: "Replay this run with another model", group: "Run", keys: "z", run: () => setReplaying(true) },
-    ...(run?.status === "running" ? [{ id: "cancel-run", title: "Cancel this run", group: "Run", run: cancel }] : []),
+    ...(canChange ? [{ id: "replay-run", title: "Replay this run with another model", group: "Run", keys: "z", run: () => setReplaying(true) }] : []),
+    ...(canChange && run?.status === "running" ? [{ id: "cancel-run", title: "Cancel this run", group: "Run", run: cancel }] : []),
   ]);
   if (run === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
   return (
@@ -71,7 +72,7 @@ function RunPage({ id }: { id: string }) {
         </h1>
         <span class={`badge ${runTone(run)}`}>{describeStatus(run)}</span>
         <span class="grow" />
-        {run.status === "running" ? (
+        {!canChange ? null : run.status === "running" ? (
           <button class="button danger" onClick={cancel}>
             Cancel
           </button>
@@ -89,7 +90,7 @@ function RunPage({ id }: { id: string }) {
             {toLine(run.summary, 1000)}
           </p>
         )}
-        {isReplaying && <ReplayPanel run={run} />}
+        {canChange && isReplaying && <ReplayPanel run={run} />}
         {value !== undefined && value.calls.length > 0 && <OpenCalls run={value} />}
         <Waterfall run={run} steps={steps} />
         <ol class="turns">

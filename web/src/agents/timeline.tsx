@@ -14,6 +14,7 @@ import { useRowKeys } from "../ui/row-keys.js";
 import { formatSize, plural } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { Elapsed, formatDay, formatDuration, RelativeTime } from "../ui/time.js";
+import { canOpen } from "../views.js";
 import { describeCause, describeStatus, runTone } from "./describe.js";
 import { TokenChart } from "./token-chart.js";
 
@@ -55,9 +56,11 @@ export function RunTimeline({ agent, since }: { agent?: string; since?: string |
     return (
       <Empty icon="bolt" title="It has not woken yet">
         <p>An agent wakes when its inbox has an item: a message in its space, mail, a due plan. Push an event to try it.</p>
-        <a class="button" href={agent === undefined ? "/agents" : buildPath("inbox", agent)}>
-          {agent === undefined ? "Go to agents" : "Open its inbox"}
-        </a>
+        {(agent === undefined || canOpen(buildPath("inbox", agent))) && (
+          <a class="button" href={agent === undefined ? "/agents" : buildPath("inbox", agent)}>
+            {agent === undefined ? "Go to agents" : "Open its inbox"}
+          </a>
+        )}
       </Empty>
     );
   }
