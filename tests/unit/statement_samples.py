@@ -160,6 +160,6 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "work_items/list_page": {"type": "task"},
     "work_items/list_recent_ids": {"type": "task"},
     "usage/list_budgeted": {"agent": 1},
-    "usage/list_dearest": USAGE | {"status": "running", "stopped": False},
+    "usage/list_most_expensive": USAGE | {"status": "running", "stopped": False},
     "usage/sum_groups": USAGE,
 }

@@ -1,4 +1,4 @@
-"""What runs have used: by agent, model, cause and time; the dearest runs; and budgets."""
+"""What runs have used: by agent, model, cause and time; the most expensive runs; and budgets."""
 
 from typing import Any
 
@@ -91,24 +91,26 @@ def test_nothing_was_used(ctx: StoreContext) -> None:
     assert ctx.store.read_sync(usage.sum_all, since=0, until=ctx.clock.now()) == UsageGroup()
 
 
-def test_the_dearest_run_is_first(office: StoreContext) -> None:
+def test_the_most_expensive_run_is_first(office: StoreContext) -> None:
     open_run = resident_runs.begin_run(office.store)  # one reply so far
     until = office.clock.now() + 1
-    listed_runs = office.store.read_sync(usage.list_dearest, since=0, until=until)
+    listed_runs = office.store.read_sync(usage.list_most_expensive, since=0, until=until)
     assert [run.prompt_tokens + run.completion_tokens for run in listed_runs] == [TOKENS] * 4 + [128]
     assert listed_runs[-1].id == open_run.run_id
     first = listed_runs[0]
     after = (TOKENS, first.number)
-    assert office.store.read_sync(usage.list_dearest, since=0, until=until, after=after) == listed_runs[1:]
+    assert office.store.read_sync(usage.list_most_expensive, since=0, until=until, after=after) == listed_runs[1:]
 
 
-def test_the_dearest_runs_are_found_by_what_they_were(office: StoreContext) -> None:
+def test_the_most_expensive_runs_are_found_by_what_they_were(office: StoreContext) -> None:
     sql = "UPDATE runs SET limit_reached = 'budget', status = 'failed', ended_at = started_at WHERE number = 2"
     office.store.run_sync(lambda tx: tx.execute(Sql(sql)))
     until = office.clock.now() + 1
 
     def list_numbers(**filters: Any) -> list[int]:
-        return [run.number for run in office.store.read_sync(usage.list_dearest, since=0, until=until, **filters)]
+        return [
+            run.number for run in office.store.read_sync(usage.list_most_expensive, since=0, until=until, **filters)
+        ]
 
     assert list_numbers(model="demo", cause=EventType.EVENT) == [4, 3, 2, 1]
     assert list_numbers(model="other") == list_numbers(cause=EventType.MAIL) == []

@@ -1177,28 +1177,6 @@ export interface ListDeadLetters {
   limit?: number;
 }
 
-/** What `listDearestRuns` asks. */
-export interface ListDearestRuns {
-  /** only runs of this agent */
-  agent?: string;
-  /** only runs of this model */
-  model?: string;
-  /** only runs that an event of this type started */
-  cause?: EventType;
-  /** only runs with this status */
-  status?: RunStatus;
-  /** only runs that ended because a budget was used up; default: false */
-  stopped?: boolean;
-  /** only runs that started since; default: 7 days ago */
-  since?: string;
-  /** only runs that started before; default: now */
-  until?: string;
-  /** `next` of the previous page */
-  after?: string;
-  /** maximum number of results; default: 100 */
-  limit?: number;
-}
-
 /** What `listDecisions` asks. */
 export interface ListDecisions {
   /** only decisions that this entity asked */
@@ -1229,6 +1207,28 @@ export interface ListEntities {
   retired?: boolean;
   /** `next` of the previous page; default: 0 */
   after?: number | string;
+  /** maximum number of results; default: 100 */
+  limit?: number;
+}
+
+/** What `listExpensiveRuns` asks. */
+export interface ListExpensiveRuns {
+  /** only runs of this agent */
+  agent?: string;
+  /** only runs of this model */
+  model?: string;
+  /** only runs that an event of this type started */
+  cause?: EventType;
+  /** only runs with this status */
+  status?: RunStatus;
+  /** only runs that ended because a budget was used up; default: false */
+  stopped?: boolean;
+  /** only runs that started since; default: 7 days ago */
+  since?: string;
+  /** only runs that started before; default: now */
+  until?: string;
+  /** `next` of the previous page */
+  after?: string;
   /** maximum number of results; default: 100 */
   limit?: number;
 }

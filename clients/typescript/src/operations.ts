@@ -76,9 +76,9 @@ import type {
   ListChannels,
   ListConnections,
   ListDeadLetters,
-  ListDearestRuns,
   ListDecisions,
   ListEntities,
+  ListExpensiveRuns,
   ListFires,
   ListGates,
   ListGoals,
@@ -916,8 +916,8 @@ export abstract class Operations {
     return this.call(["GET", "/api/usage", "safe"], request, options);
   }
 
-  /** List the runs of the caller or of an agent that it owns, the dearest first; for the administrator all. */
-  listDearestRuns(request: ListDearestRuns = {}, options?: CallOptions): Promise<RunPage> {
+  /** List the runs of the caller or of an agent that it owns, the most expensive first; for the administrator all. */
+  listExpensiveRuns(request: ListExpensiveRuns = {}, options?: CallOptions): Promise<RunPage> {
     return this.call(["GET", "/api/usage/runs", "safe"], request, options);
   }
 

@@ -1,5 +1,5 @@
 """
-Show what runs have used, which were the dearest, and what is left of budgets.
+Show what runs have used, which were the most expensive, and what is left of budgets.
 
 A budget counts by `agents.count_spending`, here as before every cycle, so what is shown is what decides.
 """
@@ -47,7 +47,7 @@ def sum_all(tx: Reader, *, agent: str | None = None, since: Instant, until: Inst
     return groups[0] if groups else UsageGroup()
 
 
-def list_dearest(
+def list_most_expensive(
     tx: Reader,
     *,
     agent: str | None = None,
@@ -64,7 +64,7 @@ def list_dearest(
     Return the runs with the most tokens first; with `is_stopped`, those that a budget ended. `after` is the tokens and
     the number of the last run seen.
     """
-    return usage.list_dearest(
+    return usage.list_most_expensive(
         tx,
         agent=directory.find_number(tx, agent),
         since=since,

@@ -87,8 +87,8 @@ class ShowUsage(Request[UsagePage]):
 
 
 @read("GET /api/usage/runs", access=Readers("agent"), errors=(NotFound,))
-class ListDearestRuns(Request[RunPage]):
-    """List the runs of the caller or of an agent that it owns, the dearest first; for the administrator all."""
+class ListExpensiveRuns(Request[RunPage]):
+    """List the runs of the caller or of an agent that it owns, the most expensive first; for the administrator all."""
 
     agent: Agent = None
     model: Annotated[str, Meta(max_length=MAX_MODEL_LENGTH, description="only runs of this model")] | None = None

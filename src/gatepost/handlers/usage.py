@@ -7,7 +7,7 @@ from gatepost.api.usage import (
     BudgetPage,
     BudgetStatusView,
     ListBudgets,
-    ListDearestRuns,
+    ListExpensiveRuns,
     ShowUsage,
     UsagePage,
     UsageView,
@@ -41,8 +41,8 @@ def show_usage(tx: Reader, request: ShowUsage, caller: Caller) -> UsagePage:
     )
 
 
-@ListDearestRuns.handler
-def list_dearest_runs(tx: Reader, request: ListDearestRuns, caller: Caller) -> RunPage:
+@ListExpensiveRuns.handler
+def list_expensive_runs(tx: Reader, request: ListExpensiveRuns, caller: Caller) -> RunPage:
     since, until = _parse_times(tx, request)
     after = None
     if request.after is not None:
@@ -51,7 +51,7 @@ def list_dearest_runs(tx: Reader, request: ListDearestRuns, caller: Caller) -> R
     return read_page(
         tx,
         RunPage,
-        usage.list_dearest,
+        usage.list_most_expensive,
         agent=request.agent,
         since=since,
         until=until,
@@ -79,7 +79,7 @@ def list_budgets(tx: Reader, request: ListBudgets, caller: Caller) -> BudgetPage
     )
 
 
-def _parse_times(tx: Reader, request: ShowUsage | ListDearestRuns) -> tuple[Instant, Instant]:
+def _parse_times(tx: Reader, request: ShowUsage | ListExpensiveRuns) -> tuple[Instant, Instant]:
     until = parse_field("until", request.until, parse_instant)
     since = parse_field("since", request.since, parse_instant)
     end = tx.now + 1 if until is None else until  # a run that has just started counts

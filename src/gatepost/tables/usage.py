@@ -45,7 +45,7 @@ def sum_groups(
     )
 
 
-def list_dearest(
+def list_most_expensive(
     tx: Reader,
     *,
     agent: int | None,
@@ -62,7 +62,7 @@ def list_dearest(
     after_tokens, after_number = after if after is not None else (None, 0)
     return RUN.fetch_page(
         tx,
-        "usage/list_dearest",
+        "usage/list_most_expensive",
         first=find_first_since(tx, since),
         last=find_first_since(tx, until),
         agent=agent,

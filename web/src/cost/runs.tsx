@@ -25,7 +25,7 @@ const PAGE_LENGTH = 60;
 const FILTERS = ["agent", "model", "cause", "status", "stopped", "since", "until"] as const;
 
 export function ExpensiveRuns({ agent, since }: { agent: string | undefined; since: string }) {
-  const { value, error, reload } = useLoad((signal) => client.listDearestRuns({ since, limit: FEW, ...(agent === undefined ? {} : { agent }) }, { signal }), [agent ?? "", since]);
+  const { value, error, reload } = useLoad((signal) => client.listExpensiveRuns({ since, limit: FEW, ...(agent === undefined ? {} : { agent }) }, { signal }), [agent ?? "", since]);
   if (value === undefined) return error === undefined ? <Skeleton rows={FEW} /> : <Failure error={error} onRetry={reload} />;
   return (
     <>
@@ -46,7 +46,7 @@ export function RunsByTokens() {
 }
 
 function FilteredRuns() {
-  const load = (after?: string, signal?: AbortSignal) => client.listDearestRuns({ ...readFilters(), limit: PAGE_LENGTH, ...(after === undefined ? {} : { after }) }, signal === undefined ? {} : { signal });
+  const load = (after?: string, signal?: AbortSignal) => client.listExpensiveRuns({ ...readFilters(), limit: PAGE_LENGTH, ...(after === undefined ? {} : { after }) }, signal === undefined ? {} : { signal });
   const { value, error, reload } = useLoad((signal) => load(undefined, signal), []);
   const [more, setMore] = useState<{ runs: readonly Run[]; next: string | null } | undefined>(undefined);
   const runs = [...(value?.items ?? []), ...(more?.runs ?? [])];

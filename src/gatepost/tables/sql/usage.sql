@@ -30,7 +30,7 @@ LEFT JOIN entities e ON e.number = g.agent
 ORDER BY g.starts_at, g.prompt_tokens + g.completion_tokens DESC, g.agent, g.model, g.cause
 LIMIT :limit OFFSET :offset
 
--- name: list_dearest
+-- name: list_most_expensive
 -- The runs with the most tokens first, as the filters say; after the run with that number and so many tokens.
 SELECT
     r.number, r.id, e.name AS agent, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
