@@ -7,13 +7,15 @@ import json
 import os
 import random
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from typing import Any, Final
+from contextlib import ExitStack, closing, suppress
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import jsonschema_rs
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
@@ -29,6 +31,7 @@ from gatepost.runtime.live import LiveStreams
 from gatepost.runtime.signal_bus import SignalBus
 from tests.access_cases import create_owned_objects
 from tests.gateways import TOKEN_RULES, build_app_state, build_openapi, list_operations
+from tests.servers import Postgres
 
 NIGHTLY: Final = bool(os.environ.get("GATEPOST_NIGHTLY"))
 #: requests for each operation, caller and kind of data
@@ -82,23 +85,44 @@ def test_every_body_has_an_example_that_is_one(operation: str) -> None:
         jsonschema_rs.validate({**schema, "$defs": definitions}, content["example"])
 
 
-@pytest.fixture(params=["administrator", "agent"])
-def caller(request: pytest.FixtureRequest, url: str) -> Iterator[tuple[Any, dict[str, str], Mapping[str, Any]]]:
+class Caller(NamedTuple):
     """An application, the credential of one who calls it, and what there is to be called about."""
-    store = open_store(url)
+
+    name: str
+    app: GatewayApp
+    headers: dict[str, str]
+    values: Mapping[str, Any]
+
+
+#: By day all are sent the same requests, which cost more to make than to answer. By night each has requests of its own.
+CALLERS: Final = ("administrator-sqlite", "administrator-postgres", "agent-sqlite", "agent-postgres")
+
+
+@pytest.fixture(params=CALLERS if NIGHTLY else ["+".join(CALLERS)])
+def callers(request: pytest.FixtureRequest, postgres: Postgres, tmp_path: Path) -> Iterator[list[Caller]]:
+    with ExitStack() as stack:
+        yield [_open_caller(name, stack, postgres, tmp_path) for name in request.param.split("+")]
+
+
+def _open_caller(name: str, stack: ExitStack, postgres: Postgres, folder: Path) -> Caller:
+    is_agent = name.startswith("agent")
+    if name.endswith("sqlite"):
+        store = open_store(f"sqlite:///{folder}/{name}.db")
+    else:
+        store = open_store(stack.enter_context(postgres.create_database()))
+    stack.enter_context(closing(store))
     store.migrate()
     register_administrator(store)
     secret = generate_secret()
-    agent = request.param == "agent"
     values = create_owned_objects(store)
-    store.run_sync(keys.create, kind="agent" if agent else "admin", secret=secret, entity="analyst" if agent else None)
-    yield GatewayApp(build_app_state(store, SignalBus(), LiveStreams(), TOKEN_RULES)), {"x-secret-key": secret}, values
-    store.close()
+    entity = "analyst" if is_agent else None
+    store.run_sync(keys.create, kind="agent" if is_agent else "admin", secret=secret, entity=entity)
+    app = GatewayApp(build_app_state(store, SignalBus(), LiveStreams(), TOKEN_RULES))
+    return Caller(name, app, {"x-secret-key": secret}, values)
 
 
-def test_whatever_it_is_sent_it_answers_as_described(caller: tuple[Any, dict[str, str], Mapping[str, Any]]) -> None:
-    app, headers, values = caller
-    schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
+def test_whatever_it_is_sent_it_answers_as_described(callers: list[Caller]) -> None:
+    schema = schemathesis.openapi.from_asgi("/api/openapi.json", callers[0].app)
     schema.config.max_stream_events = 1
     api_operations = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
     assert len(api_operations) == len(list_operations())
@@ -107,15 +131,11 @@ def test_whatever_it_is_sent_it_answers_as_described(caller: tuple[Any, dict[str
         excluded = [CHECKS.get_one(name) for name in check_names]
         for mode in GenerationMode:
             with suppress(Unsatisfiable):  # there is nothing to get wrong where nothing is to be said
-                _try_operation(operation, mode, headers, values, excluded)
+                _try_operation(operation, mode, callers, excluded)
 
 
 def _try_operation(
-    operation: APIOperation[Any, Any, Any, Any],
-    mode: GenerationMode,
-    headers: dict[str, str],
-    values: Mapping[str, Any],
-    excluded: list[Any],
+    operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, callers: list[Caller], excluded: list[Any]
 ) -> None:
     rejection = [CHECKS.get_one("negative_data_rejection")]
 
@@ -128,14 +148,38 @@ def _try_operation(
     )
     @given(case=operation.as_strategy(generation_mode=mode), seed=st.integers(0, 2**32))
     def attempt(case: schemathesis.Case[Any], seed: int) -> None:
-        if mode is GenerationMode.POSITIVE:
-            _use_existing_names(case, random.Random(seed), values)
-        answer = case.call(headers=headers)
-        # A list of one is written in a query as the one alone is: nobody can tell that it was wrong.
-        is_single = any(isinstance(value, list) and len(value) == 1 for value in (case.query or {}).values())
-        case.validate_response(answer, excluded_checks=[*excluded, *(rejection if is_single else ())])
+        for caller in callers:
+            own_case = _copy_case(case)
+            if mode is GenerationMode.POSITIVE:
+                _use_existing_names(own_case, random.Random(seed), caller.values)
+            note(f"the caller is {caller.name}")
+            answer = own_case.call(headers=caller.headers, app=caller.app)
+            # A list of one is written in a query as the one alone is: nobody can tell that it was wrong.
+            is_single = any(isinstance(value, list) and len(value) == 1 for value in (own_case.query or {}).values())
+            own_case.validate_response(
+                answer,
+                excluded_checks=[*excluded, *(rejection if is_single else ())],
+                transport_kwargs={"app": caller.app},
+            )
 
     attempt()
+
+
+def _copy_case(case: schemathesis.Case[Any]) -> schemathesis.Case[Any]:
+    """Return the same request, to be changed and sent by itself."""
+    return schemathesis.Case(
+        operation=case.operation,
+        method=case.method,
+        path=case.path,
+        path_parameters=deepcopy(case.path_parameters),
+        headers=deepcopy(case.headers),
+        cookies=deepcopy(case.cookies),
+        query=deepcopy(case.query),
+        body=deepcopy(case.body) if isinstance(case.body, dict | list) else case.body,
+        media_type=case.media_type,
+        multipart_content_types=deepcopy(case.multipart_content_types),
+        meta=deepcopy(case.meta),
+    )
 
 
 KNOWN_NAMES: Final = ("analyst", "husam", "designer", "thinker", "*", "team:finance")
