@@ -48,6 +48,8 @@ PRELOADED_MODULES = (
     "uvicorn.loops.auto",
     "uvloop",
 )
+#: what `gatepost mcp` needs besides; it is large, and a fork of a large process costs more, so it has its own server
+MCP_MODULES = ("gatepost.cli._mcp_connector", "gatepost.mcp.stdio", "anyio._backends._asyncio")
 #: what an interpreter reads when it starts; the fork server has started already
 START_VARIABLES = ("PYTHON", "LC_", "LANG", "LD_")
 
@@ -59,22 +61,22 @@ def can_fork(arguments: Any, options: dict[str, Any]) -> bool:
     if arguments[1] not in ("-m", "-c") or options.get("preexec_fn") or options.get("pass_fds"):
         return False
     env = options.get("env")
-    return env is None or _select_start_variables(env) == _select_start_variables(os.environ)
+    return env is None or select_start_variables(env) == select_start_variables(os.environ)
 
 
-def _select_start_variables(env: Any) -> dict[str, str]:
+def select_start_variables(env: Any) -> dict[str, str]:
     return {name: env[name] for name in env if name.startswith(START_VARIABLES)}
 
 
 class ForkServer:
-    """The test process's end of the fork server."""
+    """The test process's end of a fork server, which imports some modules besides those that all do."""
 
-    def __init__(self) -> None:
+    def __init__(self, *extra_modules: str) -> None:
         self._lock = threading.Lock()
         self._socket, server_socket = socket.socketpair()
         with server_socket:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fork_server", str(server_socket.fileno())],
+                [sys.executable, "-m", "tests.fork_server", str(server_socket.fileno()), *extra_modules],
                 cwd=ROOT,
                 pass_fds=[server_socket.fileno()],
             )
@@ -105,16 +107,17 @@ _start_server = cache(ForkServer)
 _server_lock = threading.Lock()
 
 
-def _get_server() -> ForkServer:
+def _get_server(extra_modules: Sequence[str]) -> ForkServer:
     with _server_lock:
-        return _start_server()
+        return _start_server(*extra_modules)
 
 
 class ForkedProcess(subprocess.Popen[Any]):
-    """`subprocess.Popen`, by fork where that can be."""
+    """`subprocess.Popen`, by fork where that can be; `extra_modules` are imported before the fork."""
 
-    def __init__(self, args: Sequence[str], **options: Any) -> None:
+    def __init__(self, args: Sequence[str], *, extra_modules: Sequence[str] = (), **options: Any) -> None:
         self._is_forked = can_fork(args, options)
+        self._extra_modules = extra_modules
         self._pidfd = -1
         super().__init__(args, **options)
 
@@ -135,7 +138,7 @@ class ForkedProcess(subprocess.Popen[Any]):
             "cwd": str(cwd or Path.cwd()),
             "session": bool(start_new_session),
         }
-        self.pid = _get_server().start(request, streams)
+        self.pid = _get_server(self._extra_modules).start(request, streams)
         self._pidfd = os.pidfd_open(self.pid)
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
@@ -156,7 +159,7 @@ class ForkedProcess(subprocess.Popen[Any]):
         ready, _, _ = select.select([self._pidfd], [], [], 0 if wait_flags & os.WNOHANG else None)
         if not ready:
             return 0, 0
-        status = _get_server().get_status(self.pid)
+        status = _get_server(self._extra_modules).get_status(self.pid)
         os.close(self._pidfd)
         return self.pid, status
 
@@ -253,7 +256,7 @@ def _enter_child(request: dict[str, Any], descriptors: Sequence[int]) -> Callabl
 
 
 def main() -> None:
-    for name in PRELOADED_MODULES:
+    for name in (*PRELOADED_MODULES, *sys.argv[2:]):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()

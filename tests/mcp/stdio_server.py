@@ -1,6 +1,7 @@
 """`gatepost mcp` as a process that a test speaks to by hand."""
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any, Self
 
 import anyio
 
+from tests.fork_server import MCP_MODULES, ForkedProcess, select_start_variables
 from tests.gateways import WAIT_TIMEOUT
 from tests.mcp.office import COMMAND, Office
 
@@ -30,12 +32,13 @@ class StdioServer:
     """`gatepost mcp`, spoken to by hand."""
 
     def __init__(self, office: Office, *options: str) -> None:
-        self.process = subprocess.Popen(
+        self.process = ForkedProcess(
             [*COMMAND, "--as", "analyst", *options],
+            extra_modules=MCP_MODULES,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"GATEPOST_HOME": str(office.home), "PATH": ""},
+            env={**select_start_variables(os.environ), "GATEPOST_HOME": str(office.home), "PATH": ""},
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
