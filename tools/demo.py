@@ -188,6 +188,11 @@ async def add_plans_and_triggers(roastery: Roastery) -> None:
         CreatePlan(owner="analyst", name="Quarterly report", instruction="Draft the report.", cron="0 8 1 1,4,7,10 *")
     )
     await roastery.send(
+        CreatePlan(
+            owner="buyer", name="Price of Yirgacheffe", instruction="Compare it.", cron="0 6 * * 1", active=False
+        )
+    )
+    await roastery.send(
         CreatePlan(owner="front-desk", name="Ask for opinions", instruction="Ask Mira how it goes.", run_after="8 days")
     )
     await roastery.send(

@@ -11,9 +11,10 @@ import { useLoad, type Load } from "../data/load.js";
 import { isAdministrator } from "../data/session.js";
 import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
 import { Icon } from "../ui/icons.js";
+import { Name } from "../ui/name.js";
 import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
-import { toLine } from "../ui/text.js";
+import { plural, toLine } from "../ui/text.js";
 import { formatExact, formatRelative, now, RelativeTime } from "../ui/time.js";
 import { describePlan, describeStatus } from "./describe.js";
 import { FIRES_INTERVAL, isAboutFires, isAboutPlans, isAboutTriggers, justFired, useFireMarks, useFollow } from "./follow.js";
@@ -205,9 +206,9 @@ function PlanRow({ plan, isSelected }: { plan: Plan; isSelected: boolean }) {
       </div>
       <span class="plan-who">
         <Avatar name={displayName(plan.owner)} kind={findEntity(plan.owner)?.kind ?? "agent"} isSmall />
-        <Line text={displayName(plan.owner)} />
+        <Name name={plan.owner} />
       </span>
-      <span class="plan-when muted" title={plan.cron === null ? undefined : `${plan.cron} ${plan.timeZone ?? "UTC"}`}>
+      <span class="plan-when muted" title={plan.cron === null ? describePlan(plan) : `${describePlan(plan)} (${plan.cron} ${plan.timeZone ?? "UTC"})`}>
         <Line text={describePlan(plan)} />
       </span>
       <span class="plan-next">
@@ -218,8 +219,8 @@ function PlanRow({ plan, isSelected }: { plan: Plan; isSelected: boolean }) {
         ) : (
           <span class={`badge ${tone}`}>{status}</span>
         )}
-        <span class="number muted plan-fired" title={`It has fired ${plan.fired} times`}>
-          {plan.endedAt === null ? `${plan.fired}×` : <RelativeTime time={plan.endedAt} />}
+        <span class="number muted plan-fired" title={`It has fired ${plural(plan.fired, "time")}`}>
+          {plan.endedAt === null ? (plan.fired === 0 ? "not fired yet" : `fired ${plan.fired.toLocaleString("en")}×`) : <RelativeTime time={plan.endedAt} />}
         </span>
       </span>
     </a>
