@@ -8,9 +8,10 @@ import { TestClock } from "./clock.js";
 
 /** A gateway whose stream and answers the test writes. */
 export class ScriptedGateway {
+  readonly clock = new TestClock();
   readonly client = new GatepostClient({
     url: "http://gateway",
-    clock: new TestClock(),
+    clock: this.clock,
     fetch: (input, init) => this.#answer(String(input), init),
   });
   /** The addresses of all requests but those of streams. */

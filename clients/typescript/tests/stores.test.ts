@@ -7,7 +7,7 @@ import { DecisionsStore, InboxStore, openFeed, SpaceStore } from "@gatepost/clie
 import { useSpace } from "@gatepost/client/preact";
 
 import { RenderedHook } from "./rendering.js";
-import { buildMessage, frame, keepAlive, page, ScriptedGateway } from "./scripted.js";
+import { Answer, buildMessage, frame, keepAlive, page, ScriptedGateway } from "./scripted.js";
 import { waitFor } from "./waiting.js";
 
 test("what happens during a load is not undone by its answer", async () => {
@@ -70,6 +70,28 @@ test("messages that come twice or out of order are shown once, in order", async 
   gateway.cut();
   const { messages } = await waitFor(store, (state) => state.messages.length === 5);
   assert.deepEqual(messages.map(({ seq }) => seq), [2, 3, 4, 5, 6]);
+  stop();
+});
+
+test("a load that was asked for before the feed was lost may answer before it opens again", async () => {
+  const load = Answer.create();
+  const gateway = new ScriptedGateway(page(buildMessage(1)), load, page(buildMessage(2), buildMessage(3)));
+  const feed = openFeed(gateway.client);
+  const store = new SpaceStore(gateway.client, "q4", { feed });
+  const stop = keepAlive(store);
+  await waitFor(store, (state) => !state.isLoading);
+  const listSeqs = () => store.state.messages.map(({ seq }) => seq);
+  const loading = store.refresh();
+  await gateway.waitForRequests(2);
+  gateway.clock.hold();
+  gateway.cut();
+  await waitFor(store, (state) => !state.isLive);
+  load.give(page(buildMessage(2)));
+  await loading;
+  assert.deepEqual([listSeqs(), store.state.isLive, feed.status], [[1, 2], false, "waiting"], "shown, and said to be old");
+  gateway.clock.release();
+  await waitFor(store, (state) => state.messages.length === 3);
+  assert.deepEqual([listSeqs(), store.state.isLive, feed.status], [[1, 2, 3], true, "open"]);
   stop();
 });
 
