@@ -335,7 +335,7 @@ def _build_fire_frame(signal: Signal) -> Frame | None:
     """Return what a signal says of a plan or a trigger; None if it is about something else."""
     noun, colon, name = signal.recipient.partition(":")
     event = f"{noun}.{signal.cause}"
-    if noun in ("plan", "trigger") and event in EVENTS:  # a later version may signal more
+    if colon and noun in ("plan", "trigger") and event in EVENTS:  # a later version may signal more
         return build_frame(
             ALL_FIRES, event, PlanChangeView(id=name) if noun == "plan" else TriggerChangeView(name=name)
         )
