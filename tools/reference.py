@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -37,12 +36,7 @@ def build_cli_reference() -> str:
     """Return the help of every command."""
     parts: list[str] = []
     for path, command in list_commands():
-        options: dict[str, Any] = {
-            "resilient_parsing": True,
-            "terminal_width": WIDTH,
-            "help_option_names": ["-h", "--help"],
-        }
-        with command.make_context(path, [], **options) as context:
+        with command.make_context(path, [], resilient_parsing=True, terminal_width=WIDTH) as context:
             text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
             parts.append(f"\n### {path}\n\n```text\n{text}\n```\n")
     return "".join(parts)

@@ -37,6 +37,14 @@ def test_every_setting_is_in_it() -> None:
 
 
 @pytest.mark.parametrize("path", VERBS)
+def test_the_help_has_the_same_names_in_every_context(path: str) -> None:
+    with VERBS[path].make_context(path, [], resilient_parsing=True) as context:
+        option = VERBS[path].get_help_option(context)
+    assert option is not None
+    assert option.opts == ["-h", "--help"]
+
+
+@pytest.mark.parametrize("path", VERBS)
 def test_every_help_has_an_example_that_begins_with_its_name(path: str) -> None:
     help_text = VERBS[path].help or ""
     examples = help_text.partition("Example")[2]

@@ -58,6 +58,8 @@ _CURRENT_AGENT: Final = (
     "The current agent is that of the session in which the command runs, else the value of GATEPOST_AGENT, or of"
     " `agent` in gatepost.toml."
 )
+#: what asks for the help of a command
+HELP_NAMES: Final = ("-h", "--help")
 LimitOption = Annotated[int, number("--limit", "how many at most", maximum=_MAX_LIMIT, short="-n")]
 
 
@@ -72,6 +74,12 @@ class Outcome(NamedTuple):
 
 class HelpFirst(click.Command):
     """A command whose help is printed whenever it is asked for, also beside words that are wrong."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        # A command keeps the option for its help, with the names that its first context had.
+        return super().make_context(info_name, args, parent, **{"help_option_names": list(HELP_NAMES)} | extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = list(args)  # parsing empties the list

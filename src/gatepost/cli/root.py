@@ -80,7 +80,7 @@ ROOT = Root(
     params=[
         click.Option(["--version"], is_flag=True, is_eager=True, callback=_print_version, help="Print the version.")
     ],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"max_content_width": 100},
     help="""
     One inbox for every agent, and gates that say when it may stop.
 
