@@ -1,5 +1,8 @@
 """Decisions and gates: a person answers on the page, and the agent goes on."""
 
+import json
+import re
+
 from tests.model_server import Answer, CompletionRequest, Say, Use
 from tests.page.conftest import PageOpener, Scripts
 from tests.scripted_gateway import ScriptedGateway
@@ -119,7 +122,8 @@ def test_an_action_is_shown_in_words_and_as_json(gateway: ScriptedGateway, open_
     decision = gateway.post("/decisions", asker=name, of=["admin"], question=f"Pay {tag}?", action=action, within="2h")
     page = open_page(f"/decisions/{decision['id']}")
     page.wait_for(".data-field:has-text('order'):has-text('4698')")
-    page.wait_for(".data-field:has-text('lines') li:has-text('id a, count 2')")
+    page.wait_for(".data-entries > li .data-field:has-text('id'):has-text('a')")
+    page.wait_for(".data-entries > li .data-field:has-text('count'):has-text('2')")
     page.wait_for(".decision-default:has-text('Without an answer in time')")
     assert page.read(".decision-answers").count("Refuse") == 0, "not to run it is one of the options"
     page.click("button[aria-label='Show as JSON']")
@@ -127,3 +131,37 @@ def test_an_action_is_shown_in_words_and_as_json(gateway: ScriptedGateway, open_
     page.open("/inbox")
     page.wait_for(f".item-row:has-text('Pay {tag}?')")
     assert "Action:" not in page.read(f".item-row:has-text('Pay {tag}?') .item-text")
+
+
+def test_an_argument_is_shown_and_sent_back_with_all_its_digits(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    name = f"ana-{tag}"
+    gateway.post("/agents", name=name)
+    args = {"account": 12345678901234567890, "amount": 1.5, "to": ["a", "b"]}
+    action = {"name": "pay", "args": args}
+    decision = gateway.post("/decisions", asker=name, of=["admin"], question=f"Pay {tag}?", action=action)["id"]
+    page = open_page(f"/decisions/{decision}")
+    page.wait_for(".data-field:has-text('account'):has-text('12345678901234567890')")
+    page.click("button:has-text('Run it with other arguments')")
+    text = page.evaluate("() => document.querySelector('.code-field').value")
+    assert json.loads(text) == args
+    page.fill(".code-field", text.replace('"b"', '"c"'))
+    page.click("button:has-text('Send answer')")
+    page.wait_for(".answer-row")
+    answer = gateway.get(f"/decisions/{decision}")["answer"]
+    assert args | {"to": ["a", "c"]} in answer.values()
+
+
+def test_no_argument_looks_like_another_one(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    name = f"ana-{tag}"
+    gateway.post("/agents", name=name)
+    values = [True, "true", None, "null", "", '""', 7, "7", ["a, b", "c"], ["a", "b, c"], [], "[]", {}, "{}", " x", "x"]
+    args = {f"field {index:02}": value for index, value in enumerate(values)}
+    action = {"name": "send", "args": args}
+    decision = gateway.post("/decisions", asker=name, of=["admin"], question=f"Send {tag}?", action=action)["id"]
+    page = open_page(f"/decisions/{decision}")
+    page.wait_for_count(".data-fields > .data-field", len(values))
+    shown = page.evaluate("() => [...document.querySelectorAll('.data-field > dd')].map((value) => value.innerHTML)")
+    texts = [re.sub(r"<li>", "|", html) for html in shown]
+    assert len({re.sub(r"<[^>]*>", "", text) for text in texts}) == len(values), texts

@@ -65,3 +65,25 @@ def test_a_name_that_is_alone_is_shown_alone(gateway: ScriptedGateway, open_page
     page = open_page(f"/spaces/{tag}")
     page.wait_for(f".message:has-text('Good morning') .message-head:has-text('Ana {tag}')")
     assert page.count(".unique-name") == 0
+
+
+#: a letter of Lisu among Latin ones; small capitals; a Latin letter with a hook; two letters that look like one
+DISGUISES = ("Mira \ua4d1atel", "\u1d0d\u026a\u0280\u1d00 \u1d18\u1d00\u1d1b\u1d07\u029f", "Mira \u01a4atel")
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_name_of_unusual_letters_has_the_unique_one_beside_it(
+    disguise: str, gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    gateway.post("/entities", name=f"eve-{tag}", kind="human", displayName=disguise)
+    gateway.post("/entities", name=f"soren-{tag}", kind="human", displayName=f"S\u00f8ren \u00c5kesson {tag}")
+    gateway.create_space(tag, "admin", f"eve-{tag}", f"soren-{tag}")
+    gateway.post_message(tag, "It is me", f"eve-{tag}")
+    gateway.post_message(tag, "And it is me", f"soren-{tag}")
+    page = open_page(f"/spaces/{tag}")
+    page.wait_for(f".message:has-text('It is me') .message-head:has-text('@eve-{tag}')")
+    page.wait_for(".message:has-text('And it is me')")
+    assert f"@soren-{tag}" not in page.read(".message:has-text('And it is me') .message-head")
+    page.open("/plans")
+    page.press("c")
+    page.wait_for_count(f"dialog option[value='eve-{tag}']:text('(@eve-{tag})')", 1)

@@ -8,6 +8,7 @@
 import { SYSTEM_CLOCK, type Clock } from "./clock.js";
 import type { GatepostEvent } from "./events.js";
 import { Operations } from "./operations.js";
+import { parseJson } from "./json.js";
 import type { CallOptions, Operation, StreamOptions } from "./options.js";
 import { sendRequest, type Transport } from "./request.js";
 import { readStream } from "./stream.js";
@@ -40,6 +41,8 @@ export interface ClientOptions {
   silenceTimeout?: number;
   /** What sends the requests; by default `fetch`. */
   fetch?: typeof fetch;
+  /** Whether integers in answers that a number cannot hold are a BigInt, rather than rounded. */
+  exactIntegers?: boolean;
   /** What tells the time and waits, between two tries and for an answer; by default that of the system. */
   clock?: Clock;
 }
@@ -68,6 +71,7 @@ export class GatepostClient extends Operations {
       url: parseUrl(options.url ?? globalThis.location?.origin),
       fetch: options.fetch ?? ((input, init) => fetch(input, init)),
       clock: options.clock ?? SYSTEM_CLOCK,
+      parseJson: options.exactIntegers ? parseJson : JSON.parse,
       buildHeaders: async () => {
         const copy = new Headers(headers);
         const bearer = typeof token === "function" ? await token() : token;

@@ -5,6 +5,7 @@ export type { EventData, GatepostEvent } from "./events.js";
 export { Feed, openFeed, type FeedListener, type FeedSource, type FeedStatus, type OpenStream } from "./feed.js";
 export { createHooks, type GatepostHooks, type HookLibrary } from "./hooks.js";
 export type { UseAgents, UseDecisions, UseInbox, UseSpace } from "./hooks.js";
+export { parseJson, writeJson } from "./json.js";
 export type * from "./models.js";
 export type { CallOptions, StreamOptions, StreamStart, StreamStatus } from "./options.js";
 export { createKey } from "./request.js";

@@ -2153,7 +2153,7 @@ export interface RegisterEntity {
   team?: string | null;
   /** role in the team */
   role?: string | null;
-  /** entity that gets its alerts; default: the administrator */
+  /** entity that gets its alerts and may read what it does; default: the administrator */
   owner?: string | null;
   aliases?: string[];
 }

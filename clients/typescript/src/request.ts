@@ -11,6 +11,7 @@
 
 import type { Clock } from "./clock.js";
 import { buildConnectionError, buildError } from "./errors.js";
+import { writeJson } from "./json.js";
 import type { CallOptions, Operation } from "./options.js";
 import { parseRetryAfter, RETRY_STATUSES, RetrySchedule, Watchdog } from "./retry.js";
 
@@ -19,6 +20,8 @@ export interface Transport {
   readonly url: string;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
+  /** Return the value of an answer or an event. */
+  parseJson(text: string): unknown;
   /** Return what every request carries, the credential among it; the headers are the caller's to change. */
   buildHeaders(): Promise<Headers>;
   readonly timeout: number;
@@ -62,7 +65,7 @@ export async function sendRequest(
       const response = await watchdog.guard(answering);
       const text = await watchdog.guard(response.text());
       if (response.ok || answers.includes(response.status)) {
-        const answer = readAnswer(response, text);
+        const answer = readAnswer(transport, response, text);
         return newKey !== undefined && repetition === "dedup" ? clearDuplicates(answer) : answer;
       }
       failure = buildError(response.status, text);
@@ -93,7 +96,7 @@ export function encodeRequest(method: string, path: string, request: Fields): { 
     // A path with a dot segment would be another path.
     return /^\.+$/.test(value) ? value.replaceAll(".", "%2E") : encodeURIComponent(value);
   });
-  if (method !== "GET" && method !== "DELETE") return { target, body: JSON.stringify(fields) };
+  if (method !== "GET" && method !== "DELETE") return { target, body: writeJson(fields) ?? "{}" };
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(fields)) {
     for (const item of Array.isArray(value) ? value : [value]) {
@@ -103,10 +106,10 @@ export function encodeRequest(method: string, path: string, request: Fields): { 
   return { target: query.size > 0 ? `${target}?${query}` : target };
 }
 
-function readAnswer(response: Response, text: string): unknown {
+function readAnswer(transport: Transport, response: Response, text: string): unknown {
   if (!response.headers.get("content-type")?.includes("json")) return text === "" ? undefined : text;
   try {
-    return JSON.parse(text);
+    return transport.parseJson(text);
   } catch (error) {
     throw new Error("the answer is not complete", { cause: error });
   }

@@ -58,7 +58,7 @@ export async function* readStream(
           failure = new Error(reason);
           break;
         }
-        const data: unknown = JSON.parse(event.data);
+        const data = transport.parseJson(event.data);
         if (event.id !== "") position = event.id;
         if (event.event === "connected") {
           openedAt = clock.now();

@@ -250,7 +250,7 @@ def _apply_active(plan: Plan, active: bool, now: Instant) -> Plan:
     if plan.status is not PlanStatus.PENDING:
         raise Conflict(
             f"the plan {plan.id!r} is {plan.status}, so it can be neither enabled nor disabled",
-            hint="give it a new time, such as `runAfter`",
+            hint="give it a new time",
         )
     if active and not plan.active:
         next_at = plan.recurrence.find_next(now) if plan.recurrence is not None else plan.next_at

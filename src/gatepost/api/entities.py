@@ -51,7 +51,9 @@ class RegisterEntity(Request[EntityView]):
     display_name: Annotated[str | None, describe("name that others see; default: the name")] = None
     team: Annotated[str | None, describe("team, which can be addressed as a whole")] = None
     role: Annotated[str | None, describe("role in the team")] = None
-    owner: Annotated[str | None, describe("entity that gets its alerts; default: the administrator")] = None
+    owner: Annotated[
+        str | None, describe("entity that gets its alerts and may read what it does; default: the administrator")
+    ] = None
     aliases: Aliases = ()
 
 

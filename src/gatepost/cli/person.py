@@ -25,7 +25,7 @@ ENTITY_FIELDS: Final[dict[str, Any]] = {
     "display_name": option("--display", "LABEL", "the name to show; by default the name"),
     "team": option("--team", "TEAM", "the team"),
     "role": option("--role", "ROLE", "the role in the team"),
-    "owner": option("--owner", "NAME", "who gets alerts about it; by default admin"),
+    "owner": option("--owner", "NAME", "who gets alerts about it and may read its runs and its mind; by default admin"),
 }
 COLUMNS: Final = ("NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES")
 

@@ -206,7 +206,7 @@ def enable(request: ChangePlan, configuration: Configuration, json: JsonFlag = F
     with connect(configuration) as connection:
         plan = connection.send(msgspec.structs.replace(request, by=find_session_agent(configuration)))
         now = connection.read_clock()
-    is_late = plan.next_run_at is not None and now - parse_instant(plan.next_run_at) > GRACE
+    is_late = plan.next_run_at is not None and now >= parse_instant(plan.next_run_at)
     late = f"now: it was due at {output.format_seconds(plan.next_run_at)}"
     message = f"enabled: {plan.owner} gets it {late if is_late else _describe_schedule(plan)}"
     output.done(msgspec.to_builtins(plan), plan.id, message, json=json)

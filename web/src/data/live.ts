@@ -6,7 +6,7 @@
 import { AgentsStore, DecisionsStore, type Account, type Entity } from "@gatepost/client";
 import { computed, signal } from "@preact/signals";
 
-import { foldName } from "../ui/alike.js";
+import { foldName, isDisguised } from "../ui/alike.js";
 import { feed, feedStatus, isOffline, onEvent, onOpen, startFeed } from "./feed.js";
 import { client, me, noticeFailure } from "./session.js";
 import { loadSpaces, startSpaces } from "./spaces.js";
@@ -49,7 +49,7 @@ const namesByLook = computed(() => {
 /** Whether a name that people see could be that of somebody else; `name` is null for who is no entity here. */
 export function isAmbiguous(name: string | null, label: string): boolean {
   const names = namesByLook.value.get(foldName(label));
-  return names !== undefined && (names.size > 1 || name === null || !names.has(name));
+  return isDisguised(label) || (names !== undefined && (names.size > 1 || name === null || !names.has(name)));
 }
 
 /** Return the name that people see, with the unique one if it looks like that of somebody else. */

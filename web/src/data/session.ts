@@ -11,7 +11,7 @@ const PAGE_HEADERS = { "x-gatepost-page": "1" };
 
 const SIGN_OUT_TIMEOUT = 8000;
 
-export const client = new GatepostClient({ headers: PAGE_HEADERS });
+export const client = new GatepostClient({ headers: PAGE_HEADERS, exactIntegers: true });
 
 export type SessionState =
   | { status: "checking" }

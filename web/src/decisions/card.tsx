@@ -1,6 +1,6 @@
 /** A decision: the question, what it is about, and every way to answer it. */
 
-import type { Decision, Option } from "@gatepost/client";
+import { parseJson, type Decision, type Option } from "@gatepost/client";
 import { useState } from "preact/hooks";
 
 import { displayName, findEntity } from "../data/live.js";
@@ -214,7 +214,7 @@ function submitOnEnter(event: KeyboardEvent & { currentTarget: HTMLTextAreaEleme
 
 function parseObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;

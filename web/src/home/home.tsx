@@ -8,7 +8,7 @@ import { useEffect } from "preact/hooks";
 
 import { describeCause } from "../agents/describe.js";
 import { onEvent } from "../data/feed.js";
-import { account, agents } from "../data/live.js";
+import { account, agents, agentsStore } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
 import { client, isAdministrator, me } from "../data/session.js";
 import { unreadCount } from "../data/spaces.js";
@@ -24,6 +24,8 @@ import { Elapsed, RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
 import { listActivity } from "./activity.js";
 
+/** Milliseconds between two looks for the first agent, which no event tells of. */
+const FIRST_STEPS_INTERVAL = 3_000;
 const MAX_DECISIONS = 3;
 const MAX_ITEMS = 8;
 const MAX_ENTRIES = 14;
@@ -169,10 +171,11 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
 
 /** What to do in a home without agents. */
 function FirstSteps() {
+  useInterval(() => void agentsStore.refresh(), FIRST_STEPS_INTERVAL);
   return (
     <div class="card">
       <Empty icon="agent" title="Add your first agent">
-        <p>Run this in a terminal. The agent answers without a key of a model:</p>
+        <p>Run this in a terminal, in the folder where you started the gateway. The agent answers without a key of a model:</p>
         <Command text={FIRST_AGENT} />
         <p>Then make a space with the agent in it, and write to it.</p>
         <a class="button" href="/spaces">

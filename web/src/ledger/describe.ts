@@ -1,6 +1,6 @@
 /** Words for what is on the ledger, and the content of a message. */
 
-import type { Topic, TopicKind, TopicMessage } from "@gatepost/client";
+import { parseJson, type Topic, type TopicKind, type TopicMessage } from "@gatepost/client";
 
 import { displayName } from "../data/live.js";
 import type { IconName } from "../ui/icons.js";
@@ -113,7 +113,7 @@ function describeType(value: unknown): string | undefined {
 
 function parse(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return isRecord(value) ? value : undefined;
   } catch {
     return undefined;

@@ -1,6 +1,6 @@
 /** One message of a topic, with all that its running hash covers. */
 
-import type { Entity, Fault, TopicMessage } from "@gatepost/client";
+import { parseJson, type Entity, type Fault, type TopicMessage } from "@gatepost/client";
 
 import { displayName } from "../data/live.js";
 import { buildPath } from "../router.js";
@@ -77,9 +77,9 @@ export function MessageDetail({ message, fault, sender, kind }: DetailProps) {
 /** Return JSON in lines, with the JSON that it has as text inside. */
 function formatContent(text: string): string {
   try {
-    const value = JSON.parse(text) as unknown;
+    const value = parseJson(text);
     if (typeof value === "object" && value !== null && "data" in value && typeof value.data === "string" && value.data.startsWith("{")) {
-      return JSON.stringify({ ...value, data: JSON.parse(value.data) as unknown }, null, 2);
+      return formatJson({ ...value, data: parseJson(value.data) });
     }
   } catch {
     return text;

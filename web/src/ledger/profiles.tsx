@@ -13,7 +13,7 @@ import { Icon } from "../ui/icons.js";
 import { PlainText } from "../ui/markdown.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Empty, Line, Skeleton } from "../ui/parts.js";
-import { describeError, plural, toLine } from "../ui/text.js";
+import { describeError, formatJson, plural, toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
 
 export function ProfileList({ head }: { head: ComponentChildren }) {
@@ -141,7 +141,7 @@ function ProfileFacts({ view }: { view: LedgerProfile }) {
       {view.profile !== null && (
         <details class="profile-json">
           <summary>The profile as others read it</summary>
-          <PlainText text={JSON.stringify(view.profile, null, 2)} />
+          <PlainText text={formatJson(view.profile)} />
         </details>
       )}
     </div>

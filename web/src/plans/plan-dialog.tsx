@@ -3,7 +3,7 @@
 import type { CatchUp, Plan } from "@gatepost/client";
 import { useState } from "preact/hooks";
 
-import { agents, entities } from "../data/live.js";
+import { agents, displayName, entities } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client, isAdministrator, me } from "../data/session.js";
 import { buildPath, navigate } from "../router.js";
@@ -162,7 +162,7 @@ function GateField({ gate }: { gate: string | undefined }) {
 /** Return who can own a plan, agents first. */
 function listOwners(): [string, string][] {
   const list = entities.value.filter((entity) => entity.kind !== "service");
-  return list.toSorted((a, b) => Number(a.kind === "human") - Number(b.kind === "human")).map(({ name, displayName }) => [name, displayName]);
+  return list.toSorted((a, b) => Number(a.kind === "human") - Number(b.kind === "human")).map(({ name }) => [name, displayName(name)]);
 }
 
 function readSchedule(when: When, read: (name: string) => string): object {

@@ -117,7 +117,7 @@ function OwnerSelect({ owner }: { owner: string | undefined }) {
         .filter((entity) => entity.kind !== "service")
         .map((entity) => (
           <option key={entity.name} value={entity.name}>
-            {toLine(entity.displayName, 50)}
+            {toLine(displayName(entity.name), 50)}
           </option>
         ))}
     </select>

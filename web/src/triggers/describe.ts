@@ -1,6 +1,6 @@
 /** Words for triggers, rules and messages that nobody got. */
 
-import type { DeadLetter, Route, Trigger, UnroutedReason } from "@gatepost/client";
+import { writeJson, type DeadLetter, type Route, type Trigger, type UnroutedReason } from "@gatepost/client";
 
 import { describeSchedule } from "../plans/describe.js";
 import type { IconName } from "../ui/icons.js";
@@ -47,7 +47,7 @@ export function describeReason(reason: UnroutedReason): string {
 
 /** Return a filter as people write it: payload.repository.name = "shop". */
 export function describeFilter(path: string, value: unknown): string {
-  return `${path} = ${toLine(JSON.stringify(value), 120)}`;
+  return `${path} = ${toLine(writeJson(value) ?? "", 120)}`;
 }
 
 /** Return the rules in the order in which they decide. */
@@ -58,9 +58,9 @@ export function sortRules(rules: readonly Route[]): Route[] {
 export function letterText(letter: DeadLetter): string {
   if (letter.content !== "") return letter.content;
   const { payload } = letter;
-  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) return JSON.stringify(payload ?? null);
+  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) return writeJson(payload ?? null) ?? "";
   return Object.entries(payload)
     .slice(0, 12)
-    .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${name} ${typeof value === "string" ? value : writeJson(value)}`)
     .join(", ");
 }

@@ -1,6 +1,6 @@
 /** The fields of a routing rule. */
 
-import type { Route } from "@gatepost/client";
+import { parseJson, writeJson, type Route } from "@gatepost/client";
 import { useState } from "preact/hooks";
 
 import { client } from "../data/session.js";
@@ -69,7 +69,7 @@ export function RouteForm({ rule, channel, onEnd }: RouteFormProps) {
           rows={3}
           spellcheck={false}
           placeholder={'payload.repository.name = "shop"\nmetadata.priority = "urgent"'}
-          defaultValue={Object.entries(rule?.filters ?? {}).map(([path, value]) => `${path} = ${JSON.stringify(value)}`).join("\n")}
+          defaultValue={Object.entries(rule?.filters ?? {}).map(([path, value]) => `${path} = ${writeJson(value)}`).join("\n")}
         />
       </label>
       <label class="label">
@@ -118,7 +118,7 @@ function parseFilters(text: string): Record<string, unknown> {
 
 function parseValue(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }

@@ -1,6 +1,6 @@
 /** Test a payload: see what would become of it, and who would get it. Nothing is sent. */
 
-import type { PreviewedEvent, Trigger, TriggerPreview } from "@gatepost/client";
+import { parseJson, type PreviewedEvent, type Trigger, type TriggerPreview } from "@gatepost/client";
 import { useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
@@ -10,7 +10,7 @@ import { Icon } from "../ui/icons.js";
 import { PlainText } from "../ui/markdown.js";
 import { describePriority, Empty, Line, Priority } from "../ui/parts.js";
 import { useSubmission } from "../ui/submission.js";
-import { describeError, plural, toLine } from "../ui/text.js";
+import { describeError, formatJson, plural, toLine } from "../ui/text.js";
 import { AddressLink } from "./address-link.js";
 import { describeReason } from "./describe.js";
 import { findExample } from "./examples.js";
@@ -19,7 +19,7 @@ type Outcome = { preview: TriggerPreview } | { problem: string };
 
 export function TriggerTest({ trigger }: { trigger: Trigger }) {
   const example = findExample(trigger);
-  const [payload, setPayload] = useState(JSON.stringify(example.payload, null, 2));
+  const [payload, setPayload] = useState(formatJson(example.payload));
   const [headers, setHeaders] = useState(example.headers);
   const [outcome, setOutcome] = useState<Outcome | undefined>(undefined);
   const { isBusy, submit } = useSubmission();
@@ -153,7 +153,7 @@ function EventCard({ event, trigger }: { event: PreviewedEvent; trigger: Trigger
 
 function parsePayload(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
     throw new Error(`the payload is not JSON: ${error instanceof Error ? error.message : ""}`);
   }

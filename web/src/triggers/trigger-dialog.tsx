@@ -1,6 +1,6 @@
 /** Add a trigger, or change one. The secret of a webhook is shown once. */
 
-import type { AddTrigger, ChangeTrigger, Scheme, Trigger } from "@gatepost/client";
+import { parseJson, type AddTrigger, type ChangeTrigger, type Scheme, type Trigger } from "@gatepost/client";
 import { useState } from "preact/hooks";
 
 import { entities } from "../data/live.js";
@@ -9,7 +9,7 @@ import { buildPath, navigate } from "../router.js";
 import { CopyButton } from "../ui/copy-button.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
 import { useSubmission } from "../ui/submission.js";
-import { toLine } from "../ui/text.js";
+import { formatJson, toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
 import { PROVIDERS, SCHEMES } from "./describe.js";
 import { BotFields, readBot, readSchedule, ScheduleFields } from "./provider-fields.js";
@@ -132,7 +132,7 @@ export function TriggerDialog({ trigger, onClose, onDone }: TriggerDialogProps) 
               name="templates"
               rows={4}
               spellcheck={false}
-              defaultValue={trigger !== undefined && trigger.templates.length > 0 ? JSON.stringify(trigger.templates, null, 2) : ""}
+              defaultValue={trigger !== undefined && trigger.templates.length > 0 ? formatJson(trigger.templates) : ""}
               placeholder='[{"match": {"action": "opened"}, "message": "{{sender.login}} opened #{{number}}"}]'
             />
           </label>
@@ -185,7 +185,7 @@ function readProvider(provider: string, read: (name: string) => string): object 
   const templates = read("templates");
   if (templates === "") return { templates: null };
   try {
-    const value: unknown = JSON.parse(templates);
+    const value = parseJson(templates);
     return { templates: Array.isArray(value) ? value : [value] };
   } catch {
     throw new Error("the templates are not JSON");

@@ -1,14 +1,20 @@
-/** Data of others as names and values: the arguments of a call, a payload. One click shows it as JSON. */
+/**
+ * Data of others as names and values: the arguments of a call, a payload. One click shows it as JSON.
+ *
+ * A person may approve what is shown here, so no value can look like another one. Each entry of a list has its own line,
+ * and a text that could be read as something else (a number, nothing at all) is in quotes.
+ */
 
+import { parseJson } from "@gatepost/client";
 import { useState } from "preact/hooks";
 
 import { PlainText } from "./markdown.js";
-import { cleanText, formatJson, toLine } from "./text.js";
+import { cleanText, formatJson } from "./text.js";
 
-/** What has more fields, or is nested deeper, is shown as JSON. */
+/** What has more fields, longer names or values, or is nested deeper, is shown as JSON. */
 const MAX_FIELDS = 24;
 const MAX_DEPTH = 3;
-/** Characters of a value that is shown as it is. */
+const MAX_NAME = 60;
 const MAX_VALUE = 1_200;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -33,7 +39,7 @@ function FieldList({ fields }: { fields: Fields }) {
     <dl class="data-fields">
       {Object.entries(fields).map(([name, value]) => (
         <div key={name} class="data-field">
-          <dt class="text">{toLine(name, 60)}</dt>
+          <dt class="text">{name === "" ? '""' : cleanText(name)}</dt>
           <dd>
             <FieldValue value={value} />
           </dd>
@@ -44,36 +50,33 @@ function FieldList({ fields }: { fields: Fields }) {
 }
 
 function FieldValue({ value }: { value: unknown }) {
-  if (isRecord(value)) return <FieldList fields={value} />;
-  if (Array.isArray(value) && value.some((entry) => typeof entry === "object" && entry !== null)) {
+  if (isRecord(value) && Object.keys(value).length > 0) return <FieldList fields={value} />;
+  if (Array.isArray(value) && value.length > 0) {
     return (
       <ul class="data-entries">
         {value.map((entry, index) => (
-          <li key={index}>{isRecord(entry) && Object.values(entry).every(isScalar) ? <EntryLine entry={entry} /> : <FieldValue value={entry} />}</li>
+          <li key={index}>
+            <FieldValue value={entry} />
+          </li>
         ))}
       </ul>
     );
   }
-  const text = Array.isArray(value) ? value.map(String).join(", ") : value === null ? "nothing" : String(value);
   return (
-    <span class={`text plain ${value === null || text === "" ? "muted" : ""}`} dir="auto">
-      {text === "" ? "empty" : cleanText(text)}
+    <span class={`text plain ${value === null || value === "" ? "muted" : ""}`} dir="auto">
+      {typeof value === "string" && isPlain(value) ? cleanText(value) : formatJson(quote(value))}
     </span>
   );
 }
 
-/** A small object on one line: "id yes, label Order it". */
-function EntryLine({ entry }: { entry: Fields }) {
-  return (
-    <span class="text">
-      {Object.entries(entry).map(([name, value], index) => (
-        <span key={name}>
-          {index > 0 && ", "}
-          <span class="muted">{toLine(name, 40)}</span> {cleanText(String(value))}
-        </span>
-      ))}
-    </span>
-  );
+/** Whether a text is read as the text that it is: not as a number, `true`, a list, or as one that has quotes itself. */
+function isPlain(text: string): boolean {
+  return text.trim() === text && !/^(|null|true|false|[-+]?[\d.][\d.,_]*(e[-+]?\d+)?|["'[{].*)$/is.test(text);
+}
+
+/** Return a text in quotes, because `formatJson` takes a text for JSON; any other value as it is. */
+function quote(value: unknown): unknown {
+  return typeof value === "string" ? JSON.stringify(cleanText(value)) : value;
 }
 
 /** Return the fields of what is small enough to be read as fields. */
@@ -82,7 +85,7 @@ function readFields(value: unknown): Fields | undefined {
   if (typeof value === "string") {
     if (!/^\s*\{/.test(value) || value.length > 20_000) return undefined;
     try {
-      data = JSON.parse(value);
+      data = parseJson(value);
     } catch {
       return undefined;
     }
@@ -93,14 +96,10 @@ function readFields(value: unknown): Fields | undefined {
 function countFields(value: unknown, depth: number): number {
   if (typeof value === "string") return value.length > MAX_VALUE ? Infinity : 1;
   if (typeof value !== "object" || value === null) return 1;
-  if (depth === 0) return Infinity;
+  if (depth === 0 || (!Array.isArray(value) && Object.keys(value).some((name) => name.length > MAX_NAME))) return Infinity;
   return Object.values(value).reduce<number>((sum, part) => sum + countFields(part, depth - 1), 1);
 }
 
 function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isScalar(value: unknown): boolean {
-  return typeof value !== "object" || value === null;
 }

@@ -1,5 +1,7 @@
 /** Texts of strangers: shown as data, never able to change what is around them. */
 
+import { parseJson, writeJson } from "@gatepost/client";
+
 /** Characters that turn the direction of what follows, and control characters. */
 const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g;
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ufeff]/g;
@@ -36,9 +38,9 @@ export function plural(count: number, noun: string, many = `${noun}s`): string {
 
 /** Return JSON in lines, or the text itself if it is none. */
 export function formatJson(value: unknown): string {
-  if (typeof value !== "string") return JSON.stringify(value, null, 2) ?? "";
+  if (typeof value !== "string") return writeJson(value, 2) ?? "";
   try {
-    return value.length > 200_000 ? value : JSON.stringify(JSON.parse(value), null, 2);
+    return value.length > 200_000 ? value : (writeJson(parseJson(value), 2) ?? value);
   } catch {
     return value;
   }
