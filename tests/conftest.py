@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 pytest.register_assert_rewrite("gatepost.testing")
 
+pytest_plugins = ["tests.day_and_night", "tests.durations", "tests.hang_guard"]
+
 settings.register_profile("daily", deadline=None, max_examples=50)
 settings.register_profile("nightly", deadline=None, max_examples=1000)
 settings.load_profile("nightly" if os.environ.get("GATEPOST_NIGHTLY") else "daily")
@@ -51,15 +53,6 @@ gc.disable()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what is to run in the background, and the commands that tests interrupt would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In a module that says `POSTGRES_BY_NIGHT`, what is done on both databases is done on SQLite alone by day."""
-    for item in items:
-        is_nightly = isinstance(item, pytest.Function) and getattr(item.module, "POSTGRES_BY_NIGHT", False)
-        if is_nightly and "postgres" in item.name.partition("[")[2].strip("]").split("-"):
-            item.add_marker(pytest.mark.nightly)
 
 
 def pytest_collection_finish() -> None:
