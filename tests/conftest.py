@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 pytest.register_assert_rewrite("gatepost.testing")
 
-pytest_plugins = ["tests.day_and_night", "tests.durations", "tests.hang_guard"]
+pytest_plugins = ["tests.daily_seed", "tests.day_and_night", "tests.durations", "tests.hang_guard"]
 
-settings.register_profile("daily", deadline=None, max_examples=50)
-settings.register_profile("nightly", deadline=None, max_examples=1000)
+settings.register_profile("daily", deadline=None, max_examples=20, print_blob=True)
+settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("nightly" if os.environ.get("GATEPOST_NIGHTLY") else "daily")
 
 

@@ -5,11 +5,10 @@ The host is the worst one there may be. When a request fails, is interrupted or 
 are gone. Hooks may be killed between any two things that they do, and the store may be out of reach for one of them.
 """
 
-import gc
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +33,8 @@ class Countdown:
 
     def __init__(self, remaining: int | None) -> None:
         self._remaining = remaining
+        #: the locks of the spool that are held, or were
+        self.locks = ExitStack()
 
     def step(self) -> None:
         if self._remaining is not None:
@@ -73,7 +74,9 @@ class WatchedObject:
         @contextmanager
         def open_watched(session: str) -> Iterator[WatchedObject]:
             self._countdown.step()
-            with enter(session) as opened_object:
+            with ExitStack() as lock:
+                opened_object = lock.enter_context(enter(session))
+                self._countdown.locks.push(lock)
                 self._countdown.step()
                 yield WatchedObject(opened_object, self._countdown, *self._step_names)
 
@@ -108,9 +111,9 @@ class HostSession:
             clock=self.clock,
             session=guest.session,
             open_store=lambda: WatchedObject(self.store, countdown, "call", "query") if reached else None,
-            open_spool=lambda: WatchedObject(guest.spool, countdown, *_SPOOL_STEPS),
-            has_lines=lambda: not guest.spool.is_empty(self.session_id),
-            read_unproved=lambda: guest.spool.read_unproved(self.session_id),
+            open_spool=lambda: WatchedObject(self.spool, countdown, *_SPOOL_STEPS),
+            has_lines=lambda: not self.spool.is_empty(self.session_id),
+            read_unproved=lambda: self.spool.read_unproved(self.session_id),
         )
         turn = f"{self.session_id}-{self.turn_number}" if self.names_turns and event_name != "SessionStart" else None
         hook_event = HookEvent(
@@ -124,14 +127,13 @@ class HostSession:
         except HookKilled:
             is_killed = True
         text = verdict.context or ""
-        if is_killed:
-            del verdict
-            gc.collect()  # files that the dead had open are closed, and with them their locks
+        countdown.locks.close()  # the system closes the files of the dead, and with them their locks
+        assert not [note for note in ctx.notes if "locked" in note]
         return text, is_killed
 
     @property
     def spool(self) -> FileSpool:
-        return FileSpool(f"{self.home}/spool/<session>.jsonl")
+        return FileSpool(f"{self.home}/spool/<session>.jsonl", lock_timeout=0)  # nobody else is alive
 
 
 #: what a hook does to its spool

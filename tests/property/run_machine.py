@@ -1,17 +1,30 @@
-"""State machines on both stores: each example on an empty one, which costs little to have."""
+"""
+State machines on both stores: each example on an empty one, which costs little to have.
+
+By day there are as many examples as take a second or two, other ones each day (`tests/daily_seed.py`), and by night a
+hundred times as many. An example that fails is shrunk by night only, which takes up to five minutes: by day it is
+reported as it was found, with what repeats it.
+"""
 
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from gatepost.testing import Kit
 from tests.database_reset import reset_database
 
-NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
+NIGHTLY: Final = bool(os.environ.get("GATEPOST_NIGHTLY"))
+_DAILY_PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
+
+
+def scale_examples(count: int) -> int:
+    """Return how many examples to try, if by day these are enough."""
+    return count * (100 if NIGHTLY else 1)
 
 
 def run_on_sqlite(machine: Callable[[str], RuleBasedStateMachine], folder: Path, *, examples: int, steps: int) -> None:
@@ -25,7 +38,7 @@ def run_on_sqlite(machine: Callable[[str], RuleBasedStateMachine], folder: Path,
             (folder / leftover).unlink(missing_ok=True)
         return f"sqlite:///{folder}/gatepost.db"
 
-    _run(lambda: machine(create_url()), examples, steps)
+    run_machine(lambda: machine(create_url()), examples=examples, steps=steps)
 
 
 def run_on_postgres(machine: Callable[[str], RuleBasedStateMachine], url: str, *, examples: int, steps: int) -> None:
@@ -35,16 +48,16 @@ def run_on_postgres(machine: Callable[[str], RuleBasedStateMachine], url: str, *
         reset_database(url)
         return f"{url}?options=-csynchronous_commit%3Doff"
 
-    _run(lambda: machine(create_url()), examples, steps)
+    run_machine(lambda: machine(create_url()), examples=examples, steps=steps)
 
 
-def _run(create_machine: Callable[[], RuleBasedStateMachine], examples: int, steps: int) -> None:
+def run_machine(create_machine: Callable[[], RuleBasedStateMachine], *, examples: int, steps: int) -> None:
     run_state_machine_as_test(
         create_machine,  # type: ignore[arg-type]
         settings=settings(
-            max_examples=examples * (30 if NIGHTLY else 1),
+            max_examples=scale_examples(examples),
             stateful_step_count=steps,
-            deadline=None,
+            phases=tuple(Phase) if NIGHTLY else _DAILY_PHASES,
             suppress_health_check=list(HealthCheck),
         ),
     )

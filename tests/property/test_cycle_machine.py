@@ -7,8 +7,8 @@ from tests.property.run_machine import run_on_postgres, run_on_sqlite
 
 
 def test_thinkers_on_sqlite(tmp_path: Path) -> None:
-    run_on_sqlite(CycleMachine, tmp_path, examples=25, steps=40)
+    run_on_sqlite(CycleMachine, tmp_path, examples=10, steps=40)
 
 
 def test_thinkers_on_postgres(empty_postgres_url: str) -> None:
-    run_on_postgres(CycleMachine, empty_postgres_url, examples=5, steps=40)
+    run_on_postgres(CycleMachine, empty_postgres_url, examples=3, steps=40)

@@ -15,6 +15,7 @@ from gatepost.tables.rows import BOOLEANS
 from gatepost.testing import Kit
 from tests.database_reset import reset_database
 from tests.exports import dump, export_lines, fill_store, import_lines
+from tests.property.run_machine import scale_examples
 
 #: columns that may hold any text, JSON, time or number
 TEXTS = {"display", "subject", "content", "instruction", "reason", "question", "context", "summary"}
@@ -49,7 +50,9 @@ def read_rows() -> list[dict[str, Any]]:
     chosen_numbers=st.lists(numbers, min_size=5, max_size=5),
     flags=st.lists(st.booleans(), min_size=3, max_size=3),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=15)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=scale_examples(5)
+)
 def test_a_row_arrives_as_it_was(
     empty_postgres_url: str,
     chosen_texts: list[str],

@@ -222,8 +222,8 @@ def test_what_is_awaited_is_read_or_refused(text: str) -> None:
 
 
 def test_gates_and_decisions_on_sqlite(tmp_path: Path) -> None:
-    run_on_sqlite(GateMachine, tmp_path, examples=50, steps=40)
+    run_on_sqlite(GateMachine, tmp_path, examples=15, steps=40)
 
 
 def test_gates_and_decisions_on_postgres(empty_postgres_url: str) -> None:
-    run_on_postgres(GateMachine, empty_postgres_url, examples=10, steps=40)
+    run_on_postgres(GateMachine, empty_postgres_url, examples=4, steps=40)

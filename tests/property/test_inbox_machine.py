@@ -10,8 +10,8 @@ from tests.property.run_machine import run_on_postgres, run_on_sqlite
 
 
 def test_inboxes_on_sqlite(tmp_path: Path) -> None:
-    run_on_sqlite(InboxMachine, tmp_path, examples=65, steps=50)
+    run_on_sqlite(InboxMachine, tmp_path, examples=25, steps=50)
 
 
 def test_inboxes_on_postgres(empty_postgres_url: str) -> None:
-    run_on_postgres(InboxMachine, empty_postgres_url, examples=13, steps=50)
+    run_on_postgres(InboxMachine, empty_postgres_url, examples=4, steps=50)

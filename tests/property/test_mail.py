@@ -204,8 +204,8 @@ class MailMachine(RuleBasedStateMachine):
 
 
 def test_mails_and_their_items_agree_on_sqlite(tmp_path: Path) -> None:
-    run_on_sqlite(MailMachine, tmp_path, examples=30, steps=40)
+    run_on_sqlite(MailMachine, tmp_path, examples=10, steps=40)
 
 
 def test_mails_and_their_items_agree_on_postgres(empty_postgres_url: str) -> None:
-    run_on_postgres(MailMachine, empty_postgres_url, examples=6, steps=40)
+    run_on_postgres(MailMachine, empty_postgres_url, examples=3, steps=40)

@@ -18,7 +18,10 @@ from gatepost.core.entity import EntityKind
 from gatepost.errors import GatepostError, Refused
 from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
+from tests.fork_server import ForkedProcess
 from tests.property.poster import post_messages
+from tests.property.run_machine import scale_examples
+from tests.waits import LAST_RESORT
 
 AGENTS = ("designer", "developer", "analyst")
 ROUNDS = 4
@@ -85,7 +88,7 @@ def test_two_processes_leave_no_gap(postgres_url: str) -> None:
         create_space_members(kit.store)
         command = [sys.executable, "-m", "tests.property.poster", postgres_url, "q4"]
         processes = [
-            subprocess.Popen(
+            ForkedProcess(
                 [*command, ",".join([sender] * 25), str(ROUNDS)],
                 cwd=Path(__file__).parents[2],
                 stdin=subprocess.PIPE,
@@ -101,7 +104,7 @@ def test_two_processes_leave_no_gap(postgres_url: str) -> None:
             assert process.stdin is not None
             process.stdin.write("go\n")
             process.stdin.flush()
-        seqs = [seq for process in processes for seq in json.loads(process.communicate(timeout=120)[0])]
+        seqs = [seq for process in processes for seq in json.loads(process.communicate(timeout=LAST_RESORT)[0])]
         assert len(seqs) == 50 * ROUNDS
         check_messages(kit.store, seqs)
 
@@ -125,7 +128,7 @@ step_lists = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale_examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=step_lists)
 def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, str]]) -> None:
     """Against the plainest model there is: lists."""

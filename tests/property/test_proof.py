@@ -228,8 +228,8 @@ class Deliveries(RuleBasedStateMachine):
 
 
 def test_deliveries_on_sqlite(tmp_path: Path) -> None:
-    run_on_sqlite(Deliveries, tmp_path, examples=100, steps=40)
+    run_on_sqlite(Deliveries, tmp_path, examples=40, steps=40)
 
 
 def test_deliveries_on_postgres(empty_postgres_url: str) -> None:
-    run_on_postgres(Deliveries, empty_postgres_url, examples=8, steps=30)
+    run_on_postgres(Deliveries, empty_postgres_url, examples=4, steps=30)

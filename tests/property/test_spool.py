@@ -182,8 +182,8 @@ class GuestMachine(RuleBasedStateMachine):
 
 
 def test_a_guest_on_sqlite(tmp_path: Path) -> None:
-    run_on_sqlite(GuestMachine, tmp_path, examples=50, steps=30)
+    run_on_sqlite(GuestMachine, tmp_path, examples=15, steps=30)
 
 
 def test_a_guest_on_postgres(empty_postgres_url: str) -> None:
-    run_on_postgres(GuestMachine, empty_postgres_url, examples=8, steps=30)
+    run_on_postgres(GuestMachine, empty_postgres_url, examples=4, steps=30)

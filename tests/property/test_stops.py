@@ -17,6 +17,7 @@ from gatepost.core.times import SECOND, WEEK
 from gatepost.hooks.context import HookOptions
 from gatepost.hooks.gates import SessionGate, register
 from tests.hook_guest import HookGuest
+from tests.property.run_machine import run_machine
 
 LOOP_WINDOW = 120 * SECOND
 
@@ -144,4 +145,5 @@ class StopMachine(RuleBasedStateMachine):
         self.unproved_texts += [(text, by_tool) for text in shown_texts]
 
 
-TestStops = StopMachine.TestCase
+def test_stops() -> None:
+    run_machine(StopMachine, examples=10, steps=50)
