@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from tests.brokers import Nats, Redis
 from tests.database_reset import close_session, reset_database
+from tests.kept_connections import keep_connections
 from tests.migrated_files import copy_migrated_files, migrate_really
 from tests.servers import Postgres
 
@@ -87,8 +88,11 @@ def real_migrations() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """
-    The server that tests share (one for each xdist worker, started when first asked for). Do it no harm: as nobody
-    does, it need not wait for the disk.
+    The server that tests share. Do it no harm: as nobody does, it need not wait for the disk.
+
+    Each xdist worker has one, and starts it when it is first asked for, in a third of a second. If there were one for
+    all of them, a test could hold up another: a feed shows an event when no older transaction is open on the whole
+    server, and a test may end, count or wait for the sessions of its server.
     """
     with Postgres(fsync="off") as server:
         yield server
@@ -101,20 +105,26 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def migrated_postgres_url(postgres: Postgres) -> Iterator[str]:
+    """The URL of a fresh database with the schema in place."""
+    with postgres.create_migrated_database() as url:
+        yield url
+
+
 @pytest.fixture(scope="session")
 def _shared_url(postgres: Postgres) -> Iterator[str]:
-    from gatepost.testing import Kit
-
-    with postgres.create_database() as url:
-        with Kit(url) as kit:
-            kit.store.close()
+    with postgres.create_migrated_database() as url, keep_connections(url):
         yield url
         close_session(url)
 
 
 @pytest.fixture
 def empty_postgres_url(_shared_url: str) -> str:
-    """The URL of a database with the schema in place and nothing in it. Leave the schema as it is."""
+    """
+    The URL of a database with the schema in place and nothing in it. Leave the schema as it is. Stores of this process
+    use each other's connections to it, one after the other.
+    """
     reset_database(_shared_url)
     return _shared_url
 
