@@ -99,7 +99,7 @@ class TelegramCase:
         """Let Telegram send everything to the webhook; return False if nobody is there."""
         secret = derive_keys(self._server.token).webhook_secret
         url = f"http://127.0.0.1:{port}/channels/telegram/{BOT}"
-        self._server.bot.webhook = Webhook(url=url, max_connections=1, secret_token=secret, ip_address="")
+        self._server.bot.webhook = Webhook(url=url, secret_token=secret)
         while self._server.bot.queue.pending:
             if any(delivery.status is None for delivery in self._server.deliver_pending(is_forced=True)):
                 return False

@@ -1,18 +1,28 @@
 """Plain calls of the Bot API, for the tests of the server."""
 
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import Bot
+from tests.waits import LAST_RESORT
+
+#: the files of the server, for the tests that are about it alone
+FAKE: Final = tuple(
+    f"tests/telegram/{file}.py"
+    for file in (
+        *("server", "methods", "rules", "state", "text", "entities", "formats", "members", "people"),
+        *("updates", "web", "webhooks", "faults", "bot_client"),
+    )
+)
 
 
 class BotClient:
     def __init__(self, telegram: TelegramServer, bot: Bot | None = None) -> None:
         self._telegram = telegram
         self._bot = bot or telegram.bot
-        self.http = httpx2.Client(timeout=30.0, verify=False, trust_env=False)
+        self.http = httpx2.Client(timeout=LAST_RESORT, verify=False, trust_env=False)
 
     def post(self, method: str, **values: Any) -> httpx2.Response:
         return self.http.post(f"{self._telegram.url}/bot{self._bot.token}/{method}", json=values)

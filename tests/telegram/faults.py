@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-WAIT_TIMEOUT = 30.0
+from tests.waits import LAST_RESORT
 
 
 class Hold:
@@ -18,7 +18,7 @@ class Hold:
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def wait_until_reached(self) -> None:
-        assert self._reached.wait(WAIT_TIMEOUT), "no request came"
+        assert self._reached.wait(LAST_RESORT), "no request came"
 
     def release(self) -> None:
         self._released.set()
@@ -52,7 +52,6 @@ class Fault:
     is_dropped: bool = False
     #: do it, and close the connection in the middle of the answer
     is_cut: bool = False
-    delay: float = 0.0
     hold: Hold | None = None
 
 
@@ -87,10 +86,6 @@ class Faults:
     def cut_replies(self, method: str, count: int = 1) -> None:
         """Do what the next requests ask for, and close the connection in the middle of the answer."""
         self._add(Fault(method=method, count=count, is_cut=True))
-
-    def delay(self, method: str, seconds: float, count: int = 1) -> None:
-        """Let the next requests wait for so many real seconds before they are done."""
-        self._add(Fault(method=method, count=count, delay=seconds))
 
     def hold(self, method: str, count: int = 1) -> Hold:
         """Let the next requests wait until the test releases them."""

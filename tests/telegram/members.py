@@ -24,7 +24,8 @@ class Members:
     def token(self) -> str:
         return self.bot.token
 
-    def add_bot(self, username: str = "gatepost_bot", *, can_read_all_group_messages: bool = True) -> Bot:
+    def add_bot(self, username: str = "gatepost_bot") -> Bot:
+        """Add a bot that gets every message of a group."""
         with self._world.change():
             id = 700_000_000 + self._world.take_number()
             bot = Bot(
@@ -33,7 +34,6 @@ class Members:
                 username=username,
                 is_bot=True,
                 token=f"{id}:AAF{username:x<32}"[:45],
-                can_read_all_group_messages=can_read_all_group_messages,
                 queue=UpdateQueue(FIRST_UPDATE),
             )
             self._world.bots[bot.token] = bot
@@ -74,14 +74,13 @@ class Members:
         title: str,
         *members: User,
         id: int | None = None,
-        username: str | None = None,
         is_forum: bool = False,
     ) -> Chat:
         """Add a supergroup of these people and all bots; a forum has topics."""
         chat = self._add_chat(
             "supergroup", title, members, id or -(SUPERGROUP_BASE + 1_500_000_000 + self._world.take_number())
         )
-        chat.username, chat.is_forum = username, is_forum
+        chat.is_forum = is_forum
         return chat
 
     def _add_chat(self, type: ChatType, title: str, members: Sequence[User], id: int) -> Chat:
@@ -104,17 +103,16 @@ class Members:
 
     def block(self, user: User, bot: Bot | None = None) -> None:
         """Block a bot: it is told, and cannot write to the person any more."""
-        self.set_status(self.open_chat(user, bot), "kicked", user, bot)
+        self._set_status(self.open_chat(user, bot), "kicked", user, bot)
 
     def unblock(self, user: User, bot: Bot | None = None) -> None:
-        self.set_status(self.open_chat(user, bot), "member", user, bot)
+        self._set_status(self.open_chat(user, bot), "member", user, bot)
 
     def kick(self, chat: Chat, user: User, bot: Bot | None = None) -> None:
         """Remove a bot from a group: it is told, and cannot write to the group any more."""
-        self.set_status(chat, "kicked", user, bot)
+        self._set_status(chat, "kicked", user, bot)
 
-    def set_status(self, chat: Chat, status: BotStatus, user: User, bot: Bot | None = None) -> None:
-        """Change what a bot is in a chat, by a person."""
+    def _set_status(self, chat: Chat, status: BotStatus, user: User, bot: Bot | None) -> None:
         bot = bot or self.bot
         with self._world.change():
             before = chat.bots[bot.id]
@@ -126,7 +124,7 @@ class Members:
                 "old_chat_member": _format_member(bot, before),
                 "new_chat_member": _format_member(bot, status),
             }
-            self._world.push_update(bot, "my_chat_member", value, chat.id)
+            self._world.push_update(bot, "my_chat_member", value)
 
     def find_chat(self, chat: Chat | User | int, bot: Bot | None) -> Chat:
         if isinstance(chat, Chat):
@@ -137,24 +135,10 @@ class Members:
         return found
 
     def publish(self, message: Message, kind: str = "message") -> None:
-        """Tell the bots of a chat about a message, those in privacy mode only if it concerns them."""
+        """Tell the bots of a chat about a message."""
         for bot in self._world.bots.values():
-            status = message.chat.bots.get(bot.id)
-            if status in {"member", "administrator"} and (status == "administrator" or _concerns(message, bot)):
-                value = formats.format_message(self._world, message, bot)
-                self._world.push_update(bot, kind, value, message.chat.id)
-
-
-def _concerns(message: Message, bot: Bot) -> bool:
-    """Return True if a bot gets a message: in privacy mode of a group only commands, and replies to the bot."""
-    is_service = not message.text and message.media is None
-    if message.chat.type == "private" or bot.can_read_all_group_messages or is_service:
-        return True
-    if message.reply_to is not None and message.reply_to.sender is bot:
-        return True
-    first = message.text.split()[:1]
-    is_command = any(entity["type"] == "bot_command" and entity["offset"] == 0 for entity in message.entities)
-    return is_command and ("@" not in first[0] or first[0].endswith(f"@{bot.username}"))
+            if message.chat.bots.get(bot.id) == "member":
+                self._world.push_update(bot, kind, formats.format_message(message, bot))
 
 
 def _format_member(bot: Bot, status: BotStatus) -> Json:

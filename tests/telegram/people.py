@@ -5,15 +5,13 @@ A person is a `User` or an id; a chat is a `Chat` or an id, and by default the p
 Where `bot` is left out it is the first one.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from tests.telegram import formats
 from tests.telegram.formats import Json
-from tests.telegram.markup import Entity, sort_entities
 from tests.telegram.members import Members
 from tests.telegram.methods import find_reply_thread
-from tests.telegram.state import Bot, CallbackQuery, Chat, Media, Message, StoredFile, User
+from tests.telegram.state import Bot, CallbackQuery, Chat, Media, Message, User
 from tests.telegram.text import find_entities
 
 
@@ -37,17 +35,15 @@ class People(Members):
         *,
         thread: int | None = None,
         reply_to: Message | None = None,
-        entities: Sequence[Entity] = (),
         bot: Bot | None = None,
     ) -> Message:
-        """Write a message. Commands, mentions and the like become entities as well as those given."""
-        shown = sort_entities([*entities, *find_entities(text)])
-        return self._post(user, chat, bot, thread, reply_to, text=text, entities=shown)
+        """Write a message. Commands, mentions and the like become entities."""
+        return self._post(user, chat, bot, thread, reply_to, text=text, entities=find_entities(text))
 
     def send_voice(
         self, user: User | int, content: bytes, duration: int = 3, mime: str = "audio/ogg", **options: Any
     ) -> Message:
-        """Send a voice message. Options as for `send_document`."""
+        """Send a voice message. Options: `chat`, `reply_to`, `bot`, `caption`, and `size` if it is to be wrong."""
         values = {"duration": duration, "mime_type": mime}
         return self._send_file(user, content, "voice", "voice", ".oga", values, **options)
 
@@ -61,22 +57,6 @@ class People(Members):
         values = {"duration": duration, "length": 240}
         return self._send_file(user, content, "video_note", "video_notes", ".mp4", values, **options)
 
-    def send_photo(self, user: User | int, content: bytes, caption: str = "", **options: Any) -> Message:
-        return self._send_file(user, content, "photo", "photos", ".jpg", {}, caption=caption, **options)
-
-    def send_document(
-        self,
-        user: User | int,
-        content: bytes,
-        file_name: str = "notes.txt",
-        mime: str = "text/plain",
-        **options: Any,
-    ) -> Message:
-        """Send a file. Options: `chat`, `thread`, `reply_to`, `bot`, `caption`, and `size` if it is to be wrong."""
-        values = {"file_name": file_name, "mime_type": mime}
-        ending = file_name[file_name.rfind(".") :] if "." in file_name else ""
-        return self._send_file(user, content, "document", "documents", ending, values, **options)
-
     def _send_file(
         self,
         user: User | int,
@@ -87,7 +67,6 @@ class People(Members):
         values: Json,
         *,
         chat: Chat | int | None = None,
-        thread: int | None = None,
         reply_to: Message | None = None,
         bot: Bot | None = None,
         caption: str = "",
@@ -95,33 +74,9 @@ class People(Members):
     ) -> Message:
         with self._world.change():
             file = self._world.store_file(content, folder, ending, size)
-            sizes: tuple[tuple[StoredFile, int, int], ...] = ()
-            if field == "photo":
-                sizes = ((self._world.store_file(content[:100], folder, ending), 90, 67), (file, 1280, 960))
-            media = Media(field=field, values=values, file=file, sizes=sizes)
+            media = Media(field=field, values=values, file=file)
             shown = find_entities(caption)
-            return self._post(user, chat, bot, thread, reply_to, text=caption, entities=shown, media=media)
-
-    def forward(
-        self,
-        user: User | int,
-        message: Message,
-        chat: Chat | int | None = None,
-        *,
-        is_hidden: bool = False,
-        bot: Bot | None = None,
-    ) -> Message:
-        """Forward a message; a sender who is hidden is only a name."""
-        origin: Json = {"date": message.date}
-        if is_hidden:
-            origin |= {"type": "hidden_user", "sender_user_name": message.sender.first_name}
-            old: Json = {"forward_sender_name": message.sender.first_name}
-        else:
-            origin |= {"type": "user", "sender_user": formats.format_user(message.sender)}
-            old = {"forward_from": formats.format_user(message.sender)}
-        fields = {"forward_origin": origin, **old, "forward_date": message.date}
-        content: Json = {"text": message.text, "entities": message.entities, "media": message.media, "fields": fields}
-        return self._post(user, chat, bot, None, None, **content)
+            return self._post(user, chat, bot, None, reply_to, text=caption, entities=shown, media=media)
 
     def _post(
         self,
@@ -158,19 +113,12 @@ class People(Members):
             return message
 
     def press(
-        self,
-        user: User | int,
-        message: Message,
-        button: int | str = 0,
-        *,
-        data: str | None = None,
-        is_inaccessible: bool = False,
+        self, user: User | int, message: Message, button: int | str = 0, *, data: str | None = None
     ) -> CallbackQuery:
         """
         Press a button of a message of a bot: by its index, row after row, or by its text.
 
-        `data` replaces what the button says, as an altered client can do. The message is shown as inaccessible if it
-        was deleted, or if the test says so.
+        `data` replaces what the button says, as an altered client can do.
         """
         with self._world.change():
             person = user if isinstance(user, User) else self._world.users[user]
@@ -189,8 +137,7 @@ class People(Members):
                 created=self._world.now(),
             )
             self._world.queries[query.id] = query
-            value = formats.format_query(self._world, query, is_inaccessible=is_inaccessible or message.is_deleted)
-            self._world.push_update(bot, "callback_query", value, person.id)
+            self._world.push_update(bot, "callback_query", formats.format_query(query))
             return query
 
     def upgrade_group(self, chat: Chat, user: User | None = None) -> Chat:

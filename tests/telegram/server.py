@@ -32,14 +32,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from tests.telegram.faults import WAIT_TIMEOUT, Fault, Faults
+from tests.telegram.faults import Fault, Faults
 from tests.telegram.methods import BotMethods
 from tests.telegram.people import People
 from tests.telegram.rules import MAX_POLL_TIMEOUT, PARAMETERS, Arguments, Refusal, read_allowed_updates
 from tests.telegram.state import Bot, CallbackQuery, Chat, ChatAction, Message, User, World
 from tests.telegram.updates import Poll
 from tests.telegram.web import ServerThread, build_error, build_own_answer, read_values, send_response
-from tests.telegram.webhooks import Delivery, Described, Webhooks
+from tests.telegram.webhooks import Delivery, Webhooks
+from tests.waits import LAST_RESORT
 
 _METHOD_PATH: Final = re.compile(r"/bot(?P<token>[^/]+)/(?P<method>\w+)")
 _FILE_PATH: Final = re.compile(r"/file/bot(?P<token>[^/]+)/(?P<path>.+)")
@@ -151,34 +152,25 @@ class TelegramServer(People, Faults):
         """The requests that broke a rule."""
         return [call for call in self.calls if call.status >= 400 and not call.is_fault]
 
-    @property
-    def deliveries(self) -> list[Delivery]:
-        """Every attempt to post an update to a webhook, in order."""
-        return self._webhooks.deliveries
-
-    def allow_overtaking(self) -> None:
-        """From now on a failed update holds up only those of the same chat, also with one connection."""
-        self._webhooks.can_overtake = True
-
     def is_polling(self, bot: Bot | None = None) -> bool:
         """Return True if a getUpdates of a bot waits now."""
         return (bot or self.bot).poll is not None
 
-    def wait_for(self, condition: Callable[[], object], timeout: float = WAIT_TIMEOUT) -> None:
+    def wait_for(self, condition: Callable[[], object], timeout: float = LAST_RESORT) -> None:
         """Block until a condition is true; it is looked at whenever something has changed here."""
         with self._world.changed:
             if not self._world.changed.wait_for(condition, timeout):
                 raise TimeoutError(f"it was not so within {timeout} s; requests: {dict(self.requests)}")
 
-    async def wait_until(self, condition: Callable[[], object], seconds: float = WAIT_TIMEOUT) -> None:
+    async def wait_until(self, condition: Callable[[], object]) -> None:
         """The same, without holding up a loop."""
-        await asyncio.to_thread(self.wait_for, condition, seconds)
+        await asyncio.to_thread(self.wait_for, condition)
 
     def deliver_pending(self, bot: Bot | None = None, *, is_forced: bool = False) -> list[Delivery]:
         """Post the updates that are due to the webhook, once each, or all if forced. Block until all have an answer."""
         assert self._thread is not None, "the server is stopped"
         delivery = self._webhooks.deliver(bot or self.bot, is_forced=is_forced)
-        return asyncio.run_coroutine_threadsafe(delivery, self._thread.loop).result(WAIT_TIMEOUT)
+        return asyncio.run_coroutine_threadsafe(delivery, self._thread.loop).result(LAST_RESORT)
 
     async def deliver(self, bot: Bot | None = None, *, is_forced: bool = False) -> list[Delivery]:
         """The same, without holding up a loop."""
@@ -214,7 +206,6 @@ class TelegramServer(People, Faults):
             values = await read_values(request)
             if fault.hold is not None:
                 await fault.hold.pass_through()
-            await asyncio.sleep(fault.delay)
             response = build_own_answer(fault) or await self._answer(request, token, method, path, values)
         except Refusal as refusal:
             response = build_error(refusal)
@@ -238,12 +229,10 @@ class TelegramServer(People, Faults):
             with self._world.change():
                 methods = {**self._methods.methods, **self._webhooks.methods}
                 result = methods[method](bot, arguments)
-        if isinstance(result, Described):
-            return JSONResponse({"ok": True, "result": result.result, "description": result.description})
         return JSONResponse({"ok": True, "result": result})
 
     async def _get_updates(self, request: Request, bot: Bot, arguments: Arguments) -> list[Any]:
-        offset = arguments.get_integer("offset")
+        offset = arguments.get_integer("offset", 0, 0)
         limit = arguments.get_integer("limit", 100, 1, 100)
         timeout = min(arguments.get_integer("timeout", 0, 0), MAX_POLL_TIMEOUT)
         kinds = read_allowed_updates(arguments)

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Literal
 
-from tests.telegram.markup import Entity
-from tests.telegram.rules import DEFAULT_KINDS, RateLimits
+from tests.telegram.entities import Entity
+from tests.telegram.rules import UPDATE_KINDS, RateLimits
 from tests.telegram.updates import Poll, UpdateQueue
 
 #: added to the number of a supergroup, and the sign turned, its id
 SUPERGROUP_BASE: Final = 1_000_000_000_000
 ChatType = Literal["private", "group", "supergroup"]
-BotStatus = Literal["member", "administrator", "kicked", "left"]
+BotStatus = Literal["member", "kicked"]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -37,24 +37,18 @@ class User:
 @dataclass(eq=False, kw_only=True)
 class Webhook:
     url: str
-    max_connections: int
     secret_token: str
-    ip_address: str
-    last_error: tuple[float, str] | None = None  # time and message
 
 
 @dataclass(eq=False, kw_only=True)
 class Bot(User):
     token: str
-    #: True if privacy mode is off, so that it gets every message of a group
-    can_read_all_group_messages: bool
     queue: UpdateQueue = field(repr=False)
-    allowed_updates: frozenset[str] = field(default=DEFAULT_KINDS, repr=False)
+    allowed_updates: frozenset[str] = field(default=UPDATE_KINDS, repr=False)
     webhook: Webhook | None = None
     #: the request that waits for updates
     poll: Poll | None = None
     private_chats: dict[int, "Chat"] = field(default_factory=dict, repr=False)
-    commands: dict[tuple[str, str], list[dict[str, str]]] = field(default_factory=dict, repr=False)
     limits: RateLimits = field(default_factory=RateLimits, repr=False)
     #: paths of files that may be downloaded, and until when
     links: dict[str, tuple["StoredFile", float]] = field(default_factory=dict, repr=False)
@@ -65,7 +59,6 @@ class Chat:
     id: int
     type: ChatType
     title: str = ""
-    username: str | None = None
     is_forum: bool = False
     #: the person of a private chat
     user: User | None = None
@@ -112,21 +105,19 @@ class Message:
     date: int
     text: str = ""
     entities: list[Entity] = field(default_factory=list)
-    #: the inline keyboard; other markups are in `sent_markup` only
+    #: the inline keyboard
     markup: dict[str, Any] | None = None
-    sent_markup: dict[str, Any] | None = None
     #: options of the link preview, as the bot gave them
     preview: dict[str, Any] | None = None
     thread: int | None = None
     is_topic_message: bool = False
     reply_to: "Message | None" = None
-    #: other fields as they are in JSON, such as a service message or the origin of a forward
+    #: other fields as they are in JSON, such as those of a service message
     fields: dict[str, Any] = field(default_factory=dict)
     media: "Media | None" = None
     edit_date: int | None = None
     #: earlier versions, oldest first
     edits: list[Version] = field(default_factory=list)
-    is_deleted: bool = False
 
     @property
     def buttons(self) -> list[dict[str, Any]]:
@@ -136,12 +127,11 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Media:
-    """A file in a message: the name of the field (`voice`), what else it says, and the sizes of a photo."""
+    """A file in a message: the name of the field (`voice`), and what else it says."""
 
     field: str
     values: dict[str, Any]
     file: StoredFile
-    sizes: tuple[tuple[StoredFile, int, int], ...] = ()
 
 
 @dataclass(eq=False, kw_only=True)
@@ -217,9 +207,9 @@ class World:
         chat.messages[id] = message
         return message
 
-    def push_update(self, bot: Bot, kind: str, value: dict[str, Any], lane: int) -> None:
-        """Queue an update for a bot that wants its kind. Updates of a lane are never delivered out of order."""
+    def push_update(self, bot: Bot, kind: str, value: dict[str, Any]) -> None:
+        """Queue an update for a bot that wants its kind."""
         if kind in bot.allowed_updates:
-            bot.queue.push({kind: value}, lane, self.now())
+            bot.queue.push({kind: value}, self.now())
             if bot.poll is not None:
                 bot.poll.wake()

@@ -1,5 +1,5 @@
 """
-The text of a message: its markup, the entities it is given, and those that Telegram finds in it.
+The text of a message: the entities it is given, and those that Telegram finds in it.
 
 Telegram finds mentions, commands, hashtags, cashtags, and addresses of mail and of pages. The last two are only
 approximated here: an address of a page has a scheme or one of a few top-level domains.
@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.telegram.html import parse_html
-from tests.telegram.markdown import parse_markdown
-from tests.telegram.markup import STYLES, Entity, MarkupError, check_link, measure, measure_bytes, sort_entities
+from tests.telegram.entities import STYLES, Entity, is_link, measure, sort_entities
 from tests.telegram.rules import MAX_SOURCE, MAX_TEXT, Refusal
 
 _FOUND: Final = {
@@ -24,19 +22,14 @@ _FOUND: Final = {
     "url": r"(?:https?|ftp|tg)://[^\s<>\"']*[^\s<>\"'.,;:!?)]|(?<![\w@./-])(?:[\w-]+\.)+(?:com|org|net|io|dev|me)\b(?:/\S*)?",
 }
 _PATTERNS: Final = {type: re.compile(pattern) for type, pattern in _FOUND.items()}
-_QUOTES: Final = frozenset({"blockquote", "expandable_blockquote"})
+_QUOTES: Final = frozenset({"blockquote"})
 _CODE: Final = frozenset({"code", "pre"})
 #: fields of the entities that a bot may give
 _FIELDS: Final = {
     **dict.fromkeys((*STYLES, *_QUOTES, "code"), ""),
     "pre": "language",
     "text_link": "url",
-    "text_mention": "user",
-    "custom_emoji": "custom_emoji_id",
-    "date_time": "unix_time date_time_format",
 }
-#: given by a bot, these are ignored: Telegram finds them
-_IGNORED: Final = frozenset({*_FOUND, "phone_number", "bank_card_number"})
 _DROPPED: Final = frozenset("\r\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u0333\u033f\u030a")
 
 
@@ -46,33 +39,19 @@ class FormattedText:
     entities: list[Entity] = field(default_factory=list)
 
 
-def read_text(source: str, parse_mode: str, entities: Any, *, is_quote: bool = False) -> FormattedText:
-    """Return what is shown of a text that a bot sends. A parse mode has precedence over entities."""
+def read_text(source: str, entities: list[Any]) -> FormattedText:
+    """Return what is shown of a text that a bot sends."""
     if not source:
         raise Refusal(400, "message text is empty")
-    if measure_bytes(source) > MAX_SOURCE:
+    if len(source.encode("utf-8", "surrogatepass")) > MAX_SOURCE:
         raise Refusal(400, "text is too long")
-    try:
-        match parse_mode.lower():
-            case "html":
-                text, given = parse_html(source)
-            case "markdownv2":
-                text, given = parse_markdown(source)
-            case "markdown":
-                raise Refusal(400, "the test server has no legacy Markdown")
-            case "" | "none":
-                text, given = source, [entity for entity in map(_read_entity, entities or ()) if entity]
-            case _:
-                raise Refusal(400, "unsupported parse_mode")
-    except MarkupError as error:
-        raise Refusal(400, f"can't parse entities: {error}") from None
-    text, given = _clean(text, given)
+    text, given = _clean(source, [_read_entity(entity) for entity in entities])
     text, given = _trim(text, _drop_misplaced(given))
     if not text:
         raise Refusal(400, "text must be non-empty")
     if measure(text) > MAX_TEXT:
         raise Refusal(400, "message is too long")
-    return FormattedText(text, given if is_quote else _merge(given, find_entities(text)))
+    return FormattedText(text, _merge(given, find_entities(text)))
 
 
 def find_entities(text: str) -> list[Entity]:
@@ -88,25 +67,21 @@ def find_entities(text: str) -> list[Entity]:
     return entities
 
 
-def _read_entity(entity: Any) -> Entity | None:
+def _read_entity(entity: Any) -> Entity:
     problem = "can't parse MessageEntity: "
     if not isinstance(entity, dict):
         raise Refusal(400, f"{problem}expected an Object")
-    for name in ("offset", "length"):
+    for name, low in (("offset", 0), ("length", 1)):
         if not isinstance(entity.get(name), int) or isinstance(entity[name], bool):
             raise Refusal(400, f'{problem}Can\'t find field "{name}"')
-        if not 0 <= entity[name] <= 1_000_000:
+        if not low <= entity[name] <= 1_000_000:
             raise Refusal(400, f"receive an entity with incorrect {name} {entity[name]}")
     type = entity.get("type")
-    if type in _IGNORED or entity["length"] == 0:
-        return None
     if type not in _FIELDS:
         raise Refusal(400, f"{problem}Unsupported type specified")
     fields = {name: entity[name] for name in _FIELDS[type].split() if name in entity}
-    if type == "text_link" and not check_link(str(fields.get("url", ""))):
+    if type == "text_link" and not is_link(str(fields.get("url", ""))):
         raise Refusal(400, "entity URL is invalid")
-    if type == "text_mention" and not isinstance(fields.get("user", {}).get("id"), int):
-        raise Refusal(400, f'{problem}Can\'t find field "user"')
     return {"type": type, "offset": entity["offset"], "length": entity["length"], **fields}
 
 

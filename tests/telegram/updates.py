@@ -22,7 +22,6 @@ class PendingUpdate:
     id: int
     #: what the bot gets; of an injected update, what was injected
     body: Any
-    lane: int
     created: float
     #: how often it was posted to the webhook, and the time of the next attempt
     attempts: int = 0
@@ -36,16 +35,16 @@ class UpdateQueue:
         #: everything that was ever queued, in order
         self.history: list[Any] = []
 
-    def push(self, fields: dict[str, Any], lane: int, now: float) -> None:
-        self._append({"update_id": self.next_id, **fields}, self.next_id, lane, now)
+    def push(self, fields: dict[str, Any], now: float) -> None:
+        self._append({"update_id": self.next_id, **fields}, self.next_id, now)
 
     def inject(self, body: Any, now: float) -> None:
         """Queue something as it is. If it has an id, the numbering goes on from there."""
         given = body.get("update_id") if isinstance(body, dict) else None
-        self._append(body, given if type(given) is int else self.next_id, 0, now)
+        self._append(body, given if type(given) is int else self.next_id, now)
 
-    def _append(self, body: Any, id: int, lane: int, now: float) -> None:
-        self.pending.append(PendingUpdate(id, body, lane, now))
+    def _append(self, body: Any, id: int, now: float) -> None:
+        self.pending.append(PendingUpdate(id, body, now))
         self.history.append(body)
         self.next_id = id + 1
 
@@ -60,10 +59,8 @@ class UpdateQueue:
         self.pending = [update for update in self.pending if update.created + UPDATE_LIFETIME > now]
 
     def confirm(self, offset: int) -> None:
-        """Forget the updates below an offset; of a negative one -n, all but the last n."""
-        if offset < 0:
-            self.pending = self.pending[offset:]
-        elif offset <= self.next_id + _MAX_AHEAD:
+        """Forget the updates below an offset."""
+        if offset <= self.next_id + _MAX_AHEAD:
             self.pending = [update for update in self.pending if update.id >= offset]
 
     def remove(self, update: PendingUpdate) -> None:

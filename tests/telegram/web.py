@@ -6,40 +6,35 @@ import socket
 import threading
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qsl
 
 import uvicorn
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Send
 
-from tests.telegram.faults import WAIT_TIMEOUT, Fault
+from tests.telegram.faults import Fault
 from tests.telegram.rules import Refusal
+from tests.waits import LAST_RESORT
 
 
 async def read_values(request: Request) -> dict[str, str]:
-    """Return the parameters of a request as text, from its address, a form or a JSON object."""
-    if request.method not in {"GET", "POST"}:
-        raise Refusal(501, "Not Implemented")
-    values = dict(parse_qsl(request.url.query, keep_blank_values=True))
+    """Return the parameters of a request as text: those of a JSON object, or none."""
     body = await request.body()
+    if request.method == "GET" and not request.url.query:
+        return {}
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.method != "POST" or content_type != "application/json":
+        raise Refusal(400, f'the test server does not read "{content_type}", and parameters only from a POST')
     try:
-        if content_type == "application/json" and body:
-            document = json.loads(body)
-            if not isinstance(document, dict):
-                raise Refusal(400, "JSON object expected")
-            # What is no text is kept as JSON; so a null is the text "null", and not nothing.
-            values |= {name: value if isinstance(value, str) else json.dumps(value) for name, value in document.items()}
-        elif content_type == "application/x-www-form-urlencoded":
-            values |= dict(parse_qsl(body.decode(), keep_blank_values=True, errors="strict"))
-        elif body:
-            raise Refusal(400, f'the test server does not read "{content_type}"')
+        document = json.loads(body)
     except UnicodeDecodeError:
         raise Refusal(400, "strings must be encoded in UTF-8") from None
     except ValueError:
         raise Refusal(400, "can't parse object") from None
-    return values
+    if not isinstance(document, dict):
+        raise Refusal(400, "JSON object expected")
+    # What is no text is kept as JSON; so a null is the text "null", and not nothing.
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in document.items()}
 
 
 def build_error(refusal: Refusal) -> Response:
@@ -88,7 +83,7 @@ class ServerThread(threading.Thread):
         self.port: int = self._socket.getsockname()[1]
         self._is_ready = threading.Event()
         self.start()
-        assert self._is_ready.wait(WAIT_TIMEOUT), "the server does not start"
+        assert self._is_ready.wait(LAST_RESORT), "the server does not start"
 
     def run(self) -> None:
         with asyncio.Runner() as runner:
@@ -124,6 +119,6 @@ class ServerThread(threading.Thread):
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self._exit_requested.set)
-        self.join(WAIT_TIMEOUT)
+        self.join(LAST_RESORT)
         assert not self.is_alive(), "the server does not stop"
         self._socket.close()
