@@ -27,21 +27,14 @@ from tests.programs import cache
 
 HERE: Final = Path(__file__).parent
 MODULES: Final = HERE / "node_modules"
-#: seconds; Playwright itself gives up earlier
-ANSWER_TIMEOUT: Final = 60.0
+#: seconds; Playwright itself gives up earlier, and only what never comes takes so long
+ANSWER_TIMEOUT: Final = 330.0
 DESKTOP: Final = {"width": 1280, "height": 800}
 PHONE: Final = {"width": 390, "height": 844}
 
-#: keeps requests in a page, by a part of their address
-DELAY_REQUESTS: Final = """(part) => {
-    const send = window.fetch;
-    window.releaseRequests ??= {};
-    const release = new Promise((resolve) => (window.releaseRequests[part] = resolve));
-    window.fetch = async (input, init) => {
-        if (String(input).includes(part)) await release;
-        return send(input, init);
-    };
-}"""
+#: until the view is there and takes keys, which the page says itself
+IS_READY: Final = """() => document.documentElement.hasAttribute("data-ready")
+    && document.querySelector(".shell main > *") !== null"""
 
 
 class PageFailure(AssertionError):
@@ -138,7 +131,7 @@ class Page:
     def open(self, path: str) -> None:
         """Load an address, and wait until the view is there."""
         self.call("goto", path)
-        self.wait_for(".shell main > *:not(.skeleton) >> nth=0")
+        self.wait_until(IS_READY)
 
     def open_tab(self, path: str) -> "Page":
         """Load an address in another tab of the same browser."""
@@ -168,12 +161,11 @@ class Page:
         self.call("selectOption", selector, option)
 
     def press(self, *keys: str) -> None:
-        """Press keys one after the other, such as "j", "Control+k", "Enter"."""
-        for key in keys:
-            self.call("keyboard.press", key)
+        """Press keys such as "j", "Control+k", "Enter", in a hurry: the page may be busy with the one before."""
+        self._chromium.call(0, "press", self._number, keys)
 
     def type(self, text: str) -> None:
-        self.call("keyboard.type", text)
+        self.press(*text)
 
     def wait_for(self, selector: str) -> None:
         """Wait until one element matches and is seen."""
@@ -199,17 +191,24 @@ class Page:
         return self.call("evaluate", function, argument)
 
     def resize(self, size: dict[str, int]) -> None:
+        """Change the size of the window, and wait until what is measured there, such as a chart, is drawn anew."""
         self.call("setViewportSize", size)
+        self.wait_until("(width) => innerWidth === width", size["width"])
+        self.wait_for_frames()
+
+    def wait_for_frames(self) -> None:
+        """Wait until what the page is about to draw is drawn."""
+        self.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
 
     def use_theme(self, theme: str) -> None:
         self.call("emulateMedia", {"colorScheme": theme})
 
     def delay_requests(self, part: str) -> None:
         """Keep the requests whose address has these letters, until they are released."""
-        self.evaluate(DELAY_REQUESTS, part)
+        self._chromium.call(0, "delay", self._number, part)
 
     def release_requests(self, part: str) -> None:
-        self.evaluate("part => window.releaseRequests[part]()", part)
+        self._chromium.call(0, "release", self._number, part)
 
     def set_offline(self, is_offline: bool) -> None:
         self._chromium.call(self._number - 1, "setOffline", is_offline)
@@ -222,10 +221,6 @@ class Page:
     def take_log(self) -> PageLog:
         """What happened in the page since this was last asked."""
         return PageLog(**self._chromium.call(0, "takeLog", self._number))
-
-    def read_busy_time(self) -> float:
-        """The seconds that the main thread was busy since the page was opened."""
-        return float(self._chromium.call(0, "readBusyTime", self._number))
 
 
 def unpack_chromium(node: Path) -> Path:

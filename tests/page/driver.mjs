@@ -11,12 +11,19 @@ import axe from "axe-core";
 import { chromium as playwright } from "playwright-core";
 import { createInterface } from "node:readline";
 
-/** Milliseconds after which what was waited for is missing. */
-const TIMEOUT = 30_000;
+/** Milliseconds after which what was waited for is missing; only what never comes takes so long. */
+const TIMEOUT = 300_000;
 const POLL_INTERVAL = 20;
+/** Seconds between two keys, by their own times: what a busy machine adds is not what the person did. */
+const KEY_INTERVAL = 0.001;
+const MODIFIERS = { Alt: 1, Control: 2, Meta: 4, Shift: 8 };
+/** The numbers of keys that write nothing, or a character of another name. */
+const NAMED_KEYS = { Backspace: 8, Tab: 9, Enter: 13, Escape: 27, ArrowUp: 38, ArrowDown: 40 };
 
 const targets = [];
 const logs = new Map();
+/** The functions that let the requests of a page pass, by its number and a part of their addresses. */
+const delays = new Map();
 
 const own = {
   async open(options) {
@@ -34,6 +41,31 @@ const own = {
     targets.push(context, await context.newPage());
     record(targets.length - 1);
     return targets.length - 1;
+  },
+
+  /** Press keys, one after the other, without waiting for what the page does about the one before. */
+  async press(number, keys) {
+    const devtools = await openDevtools(targets[number]);
+    const start = Date.now() / 1000;
+    const describe = (key, index) => describeKey(key, start + index * KEY_INTERVAL);
+    const events = keys.map(describe).flatMap((key) => [key, { ...key, type: "keyUp", text: undefined }]);
+    await Promise.all(events.map((event) => devtools.send("Input.dispatchKeyEvent", event)));
+  },
+
+  /** Keep the requests whose address has these letters, until they are released. */
+  async delay(number, part) {
+    const passed = new Promise((resolve) => delays.set(`${number} ${part}`, resolve));
+    await targets[number].route(
+      (url) => url.href.includes(part),
+      async (route) => {
+        await passed;
+        await route.continue().catch(() => undefined); // the page may be gone
+      },
+    );
+  },
+
+  release(number, part) {
+    delays.get(`${number} ${part}`)();
   },
 
   /** Wait until exactly so many elements match: 0 if they are to go, 1 if nothing may come twice. */
@@ -65,18 +97,26 @@ const own = {
     logs.set(number, createLog());
     return log;
   },
-
-  /** Return the seconds that the main thread of a page was busy since it was opened. */
-  async readBusyTime(number) {
-    const page = targets[number];
-    page.devtools ??= await page.context().newCDPSession(page).then(async (session) => {
-      await session.send("Performance.enable");
-      return session;
-    });
-    const { metrics } = await page.devtools.send("Performance.getMetrics");
-    return metrics.find(({ name }) => name === "TaskDuration").value;
-  },
 };
+
+/** Return the session with the developer tools of a page. */
+function openDevtools(page) {
+  page.devtools ??= page.context().newCDPSession(page);
+  return page.devtools;
+}
+
+/** Return a key such as "j", "Enter" or "Control+k" as the developer tools take it. */
+function describeKey(name, timestamp) {
+  const parts = name === "+" ? [name] : name.split("+");
+  const key = parts.pop();
+  const modifiers = parts.reduce((sum, part) => sum + MODIFIERS[part], 0);
+  const isNamed = key in NAMED_KEYS;
+  if (!isNamed && [...key].length > 1) throw new Error(`there is no key ${key}`);
+  const text = key === "Enter" ? "\r" : isNamed || modifiers > 0 ? undefined : key;
+  const code = isNamed ? key : /^[a-z]$/i.test(key) ? `Key${key.toUpperCase()}` : /^\d$/.test(key) ? `Digit${key}` : "";
+  const windowsVirtualKeyCode = isNamed ? NAMED_KEYS[key] : code === "" ? 0 : key.toUpperCase().charCodeAt(0);
+  return { type: text === undefined ? "rawKeyDown" : "keyDown", key, code, text, modifiers, windowsVirtualKeyCode, timestamp };
+}
 
 /** Wait until the colours are those of the present theme: a transition may begin the next one. */
 async function finishTransitions() {
@@ -93,7 +133,9 @@ function createLog() {
 function record(number) {
   const page = targets[number];
   logs.set(number, createLog());
-  page.on("console", (message) => message.type() === "error" && logs.get(number).errors.push(message.text()));
+  page.on("console", (message) => {
+    if (message.type() === "error") logs.get(number).errors.push(`${message.text()} at ${message.location().url}`);
+  });
   page.on("pageerror", (error) => logs.get(number).errors.push(String(error.stack ?? error)));
   page.on("request", (request) => logs.get(number).requests.push(`${request.method()} ${request.url()}`));
   page.on("dialog", (dialog) => {

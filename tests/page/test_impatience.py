@@ -34,7 +34,6 @@ KEEP_SECOND_LOAD: Final = """(() => {
         return new Response(body, response);
     };
 })()"""
-WAIT_FOR_FRAMES: Final = "() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
 
 
 def push_items(gateway: ScriptedGateway, name: str, *subjects: str, **fields: Any) -> None:
@@ -225,7 +224,7 @@ def test_a_late_load_brings_nothing_back(
     push_items(gateway, tag, "Four")
     page.evaluate("() => window.release()")
     page.wait_for(".item-row:has-text('Four')")
-    page.evaluate(WAIT_FOR_FRAMES)
+    page.wait_for_frames()
     assert read_subjects(page) == subjects
 
 
@@ -261,7 +260,7 @@ def test_a_space_that_is_scrolled_up_is_not_read(gateway: ScriptedGateway, open_
     page.wait_for(unread)
     page.take_log()
     page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
-    page.evaluate(WAIT_FOR_FRAMES)
+    page.wait_for_frames()
     assert count_requests(page, "PATCH", "/read") == 0
     page.wait_for(unread)
     page.click(".jump-button")

@@ -4,7 +4,10 @@
  */
 
 import { computed, signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+import { dropKeys, installEarlyKeys, readTime } from "./early-keys.js";
+import { isOperable, isTyping } from "./ui/focus.js";
 
 export interface Command {
   id: string;
@@ -26,6 +29,8 @@ const groups = signal<ReadonlyMap<object, readonly Command[]>>(new Map());
 export const commands = computed(() => [...groups.value.values()].reverse().flat());
 export const isPaletteOpen = signal(false);
 export const isHelpOpen = signal(false);
+/** Those that need no view. */
+let lastingCommands: readonly Command[] = [];
 
 /** Add commands while a component is mounted. */
 export function useCommands(list: readonly Command[]): void {
@@ -33,7 +38,8 @@ export function useCommands(list: readonly Command[]): void {
   const latest = useRef(list);
   latest.current = list;
   const ids = list.map((command) => `${command.id}:${command.title}`).join("\n");
-  useEffect(() => {
+  // Before the view is painted: a key may come as soon as it is seen.
+  useLayoutEffect(() => {
     // The functions are looked up when they run, so that they see the present state of their component.
     const stable = latest.current.map((command) => ({
       ...command,
@@ -46,25 +52,31 @@ export function useCommands(list: readonly Command[]): void {
 
 /** Add commands for ever. */
 export function addCommands(list: readonly Command[]): void {
+  lastingCommands = [...lastingCommands, ...list];
   setGroup({}, list);
 }
 
 export function installKeys(): void {
+  installEarlyKeys(runLastingCommand);
   let first = "";
-  let firstAt = 0;
+  let firstAt = -Infinity;
   addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
-      if (!event.repeat) isPaletteOpen.value = !isPaletteOpen.value;
+      if (event.repeat) return;
+      dropKeys();
+      isPaletteOpen.value = !isPaletteOpen.value;
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
     if (isTyping(event.target) || isPaletteOpen.value || document.querySelector("dialog[open]") !== null) return;
     if (event.key === "Enter" && isOperable(event.target)) return;
-    const sequence = Date.now() - firstAt < SEQUENCE_TIME ? `${first} ${event.key}` : event.key;
+    // When it was pressed, however late a busy page learns of it.
+    const time = readTime(event);
+    const sequence = time - firstAt < SEQUENCE_TIME ? `${first} ${event.key}` : event.key;
     const command = findByKeys(sequence) ?? findByKeys(event.key);
     first = event.key;
-    firstAt = command === undefined ? Date.now() : 0;
+    firstAt = command === undefined ? time : -Infinity;
     if (command === undefined) return;
     event.preventDefault();
     // A key that is held moves on, but does nothing twice.
@@ -75,18 +87,17 @@ export function installKeys(): void {
   });
 }
 
-function findByKeys(keys: string): Command | undefined {
-  return commands.value.find((command) => command.keys === keys);
+function findByKeys(keys: string, list: readonly Command[] = commands.value): Command | undefined {
+  return list.find((command) => command.keys === keys);
 }
 
-function isTyping(target: EventTarget | null): boolean {
-  if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
-}
-
-/** Whether an element that has the focus takes Enter itself. */
-function isOperable(target: EventTarget | null): boolean {
-  return target instanceof Element && target.closest("a[href], button, summary") !== null;
+/** Run the command of a key, or of it and the one before, if it needs no view; return whether it was run. */
+function runLastingCommand(event: KeyboardEvent, before: KeyboardEvent | undefined): boolean {
+  const isSequence = before !== undefined && readTime(event) - readTime(before) < SEQUENCE_TIME;
+  if (before !== undefined && !isSequence) return false;
+  const command = findByKeys(before === undefined ? event.key : `${before.key} ${event.key}`, lastingCommands);
+  command?.run();
+  return command !== undefined;
 }
 
 function setGroup(owner: object, list: readonly Command[] | undefined): void {

@@ -13,7 +13,7 @@ import { TurnView } from "./turn.js";
 
 export function ReplayPanel({ run }: { run: Run }) {
   const [model, setModel] = useState("demo");
-  const { isBusy, submit } = useSubmission();
+  const { isBusy, submit } = useSubmission({ isKept: true });
   const [replay, setReplay] = useState<Replay | undefined>(undefined);
   const start = () => submit(() => attempt(async () => setReplay(await client.replayRun({ id: run.id, model }, { timeout: 300_000 }))));
   return (

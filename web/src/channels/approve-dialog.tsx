@@ -26,6 +26,7 @@ export function ApproveDialog({ pairing, onClose, onDone }: { pairing?: Pairing;
       });
       onDone();
       if (isDone) onClose();
+      return isDone;
     });
   };
   return (

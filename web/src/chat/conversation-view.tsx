@@ -8,7 +8,7 @@ import { agents, displayName, findEntity, isThinking } from "../data/live.js";
 import { client, isAdministrator, me } from "../data/session.js";
 import { useStore } from "../data/store.js";
 import { buildPath, navigate } from "../router.js";
-import { Composer, focusComposer } from "../spaces/composer.js";
+import { Composer, focusComposer, focusNextComposer } from "../spaces/composer.js";
 import { History } from "../spaces/history.js";
 import { SentRow, StreamRow } from "../spaces/message.js";
 import { Thinking } from "../spaces/thinking.js";
@@ -45,13 +45,16 @@ export function Conversation({ id }: { id: string }) {
       const chat = await store.send(text, to);
       // An answer that counts is shown at its question.
       if (chat.notice !== undefined && chat.events.length === 0) showToast(chat.notice, { isError: true });
-      if (chat.sessionId !== id) navigate(buildPath("chat", chat.sessionId));
+      if (chat.sessionId === id) return;
+      focusNextComposer(chat.sessionId);
+      navigate(buildPath("chat", chat.sessionId));
     });
   };
   const reset = async () => {
     await attempt(async () => {
       const chat = await client.sendChat({ channel: CHANNEL, session: parseName(id) ?? null, reset: true, sender: me.value });
       await loadSessions();
+      focusNextComposer(chat.sessionId);
       navigate(buildPath("chat", chat.sessionId));
     }, "Conversation reset");
   };
@@ -82,7 +85,7 @@ export function Conversation({ id }: { id: string }) {
         )}
       </header>
       {state.isLoading ? (
-        <Skeleton rows={9} />
+        <Skeleton rows={9} hasKeys />
       ) : state.error !== undefined && entries.length === 0 ? (
         <Failure error={state.error} onRetry={() => void store.refresh()} />
       ) : entries.length + state.sent.length === 0 ? (

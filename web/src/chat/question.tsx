@@ -42,7 +42,7 @@ function OpenQuestion({ entry, hasKeys }: { entry: SharedEntry; hasKeys: boolean
           <Markdown text={decision.context} />
         </details>
       )}
-      <AnswerForm decision={decision} />
+      <AnswerForm key={decision.iteration} decision={decision} />
       <p class="question-foot muted">
         {decision.deadline !== null && <Countdown time={decision.deadline} />}
         {decision.freeText && decision.action === undefined && <span>What you write below answers it, too.</span>}

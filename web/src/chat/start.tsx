@@ -6,6 +6,7 @@ import { useState } from "preact/hooks";
 import { AgentBadge } from "../agents/state.js";
 import { agents, displayName } from "../data/live.js";
 import { buildPath, navigate } from "../router.js";
+import { focusNextComposer } from "../spaces/composer.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
@@ -26,6 +27,7 @@ export function openConversation(name: string | null, agent: string | null): voi
   const base = buildSession(name ?? undefined);
   writeRecipient(base, agent);
   const known = sessions.value?.find((session) => parseBase(session.id) === base);
+  focusNextComposer(known?.id ?? base);
   navigate(buildPath("chat", known?.id ?? base));
 }
 

@@ -45,7 +45,7 @@ export function DecisionCard({ decision, isSelected = false }: { decision: Decis
             <Markdown text={decision.context} />
           </details>
         )}
-        {isOpen ? <AnswerForm decision={decision} /> : <Outcome decision={decision} />}
+        {isOpen ? <AnswerForm key={decision.iteration} decision={decision} /> : <Outcome decision={decision} />}
       </div>
     </article>
   );
@@ -71,8 +71,17 @@ type Mode = "options" | "text" | "edit" | "again";
 
 export function AnswerForm({ decision }: { decision: Decision }) {
   const [mode, setMode] = useState<Mode>("options");
-  const { isBusy, submit } = useSubmission();
-  const answer = (value: Answer) => submit(() => sendAnswer(decision, value));
+  const { isBusy: isSending, submit } = useSubmission();
+  /** Whether it was answered here, before the decision itself says so. */
+  const [isAnswered, setAnswered] = useState(false);
+  const isBusy = isSending || isAnswered;
+  const answer = (value: Answer) =>
+    submit(async () => {
+      const isDone = await sendAnswer(decision, value);
+      setAnswered(isDone);
+      if (isDone) setMode("options");
+      return isDone;
+    });
   const isDue = decision.deadline !== null;
   const fallback = decision.options.find((option) => option.id === decision.default);
   const choose = (option: Option) => {

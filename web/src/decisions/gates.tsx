@@ -138,10 +138,14 @@ function GateRow({ gate, isOpen, onToggle }: { gate: Gate; isOpen: boolean; onTo
 function GateDetail({ gate, onChange }: { gate: Gate; onChange: () => void }) {
   const [reason, setReason] = useState("");
   const { isBusy, submit } = useSubmission();
+  /** Whether it has ended here, before the list says so. */
+  const [isEnded, setEnded] = useState(false);
   const end = (withdraw: boolean) =>
     submit(async () => {
-      await attempt(() => client.resolveGate({ id: gate.id, reason, withdraw, by: me.value }), withdraw ? "Gate withdrawn" : "Gate resolved");
+      const isDone = await attempt(() => client.resolveGate({ id: gate.id, reason, withdraw, by: me.value }), withdraw ? "Gate withdrawn" : "Gate resolved");
+      setEnded(isDone);
       onChange();
+      return isDone;
     });
   return (
     <div class="gate-more">
@@ -168,7 +172,7 @@ function GateDetail({ gate, onChange }: { gate: Gate; onChange: () => void }) {
         <dt>At its deadline</dt>
         <dd>{gate.deadline === null ? "it has none" : gate.atDeadline === "open" ? "it ends" : "it stays pending, and the owner gets an alert"}</dd>
       </dl>
-      {gate.status === "pending" && gate.kind !== "decision" && (
+      {gate.status === "pending" && gate.kind !== "decision" && !isEnded && (
         <form class="decision-answers" onSubmit={(event) => (event.preventDefault(), void end(false))}>
           <input class="field gate-reason" placeholder="Why (optional)" aria-label="Reason" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
           <button class="button primary" disabled={isBusy}>

@@ -112,7 +112,9 @@ function ReplyForm({ item, onEnd }: { item: Item; onEnd: () => void }) {
   const send = async () => {
     if (text.trim() === "") return;
     await submit(async () => {
-      if (await attempt(() => client.replyToEvent({ id: item.eventId, text, sender: item.recipient }), "Reply sent")) onEnd();
+      const isSent = await attempt(() => client.replyToEvent({ id: item.eventId, text, sender: item.recipient }), "Reply sent");
+      if (isSent) onEnd();
+      return isSent;
     });
   };
   return (

@@ -18,7 +18,9 @@ export function PushDialog({ to, onClose }: { to: string; onClose: () => void })
     const read = (name: string) => String(data.get(name) ?? "").trim();
     const event = { to: read("to"), type: read("type") as EventType, subject: read("subject") || null, content: read("content"), priority: read("priority"), sender: me.value };
     await submit(async () => {
-      if (await attempt(() => client.pushEvent(event), `Pushed to ${toLine(event.to, 40)}`)) onClose();
+      const isPushed = await attempt(() => client.pushEvent(event), `Pushed to ${toLine(event.to, 40)}`);
+      if (isPushed) onClose();
+      return isPushed;
     });
   };
   return (

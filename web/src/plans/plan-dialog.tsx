@@ -52,9 +52,10 @@ export function PlanDialog({ plan, owner, onClose, onDone }: PlanDialogProps) {
           showToast("Plan made");
         }
       });
-      if (!isDone) return;
+      if (!isDone) return false;
       onDone();
       onClose();
+      return true;
     });
   };
   return (

@@ -1,7 +1,7 @@
 /** The shell: sign-in or the page, and the view of the present address. */
 
 import type { ComponentType } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { isHelpOpen, isPaletteOpen } from "../commands.js";
 import { session } from "../data/session.js";
@@ -10,6 +10,8 @@ import { buildTitle } from "../title.js";
 import { Empty, Failure, Skeleton } from "../ui/parts.js";
 import { Toasts } from "../ui/toasts.js";
 import { canOpen, findView, type View } from "../views.js";
+import { Help } from "./help.js";
+import { Palette } from "./palette.js";
 import { SignIn } from "./sign-in.js";
 import { Sidebar } from "./sidebar.js";
 import { startPage } from "./start.js";
@@ -22,7 +24,7 @@ export function App() {
 }
 
 function Page() {
-  useEffect(startPage, []);
+  useLayoutEffect(startPage, []);
   const name = segments.value[0] ?? "";
   const view = findView(name);
   const title = buildTitle(name === "" ? undefined : view?.title);
@@ -40,8 +42,8 @@ function Page() {
         {view === undefined ? <Missing /> : canOpen(path.value) ? <LazyView key={view.name} view={view} /> : <Hidden view={view} />}
       </main>
       <Toasts />
-      {isPaletteOpen.value && <LazyPart load={loadPalette} />}
-      {isHelpOpen.value && <LazyPart load={loadHelp} />}
+      {isPaletteOpen.value && <Palette />}
+      {isHelpOpen.value && <Help />}
     </div>
   );
 }
@@ -62,19 +64,12 @@ function useFocusInContent(): void {
   }, [path.value]);
 }
 
-const loadPalette = () => import("./palette.js");
-const loadHelp = () => import("./help.js");
 const loaded = new Map<() => Promise<{ default: ComponentType }>, ComponentType>();
 
 function LazyView({ view }: { view: View }) {
   const { component: Component, error, retry } = useModule(view.load);
   if (error !== undefined) return <Failure error={error} onRetry={retry} />;
   return Component === undefined ? <Skeleton /> : <Component />;
-}
-
-function LazyPart({ load }: { load: () => Promise<{ default: ComponentType }> }) {
-  const { component: Component } = useModule(load);
-  return Component === undefined ? null : <Component />;
 }
 
 function useModule(load: () => Promise<{ default: ComponentType }>) {

@@ -4,7 +4,7 @@ import { commands, isHelpOpen, type Command } from "../commands.js";
 import { Dialog } from "../ui/dialog.js";
 import { Keys } from "../ui/parts.js";
 
-export default function Help() {
+export function Help() {
   const groups = new Map<string, Command[]>();
   for (const command of commands.value.filter(({ keys }) => keys !== undefined)) {
     groups.set(command.group, [...(groups.get(command.group) ?? []), command]);

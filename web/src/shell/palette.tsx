@@ -1,10 +1,11 @@
 /** The command palette: every command, space, agent, person and open decision by a few letters. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { commands, isPaletteOpen, type Command } from "../commands.js";
 import { addUniqueName, agents, decisions, displayName, people } from "../data/live.js";
 import { spaces } from "../data/spaces.js";
+import { dropKeys, holdKeys } from "../early-keys.js";
 import { buildPath, navigate } from "../router.js";
 import { Keys, Line } from "../ui/parts.js";
 import { toLine } from "../ui/text.js";
@@ -12,22 +13,32 @@ import { canOpen } from "../views.js";
 
 const MAX_RESULTS = 60;
 
-export default function Palette() {
+export function Palette() {
   const [text, setText] = useState("");
   const [selected, setSelected] = useState(0);
+  /** Whether Enter was pressed before everything was there. */
+  const [isChosen, setChosen] = useState(false);
   const dialog = useRef<HTMLDialogElement>(null);
+  const field = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLUListElement>(null);
   const everything = useMemo(listEverything, [commands.value, spaces.value, agents().value.agents, decisions().value.decisions]);
   const results = useMemo(() => search(everything, text).slice(0, MAX_RESULTS), [everything, text]);
   const index = Math.min(selected, results.length - 1);
+  const isLoading = spaces.value === undefined || agents().value.isLoading || decisions().value.isLoading;
 
   const close = () => (isPaletteOpen.value = false);
+  const cancel = () => {
+    dropKeys();
+    close();
+  };
   const run = (command: Command | undefined) => {
-    if (command === undefined) return;
+    setChosen(false);
+    if (command === undefined) return dropKeys();
     close();
     command.run();
   };
-  useEffect(() => {
+  // At once: the next key is for its field.
+  useLayoutEffect(() => {
     const focused = document.activeElement;
     const node = dialog.current;
     node?.showModal();
@@ -36,19 +47,26 @@ export default function Palette() {
       if (focused instanceof HTMLElement) focused.focus();
     };
   }, []);
-  useEffect(() => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }), [index]);
+  useLayoutEffect(() => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }), [index]);
+  useLayoutEffect(() => {
+    if (isChosen && isLoading) return holdKeys(field.current);
+    if (isChosen) run(results[index]);
+    return undefined;
+  }, [isChosen, isLoading]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0) setSelected((index + step + results.length) % Math.max(1, results.length));
+    else if (event.key === "Enter" && isLoading) setChosen(true);
     else if (event.key === "Enter") run(results[index]);
     else return;
     event.preventDefault();
   };
 
   return (
-    <dialog ref={dialog} class="palette" aria-label="Commands" onCancel={close} onMouseDown={(event) => event.target === dialog.current && close()}>
+    <dialog ref={dialog} class="palette" aria-label="Commands" onCancel={cancel} onMouseDown={(event) => event.target === dialog.current && cancel()}>
       <input
+        ref={field}
         class="palette-input"
         type="text"
         placeholder="Type a command, a space, an agent …"
@@ -61,6 +79,7 @@ export default function Palette() {
         onInput={(event) => {
           setText(event.currentTarget.value);
           setSelected(0);
+          setChosen(false);
         }}
         onKeyDown={onKeyDown}
         autoFocus

@@ -9,7 +9,7 @@ import { describeError } from "../ui/text.js";
 export function SignIn() {
   const state = session.value;
   const [error, setError] = useState<string | undefined>(undefined);
-  const { isBusy, submit } = useSubmission();
+  const { isBusy, submit } = useSubmission({ isKept: true });
 
   const send = async (form: HTMLFormElement) => {
     const link = new FormData(form).get("link");
@@ -17,8 +17,10 @@ export function SignIn() {
     await submit(async () => {
       try {
         await signIn(link);
+        return true;
       } catch (failure) {
         setError(describeError(failure));
+        return false;
       }
     });
   };

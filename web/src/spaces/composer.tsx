@@ -21,6 +21,8 @@ interface ComposerProps {
 
 const drafts = new Map<string, string>();
 const MAX_HEIGHT = 220;
+/** The draft whose field gets the focus when it appears. */
+let wantedId: string | undefined;
 
 export function Composer({ id, placeholder, names, onSend, onText, children }: ComposerProps) {
   const [text, setText] = useState(drafts.get(id) ?? "");
@@ -35,6 +37,10 @@ export function Composer({ id, placeholder, names, onSend, onText, children }: C
     onSend(text);
     change("");
   };
+  useLayoutEffect(() => {
+    if (wantedId === id) field.current?.focus();
+    wantedId = undefined;
+  }, []);
   const completion = useCompletion({ id: "composer", text, field, options: names, onChange: change });
   useLayoutEffect(() => {
     const node = field.current;
@@ -79,6 +85,11 @@ export function Composer({ id, placeholder, names, onSend, onText, children }: C
       {children !== undefined && <div class="composer-foot">{children}</div>}
     </form>
   );
+}
+
+/** Give the focus to the field of a draft that is about to appear, because somebody has come there to write. */
+export function focusNextComposer(id: string): void {
+  wantedId = id;
 }
 
 /** Write: put the focus into the field. */

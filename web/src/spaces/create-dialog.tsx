@@ -5,12 +5,14 @@ import { useState } from "preact/hooks";
 import { entities } from "../data/live.js";
 import { client, me } from "../data/session.js";
 import { loadSpaces } from "../data/spaces.js";
+import { dropKeys } from "../early-keys.js";
 import { buildPath, navigate } from "../router.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
 import { Name } from "../ui/name.js";
 import { Avatar } from "../ui/parts.js";
 import { useSubmission } from "../ui/submission.js";
 import { attempt } from "../ui/toasts.js";
+import { focusNextComposer } from "./composer.js";
 
 export function CreateSpaceDialog({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
@@ -26,6 +28,8 @@ export function CreateSpaceDialog({ onClose }: { onClose: () => void }) {
       attempt(async () => {
         const space = await client.createSpace({ name, members: [...members] });
         await loadSpaces();
+        if (members.has(me.value)) focusNextComposer(space.id);
+        else dropKeys();
         navigate(buildPath("spaces", space.id));
         onClose();
       }),

@@ -28,8 +28,8 @@ export function Members({ space, onClose }: { space: SpaceEntry; onClose: () => 
   const leave = async () => {
     await attempt(async () => {
       await client.removeMember({ id: space.id, name: me.value });
+      navigate("/spaces"); // first: what is in the space is not for the person any more
       await loadSpaces();
-      navigate("/spaces");
     }, "You have left the space");
   };
   return (

@@ -79,7 +79,7 @@ function OpenSpace({ space }: { space: SpaceEntry }) {
           </button>
         </header>
         {state.isLoading ? (
-          <Skeleton rows={9} />
+          <Skeleton rows={9} hasKeys />
         ) : state.error !== undefined && state.messages.length === 0 ? (
           <Failure error={state.error} onRetry={() => void store.refresh()} />
         ) : state.messages.length + state.sent.length + Object.keys(state.streams).length === 0 ? (

@@ -22,14 +22,16 @@ export function TriggerTest({ trigger }: { trigger: Trigger }) {
   const [payload, setPayload] = useState(formatJson(example.payload));
   const [headers, setHeaders] = useState(example.headers);
   const [outcome, setOutcome] = useState<Outcome | undefined>(undefined);
-  const { isBusy, submit } = useSubmission();
+  const { isBusy, submit } = useSubmission({ isKept: true });
   const run = () =>
     submit(async () => {
       try {
         setOutcome({ preview: await client.previewTrigger({ name: trigger.name, payload: parsePayload(payload), headers: parseHeaders(headers) }) });
+        return true;
       } catch (error) {
         noticeFailure(error);
         setOutcome({ problem: describeError(error) });
+        return false;
       }
     });
   useCommands([{ id: "run-test", title: "Test this payload", group: "Trigger", keys: "Enter", run: () => void run() }]);

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 
 import { entities } from "../data/live.js";
 import { client } from "../data/session.js";
+import { dropKeys } from "../early-keys.js";
 import { buildPath, navigate } from "../router.js";
 import { CopyButton } from "../ui/copy-button.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
@@ -47,16 +48,18 @@ export function TriggerDialog({ trigger, onClose, onDone }: TriggerDialogProps) 
       }
     };
     await submit(async () => {
-      if (!(await attempt(send))) return;
+      if (!(await attempt(send))) return false;
       onDone();
       const name = trigger?.name ?? read("name");
       if (trigger === undefined && provider === "webhook" && given === "") {
         setCreated({ name, secret });
-        return;
+        dropKeys(); // none of them may close what is shown once
+        return true;
       }
       onClose();
       showToast(trigger === undefined ? "Trigger added" : "Trigger changed");
       navigate(buildPath("triggers", name));
+      return true;
     });
   };
   if (created !== undefined) return <SecretDialog {...created} onClose={onClose} />;

@@ -6,7 +6,7 @@
  */
 
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Avatar, Line } from "./parts.js";
 
@@ -67,8 +67,9 @@ export function useCompletion({ id, text, field, options, onChange }: Completion
   const active = Math.min(index, shown.length - 1);
   const optionId = (place: number) => `${id}-option-${place}`;
 
-  useEffect(() => setIndex(0), [mention?.start, mention?.prefix]);
-  useEffect(() => {
+  // Before the next key, which may choose another one.
+  useLayoutEffect(() => setIndex(0), [mention?.start, mention?.prefix]);
+  useLayoutEffect(() => {
     if (mention === undefined) setClosedAt(undefined);
   }, [mention === undefined]);
   useLayoutEffect(() => {

@@ -19,6 +19,7 @@ export function ConfirmDialog({ title, action, onClose, onConfirm, children }: C
     submit(async () => {
       await onConfirm();
       onClose();
+      return true;
     });
   return (
     <Dialog title={title} onClose={onClose}>

@@ -1,7 +1,7 @@
 /** A dialog over the page, which Escape closes. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { Icon } from "./icons.js";
 
@@ -13,7 +13,8 @@ interface DialogProps {
 
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // At once: the next key is for the dialog.
+  useLayoutEffect(() => {
     const node = element.current;
     const focused = document.activeElement;
     node?.showModal();

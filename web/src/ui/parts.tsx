@@ -1,7 +1,9 @@
 /** Small parts that every view uses. */
 
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect } from "preact/hooks";
 
+import { holdKeys } from "../early-keys.js";
 import { describeError, toLine } from "./text.js";
 import { Icon, type IconName } from "./icons.js";
 
@@ -66,7 +68,15 @@ export function Empty({ icon, title, children }: EmptyProps) {
   );
 }
 
-export function Skeleton({ rows = 6 }: { rows?: number }) {
+interface SkeletonProps {
+  rows?: number;
+  /** Whether the keys of the view need not wait for this part. */
+  hasKeys?: boolean;
+}
+
+/** What is being loaded. Keys wait until it is there. */
+export function Skeleton({ rows = 6, hasKeys = false }: SkeletonProps) {
+  useLayoutEffect(() => (hasKeys ? undefined : holdKeys()), []);
   return (
     <div class="skeleton" role="status" aria-label="Loading">
       {Array.from({ length: rows }, (_, index) => (
