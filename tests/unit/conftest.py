@@ -1,6 +1,7 @@
 """An office for the tests of verbs: some agents, some people, and short ways to say the usual things."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
 import pytest
 
@@ -11,8 +12,18 @@ from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Item, Push, PushResult
 from gatepost.core.limits import Limits
-from gatepost.ports import Store
+from gatepost.ports import Store, Transaction
 from gatepost.testing import FakeClock, Kit, RecordingSignalSink
+
+ENTITIES: Final = (
+    *(EntitySpec(name=name, kind=EntityKind.HUMAN, display=name.title()) for name in ("admin", "husam")),
+    *(EntitySpec(name=name, kind=EntityKind.AGENT, team="red") for name in ("ann", "bob")),
+)
+
+
+def _register_all(tx: Transaction, specs: Iterable[EntitySpec]) -> None:
+    for spec in specs:
+        directory.register(tx, spec)
 
 
 class StoreContext:
@@ -23,10 +34,7 @@ class StoreContext:
         self.store: Store = kit.store
         self.clock: FakeClock = kit.clock
         self.signal_sink: RecordingSignalSink = kit.signal_sink
-        for name in ("admin", "husam"):
-            self.register(name, EntityKind.HUMAN, display=name.title())
-        for name in ("ann", "bob"):
-            self.register(name, team="red")
+        self.store.run_sync(_register_all, ENTITIES)
         self.signal_sink.clear()
 
     def set_limits(self, **limits: Any) -> None:
