@@ -29,6 +29,8 @@ HERE: Final = Path(__file__).parent
 MODULES: Final = HERE / "node_modules"
 #: seconds; Playwright itself gives up earlier, and only what never comes takes so long
 ANSWER_TIMEOUT: Final = 330.0
+#: seconds in which a gateway answers; again, only what never comes takes so long
+LAST_RESORT: Final = 300.0
 DESKTOP: Final = {"width": 1280, "height": 800}
 PHONE: Final = {"width": 390, "height": 844}
 
@@ -250,7 +252,7 @@ def find_node() -> Path | None:
 
 def sign_in(url: str, admin_key: str, person: str = "admin") -> str:
     """Use a one-time link as the page does, and return the cookie."""
-    with httpx2.Client(base_url=url) as client:
+    with httpx2.Client(base_url=url, timeout=LAST_RESORT) as client:
         link = client.post("/api/sign-in/links", json={"name": person}, headers={"x-secret-key": admin_key})
         token = link.json()["path"].partition("#")[2]
         response = client.post("/api/sign-in", json={"token": token}, headers={"origin": url, "x-gatepost-page": "1"})

@@ -1,6 +1,8 @@
 """One browser and one gateway for all tests of a process; each test has pages of its own, and names of its own."""
 
 import itertools
+import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +21,20 @@ from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
 Cookies = dict[tuple[str, str], str]
 
 _numbers = itertools.count(1)
+
+TOASTS_FILE = Path(__file__).parents[2] / "web" / "src" / "ui" / "toasts.tsx"
+#: keeps the messages at the edge: how long somebody takes to read them is no matter of how fast this machine is
+KEEP_TOASTS = """(() => {
+    const setTimer = window.setTimeout;
+    window.setTimeout = (run, time, ...rest) => (TIMES.includes(time) ? 0 : setTimer(run, time, ...rest));
+})()"""
+
+
+def build_script() -> str:
+    """Return what runs in every page before its own scripts."""
+    times = [int(time) for time in re.findall(r"(?m)^const (?:SHORT|LONG) = (\d+);$", TOASTS_FILE.read_text())]
+    assert len(times) == 2, "the times of toasts have other names now"
+    return KEEP_TOASTS.replace("TIMES", json.dumps(times))
 
 
 class Scripts(dict[str, Script]):
@@ -57,6 +73,7 @@ class PageOpener:
     def open_stranger(self, url: str | None = None, **options: Any) -> Page:
         """A page of somebody who is not signed in."""
         page = self._stack.enter_context(self._chromium.open_page(url or self._gateway.gateway.url, **options))
+        page.add_script(build_script())
         self._pages.append(page)
         return page
 

@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 
+from tests.page.chromium import LAST_RESORT
 from tests.page.conftest import PageOpener
 from tests.scripted_gateway import ScriptedGateway
 
@@ -22,7 +23,7 @@ def test_a_topic_is_proved_until_somebody_changes_a_message(
     page.wait_for(f".proof.is-proved .proof-result:has-text('{topic['messages']} of {topic['messages']}')")
     assert page.count(".link-mark.is-wrong") == 0
 
-    with closing(sqlite3.connect(gateway.gateway.home / "gatepost.db", timeout=30)) as database, database:
+    with closing(sqlite3.connect(gateway.gateway.home / "gatepost.db", timeout=LAST_RESORT)) as database, database:
         changed = database.execute(
             "UPDATE topic_messages SET payer = '0.0.9'"
             " WHERE sequence = 2 AND topic = (SELECT number FROM topics WHERE id = ?)",

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.page.chromium import Page
+from tests.page.chromium import LAST_RESORT, Page
 from tests.page.conftest import PageOpener
 from tests.scripted_gateway import ScriptedGateway
 
@@ -142,7 +142,8 @@ def resolver(gateway: ScriptedGateway) -> Iterator[str]:
         def do_GET(self) -> None:
             url = gateway_url + httpx2.URL(self.path).raw_path.decode()
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            response = httpx2.request(self.command, url, headers=dict(self.headers), content=body)
+            headers = dict(self.headers)
+            response = httpx2.request(self.command, url, headers=headers, content=body, timeout=LAST_RESORT)
             self.send_response(response.status_code)
             self.send_header("content-type", response.headers.get("content-type", "text/plain"))
             self.end_headers()

@@ -2,6 +2,7 @@
 
 import httpx2
 
+from tests.page.chromium import LAST_RESORT
 from tests.page.conftest import PageOpener
 from tests.scripted_gateway import ScriptedGateway
 
@@ -153,7 +154,7 @@ def test_a_message_that_nobody_got_is_replayed(gateway: ScriptedGateway, open_pa
     gateway.create_person(tag)
     gateway.post("/triggers", name=f"hook-{tag}", secret=SECRET)
     url = f"{gateway.gateway.url}/hooks/hook-{tag}"
-    response = httpx2.post(url, json={"text": f"Lost {tag}"}, headers={"x-secret-key": SECRET})
+    response = httpx2.post(url, json={"text": f"Lost {tag}"}, headers={"x-secret-key": SECRET}, timeout=LAST_RESORT)
     assert response.status_code == 202, response.text
     [letter] = [entry for entry in gateway.get("/routes/dead-letters")["items"] if entry["trigger"] == f"hook-{tag}"]
     page = open_page(f"/unrouted/{letter['id']}")

@@ -16,13 +16,6 @@ MAX_STOPS: Final = 400
 #: presses between two looks at where the focus has been
 ROUND: Final = 25
 
-#: until no part of the view was loading for some frames: a view takes the focus when it is there
-SETTLE: Final = """async () => {
-    for (let frames = 0; frames < 12; frames += 1) {
-        await new Promise((resolve) => requestAnimationFrame(resolve));
-        if (document.querySelector("main .skeleton")) frames = 0;
-    }
-}"""
 #: record every element that gets the focus, until the first one has it again
 RECORD: Final = """() => {
     const stops = (window.tabStops = []);
@@ -93,7 +86,9 @@ REPORT: Final = """() => {
 def test_tab_goes_through_a_view(address: str, office: HostileOffice, open_page: PageOpener) -> None:
     page = open_page(office.build_path(address))
     page.wait_for(".sidebar .nav-link[href='/spaces/den']")
-    page.evaluate(SETTLE)
+    page.wait_for(".sidebar .connection.is-live")
+    page.wait_for_count("main .skeleton", 0)
+    page.wait_for_frames()
     go_round(page)
     report = page.evaluate(REPORT)
     assert report.pop("count") > 10

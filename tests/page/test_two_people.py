@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from tests.page.chromium import PHONE, Page, sign_in
+from tests.page.chromium import LAST_RESORT, PHONE, Page, sign_in
 from tests.page.conftest import PageOpener
 from tests.scripted_gateway import ScriptedGateway
 
@@ -152,5 +152,6 @@ def test_the_gateway_takes_no_other_port_of_its_address_for_its_own(
     url = gateway.gateway.url
     cookie = sign_in(url, gateway.gateway.admin_key, people[0])
     headers = {"cookie": cookie, "x-gatepost-page": "1", "origin": f"http://127.0.0.1{port}"}
-    assert httpx2.get(f"{url}/api/caller", headers=headers).status_code == 403
-    assert httpx2.delete(f"{url}/api/sign-in", headers=headers).status_code == 403
+    with httpx2.Client(base_url=url, headers=headers, timeout=LAST_RESORT) as client:
+        assert client.get("/api/caller").status_code == 403
+        assert client.delete("/api/sign-in").status_code == 403

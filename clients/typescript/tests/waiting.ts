@@ -1,7 +1,7 @@
 /** Wait for what is to happen, rather than for some time. */
 
-/** Milliseconds after which what was waited for is missing. */
-const TIMEOUT = 20_000;
+/** Milliseconds after which what was waited for is missing; only what never comes takes so long. */
+const TIMEOUT = 240_000;
 
 export interface Observable<State> {
   readonly state: State;
