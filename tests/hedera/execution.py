@@ -20,7 +20,6 @@ from tests.hedera.state import (
     Refusal,
     State,
     Topic,
-    build_exchange_rate,
     find_code,
     format_account,
     format_topic,
@@ -72,9 +71,7 @@ def execute(state: State, submission: Submission, node: str) -> ExecutedTransact
         memo=submission.body.memo,
         hash=submission.hash,
         transfers={id: change for id, change in changes.items() if change},
-        receipt=transaction_receipt_pb2.TransactionReceipt(
-            status=find_code(result), exchangeRate=build_exchange_rate(timestamp), **effect.receipt
-        ),
+        receipt=transaction_receipt_pb2.TransactionReceipt(status=find_code(result), **effect.receipt),
     )
     state.transactions[transaction.id] = transaction
     return transaction
@@ -96,11 +93,9 @@ def create_account(state: State, submission: Submission, timestamp: int) -> Effe
     require_key(create.key, "BAD_ENCODING")
     check_memo(create.memo)
     check_renewal(create.autoRenewPeriod.seconds)
-    if create.receiverSigRequired:
-        require_signature(submission, create.key)
     if state.find_account(submission.payer).balance < create.initialBalance:
         raise Refusal("INSUFFICIENT_PAYER_BALANCE")
-    account = Account(state.next_id(), create.key, 0, create.memo, create.receiverSigRequired, timestamp)
+    account = Account(state.next_id(), create.key, 0, create.memo, timestamp)
     state.accounts[account.id] = account
     state.move({submission.payer: -create.initialBalance, account.id: create.initialBalance})
     return Effect({"accountID": basic_types_pb2.AccountID(accountNum=read_number(account.id))}, account.id)
@@ -110,16 +105,8 @@ def update_account(state: State, submission: Submission, timestamp: int) -> Effe
     update = submission.body.cryptoUpdateAccount
     account = state.find_account(format_account(update.accountIDToUpdate))
     require_signature(submission, account.key)
-    if update.HasField("key"):
-        require_key(update.key, "BAD_ENCODING")
-        require_signature(submission, update.key)
-    if update.HasField("memo"):
-        check_memo(update.memo.value)
-        account.memo = update.memo.value
-    if update.HasField("key"):
-        account.key = update.key
-    if update.HasField("receiverSigRequiredWrapper"):
-        account.receiver_must_sign = update.receiverSigRequiredWrapper.value
+    check_memo(update.memo.value)
+    account.memo = update.memo.value
     return Effect({"accountID": update.accountIDToUpdate}, account.id)
 
 
@@ -128,7 +115,7 @@ def transfer(state: State, submission: Submission, timestamp: int) -> Effect:
     transfers = {format_account(entry.accountID): int(entry.amount) for entry in amounts}
     for id, amount in transfers.items():
         account = state.find_account(id)
-        if amount < 0 or account.receiver_must_sign:
+        if amount < 0:
             require_signature(submission, account.key)
         if account.balance + amount < 0:
             raise Refusal("INSUFFICIENT_ACCOUNT_BALANCE")
@@ -139,17 +126,14 @@ def transfer(state: State, submission: Submission, timestamp: int) -> Effect:
 def create_topic(state: State, submission: Submission, timestamp: int) -> Effect:
     create = submission.body.consensusCreateTopic
     check_memo(create.memo)
-    keys = {name: getattr(create, name) if create.HasField(name) else None for name in ("submitKey", "adminKey")}
-    if keys["adminKey"] is not None:
-        require_key(keys["adminKey"], "INVALID_ADMIN_KEY")
-        require_signature(submission, keys["adminKey"])
-    if keys["submitKey"] is not None:
-        require_key(keys["submitKey"], "INVALID_SUBMIT_KEY")
+    submit_key = create.submitKey if create.HasField("submitKey") else None
+    if submit_key is not None:
+        require_key(submit_key, "INVALID_SUBMIT_KEY")
     check_renewal(create.autoRenewPeriod.seconds)
     if create.HasField("autoRenewAccount"):
         renewer = state.find_account(format_account(create.autoRenewAccount), "INVALID_AUTORENEW_ACCOUNT")
         require_signature(submission, renewer.key)
-    topic = Topic(state.next_id(), create.memo, keys["submitKey"], keys["adminKey"], timestamp)
+    topic = Topic(state.next_id(), create.memo, submit_key, None, timestamp)
     state.topics[topic.id] = topic
     return Effect({"topicID": basic_types_pb2.TopicID(topicNum=read_number(topic.id))}, topic.id)
 

@@ -1,8 +1,8 @@
 """
 Keys and signatures as a node of Hedera checks them.
 
-A key is a protobuf `Key`: a single Ed25519 or ECDSA (secp256k1) key, a list of keys that must all sign, or a threshold
-key. A signature names its key by a prefix of the public key. ECDSA signs the Keccak-256 of the bytes, as `r || s`.
+A key is a protobuf `Key`: a single Ed25519 or ECDSA (secp256k1) key, or a threshold key. A signature names its key by
+a prefix of the public key. ECDSA signs the Keccak-256 of the bytes, as `r || s`.
 """
 
 from typing import Any
@@ -75,9 +75,6 @@ def has_signed(key: Any, content: bytes, signatures: Any) -> bool:
             return any(_verify_ed25519(key.ed25519, content, pair) for pair in signatures.sigPair)
         case "ECDSA_secp256k1":
             return any(_verify_ecdsa(key.ECDSA_secp256k1, content, pair) for pair in signatures.sigPair)
-        case "keyList":
-            keys = key.keyList.keys
-            return bool(keys) and all(has_signed(part, content, signatures) for part in keys)
         case "thresholdKey":
             signers = sum(has_signed(part, content, signatures) for part in key.thresholdKey.keys.keys)
             return signers >= max(int(key.thresholdKey.threshold), 1)
@@ -108,14 +105,12 @@ def _verify_ecdsa(public_bytes: bytes, content: bytes, pair: Any) -> bool:
 
 
 def is_well_formed(key: Any) -> bool:
-    """Return True if a key has the right length, or is a list of such keys that is not empty."""
+    """Return True if a key has the right length, or is a threshold key of such keys."""
     match key.WhichOneof("key"):
         case "ed25519":
             return len(key.ed25519) == 32
         case "ECDSA_secp256k1":
             return len(key.ECDSA_secp256k1) == 33
-        case "keyList":
-            return bool(key.keyList.keys) and all(map(is_well_formed, key.keyList.keys))
         case "thresholdKey":
             keys = key.thresholdKey.keys.keys
             return 1 <= key.thresholdKey.threshold <= len(keys) and all(map(is_well_formed, keys))

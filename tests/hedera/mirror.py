@@ -3,11 +3,9 @@ The mirror node of a local Hedera network: its REST interface on a port of 127.0
 
     GET /api/v1/topics/{id}                           /api/v1/accounts/{id}
     GET /api/v1/topics/{id}/messages                  /api/v1/transactions/{id}
-    GET /api/v1/topics/{id}/messages/{sequence}       /api/v1/transactions
     GET /api/v1/topics/messages/{timestamp}           /api/v1/blocks
-    GET /api/v1/network/exchangerate                  /api/v1/network/fees
 
-Fields, filters and links are those of the real one. Its faults are methods of `Mirror`.
+It has what Gatepost asks for; fields and filters are those of the real one. Its faults are methods of `Mirror`.
 """
 
 import asyncio
@@ -27,11 +25,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tests.hedera import mirror_rows
-from tests.hedera.mirror_query import MirrorQuery, NotFound, WrongParameter, parse_transaction_id
+from tests.hedera.mirror_query import (
+    MAX_LIMIT,
+    NotFound,
+    WrongParameter,
+    read_id,
+    read_parameters,
+    read_timestamp,
+    read_transaction_id,
+)
 from tests.hedera.state import Account, Message, State, Topic
 from tests.servers import find_free_port
-
-WAIT_TIMEOUT = 30.0
+from tests.waits import LAST_RESORT
 
 
 class Mirror:
@@ -112,16 +117,12 @@ class Mirror:
 
     def _build_app(self) -> Starlette:
         routes: dict[str, tuple[str, Callable[[Request], Any]]] = {
-            "/topics/messages/{timestamp}": ("message", self._find_message_by_time),
-            "/topics/{id}/messages/{sequence}": ("message", self._find_message),
+            "/topics/messages/{timestamp}": ("message", self._find_message),
             "/topics/{id}/messages": ("messages", self._list_messages),
             "/topics/{id}": ("topic", self._find_topic),
             "/accounts/{id}": ("account", self._find_account),
             "/transactions/{id}": ("transaction", self._find_transaction),
-            "/transactions": ("transactions", self._list_transactions),
             "/blocks": ("blocks", self._list_blocks),
-            "/network/exchangerate": ("exchangerate", self._read_exchange_rate),
-            "/network/fees": ("fees", self._read_fees),
         }
         return Starlette(
             routes=[
@@ -144,6 +145,7 @@ class Mirror:
                     return Response('{"messages": [{"chunk_in', media_type="application/json")
                 return build_error(503, "Service unavailable")
             try:
+                request.state.parameters = read_parameters(request, kind)
                 return JSONResponse(read(request))
             except WrongParameter as error:
                 return build_error(400, str(error))
@@ -163,92 +165,53 @@ class Mirror:
             if message.timestamp <= now and (topic, message.sequence) not in self._hidden
         ]
 
-    def _format_message(self, message: Message, query: MirrorQuery) -> dict[str, Any]:
-        row = mirror_rows.format_message(message, query.encoding)
+    def _format_message(self, message: Message) -> dict[str, Any]:
+        row = mirror_rows.format_message(message)
         return row | self._changed_fields.get((message.topic, message.sequence), {})
 
     def _list_messages(self, request: Request) -> Any:
-        query = MirrorQuery(request, ("encoding", "limit", "order", "sequencenumber", "timestamp"))
-        topic = query.read_id("id")
-        visible = self._list_visible(topic)
-        rows = [message for message in visible if query.matches(message.sequence, message.timestamp)]
-        rows = sorted(rows, key=lambda message: message.sequence, reverse=query.is_descending)
-        page = rows[: query.limit]
+        parameters = request.state.parameters
+        after, limit = int(parameters["sequencenumber"].removeprefix("gt:")), int(parameters["limit"])
+        visible = self._list_visible(read_id(request))
+        page = [message for message in visible if message.sequence > after][: min(limit, MAX_LIMIT)]
         if self._repeated and page:
             self._repeated -= 1
             first = visible.index(page[0])
-            earlier = visible[max(0, first - 3) : first] if not query.is_descending else []
-            page = [*earlier, *page][: query.limit]
-            shown = [*page, page[0]]
-            self._random.shuffle(shown)
-        else:
-            shown = page
-        return {
-            "links": {"next": query.build_next_link(page[-1].timestamp) if len(page) == query.limit else None},
-            "messages": [self._format_message(message, query) for message in shown],
-        }
+            page = [*visible[max(0, first - 3) : first], *page][:limit]
+            page.append(page[0])
+            self._random.shuffle(page)
+        return {"messages": [self._format_message(message) for message in page]}
 
     def _find_message(self, request: Request) -> Any:
-        query = MirrorQuery(request, ("encoding",))
-        topic, sequence = query.read_id("id"), query.read_number("sequence")
-        for message in self._list_visible(topic):
-            if message.sequence == sequence:
-                return self._format_message(message, query)
-        raise NotFound
-
-    def _find_message_by_time(self, request: Request) -> Any:
-        query = MirrorQuery(request, ("encoding",))
-        timestamp = query.read_timestamp("timestamp")
+        timestamp = read_timestamp(request)
         for topic in self._state.topics:
             for message in self._list_visible(topic):
                 if message.timestamp == timestamp:
-                    return self._format_message(message, query)
+                    return self._format_message(message)
         raise NotFound
 
     def _find_topic(self, request: Request) -> Any:
-        id = MirrorQuery(request, ()).read_id("id")
+        id = read_id(request)
         topics = self._state.topics if self._held_at is None else self._snapshot[1]
         if id not in topics:
             raise NotFound
         return mirror_rows.format_topic(topics[id])
 
     def _find_account(self, request: Request) -> Any:
-        id = MirrorQuery(request, ("limit", "order", "timestamp", "transactions", "transactiontype")).read_id("id")
+        id = read_id(request)
         accounts = self._state.accounts if self._held_at is None else self._snapshot[0]
         if id not in accounts:
             raise NotFound
         return mirror_rows.format_account(accounts[id], self._find_now())
 
     def _find_transaction(self, request: Request) -> Any:
-        id = parse_transaction_id(request.path_params["id"])
-        transaction = self._state.transactions.get(id)
+        transaction = self._state.transactions.get(read_transaction_id(request))
         if transaction is None or transaction.timestamp > self._find_now():
             raise NotFound
         return {"transactions": [mirror_rows.format_transaction(transaction)]}
 
-    def _list_transactions(self, request: Request) -> Any:
-        query = MirrorQuery(request, ("account.id", "limit", "order", "result", "timestamp", "transactiontype", "type"))
-        now = self._find_now()
-        rows = [
-            mirror_rows.format_transaction(transaction)
-            for transaction in self._state.transactions.values()
-            if transaction.timestamp < now and query.matches(0, transaction.timestamp)
-        ]
-        if query.matches(0, now):  # somebody else's, as there always is one on a public network
-            rows.append(mirror_rows.format_foreign_transaction(now))
-        page = (rows[::-1] if query.is_descending_by_default else rows)[: query.limit]
-        return {"transactions": page, "links": {"next": None}}
-
     def _list_blocks(self, request: Request) -> Any:
-        query = MirrorQuery(request, ("block.number", "limit", "order", "timestamp"))
-        blocks = mirror_rows.list_blocks(self._find_now(), query.limit)
-        return {"blocks": blocks if query.is_descending_by_default else blocks[::-1], "links": {"next": None}}
-
-    def _read_exchange_rate(self, request: Request) -> Any:
-        return mirror_rows.format_exchange_rate(self._find_now())
-
-    def _read_fees(self, request: Request) -> Any:
-        return mirror_rows.format_fees(self._find_now())
+        return {"blocks": [mirror_rows.format_block(self._find_now())]}
 
 
 def build_error(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
@@ -269,7 +232,7 @@ class MirrorServer(threading.Thread):
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else an answer waits 40 ms for an ACK
         self._is_ready = threading.Event()
         self.start()
-        assert self._is_ready.wait(WAIT_TIMEOUT), "the mirror does not start"
+        assert self._is_ready.wait(LAST_RESORT), "the mirror does not start"
 
     def run(self) -> None:
         with asyncio.Runner() as runner:
@@ -296,6 +259,6 @@ class MirrorServer(threading.Thread):
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._exit_requested.set)
-        self.join(WAIT_TIMEOUT)
+        self.join(LAST_RESORT)
         assert not self.is_alive(), "the mirror does not stop"
         self._socket.close()

@@ -6,8 +6,6 @@ from typing import Any
 
 from tests.hedera.keys import format_key
 from tests.hedera.state import (
-    CENTS,
-    HBARS,
     SECOND,
     Account,
     ExecutedTransaction,
@@ -20,10 +18,9 @@ from tests.hedera.state import (
 BLOCK_LENGTH = 2 * SECOND
 
 
-def format_message(message: Message, encoding: str) -> dict[str, Any]:
+def format_message(message: Message) -> dict[str, Any]:
     chunk = message.chunk
     account, _, valid_start = chunk.transaction.partition("@") if chunk else ("", "", "")
-    is_text = encoding != "base64"
     return {
         "chunk_info": chunk
         and {
@@ -37,7 +34,7 @@ def format_message(message: Message, encoding: str) -> dict[str, Any]:
             "total": chunk.total,
         },
         "consensus_timestamp": format_timestamp(message.timestamp),
-        "message": message.content.decode(errors="replace") if is_text else b64encode(message.content).decode(),
+        "message": b64encode(message.content).decode(),
         "payer_account_id": message.payer,
         "running_hash": b64encode(message.running_hash).decode(),
         "running_hash_version": 3,
@@ -81,7 +78,7 @@ def format_account(account: Account, now: int) -> dict[str, Any]:
         "max_automatic_token_associations": 0,
         "memo": account.memo,
         "pending_reward": 0,
-        "receiver_sig_required": account.receiver_must_sign,
+        "receiver_sig_required": False,
         "staked_account_id": None,
         "staked_node_id": None,
         "stake_period_start": None,
@@ -121,68 +118,23 @@ def format_transaction(transaction: ExecutedTransaction) -> dict[str, Any]:
     }
 
 
-def format_foreign_transaction(now: int) -> dict[str, Any]:
-    """Return a transaction of somebody else that was executed just now."""
-    valid_start = now - 5 * SECOND
-    foreign = ExecutedTransaction(
-        id=f"0.0.950@{format_timestamp(valid_start)}",
-        name="CRYPTOTRANSFER",
-        result="SUCCESS",
-        entity=None,
-        timestamp=now,
-        valid_start=valid_start,
-        valid_duration=120,
-        node="0.0.3",
-        fee=200_000,
-        max_fee=100_000_000,
-        memo="",
-        hash=hashlib.sha384(str(now).encode()).digest(),
-        transfers={"0.0.950": -200_000, "0.0.98": 200_000},
-        receipt=None,
-    )
-    return format_transaction(foreign)
-
-
-def list_blocks(now: int, limit: int) -> list[dict[str, Any]]:
-    """Return the newest blocks, the newest first; it ends now."""
-    newest = now // BLOCK_LENGTH
-    ends = [now, *(number * BLOCK_LENGTH + BLOCK_LENGTH - 1 for number in range(newest - 1, newest - limit, -1))]
-    return [
-        {
-            "count": 1,
-            "gas_used": 0,
-            "hapi_version": "0.66.0",
-            "hash": _hash_block(end // BLOCK_LENGTH),
-            "logs_bloom": "0x",
-            "name": f"{format_timestamp(end // BLOCK_LENGTH * BLOCK_LENGTH)}.rcd.gz",
-            "number": end // BLOCK_LENGTH,
-            "previous_hash": _hash_block(end // BLOCK_LENGTH - 1),
-            "size": 1_024,
-            "timestamp": {
-                "from": format_timestamp(end // BLOCK_LENGTH * BLOCK_LENGTH),
-                "to": format_timestamp(end),
-            },
-        }
-        for end in ends
-    ]
+def format_block(now: int) -> dict[str, Any]:
+    """Return the newest block; it ends now."""
+    number = now // BLOCK_LENGTH
+    begin = format_timestamp(number * BLOCK_LENGTH)
+    return {
+        "count": 1,
+        "gas_used": 0,
+        "hapi_version": "0.66.0",
+        "hash": _hash_block(number),
+        "logs_bloom": "0x",
+        "name": f"{begin}.rcd.gz",
+        "number": number,
+        "previous_hash": _hash_block(number - 1),
+        "size": 1_024,
+        "timestamp": {"from": begin, "to": format_timestamp(now)},
+    }
 
 
 def _hash_block(number: int) -> str:
     return "0x" + hashlib.sha384(str(number).encode()).hexdigest()
-
-
-def format_exchange_rate(now: int) -> dict[str, Any]:
-    hour = now // SECOND // 3600
-    current_rate, next_rate = (
-        {"cent_equivalent": CENTS, "expiration_time": (hour + ahead) * 3600, "hbar_equivalent": HBARS}
-        for ahead in (1, 2)
-    )
-    return {"current_rate": current_rate, "next_rate": next_rate, "timestamp": format_timestamp(now)}
-
-
-def format_fees(now: int) -> dict[str, Any]:
-    fees = {"ContractCall": 39, "ContractCreate": 43, "EthereumTransaction": 40}
-    return {
-        "fees": [{"gas": gas, "transaction_type": name} for name, gas in fees.items()],
-        "timestamp": format_timestamp(now),
-    }

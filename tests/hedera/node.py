@@ -10,14 +10,14 @@ are those of the real network; there is no consensus of many, so a transaction i
 
 Strangers:   create_account, create_topic, submit_as, set_balance
 What is there: accounts, topics, transactions, messages(topic), requests
-Waiting:     wait_for_messages, wait_for_requests, wait_for
+Waiting:     wait_for_requests, wait_for
 Faults:      answer_busy, drop_replies, refuse_receipts, lose_transactions, hold_consensus / release_consensus,
              stop / start, stop_nodes / start_nodes; of `network.mirror`: hold / release, limit, fail, repeat_pages,
              hide / show, tamper, stop / start
 
 `requests` counts by kind: the names of gRPC methods (`submitMessage`, `getTransactionReceipts`, ...), and for the
-mirror `mirror:` before messages, message, topic, account, transaction, transactions, blocks, exchangerate and fees. The
-fees are in `tests.hedera.prechecks.FEES`.
+mirror `mirror:` before messages, message, topic, account, transaction and blocks. The fees are in
+`tests.hedera.prechecks.FEES`.
 """
 
 import time
@@ -44,9 +44,9 @@ from tests.hedera.state import (
 )
 from tests.hedera.transactions import build_body, build_topic_id, sign
 from tests.servers import find_free_port
+from tests.waits import LAST_RESORT
 
 HBAR = 100_000_000
-WAIT_TIMEOUT = 30.0
 FIRST_NODE = 3
 
 
@@ -223,22 +223,13 @@ class HederaNetwork:
                     raise Refusal(result)
             return self.state.topics[topic].messages[first_sequence:]
 
-    def wait_for(self, condition: Callable[[], bool], description: str, timeout: float = WAIT_TIMEOUT) -> None:
+    def wait_for(self, condition: Callable[[], bool], description: str, timeout: float = LAST_RESORT) -> None:
         """Wait until a condition on the network is met; it is asked after every change and every request."""
         with self.state.changed:
             if not self.state.changed.wait_for(condition, timeout):
                 raise TimeoutError(f"waited {timeout:.0f} s in vain until {description}")
 
-    def wait_for_messages(self, topic: str, count: int, timeout: float = WAIT_TIMEOUT) -> list[Message]:
-        """Wait until a topic has at least `count` messages, and return them."""
-
-        def has_enough() -> bool:
-            return topic in self.topics and len(self.topics[topic].messages) >= count
-
-        self.wait_for(has_enough, f"topic {topic} has {count} messages", timeout)
-        return self.messages(topic)
-
-    def wait_for_requests(self, kind: str, count: int, timeout: float = WAIT_TIMEOUT) -> None:
+    def wait_for_requests(self, kind: str, count: int, timeout: float = LAST_RESORT) -> None:
         """Wait until there were at least `count` requests of a kind, since the start of the network."""
         self.wait_for(lambda: self.requests[kind] >= count, f"there are {count} requests {kind}", timeout)
 

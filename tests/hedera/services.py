@@ -5,30 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from tests.hedera.protobufs import (
-    consensus_get_topic_info_pb2,
     consensus_service_pb2_grpc,
-    consensus_topic_info_pb2,
-    crypto_get_account_balance_pb2,
-    crypto_get_info_pb2,
     crypto_service_pb2_grpc,
-    duration_pb2,
     grpc,
-    query_header_pb2,
     response_header_pb2,
     response_pb2,
-    timestamp_pb2,
     transaction_get_receipt_pb2,
     transaction_receipt_pb2,
     transaction_response_pb2,
 )
-from tests.hedera.state import SECOND, Refusal, State, find_code, format_account, format_topic, format_transaction
-
-#: tinybars for the information about a topic or an account
-QUERY_FEE = 200_000
-#: seconds after which a reply that hangs is given up
-HANG_TIMEOUT = 30.0
-WAIT_TIMEOUT = 30.0
-RENEWAL = 7_890_000
+from tests.hedera.state import Refusal, State, find_code, format_transaction
+from tests.waits import LAST_RESORT
 
 
 class Network(Protocol):
@@ -73,7 +60,7 @@ class NodeServer:
         self._server = server
         if self._was_stopped:  # all channels of a process wait together before they connect again, for about a second
             with grpc.insecure_channel(f"127.0.0.1:{self.port}") as channel:
-                grpc.channel_ready_future(channel).result(WAIT_TIMEOUT)
+                grpc.channel_ready_future(channel).result(LAST_RESORT)
 
     def stop(self) -> None:
         """Close all connections at once; `start` opens the port again."""
@@ -85,7 +72,7 @@ class NodeServer:
 
 
 class _Service:
-    """What both services share: how a transaction is answered, and how a query is paid."""
+    """What both services share: how a transaction is answered. They have the requests that Gatepost makes."""
 
     def __init__(self, network: Network, node: str) -> None:
         self._network = network
@@ -105,22 +92,10 @@ class _Service:
             case "hang":
                 is_over = threading.Event()
                 if context.add_callback(is_over.set):
-                    is_over.wait(HANG_TIMEOUT)
+                    is_over.wait(LAST_RESORT)
             case _:
                 pass
         return transaction_response_pb2.TransactionResponse(nodeTransactionPrecheckCode=code)
-
-    def _build_header(self, header: Any, *, is_free: bool = False) -> Any:
-        """Return the header of an answer; raise Refusal if the query is not paid."""
-        if is_free:
-            return response_header_pb2.ResponseHeader(nodeTransactionPrecheckCode=find_code("OK"))
-        if header.responseType == query_header_pb2.ResponseType.ANSWER_ONLY:
-            if not header.HasField("payment"):
-                raise Refusal("INSUFFICIENT_TX_FEE")
-            self._network.submit(header.payment, self._node)
-        return response_header_pb2.ResponseHeader(
-            nodeTransactionPrecheckCode=find_code("OK"), responseType=header.responseType, cost=QUERY_FEE
-        )
 
 
 class CryptoService(_Service, crypto_service_pb2_grpc.CryptoServiceServicer):  # type: ignore[misc]
@@ -154,43 +129,6 @@ class CryptoService(_Service, crypto_service_pb2_grpc.CryptoServiceServicer):  #
         )
         return response_pb2.Response(transactionGetReceipt=answer)
 
-    def cryptoGetBalance(self, request: Any, context: Any) -> Any:  # noqa: N802
-        self._network.count_request("cryptoGetBalance")
-        query = request.cryptogetAccountBalance
-        answer = crypto_get_account_balance_pb2.CryptoGetAccountBalanceResponse(accountID=query.accountID)
-        state = self._network.state
-        try:
-            with state.changed:
-                answer.header.CopyFrom(self._build_header(query.header, is_free=True))
-                answer.balance = state.find_account(format_account(query.accountID)).balance
-        except Refusal as refusal:
-            answer.header.nodeTransactionPrecheckCode = refusal.number
-        return response_pb2.Response(cryptogetAccountBalance=answer)
-
-    def getAccountInfo(self, request: Any, context: Any) -> Any:  # noqa: N802
-        self._network.count_request("getAccountInfo")
-        query = request.cryptoGetInfo
-        answer = crypto_get_info_pb2.CryptoGetInfoResponse()
-        state = self._network.state
-        try:
-            with state.changed:
-                account = state.find_account(format_account(query.accountID))
-                answer.header.CopyFrom(self._build_header(query.header))
-                answer.accountInfo.CopyFrom(
-                    crypto_get_info_pb2.CryptoGetInfoResponse.AccountInfo(
-                        accountID=query.accountID,
-                        key=account.key,
-                        balance=account.balance,
-                        memo=account.memo,
-                        receiverSigRequired=account.receiver_must_sign,
-                        expirationTime=_build_expiry(account.created_at),
-                        autoRenewPeriod=duration_pb2.Duration(seconds=RENEWAL),
-                    )
-                )
-        except Refusal as refusal:
-            answer.header.nodeTransactionPrecheckCode = refusal.number
-        return response_pb2.Response(cryptoGetInfo=answer)
-
 
 class ConsensusService(_Service, consensus_service_pb2_grpc.ConsensusServiceServicer):  # type: ignore[misc]
     def createTopic(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -198,31 +136,3 @@ class ConsensusService(_Service, consensus_service_pb2_grpc.ConsensusServiceServ
 
     def submitMessage(self, request: Any, context: Any) -> Any:  # noqa: N802
         return self._submit("submitMessage", request, context)
-
-    def getTopicInfo(self, request: Any, context: Any) -> Any:  # noqa: N802
-        self._network.count_request("getTopicInfo")
-        query = request.consensusGetTopicInfo
-        answer = consensus_get_topic_info_pb2.ConsensusGetTopicInfoResponse(topicID=query.topicID)
-        state = self._network.state
-        try:
-            with state.changed:
-                topic = state.find_topic(format_topic(query.topicID))
-                answer.header.CopyFrom(self._build_header(query.header))
-                answer.topicInfo.CopyFrom(
-                    consensus_topic_info_pb2.ConsensusTopicInfo(
-                        memo=topic.memo,
-                        runningHash=topic.running_hash,
-                        sequenceNumber=len(topic.messages),
-                        expirationTime=_build_expiry(topic.created_at),
-                        adminKey=topic.admin_key,
-                        submitKey=topic.submit_key,
-                        autoRenewPeriod=duration_pb2.Duration(seconds=RENEWAL),
-                    )
-                )
-        except Refusal as refusal:
-            answer.header.nodeTransactionPrecheckCode = refusal.number
-        return response_pb2.Response(consensusGetTopicInfo=answer)
-
-
-def _build_expiry(created_at: int) -> Any:
-    return timestamp_pb2.Timestamp(seconds=created_at // SECOND + RENEWAL)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.hedera.protobufs import exchange_rate_pb2, response_code_pb2
+from tests.hedera.protobufs import response_code_pb2
 
 SECOND = 1_000_000_000
 #: the answer to a query of a receipt, this long after consensus, is that there is none
@@ -24,8 +24,6 @@ RECEIPT_LIFETIME = 180 * SECOND
 FEE_ACCOUNT = "0.0.98"
 TREASURY = "0.0.2"
 FIRST_NUMBER = 1_001
-#: how many cents a number of hbars is worth: 1 hbar is 5 cents
-CENTS, HBARS = 150_000, 30_000
 
 
 class Refusal(Exception):
@@ -53,7 +51,6 @@ class Account:
     #: tinybars
     balance: int
     memo: str = ""
-    receiver_must_sign: bool = False
     created_at: int = 0
 
 
@@ -244,9 +241,3 @@ def format_transaction(transaction: Any) -> str:
     """Return the id of a protobuf `TransactionID`."""
     start = read_timestamp(transaction.transactionValidStart)
     return f"{format_account(transaction.accountID)}@{format_timestamp(start)}"
-
-
-def build_exchange_rate(now: int) -> Any:
-    expires = (now // SECOND // 3600 + 1) * 3600
-    rate = exchange_rate_pb2.ExchangeRate(hbarEquiv=HBARS, centEquiv=CENTS, expirationTime={"seconds": expires})
-    return exchange_rate_pb2.ExchangeRateSet(currentRate=rate, nextRate=rate)
