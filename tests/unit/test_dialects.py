@@ -6,6 +6,7 @@ understands is written here a second time: Codex's own schemas, Claude Code by t
 import json
 from collections.abc import Mapping
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gatepost.hooks.chain import Handler
 from gatepost.hooks.context import HookContext
 from gatepost.hooks.events import READABLE_EVENTS, HookEvent, HookOutput, Verdict
 from tests.claude_code import EVENT_FIELDS, parse_hook_output
+from tests.collected_failures import CollectedFailures
 from tests.property.texts import texts, values
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples"
@@ -93,7 +95,6 @@ VERDICTS = {
     "a long inbox in Japanese": Verdict(context="\u5bdf" * 9_000, continues=True),
     "a long block of emoji": Verdict(block="\U0001f680" * 9_000),
 }
-every_verdict = pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
 #: what is in any payload of any host, whatever it should be
 NAMES = [
     *("session_id", "conversation_id", "cwd", "workspace_roots", "source", "stop_hook_active", "loop_count", "status"),
@@ -139,9 +140,14 @@ def render_texts(hook_event: HookEvent, verdict: Verdict) -> str:
     return "\n".join([*list_strings(json.loads(output.stdout or "{}")), output.stderr])
 
 
-@pytest.mark.parametrize(("host", "event"), CASES)
-@every_verdict
-def test_whatever_there_is_to_say_it_is_understood(host: str, event: str, verdict: Verdict) -> None:
+def test_whatever_there_is_to_say_it_is_understood() -> None:
+    with CollectedFailures() as failures:
+        for (host, event), (name, verdict) in product(CASES, VERDICTS.items()):
+            with failures.check(f"{name} on {event} of {host}"):
+                check_verdict(host, event, verdict)
+
+
+def check_verdict(host: str, event: str, verdict: Verdict) -> None:
     hook_event = wire.parse(host, event, {})
     assert hook_event.name == EVENTS[host][event]
     check_output(host, event, wire.render(hook_event, verdict))
@@ -161,8 +167,14 @@ def test_whatever_a_host_sends_it_is_understood(
     check_output(*case, wire.render(hook_event, verdict, wrap=wrap))
 
 
-@pytest.mark.parametrize(("host", "event"), CASES)
-def test_what_is_shown_reaches_the_model_and_on_precompact_nothing_is(host: str, event: str) -> None:
+def test_what_is_shown_reaches_the_model_and_on_precompact_nothing_is() -> None:
+    with CollectedFailures() as failures:
+        for host, event in CASES:
+            with failures.check(f"{event} of {host}"):
+                check_place_of_inbox(host, event)
+
+
+def check_place_of_inbox(host: str, event: str) -> None:
     hook_event = wire.parse(host, event, {})
     verdict = Verdict(context="INBOX (1 event)", continues=True)
     document = json.loads(wire.render(hook_event, verdict).stdout or "{}")
@@ -288,10 +300,16 @@ def test_an_unknown_host_is_named_with_those_that_are_known() -> None:
 
 
 @needs_samples
-@pytest.mark.parametrize("file", sorted(CLAUDE.glob("*.json")), ids=lambda file: file.stem)
-@every_verdict
-def test_every_sample_of_claude_code_gets_an_answer_valid_for_its_event(file: Path, verdict: Verdict) -> None:
-    payload = json.loads(file.read_text())
+def test_every_sample_of_claude_code_gets_an_answer_valid_for_its_event() -> None:
+    with CollectedFailures() as failures:
+        for file in sorted(CLAUDE.glob("*.json")):
+            payload = json.loads(file.read_text())
+            for name, verdict in VERDICTS.items():
+                with failures.check(f"{name} after {file.stem}"):
+                    check_sample(payload, verdict)
+
+
+def check_sample(payload: dict[str, Any], verdict: Verdict) -> None:
     event = payload["hook_event_name"]
     hook_event = wire.parse("claude", event, payload)
     assert (hook_event.session, hook_event.cwd) == (payload["session_id"], "/home/dev/proj")

@@ -21,10 +21,11 @@ from gatepost.ports import Row
 from gatepost.tables.rows import Mapper, RowMaker, is_boolean, make_row_type
 from gatepost.tables.statements import PARAMETER, get_statement
 from gatepost.testing import FakeClock
+from tests.collected_failures import CollectedFailures
 from tests.servers import Postgres
 from tests.unit.statement_samples import BEFORE, NUMBERS, SAMPLES, TEXTS
 from tests.unit.table_rows import ROWS
-from tests.unit.test_statements import NAMES, USES, numbered
+from tests.unit.test_statements import find_uses, list_names, numbered
 
 BOOL, BOOLS, INTS = 16, {16, 1000}, {20, 21, 23}
 INT_LISTS, TEXT_LIST = {1005, 1007, 1016}, 1009
@@ -58,6 +59,8 @@ class Databases:
     lite: SqliteConnection
     post: PostgresConnection
     shapes: dict[str, Shape]
+    #: the statements that take a list for each parameter
+    batched_names: frozenset[str]
 
     def run(self, name: str) -> tuple[list[Row], list[Row]]:
         """Run a statement on both, and undo what it did."""
@@ -77,7 +80,7 @@ class Databases:
                 if shape.columns:
                     found.append(connection.all(name, sample))
                     continue
-                run = connection.many if name in MANY else connection.run
+                run = connection.many if name in self.batched_names else connection.run
                 assert run(name, sample) >= 0
                 found.append([])
             finally:
@@ -88,10 +91,9 @@ class Databases:
 @pytest.fixture(scope="module")
 def databases(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> Iterator[Databases]:
     file = tmp_path_factory.mktemp("rows") / "gatepost.db"
-    with postgres.create_database() as url:
-        for store in (SqliteStore(file, clock=FakeClock()), PostgresStore(url, clock=FakeClock())):
-            with closing(store):
-                store.migrate()
+    with postgres.create_migrated_database() as url:
+        with closing(SqliteStore(file, clock=FakeClock())) as store:
+            store.migrate()
         with closing(sqlite3.connect(file)) as lite, psycopg.connect(url, autocommit=True) as post:
             for table, row in ROWS.items():
                 head = f"INSERT INTO {table} ({', '.join(row)}) VALUES"
@@ -105,12 +107,13 @@ def databases(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> I
                 post.execute("SELECT setval(pg_get_serial_sequence(%s, 'number'), 1)", (table,))
             post.execute("SELECT setval('arrivals', 1)")
             lite.commit()
-            shapes = {name: describe(post, name) for name in NAMES}
+            shapes = {name: describe(post, name) for name in list_names()}
         with (
             closing(SqliteStore(file, clock=FakeClock()).connect(writes=True)) as ours,
             closing(PostgresStore(url, clock=FakeClock()).connect(writes=True)) as theirs,
         ):
-            yield Databases(ours, theirs, shapes)
+            batched_names = frozenset(use.name for use in find_uses() if "many" in use.method)
+            yield Databases(ours, theirs, shapes, batched_names)
 
 
 def describe(connection: psycopg.Connection[Any], name: str) -> Shape:
@@ -137,7 +140,6 @@ def value(parameter: str, kind: int) -> Any:
     return NUMBERS.get(parameter, 1) if kind in INTS else TEXTS.get(parameter, "x")
 
 
-MANY = {use.name for use in USES if "many" in use.method}
 #: the fields that are read by `Mapper`
 FIELDS = {
     field
@@ -150,11 +152,18 @@ FIELDS = {
 
 
 def test_only_statements_that_exist_are_prepared_for() -> None:
-    assert {*SAMPLES, *BEFORE, *DIFFERENT, *ONLY_POSTGRES} <= set(NAMES)
+    assert {*SAMPLES, *BEFORE, *DIFFERENT, *ONLY_POSTGRES} <= set(list_names())
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ONLY_POSTGRES])
-def test_both_databases_give_the_same_rows(databases: Databases, name: str) -> None:
+def test_both_databases_give_the_same_rows(databases: Databases) -> None:
+    with CollectedFailures() as failures:
+        for name in list_names():
+            if name not in ONLY_POSTGRES:
+                with failures.check(name):
+                    check_rows(databases, name)
+
+
+def check_rows(databases: Databases, name: str) -> None:
     columns = databases.shapes[name].columns
     lite, post = databases.run(name)
 
@@ -177,9 +186,9 @@ def test_every_column_is_read_somewhere(databases: Databases) -> None:
     """A column is the field of a noun, is asked of a row by its name, is the only one, or only says there is a row."""
     code = " ".join(path.read_text() for path in Path(tables.__path__[0]).glob("*.py"))
     known = FIELDS | set(re.findall(r"\brow\.([a-z_]+)", code))
-    single = {use.name for use in USES if use.method == "fetch_number"}
+    single = {use.name for use in find_uses() if use.method == "fetch_number"}
     assert {len(databases.shapes[name].columns) for name in single} == {1}
-    names = [name for name in NAMES if name not in {*ONLY_POSTGRES, *single} and not is_question(name)]
+    names = [name for name in list_names() if name not in {*ONLY_POSTGRES, *single} and not is_question(name)]
     columns = {column for name in names for column in databases.shapes[name].columns}
     assert columns - known == set()
 

@@ -3,8 +3,10 @@
 import ast
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 import gatepost
 from gatepost.tables.statements import PARAMETER, get_statement, read_statements
 from gatepost.testing import Kit
+from tests.collected_failures import CollectedFailures
 
 SOURCE = Path(gatepost.__file__).parent
 SQL = SOURCE / "tables" / "sql"
@@ -34,7 +37,18 @@ class Use:
     method: str = ""
 
 
-def uses() -> Iterator[Use]:
+@cache
+def find_uses() -> tuple[Use, ...]:
+    return tuple(_read_uses())
+
+
+@cache
+def list_names() -> tuple[str, ...]:
+    """The names of all statements that the code uses."""
+    return tuple(sorted({use.name for use in find_uses()}))
+
+
+def _read_uses() -> Iterator[Use]:
     for path in sorted(SOURCE.rglob("*.py")):
         text = path.read_text()
         if path.is_relative_to(SOURCE / "testing") or not PART_OF_NAME.search(text):
@@ -67,29 +81,27 @@ def given(keyword: ast.keyword) -> frozenset[str] | None:
             return None
 
 
-USES = list(uses())
-NAMES = sorted({use.name for use in USES})
-
-
 def parameters(dialect: str, name: str) -> frozenset[str]:
     return frozenset(PARAMETER.findall(get_statement(dialect, name)))
 
 
 def test_statements_are_found_in_the_code() -> None:
-    assert {"items/insert", "items/take", "accounts/add", "claims/lapse"} <= set(NAMES)
-    assert sum(use.given is not None for use in USES) > 100
+    assert {"items/insert", "items/take", "accounts/add", "claims/lapse"} <= set(list_names())
+    assert sum(use.given is not None for use in find_uses()) > 100
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_statement_exists_for_both_dialects_with_the_same_parameters(name: str) -> None:
-    assert parameters("sqlite", name) == parameters("postgres", name)
+def test_a_statement_exists_for_both_dialects_with_the_same_parameters() -> None:
+    with CollectedFailures() as failures:
+        for name in list_names():
+            with failures.check(name):
+                assert parameters("sqlite", name) == parameters("postgres", name)
 
 
-@pytest.mark.parametrize(
-    "use", [use for use in USES if use.given is not None], ids=lambda use: f"{use.place} {use.name}"
-)
-def test_a_statement_is_given_what_it_asks_for(use: Use) -> None:
-    assert use.given == parameters("sqlite", use.name)
+def test_a_statement_is_given_what_it_asks_for() -> None:
+    with CollectedFailures() as failures:
+        for use in find_uses():
+            with failures.check(f"{use.place} {use.name}"):
+                assert use.given is None or use.given == parameters("sqlite", use.name)
 
 
 def test_every_statement_is_used_and_written_once() -> None:
@@ -104,7 +116,7 @@ def test_every_statement_is_used_and_written_once() -> None:
     for dialect in DIALECTS:
         own = {head.removesuffix(f" ({dialect})") for head in heads if head.endswith(f" ({dialect})")}
         assert own.isdisjoint(both)
-        assert own | both == set(NAMES)
+        assert own | both == set(list_names())
 
 
 def test_every_part_is_in_several_statements_and_in_none_as_its_name() -> None:
@@ -112,7 +124,7 @@ def test_every_part_is_in_several_statements_and_in_none_as_its_name() -> None:
         statements = read_statements(noun)
         for name in (name for name, kind in statements if kind == "part"):
             assert sum(f"{{{name}}}" in text for text in statements.values()) > 1, f"{noun}/{name}"
-    assert [name for name in NAMES if re.search(r"\{[a-z_]+\}", get_statement("sqlite", name))] == []
+    assert [name for name in list_names() if re.search(r"\{[a-z_]+\}", get_statement("sqlite", name))] == []
 
 
 def test_a_file_begins_with_a_statement() -> None:
@@ -137,7 +149,7 @@ def test_dialects_that_agree_share_the_statement() -> None:
 def test_sqlite_counts_what_a_statement_has_changed() -> None:
     """Its driver does so only if the statement begins with what it does."""
     written = re.compile(r"INSERT|UPDATE|DELETE|REPLACE")
-    counted = {use.name for use in USES if use.method in ("execute", "execute_many", "many")}
+    counted = {use.name for use in find_uses() if use.method in ("execute", "execute_many", "many")}
     assert [name for name in sorted(counted) if not written.match(get_statement("sqlite", name))] == []
 
 
@@ -156,22 +168,43 @@ def test_a_list_and_a_lock_are_written_as_the_dialect_does() -> None:
     assert get_statement("sqlite", "plans/take_due").endswith("LIMIT :limit")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_statement_is_one_statement(name: str) -> None:
-    for dialect in DIALECTS:
-        assert ";" not in get_statement(dialect, name)
+def test_a_statement_is_one_statement() -> None:
+    with CollectedFailures() as failures:
+        for name in list_names():
+            with failures.check(name):
+                for dialect in DIALECTS:
+                    assert ";" not in get_statement(dialect, name)
 
 
-def test_sqlite_takes_every_statement(tmp_path: Path) -> None:
-    with Kit(f"sqlite:///{tmp_path}/gatepost.db") as kit:
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    file = tmp_path_factory.mktemp("statements") / "gatepost.db"
+    with Kit(f"sqlite:///{file}") as kit:
         kit.store.close()
-    database = sqlite3.connect(tmp_path / "gatepost.db")
-    try:
-        for name in NAMES:
-            nothing: dict[str, Any] = dict.fromkeys(parameters("sqlite", name))
-            database.execute("EXPLAIN " + get_statement("sqlite", name), nothing)
-    finally:
-        database.close()
+    with closing(sqlite3.connect(file)) as database:
+        yield database
+
+
+def test_sqlite_takes_every_statement(database: sqlite3.Connection) -> None:
+    with CollectedFailures() as failures:
+        for name in list_names():
+            with failures.check(name):
+                nothing: dict[str, Any] = dict.fromkeys(parameters("sqlite", name))
+                database.execute("EXPLAIN " + get_statement("sqlite", name), nothing)
+
+
+Explain = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def explain(database: sqlite3.Connection) -> Explain:
+    """Return the steps in which SQLite would run a statement."""
+
+    def explain_statement(name: str) -> list[str]:
+        nothing: dict[str, Any] = dict.fromkeys(parameters("sqlite", name))
+        return [row[3] for row in database.execute("EXPLAIN QUERY PLAN " + get_statement("sqlite", name), nothing)]
+
+    return explain_statement
 
 
 @pytest.mark.parametrize(
@@ -202,38 +235,29 @@ def test_sqlite_takes_every_statement(tmp_path: Path) -> None:
     ],
 )
 def test_sqlite_finds_what_it_looks_for_without_reading_what_was_delivered(
-    tmp_path: Path, name: str, index: str
+    explain: Explain, name: str, index: str
 ) -> None:
-    plan = explain(tmp_path, name)
+    plan = explain(name)
     assert any(f"INDEX {index}" in step for step in plan)
     assert not any(step.endswith("USING PRIMARY KEY (recipient=?)") for step in plan)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("outgoing/")])
-def test_sqlite_reads_no_table_of_what_was_sent_from_end_to_end(tmp_path: Path, name: str) -> None:
+def test_sqlite_reads_no_table_of_what_was_sent_from_end_to_end(explain: Explain) -> None:
     """These tables only grow, and whoever acks or sends waits for the statement."""
-    assert [step for step in explain(tmp_path, name) if re.match(r"SCAN ([oriebx]|outgoing|items)\b", step)] == []
+    with CollectedFailures() as failures:
+        for name in list_names():
+            if name.startswith("outgoing/"):
+                with failures.check(name):
+                    scans = [step for step in explain(name) if re.match(r"SCAN ([oriebx]|outgoing|items)\b", step)]
+                    assert scans == []
 
 
-def explain(folder: Path, name: str) -> list[str]:
-    """Return the steps in which SQLite would run a statement."""
-    with Kit(f"sqlite:///{folder}/gatepost.db") as kit:
-        kit.store.close()
-    database = sqlite3.connect(folder / "gatepost.db")
-    try:
-        nothing: dict[str, Any] = dict.fromkeys(parameters("sqlite", name))
-        return [row[3] for row in database.execute("EXPLAIN QUERY PLAN " + get_statement("sqlite", name), nothing)]
-    finally:
-        database.close()
-
-
-def test_postgres_takes_every_statement(postgres_url: str) -> None:
-    with Kit(postgres_url) as kit:
-        kit.store.close()
-    with psycopg.connect(postgres_url, autocommit=True) as database:
-        for name in NAMES:
-            answer = database.pgconn.prepare(b"", numbered(get_statement("postgres", name)).encode())
-            assert answer.status == psycopg.pq.ExecStatus.COMMAND_OK, f"{name}: {answer.error_message.decode()}"
+def test_postgres_takes_every_statement(empty_postgres_url: str) -> None:
+    with psycopg.connect(empty_postgres_url, autocommit=True) as database, CollectedFailures() as failures:
+        for name in list_names():
+            with failures.check(name):
+                answer = database.pgconn.prepare(b"", numbered(get_statement("postgres", name)).encode())
+                assert answer.status == psycopg.pq.ExecStatus.COMMAND_OK, answer.error_message.decode()
 
 
 def numbered(text: str) -> str:
