@@ -92,9 +92,9 @@ def postgres() -> Iterator[Postgres]:
 
     Each xdist worker has one, and starts it when it is first asked for, in a third of a second. If there were one for
     all of them, a test could hold up another: a feed shows an event when no older transaction is open on the whole
-    server, and a test may end, count or wait for the sessions of its server.
+    server, and a test may end, count or wait for the sessions of its server. So could the transactions of autovacuum.
     """
-    with Postgres(fsync="off") as server:
+    with Postgres(fsync="off", autovacuum="off") as server:
         yield server
 
 

@@ -22,8 +22,7 @@ from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import Kit
 from tests.servers import wait_until_async
-
-TIMEOUT = 10.0
+from tests.waits import LAST_RESORT
 
 
 async def test_a_duty_leaves_the_random_numbers_of_the_program_alone() -> None:
@@ -33,7 +32,7 @@ async def test_a_duty_leaves_the_random_numbers_of_the_program_alone() -> None:
     async def finish() -> None:
         done.set()
 
-    async with run_duties([Duty("once", finish, interval=0.01)]), asyncio.timeout(TIMEOUT):
+    async with run_duties([Duty("once", finish, interval=0.01)]), asyncio.timeout(LAST_RESORT):
         await done.wait()
     assert random.getstate() == state
 
@@ -230,7 +229,7 @@ class CountedRounds:
         return await self._action(self.count)
 
     async def wait(self, count: int) -> None:
-        async with asyncio.timeout(TIMEOUT), self._started:
+        async with asyncio.timeout(LAST_RESORT), self._started:
             await self._started.wait_for(lambda: self.count >= count)
 
 
@@ -277,7 +276,7 @@ class TestDuty:
         duty.stop()
         assert not task.done()
         may_finish.set()
-        await asyncio.wait_for(task, TIMEOUT)
+        await asyncio.wait_for(task, LAST_RESORT)
         assert is_finished
 
     async def test_one_process_leads_and_another_takes_over(self, kit: Kit, store: Store) -> None:

@@ -23,8 +23,9 @@ from gatepost.runtime.duties import GateDeadlines
 from gatepost.tables import gates as gate_rows
 from gatepost.tables.statements import Sql
 from gatepost.testing import Kit
+from tests.unit.races import lift_idle_limit
+from tests.waits import LAST_RESORT
 
-TIMEOUT = 20.0
 ADD_RECIPIENT = Sql(
     "INSERT INTO items (recipient, arrival, priority, sender_is_person, source, wakes, state, attempts, size)"
     " SELECT :recipient, arrival, priority, sender_is_person, source, wakes, state, attempts, size FROM items"
@@ -44,8 +45,8 @@ def store(kit: Kit) -> Store:
 
 
 @pytest.fixture
-def postgres_store(postgres_url: str) -> Iterator[Store]:
-    with Kit(postgres_url) as kit:
+def postgres_store(empty_postgres_url: str) -> Iterator[Store]:
+    with Kit(empty_postgres_url) as kit:
         register_entities(kit.store)
         yield kit.store
 
@@ -146,17 +147,18 @@ class SlowTransaction:
 
     def __enter__(self) -> None:
         self._thread.start()
-        assert self._started.wait(TIMEOUT)
+        assert self._started.wait(LAST_RESORT)
 
     def __exit__(self, *_: object) -> None:
         self._may_commit.set()
-        self._thread.join(TIMEOUT)
+        self._thread.join(LAST_RESORT)
 
     def _run_slowly(self, tx: Transaction) -> None:
+        lift_idle_limit(tx)
         if not self._is_late:
             self._verb(tx)
         self._started.set()
-        assert self._may_commit.wait(TIMEOUT)
+        assert self._may_commit.wait(LAST_RESORT)
         if self._is_late:
             self._verb(tx)
 
@@ -229,9 +231,9 @@ class TestOutOfOrder:
         for thread in push_threads:
             thread.start()
         for thread in push_threads:
-            thread.join(TIMEOUT)
+            thread.join(LAST_RESORT)
         done.set()
-        scan_thread.join(TIMEOUT)
+        scan_thread.join(LAST_RESORT)
         assert met_ids == {gate.id for gate in created_gates}
 
 

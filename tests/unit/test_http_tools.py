@@ -24,7 +24,7 @@ from gatepost.adapters.tools.http import MAX_RESPONSE_BYTES, HttpTools
 from gatepost.adapters.tools.ssrf import AddressScope, classify_address
 from gatepost.core.agent import Execution, Tool, ToolRequest
 from gatepost.core.model import ToolResult
-from gatepost.core.times import SECOND
+from gatepost.core.times import HOUR, SECOND
 from gatepost.errors import Invalid, Unavailable
 
 ENVIRON = {"API_KEY": "s3cret-key-of-the-api"}
@@ -82,7 +82,7 @@ class RecordingServer:
             case ["away" | "round" as where]:
                 status, headers["Location"] = (307, "/round") if where == "round" else (302, "http://localhost:1/")
             case ["hang"]:
-                self.may_answer.wait(30)
+                self.may_answer.wait()
             case _:
                 pass
         request.send_response(status)
@@ -115,7 +115,7 @@ def run_server(tls: ssl.SSLContext | None = None) -> Iterator[RecordingServer]:
 async def call_tool(
     url: str, arguments: dict[str, Any] | None = None, *, private: bool = True, **request: Any
 ) -> ToolResult:
-    timeout = request.pop("timeout", 10 * SECOND)
+    timeout = request.pop("timeout", HOUR)
     tool = Tool(name="t", execution=Execution.GATEWAY, timeout=timeout, request=ToolRequest(url=url, **request))
     return await HttpTools(environ=ENVIRON, allow_private=private).call(tool, "run_1/2.0", arguments or {})
 

@@ -14,8 +14,8 @@ from gatepost.core.event import ItemState, Push
 from gatepost.errors import Invalid, UnknownAddress
 from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
-
-TIMEOUT = 20.0
+from tests.unit.races import lift_idle_limit
+from tests.waits import LAST_RESORT
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def store(kit: Kit) -> Store:
 
 
 @pytest.fixture
-def postgres_kit(postgres_url: str) -> Iterator[Kit]:
-    with Kit(postgres_url) as kit:
+def postgres_kit(empty_postgres_url: str) -> Iterator[Kit]:
+    with Kit(empty_postgres_url) as kit:
         register_entities(kit.store)
         yield kit
 
@@ -166,17 +166,18 @@ class SlowTransaction:
 
     def __enter__(self) -> None:
         self._thread.start()
-        assert self.started.wait(TIMEOUT)
+        assert self.started.wait(LAST_RESORT)
 
     def __exit__(self, *_: object) -> None:
         self.may_commit.set()
-        self._thread.join(TIMEOUT)
+        self._thread.join(LAST_RESORT)
 
     def _verb(self, tx: Transaction) -> None:
+        lift_idle_limit(tx)
         if self._push_first:
             push_actions.push_event(tx, Push(to="ann", source="test", content="slow"))
         self.started.set()
-        assert self.may_commit.wait(TIMEOUT)
+        assert self.may_commit.wait(LAST_RESORT)
         if not self._push_first:
             push_actions.push_event(tx, Push(to="ann", source="test", content="slow"))
 

@@ -19,8 +19,7 @@ from gatepost.runtime.live import (
     StreamPosition,
     StreamSource,
 )
-
-TIMEOUT = 10.0
+from tests.waits import LAST_RESORT
 
 
 class FakeTopic:
@@ -62,7 +61,7 @@ async def read_entries(
 ) -> list[int]:
     """Read up to an entry."""
     numbers: list[int] = []
-    async with asyncio.timeout(TIMEOUT):
+    async with asyncio.timeout(LAST_RESORT):
         stream = streams.read(fake_topic.source, position, entity=reader)
         async for item in stream:
             if isinstance(item, StreamEntry):
@@ -164,7 +163,7 @@ async def test_whoever_comes_from_far_behind_is_not_slow_for_that(streams: LiveS
     for idle_stream in idle:
         await anext(idle_stream)
     items: list[StreamItem] = []
-    async with asyncio.timeout(TIMEOUT):
+    async with asyncio.timeout(LAST_RESORT):
         async with aclosing(streams.read(fake_topic.source, 0, entity=None)) as stream:
             async for item in stream:
                 items.append(item)
@@ -184,7 +183,7 @@ async def test_frames_reach_whoever_is_there(streams: LiveStreams) -> None:
     await wait_until(lambda: streams.readers == 1)
     streams.on_signal(Frame("space:other", "agent.active", {}))
     streams.on_signal(Frame("space:q4", "agent.active", {"agent": "ana"}))
-    assert await asyncio.wait_for(next_item, TIMEOUT) == Frame("space:q4", "agent.active", {"agent": "ana"})
+    assert await asyncio.wait_for(next_item, LAST_RESORT) == Frame("space:q4", "agent.active", {"agent": "ana"})
 
 
 async def test_a_store_that_is_away_is_waited_for(streams: LiveStreams, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +203,7 @@ async def test_ending_the_hub_lets_everybody_go_with_a_place_to_resume(streams: 
     next_item = asyncio.ensure_future(anext(stream))
     await wait_until(lambda: streams.readers == 1)
     streams.end()
-    end = await asyncio.wait_for(next_item, TIMEOUT)
+    end = await asyncio.wait_for(next_item, LAST_RESORT)
     assert isinstance(end, StreamEnd)
     assert end.is_resumable
 
@@ -217,7 +216,7 @@ async def test_who_is_removed_is_let_go_though_nothing_is_said(streams: LiveStre
     await wait_until(lambda: fake_topic.read_count == 1)
     fake_topic.audience = frozenset({"ana"})
     streams.on_signal(Signal("space:q4", "leave"))
-    end = await asyncio.wait_for(next_item, TIMEOUT)
+    end = await asyncio.wait_for(next_item, LAST_RESORT)
     assert isinstance(end, StreamEnd)
     assert not end.is_resumable
 
@@ -281,6 +280,6 @@ async def test_news_of_rights_is_passed_on(streams: LiveStreams, signal: Signal)
 
 async def wait_until(condition: Callable[[], bool]) -> None:
     """Let the loop turn until something is so."""
-    async with asyncio.timeout(TIMEOUT):
+    async with asyncio.timeout(LAST_RESORT):
         while not condition():  # noqa: ASYNC110 (there is no event for what is waited for, and every turn is short)
             await asyncio.sleep(0)

@@ -10,7 +10,8 @@ from gatepost.core.event import EventType, ItemState
 from gatepost.core.mail import AckRequest, AckState, Mail, MailSpec
 from gatepost.core.times import DAY
 from gatepost.testing import Kit
-from tests.unit.races import TIMEOUT, Race
+from tests.unit.races import Race
+from tests.waits import LAST_RESORT
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_two_who_read_it_at_once_are_told_of_once(race: Race, before: str | None
     first, second = race.take_claim("bob"), race.take_claim("cem")
     with race.pause_midway(inbox.ack, first.id, owner="me", fence=first.fence, before=before):
         future = race.start_blocked(inbox.ack, second.id, owner="me", fence=second.fence)
-    assert future.result(TIMEOUT) == 1
+    assert future.result(LAST_RESORT) == 1
     assert list_notices(race) == ["your mail to team:red was read by bob, cem"]
     assert race.store.read_sync(mail.show, sent.id).ack is AckState.READ
     assert race.is_consistent()
@@ -51,7 +52,7 @@ def test_an_agent_and_a_person_read_it_at_once(race: Race) -> None:
     claim = race.take_claim("dan")
     with race.pause_midway(inbox_items.mark_done, "boss", sent.event):
         future = race.start_blocked(inbox.ack, claim.id, owner="me", fence=claim.fence)
-    assert future.result(TIMEOUT) == 1
+    assert future.result(LAST_RESORT) == 1
     assert list_notices(race) == ["your mail to team:green was read by boss, dan"]
 
 
@@ -61,7 +62,7 @@ def test_two_batches_with_the_same_mails_do_not_deadlock(race: Race) -> None:
     first, second = race.take_claim("bob"), race.take_claim("cem")
     with race.pause_midway(inbox.ack, first.id, owner="me", fence=first.fence):
         future = race.start_blocked(inbox.ack, second.id, owner="me", fence=second.fence)
-    assert future.result(TIMEOUT) == 5
+    assert future.result(LAST_RESORT) == 5
     assert len(list_notices(race)) == 5
     assert race.is_consistent()
 
@@ -73,7 +74,7 @@ def test_two_who_look_for_overdue_mail_report_it_once(race: Race, before: str | 
     race.clock.advance(DAY)
     with race.pause_midway(mail.report_overdue, before=before) as first_future:
         second_count = race.store.run_sync(mail.report_overdue)
-    assert (first_future.result(TIMEOUT), second_count) == (3, 0)
+    assert (first_future.result(LAST_RESORT), second_count) == (3, 0)
     assert race.store.run_sync(mail.report_overdue) == 0
     assert list_notices(race) == ["your mail to team:red was not read by bob, cem within 1d"] * 3
     assert race.is_consistent()
@@ -95,7 +96,7 @@ def test_mail_that_becomes_overdue_while_it_is_read(race: Race) -> None:
     race.clock.advance(DAY)
     with race.pause_midway(mail.report_overdue):
         future = race.start_blocked(inbox.ack, claim.id, owner="me", fence=claim.fence)
-    assert future.result(TIMEOUT) == 1
+    assert future.result(LAST_RESORT) == 1
     assert list_notices(race) == [
         "your mail to bob was not read by bob within 1d",
         "your mail to bob was read by bob",
@@ -108,7 +109,7 @@ def test_the_same_key_at_once_is_one_mail(race: Race, before: str | None) -> Non
     spec = MailSpec(to="team:red", payload="tea?")
     with race.pause_midway(mail.send, spec, sender="ann", key="k", before=before) as first_future:
         second_future = race.start_blocked(mail.send, spec, sender="ann", key="k")
-    first, second = first_future.result(TIMEOUT), second_future.result(TIMEOUT)
+    first, second = first_future.result(LAST_RESORT), second_future.result(LAST_RESORT)
     assert first.id == second.id
     assert race.list_waiting("bob") == race.list_waiting("cem") == ["tea?"]
     assert len(race.store.read_sync(mail.page_sent, "ann", thread=None, ref=None, before=None, limit=10)) == 1
@@ -122,7 +123,7 @@ def test_states_are_kept_by_two_reapers_at_once(race: Race) -> None:
     race.clock.advance(2 * DAY)
     with race.pause_midway(maintenance.reap, limit=1):
         future = race.start_blocked(maintenance.reap, limit=1)
-    future.result(TIMEOUT)
+    future.result(LAST_RESORT)
     while race.store.run_sync(maintenance.reap):
         pass
     assert race.store.read_sync(mail.show, sent.id).states == {ItemState.DELIVERED: 2}

@@ -30,6 +30,7 @@ from tests.model_server import (
     rate_limit_error,
     unauthorized_error,
 )
+from tests.waits import LAST_RESORT
 
 KEY = "sk-very-secret"
 SECRET = "the launch code is 0000"
@@ -37,7 +38,7 @@ ASK = ChatRequest(system="You are Ada.", turns=[Prompt(SECRET)], tools=[ToolSpec
 
 
 @asynccontextmanager
-async def open_test_model(url: str, *, silence: float = 30.0) -> AsyncIterator[Model]:
+async def open_test_model(url: str, *, silence: float = LAST_RESORT) -> AsyncIterator[Model]:
     choice = ModelChoice(name="openai:gpt-test", base_url=url)
     model = open_model(choice, {"OPENAI_API_KEY": KEY}, read_timeout=silence)
     try:

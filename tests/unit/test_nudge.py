@@ -18,6 +18,7 @@ from gatepost.core.event import Event, EventType, Priority
 from gatepost.core.session import Guest
 from gatepost.errors import Invalid, Unavailable
 from gatepost.runtime.nudge import CommandNudge, FileNudge, Nudger, render_nudge, wait_for_nudge
+from tests.waits import LAST_RESORT
 
 GUEST = Guest(session="s/1", agent="ann", is_idle=True)
 TEXT = "Inbox: 1 event waits: [Event: ci] \"$(touch pwned); 'main' is red\""
@@ -161,7 +162,7 @@ def test_it_is_one_short_line_whatever_came() -> None:
 
 async def test_a_command_has_the_text_as_an_argument_and_on_stdin_and_runs_none_of_it(tmp_path: Path) -> None:
     command = 'printf "%s\\n" "$1" > arguments; printf "%s" "$2" > session; cat > stdin'
-    await CommandNudge(ShellCommands(tmp_path), command, timeout=20)(GUEST, TEXT)
+    await CommandNudge(ShellCommands(tmp_path), command, timeout=LAST_RESORT)(GUEST, TEXT)
     contents = await asyncio.to_thread(lambda: {file.name: file.read_text() for file in tmp_path.iterdir()})
     assert contents == {"arguments": f"{TEXT}\n", "stdin": f"{TEXT}\n", "session": "s/1"}
 
@@ -176,7 +177,7 @@ async def test_a_command_has_the_text_as_an_argument_and_on_stdin_and_runs_none_
     ],
 )
 async def test_a_command_that_fails_says_how(command: str, session: str, error: str) -> None:
-    limit = 0.05 if "sleep" in command else 20
+    limit = 0.05 if "sleep" in command else LAST_RESORT
     with pytest.raises(Unavailable, match=error):
         await CommandNudge(ShellCommands(), command, timeout=limit)(Guest(session=session, agent="ann"), TEXT)
 
@@ -207,7 +208,7 @@ def web() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
 
 
 def build_url_nudge(url: str, *, private: bool = True) -> UrlNudge:
-    return UrlNudge(url, allow_private=private, timeout=20)
+    return UrlNudge(url, allow_private=private, timeout=LAST_RESORT)
 
 
 async def test_a_url_is_sent_json_and_refused_where_it_must_not_go(web: tuple[str, list[tuple[str, Any]]]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import pytest
 import structlog
@@ -20,8 +20,7 @@ from gatepost.runtime.provider_calls import call_provider
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import Kit
 from gatepost.testing.channels import WatchedStore
-
-WAIT_TIMEOUT: Final = 20.0
+from tests.waits import LAST_RESORT
 
 
 class Mule:
@@ -168,7 +167,7 @@ async def test_a_worker_goes_on_and_stops_whatever_a_provider_does(impatient: No
         changed = asyncio.Event()
         watched_store: Any = WatchedStore(store, changed.set)
         async with (
-            asyncio.timeout(WAIT_TIMEOUT),
+            asyncio.timeout(LAST_RESORT),
             bus.open(),
             Channels(watched_store, options, "tests").run(bus, 0.02),
         ):

@@ -35,9 +35,9 @@ from gatepost.runtime.signal_bus import SignalBus
 from gatepost.tables import channel_messages
 from gatepost.testing import Kit
 from gatepost.testing.channels import WatchedStore
+from tests.waits import LAST_RESORT
 
 AGENT: Final = "analyst"
-WAIT_TIMEOUT: Final = 20.0
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ class Pigeon:
             self.changed.notify_all()
 
     async def wait_until(self, condition: Any) -> None:
-        async with asyncio.timeout(WAIT_TIMEOUT), self.changed:
+        async with asyncio.timeout(LAST_RESORT), self.changed:
             await self.changed.wait_for(condition)
 
 
@@ -276,7 +276,7 @@ async def test_a_provider_that_breaks_is_started_again_and_loses_nothing() -> No
         changed = asyncio.Event()
         watched_store: Any = WatchedStore(store, changed.set)
         async with (
-            asyncio.timeout(WAIT_TIMEOUT),
+            asyncio.timeout(LAST_RESORT),
             bus.open(),
             Channels(watched_store, options, "tests").run(bus, 0.02),
         ):

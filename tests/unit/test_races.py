@@ -40,7 +40,8 @@ from gatepost.testing import Kit
 from tests.plan_specs import parse_spec
 from tests.resident_runs import create_resident
 from tests.unit.conftest import list_contents
-from tests.unit.races import TIMEOUT, Race
+from tests.unit.races import Race
+from tests.waits import LAST_RESORT
 
 
 @pytest.fixture
@@ -60,8 +61,8 @@ def test_two_claims_share_nothing(race: Race) -> None:
         race.push_event(str(number))
     with race.pause_midway(inbox.claim, "ann", owner="one", limit=2) as first_future:
         second_future = race.start_blocked(inbox.claim, "ann", owner="two", limit=2)
-    assert list_contents(first_future.result(TIMEOUT)) == ["0", "1"]
-    assert list_contents(second_future.result(TIMEOUT)) == ["2", "3"]
+    assert list_contents(first_future.result(LAST_RESORT)) == ["0", "1"]
+    assert list_contents(second_future.result(LAST_RESORT)) == ["2", "3"]
     assert second_future.result().claim.fence > first_future.result().claim.fence
     assert race.is_consistent()
 
@@ -71,7 +72,7 @@ def test_a_claim_never_gets_what_expires_meanwhile(race: Race) -> None:
     with race.pause_midway(inbox.claim, "ann", owner="me", before="items/take") as claim_future:
         race.clock.advance(MINUTE)
         assert race.store.run_sync(maintenance.expire_items) == 1
-    assert claim_future.result(TIMEOUT).claim is None
+    assert claim_future.result(LAST_RESORT).claim is None
     assert race.show_item(event).state is ItemState.EXPIRED
     assert race.is_consistent()
 
@@ -81,7 +82,7 @@ def test_what_is_being_claimed_does_not_expire(race: Race) -> None:
     with race.pause_midway(inbox.claim, "ann", owner="me") as claim_future:
         race.clock.advance(MINUTE)
         assert race.store.run_sync(maintenance.expire_items) == 0
-    claim = claim_future.result(TIMEOUT).claim
+    claim = claim_future.result(LAST_RESORT).claim
     assert race.ack(claim) == 1
     assert race.show_item(event).state is ItemState.DELIVERED
 
@@ -91,7 +92,7 @@ def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
     race.push_event("2")
     with race.pause_midway(inbox.claim, "ann", owner="me", before="items/take") as claim_future:
         race.store.run_sync(inbox_items.discard, first)
-    assert list_contents(claim_future.result(TIMEOUT)) == ["2"]
+    assert list_contents(claim_future.result(LAST_RESORT)) == ["2"]
     assert race.is_consistent()
 
 
@@ -99,7 +100,7 @@ def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
 def test_a_key_pushed_twice_at_once_is_delivered_once(race: Race, before: str | None) -> None:
     with race.pause_midway(push.push_event, build_push("one", dedup_key="k"), before=before) as first_future:
         second_future = race.start_blocked(push.push_event, build_push("two", dedup_key="k"))
-    first, second = first_future.result(TIMEOUT), second_future.result(TIMEOUT)
+    first, second = first_future.result(LAST_RESORT), second_future.result(LAST_RESORT)
     assert sorted(pushed.deliveries[0].duplicate for pushed in (first, second)) == [False, True]
     assert first.event == second.event
     assert len(race.list_waiting()) == 1
@@ -110,7 +111,7 @@ def test_keys_pushed_in_two_orders_at_once_are_delivered_once(race: Race) -> Non
     pushes = [build_push("1", dedup_key="1"), build_push("2", dedup_key="2"), build_push("3", to="bob", dedup_key="1")]
     with race.pause_midway(push.push_all, pushes) as first_future:
         second_future = race.start_blocked(push.push_all, pushes[::-1])
-    for outcome in (*first_future.result(TIMEOUT), *second_future.result(TIMEOUT)):
+    for outcome in (*first_future.result(LAST_RESORT), *second_future.result(LAST_RESORT)):
         assert isinstance(outcome, PushResult)
     assert (len(race.list_waiting("ann")), len(race.list_waiting("bob"))) == (2, 1)
     assert race.is_consistent()
@@ -124,14 +125,14 @@ def test_verbs_that_deadlock_are_run_again(race: Race) -> None:
         inbox.claim(tx, first, owner="me")
         attempts.append(first)
         if attempts.count(first) == 1:
-            barrier.wait(TIMEOUT)
+            barrier.wait(LAST_RESORT)
         inbox.claim(tx, second, owner="me")
         return [first, second]
 
     first_future = race.pool.submit(race.store.run_sync, claim_both, "ann", "bob")
     second_future = race.pool.submit(race.other_store.run_sync, claim_both, "bob", "ann")
-    assert first_future.result(TIMEOUT) == ["ann", "bob"]
-    assert second_future.result(TIMEOUT) == ["bob", "ann"]
+    assert first_future.result(LAST_RESORT) == ["ann", "bob"]
+    assert second_future.result(LAST_RESORT) == ["bob", "ann"]
     assert len(attempts) > 2
 
 
@@ -143,7 +144,7 @@ def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
         push.push_event, build_push("new", dedup_key="k"), before="items/find_by_key"
     ) as push_future:
         assert race.store.run_sync(maintenance.reap) > 0
-    assert push_future.result(TIMEOUT).deliveries[0].duplicate is False
+    assert push_future.result(LAST_RESORT).deliveries[0].duplicate is False
     assert race.list_waiting() == ["new"]
     assert race.is_consistent()
 
@@ -154,7 +155,7 @@ def test_a_repeat_waits_for_the_reaper(race: Race) -> None:
     race.clock.advance(Limits().remember)
     with race.pause_midway(maintenance.reap):
         push_future = race.start_blocked(push.push_event, build_push("new", dedup_key="k"))
-    assert push_future.result(TIMEOUT).deliveries[0].duplicate is False
+    assert push_future.result(LAST_RESORT).deliveries[0].duplicate is False
     assert race.list_waiting() == ["new"]
     assert race.is_consistent()
 
@@ -166,7 +167,7 @@ def test_two_reapers_leave_no_event_behind(race: Race) -> None:
     race.clock.advance(Limits().remember)
     with race.pause_midway(maintenance.reap, limit=1):
         second = race.start_blocked(maintenance.reap, limit=1)
-    second.result(TIMEOUT)
+    second.result(LAST_RESORT)
     while race.store.run_sync(maintenance.reap):
         pass
     with pytest.raises(NotFound):
@@ -179,11 +180,11 @@ def test_a_registration_and_a_broadcast_take_turns(race: Race, before: str | Non
     newcomer = EntitySpec(name="cem", kind=EntityKind.AGENT)
     with race.pause_midway(directory.register, newcomer, before=before):
         push_future = race.start_blocked(push.push_event, build_push("to all", to="*"))
-    assert push_future.result(TIMEOUT).broadcast == 1
+    assert push_future.result(LAST_RESORT).broadcast == 1
     assert list_contents(race.claim("cem")) == ["to all"]
     with race.pause_midway(push.push_event, build_push("2", to="*"), before=before and "broadcasts/insert"):
         register_future = race.start_blocked(directory.register, EntitySpec(name="dan", kind=EntityKind.AGENT))
-    register_future.result(TIMEOUT)
+    register_future.result(LAST_RESORT)
     assert race.claim("dan").claim is None
     assert list_contents(race.claim("cem")) == ["2"]
     assert race.is_consistent()
@@ -199,7 +200,7 @@ def test_a_broadcast_that_is_not_committed_yet_is_taken_later(race: Race) -> Non
 def test_broadcasts_with_one_key_at_once_are_one(race: Race) -> None:
     with race.pause_midway(push.push_event, build_push("one", to="*", dedup_key="k")) as first_future:
         second_future = race.start_blocked(push.push_event, build_push("two", to="*", dedup_key="k"))
-    assert second_future.result(TIMEOUT).event == first_future.result(TIMEOUT).event
+    assert second_future.result(LAST_RESORT).event == first_future.result(LAST_RESORT).event
     assert second_future.result().duplicate
     assert list_contents(race.claim("ann")) == ["one"]
 
@@ -208,8 +209,8 @@ def test_a_broadcast_is_taken_once_by_two_claims(race: Race) -> None:
     race.push_event("to all", to="*")
     with race.pause_midway(inbox.claim, "ann", owner="one") as first_future:
         second_future = race.start_blocked(inbox.claim, "ann", owner="two")
-    assert list_contents(first_future.result(TIMEOUT)) == ["to all"]
-    assert second_future.result(TIMEOUT).claim is None
+    assert list_contents(first_future.result(LAST_RESORT)) == ["to all"]
+    assert second_future.result(LAST_RESORT).claim is None
     assert race.is_consistent()
 
 
@@ -220,7 +221,7 @@ def test_a_claim_is_not_taken_back_while_it_is_acked(race: Race) -> None:
     with race.pause_midway(inbox.ack, claim.id, owner="me", fence=claim.fence) as ack_future:
         assert race.claim(owner="next").claim is None
         assert race.store.run_sync(maintenance.lapse_claims) == 0
-    assert ack_future.result(TIMEOUT) == 1
+    assert ack_future.result(LAST_RESORT) == 1
     assert race.claim(owner="next").claim is None
     assert race.is_consistent()
 
@@ -232,8 +233,8 @@ def test_an_ack_comes_too_late_while_the_claim_is_taken_back(race: Race) -> None
     with race.pause_midway(inbox.claim, "ann", owner="next") as claim_future:
         ack_future = race.start_blocked(inbox.ack, claim.id, owner="me", fence=claim.fence)
     with pytest.raises(Conflict, match="lapsed"):
-        ack_future.result(TIMEOUT)
-    assert list_contents(claim_future.result(TIMEOUT)) == ["tea"]
+        ack_future.result(LAST_RESORT)
+    assert list_contents(claim_future.result(LAST_RESORT)) == ["tea"]
     assert race.is_consistent()
 
 
@@ -248,8 +249,8 @@ def test_nothing_is_stuck_in_a_claim_that_ends_while_more_is_pulled(race: Race, 
             end_future = race.start_blocked(maintenance.lapse_claims)
         else:
             end_future = race.start_blocked(getattr(inbox, ending), claim.id, owner="me", fence=claim.fence)
-    pull_future.result(TIMEOUT)
-    end_future.result(TIMEOUT)
+    pull_future.result(LAST_RESORT)
+    end_future.result(LAST_RESORT)
     race.store.run_sync(maintenance.lapse_claims)
     assert race.is_consistent()
     assert race.list_waiting() == {"ack": [], "release": ["1", "2"], "lapse": ["1", "2"]}[ending]
@@ -262,7 +263,7 @@ def test_nothing_is_pulled_into_a_claim_that_is_ending(race: Race) -> None:
     with race.pause_midway(inbox.ack, claim.id, owner="me", fence=claim.fence):
         pull_future = race.start_blocked(inbox.pull, claim.id, owner="me", fence=claim.fence)
     with pytest.raises(Conflict, match="acked already"):
-        pull_future.result(TIMEOUT)
+        pull_future.result(LAST_RESORT)
     assert race.list_waiting() == ["2"]
     assert race.is_consistent()
 
@@ -272,7 +273,7 @@ def test_a_person_is_done_once(race: Race) -> None:
     with race.pause_midway(inbox_items.mark_done, "husam", event):
         repeat_future = race.start_blocked(inbox_items.mark_done, "husam", event)
     with pytest.raises(Conflict, match="is delivered for 'husam'"):
-        repeat_future.result(TIMEOUT)
+        repeat_future.result(LAST_RESORT)
     assert race.is_consistent()
 
 
@@ -282,7 +283,7 @@ def test_what_is_replayed_twice_at_once_waits_once(race: Race) -> None:
     with race.pause_midway(inbox_items.replay, event):
         repeat_future = race.start_blocked(inbox_items.replay, event)
     with pytest.raises(Conflict):
-        repeat_future.result(TIMEOUT)
+        repeat_future.result(LAST_RESORT)
     assert race.list_waiting() == ["tea"]
     assert race.is_consistent()
 
@@ -293,14 +294,14 @@ def test_a_run_and_a_drain_do_not_both_have_the_inbox(race: Race) -> None:
     with race.pause_midway(inbox.claim, "ann", owner="run_1", kind="run", limit=1):
         claim_future = race.start_blocked(inbox.claim, "ann", owner="me", limit=1)
     with pytest.raises(Conflict, match="is thinking"):
-        claim_future.result(TIMEOUT)
+        claim_future.result(LAST_RESORT)
 
 
 def test_names_are_given_once(race: Race) -> None:
     with race.pause_midway(directory.register, EntitySpec(name="cem", kind=EntityKind.AGENT, aliases=["x"])):
         second = race.start_blocked(directory.register, EntitySpec(name="x", kind=EntityKind.AGENT))
     with pytest.raises(Conflict, match="an alias of 'cem'"):
-        second.result(TIMEOUT)
+        second.result(LAST_RESORT)
 
 
 def test_accounts_balance_in_the_middle_of_things(race: Race) -> None:
@@ -327,7 +328,7 @@ def test_a_gate_is_ended_once(race: Race) -> None:
     with race.pause_midway(gates.resolve, gate.id, by="husam", reason="fine"):
         late_future = race.start_blocked(gates.withdraw, gate.id, by="admin")
     with pytest.raises(Late, match="resolved already by 'husam': 'fine'"):
-        late_future.result(TIMEOUT)
+        late_future.result(LAST_RESORT)
     assert race.list_inbox("bob") == ["review: fine"]
     assert race.is_consistent()
 
@@ -351,7 +352,7 @@ def test_two_answers_at_once_are_one(race: Race) -> None:
     with race.pause_midway(decisions.answer, decision.id, AnswerSpec(text="yes"), by="husam", before="answers/insert"):
         late_future = race.start_blocked(decisions.answer, decision.id, AnswerSpec(text="no"), by="admin")
     with pytest.raises(Late, match="answered already by 'husam': 'yes'"):
-        late_future.result(TIMEOUT)
+        late_future.result(LAST_RESORT)
     assert race.is_consistent()
 
 
@@ -363,7 +364,7 @@ def test_an_answer_to_what_is_just_revised_is_refused(race: Race) -> None:
             decisions.answer, decision.id, AnswerSpec(text="yes", context_hash=decision.context_hash), by="husam"
         )
     with pytest.raises(Conflict, match="has changed"):
-        late_future.result(TIMEOUT)
+        late_future.result(LAST_RESORT)
     assert race.store.read_sync(decisions.show, decision.id).status is DecisionStatus.PENDING
 
 
@@ -372,14 +373,14 @@ def test_one_who_leaves_while_being_asked_leaves_no_question_behind(race: Race) 
         decisions.ask, Question(question="Ship?", free_text=True, respondents=("husam",)), by="ann"
     ) as ask_future:
         retire_future = race.start_blocked(directory.retire, "husam")
-    retire_future.result(TIMEOUT)
+    retire_future.result(LAST_RESORT)
     assert race.store.read_sync(decisions.show, ask_future.result().id).status is DecisionStatus.ORPHANED
     with race.pause_midway(directory.retire, "bob"):
         ask_future = race.start_blocked(
             decisions.ask, Question(question="Ship?", free_text=True, respondents=("bob",)), by="ann"
         )
     with pytest.raises(Refused, match="retired"):
-        ask_future.result(TIMEOUT)
+        ask_future.result(LAST_RESORT)
     assert race.store.read_sync(gates.list_blocking, "ann") == []
     assert race.is_consistent()
 
@@ -387,7 +388,7 @@ def test_one_who_leaves_while_being_asked_leaves_no_question_behind(race: Race) 
 def test_one_who_leaves_while_a_gate_is_made_leaves_no_gate_behind(race: Race) -> None:
     with race.pause_midway(gates.add, GateSpec(name="review", awaits="husam"), by="ann") as gate_future:
         retire_future = race.start_blocked(directory.retire, "husam")
-    retire_future.result(TIMEOUT)
+    retire_future.result(LAST_RESORT)
     resolution = race.store.read_sync(gates.show, gate_future.result().id).resolution
     assert resolution is not None
     assert resolution.ending is Ending.ORPHANED
@@ -398,12 +399,12 @@ def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
     spec = parse_spec({"name": "go on", "onGate": gate.id})
     with race.pause_midway(gates.resolve, gate.id, by="husam"):
         plan_future = race.start_blocked(plans.set_plan, "ann", spec)
-    assert plan_future.result(TIMEOUT).next_at is not None
+    assert plan_future.result(LAST_RESORT).next_at is not None
     other = create_gate(race)
     spec = parse_spec({"name": "go on", "onGate": other.id})
     with race.pause_midway(plans.set_plan, "ann", spec) as paused_plan_future:
         resolve_future = race.start_blocked(gates.resolve, other.id, by="husam")
-    resolve_future.result(TIMEOUT)
+    resolve_future.result(LAST_RESORT)
     assert race.store.read_sync(plans.show, paused_plan_future.result().id).next_at is not None
 
 
@@ -415,7 +416,7 @@ def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -
     race.store.run_sync(push.push_event, build_push("more", to="thinker"))
     with race.pause_midway(run_endings.finish_run, first.run_lease, 2, Said("Done."), summary="Done."):
         take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
-    second = take_future.result(TIMEOUT)
+    second = take_future.result(LAST_RESORT)
     assert (second.run_lease.run.cycle, second.run_lease.resident.cycles) == (2, 1)
     race.store.run_sync(run_endings.finish_run, second.run_lease, 2, Said("Done again."), summary="Done again.")
     resident_state = race.store.read_sync(agents.show, "thinker")
@@ -430,7 +431,7 @@ def test_who_waits_for_a_lease_rests_if_the_cycle_before_has_failed(race: Race) 
     assert first is not None
     with race.pause_midway(run_endings.release_run, first.run_lease, "content", "no", MINUTE):
         take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
-    assert take_future.result(TIMEOUT) is None
+    assert take_future.result(LAST_RESORT) is None
     race.clock.advance("1 minute")
     second = race.store.run_sync(run_journal.take_run, "thinker", "two")
     assert second is not None, "the lease was given back"

@@ -15,6 +15,7 @@ import pytest
 from gatepost.errors import Unavailable
 from gatepost.tables import statements
 from gatepost.testing import Kit
+from tests.waits import LAST_RESORT
 
 pytestmark = pytest.mark.usefixtures("real_migrations")
 
@@ -135,7 +136,7 @@ def test_processes_may_migrate_at_once(urls: tuple[str, str]) -> None:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    answers = [process.communicate(timeout=60)[0].split() for process in processes]
+    answers = [process.communicate(timeout=LAST_RESORT)[0].split() for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
     newest = str(statements.find_newest_version("sqlite"))
     assert {new_version for _, new_version in answers} == {newest}

@@ -33,6 +33,7 @@ from gatepost.testing import Kit
 from gatepost.testing.conformance.fixtures import yield_to_loop
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
+from tests.waits import LAST_RESORT
 
 SMALL_LIMITS = Limits(plans=2, gates=2, broadcasts=2, allowed_repositories=["acme/shop"])
 
@@ -266,7 +267,7 @@ class TestWriters:
             def write(self, calls: Sequence[PendingCall], *, waited_seconds: float) -> list[CallOutcome]:
                 groups.append(sum(len(call.args[0]) for call in calls))
                 started.set()
-                assert may_finish.wait(10)
+                assert may_finish.wait(LAST_RESORT)
                 return [CallOutcome() for _ in calls]
 
             def close(self) -> None:
@@ -275,7 +276,7 @@ class TestWriters:
         writer: Any = Writer()
         queue = WriteQueue(writer, lambda _: None, "test")
         queue.put(PendingCall(push_actions.push_all, ([Push(to="ann", source="t")],)))
-        assert started.wait(10)
+        assert started.wait(LAST_RESORT)
         for to in ("team:red", "ann"):
             for _ in range(6):
                 queue.put(PendingCall(push_actions.push_all, ([Push(to=to, source="t")] * 10,)))
