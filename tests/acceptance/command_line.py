@@ -12,6 +12,7 @@ import pytest
 
 from gatepost.cli.main import run
 from tests import fork_server
+from tests.waits import LAST_RESORT
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class CommandLine:
             capture_output=True,
             env=os.environ | self.environ | environ,
             cwd=self.cwd,
-            timeout=60,
+            timeout=LAST_RESORT,
             check=False,
         )
         return CommandResult(result.returncode, result.stdout.decode(), result.stderr.decode())
@@ -88,4 +89,6 @@ GATEPOST_COMMAND = [sys.executable, "-m", "gatepost.cli.main"]
 
 #: how a command may get to the store
 ACCESS_MODES = ("alone", "through a gateway")
+#: for a test that takes both ways by day too, because more differs than who answers
+EITHER_WAY_BY_DAY = pytest.mark.parametrize("cli", ACCESS_MODES, indirect=True)
 WITHOUT_GATEWAY = pytest.mark.parametrize("cli", ACCESS_MODES[:1], indirect=True)

@@ -63,10 +63,14 @@ def cli(request: pytest.FixtureRequest, empty_cli: CommandLine, seeded_database:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """In a module that says `EITHER_WAY` all tests are run twice, but for those that say how they are to be run."""
+    """
+    In a module that says `EITHER_WAY` all tests are run twice by night, but for those that say how they are to be run.
+    By day `test_same_with_a_gateway.py` compares the two ways, with a few uses of every command.
+    """
     is_parametrized = any(mark.args[0] == "cli" for mark in metafunc.definition.iter_markers("parametrize"))
     if getattr(metafunc.module, "EITHER_WAY", False) and "cli" in metafunc.fixturenames and not is_parametrized:
-        metafunc.parametrize("cli", ACCESS_MODES, indirect=True)
+        alone, served = ACCESS_MODES
+        metafunc.parametrize("cli", [alone, pytest.param(served, marks=pytest.mark.nightly)], indirect=True)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import pytest
 
 from gatepost.core.entity import EntityKind
 from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
+from tests.collected_failures import CollectedFailures
+from tests.waits import LAST_RESORT
 
 OVERSIZED_CONTENT = b"x" * (256 * 1024 + 1)
 
@@ -84,13 +87,15 @@ BAD_PUSHES = [
 ]
 
 
-@pytest.mark.parametrize(("words", "message", "hint"), BAD_PUSHES)
-def test_a_push(cli: CommandLine, words: list[str], message: str, hint: str) -> None:
-    result = cli("inbox", "push", *words)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.error
-    assert hint in result.err
-    assert count_events(cli) == 0
+def test_a_push(cli: CommandLine) -> None:
+    with CollectedFailures() as failures:
+        for words, message, hint in BAD_PUSHES:
+            with failures.check(shlex.join(words)[:100]):
+                result = cli("inbox", "push", *words)
+                assert (result.code, result.out) == (2, "")
+                assert message in result.error
+                assert hint in result.err
+                assert count_events(cli) == 0
 
 
 @pytest.mark.parametrize(
@@ -116,7 +121,7 @@ def test_stdin_without_end_is_not_read_to_its_end(cli: CommandLine) -> None:
             stdin=stream,
             capture_output=True,
             env=os.environ | cli.environ,
-            timeout=60,
+            timeout=LAST_RESORT,
             check=False,
         )
     assert result.returncode == 2
@@ -202,12 +207,14 @@ def test_an_empty_option(cli: CommandLine, words: list[str]) -> None:
     assert count_events(cli) == 0
 
 
-@pytest.mark.parametrize(("words", "code", "message"), OTHER_BAD_COMMANDS)
-def test_other_commands(cli: CommandLine, words: list[str], code: int, message: str) -> None:
-    result = cli(*words)
-    assert (result.code, result.out) == (code, "")
-    assert result.error.startswith(message)
-    assert [row["name"] for row in cli.run_ok("agent", "list", "--json").json] == ["analyst", "quinn"]
+def test_other_commands(cli: CommandLine) -> None:
+    with CollectedFailures() as failures:
+        for words, code, message in OTHER_BAD_COMMANDS:
+            with failures.check(shlex.join(words)[:100]):
+                result = cli(*words)
+                assert (result.code, result.out) == (code, "")
+                assert result.error.startswith(message)
+                assert [row["name"] for row in cli.run_ok("agent", "list", "--json").json] == ["analyst", "quinn"]
 
 
 def drop_root_rights() -> None:
@@ -355,7 +362,7 @@ class TestTheHome:
             capture_output=True,
             env=os.environ | cli.environ,
             cwd=cli.cwd,
-            timeout=60,
+            timeout=LAST_RESORT,
             preexec_fn=drop_root_rights,
             check=False,
         )

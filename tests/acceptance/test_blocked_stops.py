@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gatepost.hooks.session import Session
+from tests import fork_server
 from tests.acceptance.command_line import GATEPOST_COMMAND as MODULE
 from tests.acceptance.command_line import CommandLine
 
@@ -33,7 +34,7 @@ def project(cli: CommandLine, tmp_path: Path) -> Path:
 def try_to_stop(cli: CommandLine, cwd: Path, session: str = "s-1", host: str = "claude", **environ: str) -> str:
     """Have an agent try to stop in a folder; return why it may not, or nothing."""
     event = "AfterAgent" if host == "gemini" else "stop" if host == "cursor" else "Stop"
-    result = subprocess.run(
+    result = fork_server.run(
         [*MODULE, "hook", event, "--host", host],
         input=json.dumps({"session_id": session, "cwd": str(cwd)}).encode(),
         capture_output=True,

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.command_line import WITHOUT_GATEWAY, CommandLine
+from tests.acceptance.command_line import EITHER_WAY_BY_DAY, WITHOUT_GATEWAY, CommandLine
 from tests.courier_fixtures import CourierProcess
 from tests.gateway_process import run_gateway_process
 from tests.servers import wait_until
+from tests.waits import LAST_RESORT
 
 EITHER_WAY = True
 
@@ -46,6 +47,7 @@ def list_states(cli: CommandLine) -> list[str]:
     return [item["state"] for item in cli.run_ok("inbox", "list", "--to", "analyst", "--all", "--json").json]
 
 
+@EITHER_WAY_BY_DAY
 def test_an_idle_guest_is_nudged_and_its_next_hook_shows_it_once(cli: CommandLine, tmp_path: Path) -> None:
     nudge_file = tmp_path / "nudged"
     start_idle_session(cli)
@@ -71,7 +73,7 @@ def test_a_guest_that_waits_to_be_woken_is(cli: CommandLine) -> None:
         cli.push("--to", "analyst", "main is red")
         courier.wait_for_line("nudged")
         assert rewake.wait_for_line("Inbox") == 'Inbox: 1 event waits: [Event: cli] "main is red"\n'
-        assert rewake.process.wait(20) == 2
+        assert rewake.process.wait(LAST_RESORT) == 2
         assert courier.stop(signal.SIGINT) == 0
 
 
@@ -133,7 +135,7 @@ def test_where_nobody_attends_it_does_not_wait(cli: CommandLine) -> None:
     """`claude -p` ends only when its hooks have."""
     start_idle_session(cli)
     with start_rewake(cli, CLAUDE_CODE_SESSION_ATTENDED="0") as rewake:
-        assert rewake.process.wait(60) == 0
+        assert rewake.process.wait(LAST_RESORT) == 0
 
 
 @WITHOUT_GATEWAY
@@ -147,7 +149,7 @@ def test_a_host_that_is_killed_is_not_outlived(cli: CommandLine) -> None:
             wait_until(lock.exists, "it waits")
             assert rewake.process.poll() is None
             host.kill()
-            assert rewake.process.wait(60) == 0
+            assert rewake.process.wait(LAST_RESORT) == 0
 
 
 @WITHOUT_GATEWAY
@@ -157,4 +159,4 @@ def test_a_host_that_cannot_be_watched_is_not(cli: CommandLine, pid: str) -> Non
     with start_rewake(cli, CLAUDE_PID=pid) as rewake:
         wait_until((cli.home / "sessions" / "s1" / "rewake.lock").exists, "it waits")
         run_hook_quietly(cli, "SessionEnd", reason="other")
-        assert rewake.process.wait(60) == 0
+        assert rewake.process.wait(LAST_RESORT) == 0

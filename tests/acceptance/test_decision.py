@@ -11,6 +11,7 @@ from gatepost.actions import sessions
 from gatepost.cli import decision as decision_command
 from gatepost.hooks.session import Session
 from tests.acceptance.command_line import WITHOUT_GATEWAY, CommandLine, CommandResult
+from tests.waits import LAST_RESORT
 
 EITHER_WAY = True
 
@@ -150,7 +151,7 @@ def test_ask_and_wait(cli: CommandLine) -> None:
     while not (decisions := cli.run_ok("decision", "list", "--json").json):
         assert thread.is_alive(), results
     cli.run_ok("decision", "answer", decisions[0]["id"], "ship", "--text", "at\nonce", "--as", "husam")
-    thread.join(60)
+    thread.join(LAST_RESORT)
     assert results == [CommandResult(0, "ship\nat\nonce\n", f"{decisions[0]['id']}: husam is asked, waiting\n")]
 
 

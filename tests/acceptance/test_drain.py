@@ -17,6 +17,8 @@ from gatepost.core.times import parse_instant
 from gatepost.errors import Conflict, Unavailable
 from gatepost.testing import Kit
 
+POSTGRES_BY_NIGHT = True
+
 
 @pytest.fixture(autouse=True)
 def populate_store(kit: Kit) -> None:

@@ -12,6 +12,8 @@ from gatepost.actions import export as verbs
 from gatepost.errors import GatepostError
 from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
 from tests.exports import let_own_itself
+from tests.fork_server import ForkedProcess
+from tests.waits import LAST_RESORT
 
 
 def move(cli: CommandLine) -> None:
@@ -197,7 +199,7 @@ class TestImport:
         cli.run_ok("export", "out.jsonl")
         move(cli)
         both = [
-            subprocess.Popen(
+            ForkedProcess(
                 [*GATEPOST_COMMAND, "import", "out.jsonl", "--json"],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -206,7 +208,7 @@ class TestImport:
             )
             for _ in range(2)
         ]
-        ended = [process.communicate(timeout=60) for process in both]
+        ended = [process.communicate(timeout=LAST_RESORT) for process in both]
         assert sorted(process.returncode for process in both) == [0, 1], ended
         assert cli("doctor").code == 0
         assert len(cli.run_ok("inbox", "list", "--to", "quinn", "--json").json) == 20

@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from gatepost.core.gate import GateKind
-from tests.acceptance.command_line import CommandLine, CommandResult
+from tests.acceptance.command_line import EITHER_WAY_BY_DAY, CommandLine, CommandResult
+from tests.waits import LAST_RESORT
 
 EITHER_WAY = True
 
@@ -135,6 +136,7 @@ def test_wait_for_what_has_ended(cli: CommandLine) -> None:
     assert (result.code, result.json["status"]) == (1, "withdrawn")
 
 
+@EITHER_WAY_BY_DAY
 def test_wait_for_what_ends_meanwhile(cli: CommandLine) -> None:
     """A process waits while the gate was resolved here."""
     gate = add_gate(cli, *SIGN_OFF_ARGS)
@@ -142,5 +144,5 @@ def test_wait_for_what_ends_meanwhile(cli: CommandLine) -> None:
     thread = threading.Thread(target=lambda: results.append(cli.run_process("gate", "wait", gate)))
     thread.start()
     cli.run_ok("gate", "resolve", gate, "--as", "husam")
-    thread.join(60)
+    thread.join(LAST_RESORT)
     assert results == [CommandResult(0, f"{gate}\n", "the gate was resolved by husam\n")]

@@ -17,7 +17,9 @@ import pytest
 from gatepost.cli import hook as hook_command
 from gatepost.gateway import hook_socket
 from gatepost.hooks.session import Session
+from tests import fork_server
 from tests.acceptance.command_line import ACCESS_MODES, GATEPOST_COMMAND, CommandLine, CommandResult
+from tests.waits import LAST_RESORT
 
 #: all that a hook imports beside what every Python has, where a gateway answers it
 ALLOWED_MODULES = {
@@ -179,13 +181,13 @@ def test_a_gateway_that_hangs_is_done_without(cli: CommandLine, event: str, time
         f"hook.{timeout_name} = 0.05; sys.exit(hook.answer(['{event}']))"
     )
     with run_fake_gateway(cli):  # nobody takes the line
-        result = subprocess.run(
+        result = fork_server.run(
             [sys.executable, "-c", program],
             input=build_payload(),
             capture_output=True,
             env=os.environ | cli.environ | {"GATEPOST_AGENT": "analyst"},
             cwd=cli.cwd,
-            timeout=60,
+            timeout=LAST_RESORT,
             check=True,
         )
     assert (b"tea" in result.stdout) is (event == "SessionStart")

@@ -6,15 +6,15 @@ import os
 import pty
 import sqlite3
 import struct
-import subprocess
 import termios
-import time
 from pathlib import Path
 
 import pytest
 
 from gatepost.core.event import EventType
+from tests import fork_server
 from tests.acceptance.command_line import GATEPOST_COMMAND, WITHOUT_GATEWAY, CommandLine
+from tests.waits import LAST_RESORT
 
 EITHER_WAY = True
 
@@ -239,27 +239,24 @@ def test_output_in_a_terminal_that_knows_only_ascii(cli: CommandLine) -> None:
 
 @WITHOUT_GATEWAY
 def test_a_busy_store_is_waited_for_and_then_given_up(cli: CommandLine, tmp_path: Path) -> None:
-
     locking_connection = sqlite3.connect(cli.database, isolation_level=None)
     locking_connection.execute("BEGIN IMMEDIATE")
-    started_at = time.monotonic()
     result = cli("inbox", "push", "--to", "analyst", "x", GATEPOST_SQLITE__BUSY="50ms")
     locking_connection.close()
     assert result.code == 3
     assert "is locked by another process" in result.error
-    assert time.monotonic() - started_at < 10
 
 
 def test_a_narrow_terminal_cuts_only_the_last_column(cli: CommandLine) -> None:
     event = cli.push("--to", "analyst", "x" * 200)
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    subprocess.run(
+    fork_server.run(
         [*GATEPOST_COMMAND, "inbox", "list", "--to", "analyst"],
         stdout=slave,
         env=os.environ | cli.environ | {"TERM": "xterm"},
         check=True,
-        timeout=60,
+        timeout=LAST_RESORT,
     )
     os.close(slave)
     [_, row] = os.read(master, 10_000).decode().splitlines()

@@ -1,42 +1,47 @@
 """Mistakes that people make at a terminal: the same plain sentence with a gateway and without one."""
 
+import shlex
 import socket
+from typing import Final
 
 import pytest
 
 from gatepost.gateway import serve
 from tests.acceptance.command_line import WITHOUT_GATEWAY, CommandLine
+from tests.collected_failures import CollectedFailures
 
 EITHER_WAY = True
 
 NOT_UTF8 = b"x\xff".decode(errors="surrogateescape")
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "error", "hint"),
-    [
-        (["agent", "list", "web"], 2, "this command does not take the argument 'web'", "options begin with --"),
-        (["--json", "agent", "list"], 2, "no such option '--json'", "write options after the command"),
-        (["agent", "list", "--team"], 2, "--team needs a value", ""),
-        (["space", "post", "q4"], 2, "TEXT is missing", "`gatepost space post --help` explains it"),
-        (["decision", "answer", "", "yes"], 2, "'' is not the id of a decision", "such an id is dec_ and 32 digits"),
-        (["gate", "show", "a/b"], 2, "'a/b' is not the id of a gate", "such an id is gate_ and 32 digits"),
-        (["inbox", "show", "evt_42"], 2, "'evt_42' is not the id of an event", "such an id is evt_ and 32 digits"),
-        (["key", "revoke", "a/b"], 2, "KEY: 'a/b' is not a name or an id", ""),
-        (["inbox", "push", "--session", "a/b", "x"], 2, "--session: 'a/b' is not the id of a session", ""),
-        (["agent", "list", "--team", NOT_UTF8], 2, "--team is not valid UTF-8", "convert it first"),
-        (["agent", "list", "-n", NOT_UTF8], 2, "--limit: 'x\\udcff' is not a number from 1 to 100000", ""),
-        (["key", "revoke", NOT_UTF8], 2, "KEY is not valid UTF-8", ""),
-        (["agent", "pause", "husam"], 1, "'husam' is a person, not an agent", ""),
-        (["agent", "show", "husam"], 1, "'husam' is a person, not an agent", ""),
-        (["export", "--json"], 2, "--json needs a FILE", "an export to stdout is JSON lines already"),
-        (["up", "--host", "ü..b"], 3, "'ü..b' cannot be resolved to an address", "listen on 127.0.0.1"),
-    ],
-)
-def test_one_sentence_that_helps(cli: CommandLine, words: list[str], code: int, error: str, hint: str) -> None:
-    result = cli(*words)
-    assert (result.code, result.out, result.error) == (code, "", error)
-    assert hint in result.err
+MISTAKES: Final = [
+    (["agent", "list", "web"], 2, "this command does not take the argument 'web'", "options begin with --"),
+    (["--json", "agent", "list"], 2, "no such option '--json'", "write options after the command"),
+    (["agent", "list", "--team"], 2, "--team needs a value", ""),
+    (["space", "post", "q4"], 2, "TEXT is missing", "`gatepost space post --help` explains it"),
+    (["decision", "answer", "", "yes"], 2, "'' is not the id of a decision", "such an id is dec_ and 32 digits"),
+    (["gate", "show", "a/b"], 2, "'a/b' is not the id of a gate", "such an id is gate_ and 32 digits"),
+    (["inbox", "show", "evt_42"], 2, "'evt_42' is not the id of an event", "such an id is evt_ and 32 digits"),
+    (["key", "revoke", "a/b"], 2, "KEY: 'a/b' is not a name or an id", ""),
+    (["inbox", "push", "--session", "a/b", "x"], 2, "--session: 'a/b' is not the id of a session", ""),
+    (["agent", "list", "--team", NOT_UTF8], 2, "--team is not valid UTF-8", "convert it first"),
+    (["agent", "list", "-n", NOT_UTF8], 2, "--limit: 'x\\udcff' is not a number from 1 to 100000", ""),
+    (["key", "revoke", NOT_UTF8], 2, "KEY is not valid UTF-8", ""),
+    (["agent", "pause", "husam"], 1, "'husam' is a person, not an agent", ""),
+    (["agent", "show", "husam"], 1, "'husam' is a person, not an agent", ""),
+    (["export", "--json"], 2, "--json needs a FILE", "an export to stdout is JSON lines already"),
+    (["up", "--host", "ü..b"], 3, "'ü..b' cannot be resolved to an address", "listen on 127.0.0.1"),
+]
+
+
+def test_one_sentence_that_helps(cli: CommandLine) -> None:
+    with CollectedFailures() as failures:
+        for words, code, error, hint in MISTAKES:
+            with failures.check(" ".join(map(ascii, words))):
+                result = cli(*words)
+                assert (result.code, result.out, result.error) == (code, "", error)
+                assert hint in result.err
 
 
 @pytest.mark.parametrize(
@@ -68,81 +73,81 @@ TIME_HINT = "a time such as 2026-02-18T15:07:00Z"
 DURATION_HINT = "write a number and a unit, such as 90s, 10m, 5 hours, 1 day"
 
 
-@pytest.mark.parametrize(
-    ("words", "error", "hint"),
-    [
-        ((*GATE, "--kind", "timer"), "a timer needs a deadline", "give --within 2h or --until TIME"),
-        ((*GATE, "--within", "2h", "--until", TIME), "give only one of --within and --until", ""),
-        (
-            (*GATE, "--until", "2h"),
-            "--until: '2h' is not a time",
-            f"give a duration as --within 2h, and here {TIME_HINT}",
-        ),
-        ((*GATE, "--within", TIME), f"--within: '{TIME}' is not a duration", "give a time as --until TIME, and here a"),
-        ((*GATE, "--within", "2"), "--within: '2' is not a duration", DURATION_HINT),
-        (
-            (*GATE, "--kind", "event"),
-            "a gate of the kind 'event' must say what it awaits",
-            "give --awaits WHAT: TYPE or",
-        ),
-        (
-            (*GATE, "--kind", "Human"),
-            "--kind: 'Human' is not one of human, timer, event, mail, command, ci",
-            "'human'?",
-        ),
-        ((*GATE, "--awaits", "analyst", "--kind", "mail"), "'analyst' would wait for itself", "--awaits WHAT"),
-        (("gate", "list", "--kind", "sesion"), "ci, session", "did you mean 'session'?"),
-        (
-            ASK,
-            "there is no way to answer the question",
-            "give --option ID=LABEL, or let it be answered in words: --text",
-        ),
-        ((*ASK, "--text", "--urgency", "soon"), "--urgency: 'soon' is not a priority", "use 0 to 4, or critical"),
-        ((*ASK, "--text", "--within", "2h", "--until", TIME), "give only one of --within and --until", ""),
-        (
-            (*ASK, "--option", "a", "--default", "a"),
-            "a default counts at the deadline, and there is none",
-            "--within 2h",
-        ),
-        ((*PLAN, "--at", TIME, "--catch-up", "all", "x"), "--catch-up goes with --cron", "fires once, however late"),
-        ((*PLAN, "--after", "1h", "--at", TIME), "give only one of --after, --at, --cron and --on-gate", ""),
-        ((*PLAN, "--at", "1h"), "--at: '1h' is not a time", f"give a duration as --after 5h, and here {TIME_HINT}"),
-        ((*PLAN, "--at", "2126-02-18 15:07"), "--at: '2126-02-18 15:07' has no time zone", "+01:00"),
-        ((*PLAN, "--after", TIME), f"--after: '{TIME}' is not a duration", "give a time as --at TIME"),
-        (PLAN, "a plan must say when it is due", "give --after 5h, --at TIME, --cron EXPR or --on-gate GATE"),
-        ((*PLAN, "--at", TIME, "--zone", "UTC"), "--zone goes with --cron", "a time has its own offset"),
-        ((*PLAN, "--cron", "0 9 * * *", "--zone", "Berln"), "--zone: 'Berln' is not a time zone", "'Europe/Berlin'"),
-        ((*PLAN, "--cron", "60 * * * *"), "its minute is wrong", "the minute is 0 to 59; also *, a list (1,15)"),
-        ((*PLAN, "--cron", "0 9 * * Mo"), "its day of week is wrong", "SUN to SAT"),
-        ((*PLAN, "--cron", "0 9 30 2 *"), "its day of month is wrong", "February has at most 29"),
-        (
-            ("key", "create", "--agent", "quinn", "--public"),
-            "give only one of --agent, --trigger and --public",
-            "for each",
-        ),
-        ((*PUSH, "--ttl", "10", "x"), "--ttl: '10' is not a duration", DURATION_HINT),
-        ((*PUSH, "--ttl", "99999999999d", "x"), "--ttl: '99999999999d' is too long", "at most a hundred years"),
-        (("send", "analyst", "x", "--ack-within", "5"), "--ack-within: '5' is not a duration", DURATION_HINT),
-        ((*PUSH, "--ttl", "0000m", "x"), "--ttl: '0000m' is no time at all", "use a duration over zero"),
-        ((*PUSH, ""), "the text is empty", "give TEXT"),
-        ((*PUSH, "-"), "stdin is empty", "the command that writes to it may have failed"),
-        ((*PUSH, "--data", "[" * 200 + "]" * 200), "nested over 100 deep", "send it flatter"),
-        (("agent", "show", ""), "'' is not a name", "give the name or an alias of an agent or person"),
-        (("agent", "show", "team:web"), "'team:web' is not one entity", "give the name of one agent or person"),
-        (("agent", "add", "x", "--role", "lead"), "a role ('lead') needs a team", "give --team TEAM"),
-        (("agent", "add", "x" * 99), f"'{'x' * 59}…' is not a name", "use up to 63 lower-case letters"),
-        (("space", "post", "tea", "--as", "husam", ""), "the message is empty", "give TEXT"),
-    ],
-)
-def test_a_sentence_names_the_options_of_the_command(
-    cli: CommandLine, words: tuple[str, ...], error: str, hint: str
-) -> None:
+WRONG_OPTIONS: Final = [
+    ((*GATE, "--kind", "timer"), "a timer needs a deadline", "give --within 2h or --until TIME"),
+    ((*GATE, "--within", "2h", "--until", TIME), "give only one of --within and --until", ""),
+    (
+        (*GATE, "--until", "2h"),
+        "--until: '2h' is not a time",
+        f"give a duration as --within 2h, and here {TIME_HINT}",
+    ),
+    ((*GATE, "--within", TIME), f"--within: '{TIME}' is not a duration", "give a time as --until TIME, and here a"),
+    ((*GATE, "--within", "2"), "--within: '2' is not a duration", DURATION_HINT),
+    (
+        (*GATE, "--kind", "event"),
+        "a gate of the kind 'event' must say what it awaits",
+        "give --awaits WHAT: TYPE or",
+    ),
+    (
+        (*GATE, "--kind", "Human"),
+        "--kind: 'Human' is not one of human, timer, event, mail, command, ci",
+        "'human'?",
+    ),
+    ((*GATE, "--awaits", "analyst", "--kind", "mail"), "'analyst' would wait for itself", "--awaits WHAT"),
+    (("gate", "list", "--kind", "sesion"), "ci, session", "did you mean 'session'?"),
+    (
+        ASK,
+        "there is no way to answer the question",
+        "give --option ID=LABEL, or let it be answered in words: --text",
+    ),
+    ((*ASK, "--text", "--urgency", "soon"), "--urgency: 'soon' is not a priority", "use 0 to 4, or critical"),
+    ((*ASK, "--text", "--within", "2h", "--until", TIME), "give only one of --within and --until", ""),
+    (
+        (*ASK, "--option", "a", "--default", "a"),
+        "a default counts at the deadline, and there is none",
+        "--within 2h",
+    ),
+    ((*PLAN, "--at", TIME, "--catch-up", "all", "x"), "--catch-up goes with --cron", "fires once, however late"),
+    ((*PLAN, "--after", "1h", "--at", TIME), "give only one of --after, --at, --cron and --on-gate", ""),
+    ((*PLAN, "--at", "1h"), "--at: '1h' is not a time", f"give a duration as --after 5h, and here {TIME_HINT}"),
+    ((*PLAN, "--at", "2126-02-18 15:07"), "--at: '2126-02-18 15:07' has no time zone", "+01:00"),
+    ((*PLAN, "--after", TIME), f"--after: '{TIME}' is not a duration", "give a time as --at TIME"),
+    (PLAN, "a plan must say when it is due", "give --after 5h, --at TIME, --cron EXPR or --on-gate GATE"),
+    ((*PLAN, "--at", TIME, "--zone", "UTC"), "--zone goes with --cron", "a time has its own offset"),
+    ((*PLAN, "--cron", "0 9 * * *", "--zone", "Berln"), "--zone: 'Berln' is not a time zone", "'Europe/Berlin'"),
+    ((*PLAN, "--cron", "60 * * * *"), "its minute is wrong", "the minute is 0 to 59; also *, a list (1,15)"),
+    ((*PLAN, "--cron", "0 9 * * Mo"), "its day of week is wrong", "SUN to SAT"),
+    ((*PLAN, "--cron", "0 9 30 2 *"), "its day of month is wrong", "February has at most 29"),
+    (
+        ("key", "create", "--agent", "quinn", "--public"),
+        "give only one of --agent, --trigger and --public",
+        "for each",
+    ),
+    ((*PUSH, "--ttl", "10", "x"), "--ttl: '10' is not a duration", DURATION_HINT),
+    ((*PUSH, "--ttl", "99999999999d", "x"), "--ttl: '99999999999d' is too long", "at most a hundred years"),
+    (("send", "analyst", "x", "--ack-within", "5"), "--ack-within: '5' is not a duration", DURATION_HINT),
+    ((*PUSH, "--ttl", "0000m", "x"), "--ttl: '0000m' is no time at all", "use a duration over zero"),
+    ((*PUSH, ""), "the text is empty", "give TEXT"),
+    ((*PUSH, "-"), "stdin is empty", "the command that writes to it may have failed"),
+    ((*PUSH, "--data", "[" * 200 + "]" * 200), "nested over 100 deep", "send it flatter"),
+    (("agent", "show", ""), "'' is not a name", "give the name or an alias of an agent or person"),
+    (("agent", "show", "team:web"), "'team:web' is not one entity", "give the name of one agent or person"),
+    (("agent", "add", "x", "--role", "lead"), "a role ('lead') needs a team", "give --team TEAM"),
+    (("agent", "add", "x" * 99), f"'{'x' * 59}…' is not a name", "use up to 63 lower-case letters"),
+    (("space", "post", "tea", "--as", "husam", ""), "the message is empty", "give TEXT"),
+]
+
+
+def test_a_sentence_names_the_options_of_the_command(cli: CommandLine) -> None:
     cli.run_ok("space", "create", "Tea", "--member", "husam")
-    result = cli(*words)
-    assert (result.code, result.out) == (2, "")
-    assert result.error.endswith(error)
-    assert hint in result.err
-    assert "`within`" not in result.err
+    with CollectedFailures() as failures:
+        for words, error, hint in WRONG_OPTIONS:
+            with failures.check(shlex.join(words)[:100]):
+                result = cli(*words)
+                assert (result.code, result.out) == (2, "")
+                assert result.error.endswith(error)
+                assert hint in result.err
+                assert "`within`" not in result.err
 
 
 def test_an_answer_is_explained_by_its_options(cli: CommandLine) -> None:
@@ -233,68 +238,70 @@ def test_mail_without_a_sender_has_no_reply(cli: CommandLine) -> None:
     assert "only mail of `gatepost send` and `gatepost reply` is in one" in cli("inbox", "thread", event).err
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (["trigger", "route", "add", "jira"], "give --to ADDRESS"),
-        (["agent", "add", "My Agent"], "a letter or digit first, such as 'my-agent'"),
-        (["gate", "check", "--hook", "stop"], "did you mean 'Stop'?"),
-        (["gate", "add", "X", "--owner", "analyst", "--kind", "decision"], "use `gatepost decision ask`"),
-        (["completion"], "`gatepost completion --help` explains it"),
-        (["completion", "Bash"], "did you mean 'bash'?"),
-        (["config", "set", "x"], "did you mean `gatepost config show`?"),
-        (["agent", "list", "--json=yes"], "write --json alone"),
-        ([*PUSH, "-5 degrees"], "a text that begins with - is written after --"),
-        (["agent", "ls"], "did you mean `gatepost agent list`?"),
-        (["agent", "lst"], "did you mean `gatepost agent list`?"),
-        (["agent", "create", "x"], "did you mean `gatepost agent add`?"),
-        (["agent", "Delete", "x"], "did you mean `gatepost agent retire`?"),
-        (["agent", "xyzzy"], "there are add, list, show, set,"),
-        (["push", "x"], "did you mean `gatepost inbox push`?"),
-        (["mail", "analyst", "x"], "did you mean `gatepost send`?"),
-        (["task", "list"], "did you mean `gatepost work`?"),
-        (["mcp", "serve"], "`gatepost mcp` alone starts it"),
-        (["mcp", "start"], "`gatepost mcp` alone starts it"),
-        (["mcp", "add"], "did you mean `gatepost mcp install`?"),
-        (["mcp", "analyst"], "`gatepost mcp --as NAME` names an agent or a person"),
-        (["inbox", "analyst"], "`gatepost inbox --as NAME` names an agent or a person"),
-        (["inbox", "--to", "analyst"], "did you mean --as?"),
-        (["ledger", "list"], "did you mean `gatepost ledger topics`?"),
-        (["ledger", "show", "0.0.1"], "did you mean `gatepost ledger messages`?"),
-        (["ledger", "check", "x"], "did you mean `gatepost ledger verify`?"),
-        (["work", "start", "task:7"], "did you mean `gatepost work event`?"),
-        (["gate", "done", "x"], "did you mean `gatepost gate resolve`?"),
-        (["send", "--to", "analyst", "x"], "leave out --to, and write `gatepost send [TO] [TEXT|-]`"),
-        (["reply", "--event", "x", "y"], "leave out --event, and write `gatepost reply EVENT TEXT|-`"),
-        (["reply", f"mail_{'0' * 32}", "x"], "give an id that begins with evt_"),
-        (["reply", f"evt_{'0' * 32}", ""], "give TEXT, or - to read it from stdin"),
-        (["note", "hello", "task:7"], "write it as TYPE:ID, such as task:7"),
-        ([*PUSH, "--dedup-key", "by:x", "y"], "begins with 'by:', a prefix that only Gatepost adds"),
-        (
-            ["decision", "ask", "Pay?", "--action", "pay", "--allow", "accept edit"],
-            "use one or more of accept,edit,respond,ignore, with commas between",
-        ),
-        (["people"], "did you mean `gatepost person`?"),
-        (["agents"], "did you mean `gatepost agent`?"),
-        (["list"], "say first what it is about, as in `gatepost inbox list`"),
-        (["start"], "did you mean `gatepost up`?"),
-        (["xyzzy"], "`gatepost --help` lists the commands"),
-        (["help", "agent"], "write `gatepost agent --help`"),
-        (["help"], "write `gatepost --help`"),
-        (["version"], "write `gatepost --version`"),
-        (["-V"], "did you mean --version?"),
-        (["--home", "x", "agent", "list"], "name the home in GATEPOST_HOME"),
-        ([*PUSH, "--To", "x"], "did you mean --to?"),
-        ([*PUSH, "-tpye", "mail", "x"], "did you mean --type?"),
-        ([*PUSH, "\N{EN DASH}type", "mail", "x"], "write --type, with two hyphens"),
-        ([*PUSH, "\N{EM DASH}type=mail", "x"], "write --type, with two hyphens"),
-    ],
-)
-def test_what_was_probably_meant(cli: CommandLine, words: list[str], hint: str) -> None:
-    result = cli(*words)
-    assert (result.code, result.out) == (2, "")
-    assert result.error
-    assert hint in result.err
+NEAR_MISSES: Final = [
+    (["trigger", "route", "add", "jira"], "give --to ADDRESS"),
+    (["agent", "add", "My Agent"], "a letter or digit first, such as 'my-agent'"),
+    (["gate", "check", "--hook", "stop"], "did you mean 'Stop'?"),
+    (["gate", "add", "X", "--owner", "analyst", "--kind", "decision"], "use `gatepost decision ask`"),
+    (["completion"], "`gatepost completion --help` explains it"),
+    (["completion", "Bash"], "did you mean 'bash'?"),
+    (["config", "set", "x"], "did you mean `gatepost config show`?"),
+    (["agent", "list", "--json=yes"], "write --json alone"),
+    ([*PUSH, "-5 degrees"], "a text that begins with - is written after --"),
+    (["agent", "ls"], "did you mean `gatepost agent list`?"),
+    (["agent", "lst"], "did you mean `gatepost agent list`?"),
+    (["agent", "create", "x"], "did you mean `gatepost agent add`?"),
+    (["agent", "Delete", "x"], "did you mean `gatepost agent retire`?"),
+    (["agent", "xyzzy"], "there are add, list, show, set,"),
+    (["push", "x"], "did you mean `gatepost inbox push`?"),
+    (["mail", "analyst", "x"], "did you mean `gatepost send`?"),
+    (["task", "list"], "did you mean `gatepost work`?"),
+    (["mcp", "serve"], "`gatepost mcp` alone starts it"),
+    (["mcp", "start"], "`gatepost mcp` alone starts it"),
+    (["mcp", "add"], "did you mean `gatepost mcp install`?"),
+    (["mcp", "analyst"], "`gatepost mcp --as NAME` names an agent or a person"),
+    (["inbox", "analyst"], "`gatepost inbox --as NAME` names an agent or a person"),
+    (["inbox", "--to", "analyst"], "did you mean --as?"),
+    (["ledger", "list"], "did you mean `gatepost ledger topics`?"),
+    (["ledger", "show", "0.0.1"], "did you mean `gatepost ledger messages`?"),
+    (["ledger", "check", "x"], "did you mean `gatepost ledger verify`?"),
+    (["work", "start", "task:7"], "did you mean `gatepost work event`?"),
+    (["gate", "done", "x"], "did you mean `gatepost gate resolve`?"),
+    (["send", "--to", "analyst", "x"], "leave out --to, and write `gatepost send [TO] [TEXT|-]`"),
+    (["reply", "--event", "x", "y"], "leave out --event, and write `gatepost reply EVENT TEXT|-`"),
+    (["reply", f"mail_{'0' * 32}", "x"], "give an id that begins with evt_"),
+    (["reply", f"evt_{'0' * 32}", ""], "give TEXT, or - to read it from stdin"),
+    (["note", "hello", "task:7"], "write it as TYPE:ID, such as task:7"),
+    ([*PUSH, "--dedup-key", "by:x", "y"], "begins with 'by:', a prefix that only Gatepost adds"),
+    (
+        ["decision", "ask", "Pay?", "--action", "pay", "--allow", "accept edit"],
+        "use one or more of accept,edit,respond,ignore, with commas between",
+    ),
+    (["people"], "did you mean `gatepost person`?"),
+    (["agents"], "did you mean `gatepost agent`?"),
+    (["list"], "say first what it is about, as in `gatepost inbox list`"),
+    (["start"], "did you mean `gatepost up`?"),
+    (["xyzzy"], "`gatepost --help` lists the commands"),
+    (["help", "agent"], "write `gatepost agent --help`"),
+    (["help"], "write `gatepost --help`"),
+    (["version"], "write `gatepost --version`"),
+    (["-V"], "did you mean --version?"),
+    (["--home", "x", "agent", "list"], "name the home in GATEPOST_HOME"),
+    ([*PUSH, "--To", "x"], "did you mean --to?"),
+    ([*PUSH, "-tpye", "mail", "x"], "did you mean --type?"),
+    ([*PUSH, "\N{EN DASH}type", "mail", "x"], "write --type, with two hyphens"),
+    ([*PUSH, "\N{EM DASH}type=mail", "x"], "write --type, with two hyphens"),
+]
+
+
+def test_what_was_probably_meant(cli: CommandLine) -> None:
+    with CollectedFailures() as failures:
+        for words, hint in NEAR_MISSES:
+            with failures.check(shlex.join(words)[:100]):
+                result = cli(*words)
+                assert (result.code, result.out) == (2, "")
+                assert result.error
+                assert hint in result.err
 
 
 def test_a_dash_in_a_text_is_a_dash(cli: CommandLine) -> None:

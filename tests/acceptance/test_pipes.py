@@ -4,24 +4,27 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.acceptance.command_line import GATEPOST_COMMAND, WITHOUT_GATEWAY, CommandLine
+from tests.acceptance.command_line import EITHER_WAY_BY_DAY, GATEPOST_COMMAND, WITHOUT_GATEWAY, CommandLine
+from tests.fork_server import ForkedProcess
+from tests.servers import wait_until
+from tests.waits import LAST_RESORT
 
 EITHER_WAY = True
 
 
-def start_command(cli: CommandLine, *words: str, **streams: object) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
+def start_command(cli: CommandLine, *words: str, **streams: Any) -> ForkedProcess:
+    return ForkedProcess(
         [*GATEPOST_COMMAND, *words], env=os.environ | cli.environ, cwd=cli.cwd, stderr=subprocess.PIPE, **streams
     )
 
 
-def wait_for_exit(process: "subprocess.Popen[bytes]") -> tuple[int, str]:
-    _, err = process.communicate(timeout=60)
+def wait_for_exit(process: ForkedProcess) -> tuple[int, str]:
+    _, err = process.communicate(timeout=LAST_RESORT)
     return process.returncode, err.decode()
 
 
@@ -29,6 +32,7 @@ def list_pending(cli: CommandLine) -> list[str]:
     return [item["content"] for item in cli.run_ok("inbox", "list", "--to", "analyst", "--json").json]
 
 
+@EITHER_WAY_BY_DAY
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_drain_into_a_broken_pipe_delivers_nothing(cli: CommandLine, form: str) -> None:
     cli.push("--to", "analyst", "precious")
@@ -57,6 +61,7 @@ def test_a_drain_without_stdout_delivers_nothing(cli: CommandLine) -> None:
     assert list_pending(cli) == ["precious"]
 
 
+@EITHER_WAY_BY_DAY
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(
     ("stdout", "reason"), [(">/dev/full", "cannot be written to: No space left on device"), (">&-", "is closed")]
@@ -75,12 +80,10 @@ def test_a_hook_that_cannot_print_says_so_and_delivers_nothing(cli: CommandLine,
         0,
         f"gatepost: the host gets no answer: stdout {reason}\n",
     )
-    deadline = time.monotonic() + 10
-    while list_pending(cli) == [] and time.monotonic() < deadline:
-        pass  # a gateway releases the batch after the hook has gone
-    assert list_pending(cli) == ["precious"]
+    wait_until(lambda: list_pending(cli) == ["precious"], "a gateway has released the batch after the hook has gone")
 
 
+@EITHER_WAY_BY_DAY
 def test_a_reader_that_leaves_in_the_middle_gets_it_again(cli: CommandLine) -> None:
     """The batch is larger than a pipe holds, so the drain is still writing when the reader leaves."""
     cli.push("--to", "analyst", "x" * 200_000)
@@ -88,7 +91,7 @@ def test_a_reader_that_leaves_in_the_middle_gets_it_again(cli: CommandLine) -> N
     assert process.stdout is not None
     assert process.stdout.read(1_000)
     process.stdout.close()
-    assert process.wait(60) == 141
+    assert process.wait(LAST_RESORT) == 141
     assert process.stderr is not None
     process.stderr.close()
     assert len(list_pending(cli)) == 1
@@ -102,7 +105,7 @@ def test_a_killed_drain_is_given_out_again_after_its_hold(cli: CommandLine) -> N
     assert process.stdout is not None
     assert process.stdout.read(1_000)  # it has claimed, and is writing
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=LAST_RESORT)
     assert list_pending(cli) == []
     assert len(cli.run_ok("inbox", "drain", "--to", "analyst", "--json").json) == 1
 
@@ -181,10 +184,10 @@ def test_colours_only_for_terminals_that_want_them(cli: CommandLine) -> None:
 
     def read_error(**environ: str) -> bytes:
         master, slave = pty.openpty()
-        process = subprocess.Popen(
+        process = ForkedProcess(
             [*GATEPOST_COMMAND, "inbox", "show", "evt_1"], stderr=slave, env=os.environ | cli.environ | environ
         )
-        process.wait(60)
+        process.wait(LAST_RESORT)
         os.close(slave)
         output = os.read(master, 10_000)
         os.close(master)

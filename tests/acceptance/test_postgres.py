@@ -1,13 +1,16 @@
 """The same commands on PostgreSQL."""
 
 import os
+import subprocess
 
 import psycopg
 import pytest
 
 from gatepost.adapters.stores.postgres import PostgresConnection
 from gatepost.app import open_store
-from tests.acceptance.command_line import CommandLine
+from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
+from tests.fork_server import ForkedProcess
+from tests.waits import LAST_RESORT
 
 
 def test_a_walk(empty_cli: CommandLine, postgres_url: str) -> None:
@@ -38,19 +41,15 @@ def test_a_walk(empty_cli: CommandLine, postgres_url: str) -> None:
 
 
 def test_two_processes_at_once_make_one_store(empty_cli: CommandLine, postgres_url: str) -> None:
-    import subprocess
-
-    from tests.acceptance.command_line import GATEPOST_COMMAND
-
     environ = os.environ | empty_cli.environ | {"GATEPOST_STORE": postgres_url}
     processes = [
-        subprocess.Popen(
+        ForkedProcess(
             [*GATEPOST_COMMAND, "person", "list"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         for _ in range(3)
     ]
     for process in processes:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LAST_RESORT)
         assert process.returncode == 0, err
         assert out.count(b"admin") == 1
 

@@ -10,10 +10,10 @@ from gatepost import Gatepost
 from gatepost.api.triggers import AddTrigger
 from gatepost.runtime.function_agent import AgentContext, EventBatch
 from tests.acceptance.command_line import CommandLine
+from tests.waits import LAST_RESORT
 
 EITHER_WAY = True
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "mailbox"
-WAIT_TIMEOUT: Final = 20.0
 
 BELL: Final = """
 import asyncio
@@ -112,7 +112,7 @@ async def test_a_program_reads_and_sends_on_channels(packages: Path, tmp_path: P
     async with post:
         options = {"door": "front"}
         await post.send(AddTrigger(name="bell", provider="bell", target="analyst", options=options))
-        async with asyncio.timeout(WAIT_TIMEOUT):
+        async with asyncio.timeout(LAST_RESORT):
             await rung.wait()
         await post.until_idle()
         [item] = await post.inbox("analyst")

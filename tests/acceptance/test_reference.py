@@ -9,6 +9,7 @@ import pytest
 
 from gatepost.cli.root import ORDER, ROOT
 from gatepost.settings import list_settings, variable_name
+from tests.collected_failures import CollectedFailures
 from tools import reference
 
 COMMANDS = dict(reference.list_commands())
@@ -36,58 +37,71 @@ def test_every_setting_is_in_it() -> None:
         assert field.metadata["meaning"] in text
 
 
-@pytest.mark.parametrize("path", VERBS)
-def test_the_help_has_the_same_names_in_every_context(path: str) -> None:
-    with VERBS[path].make_context(path, [], resilient_parsing=True) as context:
-        option = VERBS[path].get_help_option(context)
-    assert option is not None
-    assert option.opts == ["-h", "--help"]
+def test_the_help_has_the_same_names_in_every_context() -> None:
+    with CollectedFailures() as failures:
+        for path, command in VERBS.items():
+            with failures.check(path):
+                with command.make_context(path, [], resilient_parsing=True) as context:
+                    option = command.get_help_option(context)
+                assert option is not None
+                assert option.opts == ["-h", "--help"]
 
 
-@pytest.mark.parametrize("path", VERBS)
-def test_every_help_has_an_example_that_begins_with_its_name(path: str) -> None:
-    help_text = VERBS[path].help or ""
-    examples = help_text.partition("Example")[2]
-    assert re.search(rf"\b{path}(\s|$)", examples), f"{path} has no example"
+def test_every_help_has_an_example_that_begins_with_its_name() -> None:
+    with CollectedFailures() as failures:
+        for path, command in VERBS.items():
+            with failures.check(path):
+                examples = (command.help or "").partition("Example")[2]
+                assert re.search(rf"\b{path}(\s|$)", examples)
 
 
-@pytest.mark.parametrize("path", VERBS)
-def test_every_option_says_what_it_is(path: str) -> None:
-    for parameter in VERBS[path].params:
-        assert parameter.help, f"{path} {parameter.opts} has no help"
-        assert parameter.help.endswith("."), f"{path} {parameter.opts}: a sentence ends with a full stop"
+def test_every_option_says_what_it_is() -> None:
+    with CollectedFailures() as failures:
+        for path, command in VERBS.items():
+            for parameter in command.params:
+                with failures.check(f"{path} {parameter.opts}"):
+                    assert parameter.help
+                    assert parameter.help.endswith(".")
 
 
-@pytest.mark.parametrize("path", VERBS)
-def test_who_the_current_agent_is_stands_where_it_is_spoken_of(path: str) -> None:
-    with VERBS[path].make_context(path, [], resilient_parsing=True, terminal_width=80) as context:
-        text = " ".join(VERBS[path].get_help(context).split())
-    assert ("current agent" in text) == ("The current agent is that of the session" in text)
+def build_help(path: str, width: int) -> str:
+    with COMMANDS[path].make_context(path, [], resilient_parsing=True, terminal_width=width) as context:
+        return COMMANDS[path].get_help(context)
 
 
-@pytest.mark.parametrize("path", VERBS)
-def test_only_examples_are_wider_than_a_terminal_of_50_columns(path: str) -> None:
-    with VERBS[path].make_context(path, [], resilient_parsing=True, terminal_width=50) as context:
-        description, _, options = VERBS[path].get_help(context).partition("\n  Example")
-    explanation = description + options.partition("\n\n")[2]
-    assert not [line for line in explanation.splitlines() if len(line) > 50]
+def test_who_the_current_agent_is_stands_where_it_is_spoken_of() -> None:
+    with CollectedFailures() as failures:
+        for path in VERBS:
+            with failures.check(path):
+                text = " ".join(build_help(path, 80).split())
+                assert ("current agent" in text) == ("The current agent is that of the session" in text)
 
 
-@pytest.mark.parametrize("path", COMMANDS)
-def test_every_help_fits_a_terminal_of_80_columns_and_no_summary_is_cut(path: str) -> None:
-    with COMMANDS[path].make_context(path, [], resilient_parsing=True, terminal_width=80) as context:
-        lines = COMMANDS[path].get_help(context).splitlines()
-    assert not [line for line in lines if len(line) > 80]
-    assert not [line for line in lines[1:] if line.endswith("...")]
+def test_only_examples_are_wider_than_a_terminal_of_50_columns() -> None:
+    with CollectedFailures() as failures:
+        for path in VERBS:
+            with failures.check(path):
+                description, _, options = build_help(path, 50).partition("\n  Example")
+                explanation = description + options.partition("\n\n")[2]
+                assert not [line for line in explanation.splitlines() if len(line) > 50]
+
+
+def test_every_help_fits_a_terminal_of_80_columns_and_no_summary_is_cut() -> None:
+    with CollectedFailures() as failures:
+        for path in COMMANDS:
+            with failures.check(path):
+                lines = build_help(path, 80).splitlines()
+                assert not [line for line in lines if len(line) > 80]
+                assert not [line for line in lines[1:] if line.endswith("...")]
 
 
 #: these speak to a shell, and in the words of a host
-COMMANDS_WITHOUT_EXAMPLE = {"gatepost completion", "gatepost hook"}
+COMMANDS_WITHOUT_JSON = {"gatepost completion", "gatepost hook"}
 
 
-@pytest.mark.parametrize("path", sorted(set(VERBS) - COMMANDS_WITHOUT_EXAMPLE))
-def test_every_command_speaks_json(path: str) -> None:
-    assert any("--json" in parameter.opts for parameter in VERBS[path].params)
+def test_every_command_speaks_json() -> None:
+    silent = {path for path, command in VERBS.items() if not any("--json" in option.opts for option in command.params)}
+    assert silent == COMMANDS_WITHOUT_JSON
 
 
 def test_every_noun_has_its_place() -> None:

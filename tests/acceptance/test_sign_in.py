@@ -11,12 +11,13 @@ import pytest
 from gatepost.cli.sign_in import open_page
 from tests.acceptance.command_line import CommandLine
 from tests.gateway_process import run_gateway_process
+from tests.waits import LAST_RESORT
 
 
 def call(method: str, url: str, body: str | None = None, *, cookie: str = "", **headers: str) -> tuple[int, str, str]:
     """Return the status, the body, and the cookie that is set, as a browser at the address of the gateway."""
     parts = urlsplit(url)
-    connection = HTTPConnection(parts.netloc, timeout=30)
+    connection = HTTPConnection(parts.netloc, timeout=LAST_RESORT)
     own_headers = {"origin": f"http://{parts.netloc}", "x-gatepost-page": "1", "content-type": "application/json"}
     connection.request(method, parts.path, body, own_headers | headers | ({"cookie": cookie} if cookie else {}))
     response = connection.getresponse()

@@ -15,11 +15,11 @@ from tests.gateway_process import run_gateway_process
 from tests.model_server import Answer, CompletionRequest, ModelServer, Say, Use
 from tests.telegram.server import TelegramServer
 from tests.telegram.spoken import SENTENCES, RecognitionServer, record
+from tests.waits import LAST_RESORT
 
 REQUEST = SENTENCES[1]
 OPTIONS = [{"id": "yes", "label": "Yes, today"}, {"id": "no", "label": "No"}]
 #: seconds
-ANSWER_TIMEOUT = 60.0
 
 
 def ask_before_publishing(request: CompletionRequest) -> Answer:
@@ -64,15 +64,15 @@ def test_somebody_asks_by_voice_presses_a_button_and_is_answered_in_the_same_cha
         words = ("--provider", "telegram", "--token", "-", "--to", "publisher", "--allow", "7", "--allow", "8")
         cli.run_ok("trigger", "add", "desk", *words, stdin=telegram.token.encode())
         telegram.send_voice(ana, record(REQUEST))
-        telegram.wait_for(lambda: len(telegram.sent(ana)) == 2, ANSWER_TIMEOUT)
+        telegram.wait_for(lambda: len(telegram.sent(ana)) == 2, LAST_RESORT)
         echo, question = telegram.sent(ana)
         assert (echo.text, echo.entities[0]["type"]) == (REQUEST, "blockquote")
         assert question.text.startswith("Publish it today?")
         assert [button["text"] for button in question.buttons] == ["Yes, today", "No"]
 
         telegram.press(ana, question, "Yes, today")
-        telegram.wait_for(lambda: len(telegram.sent(ana)) == 3, ANSWER_TIMEOUT)
-        telegram.wait_for(lambda: not telegram.unanswered_queries and not question.buttons, ANSWER_TIMEOUT)
+        telegram.wait_for(lambda: len(telegram.sent(ana)) == 3, LAST_RESORT)
+        telegram.wait_for(lambda: not telegram.unanswered_queries and not question.buttons, LAST_RESORT)
         assert telegram.sent(ana)[-1].text == "Published."
         assert "Yes, today" in question.text, "the question shows what was answered"
         assert telegram.sent(ben) == []
