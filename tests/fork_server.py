@@ -9,13 +9,15 @@ streams and session. It is a process like any other: it can be killed, stopped a
     fork server    fork -> the child takes the descriptors and runs the program as `__main__`
     test process   waits by pidfd; asks the fork server for the exit status, which only a parent can read
 
-The real interpreter is started where a test is about the start itself: see `can_fork`.
+The real interpreter is started where a test is about the start itself: see `can_fork`. A script that is run by a shell
+finds the command `gatepost` as a fork, too: see `forked_command.py`.
 """
 
 import atexit
 import gc
 import importlib
 import json
+import marshal
 import os
 import runpy
 import select
@@ -23,8 +25,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
@@ -74,17 +78,30 @@ class ForkServer:
     def __init__(self, *extra_modules: str) -> None:
         self._lock = threading.Lock()
         self._socket, server_socket = socket.socketpair()
-        with server_socket:
+        self._folder = tempfile.TemporaryDirectory(prefix="gatepost-fork-")
+        #: where programs that are no children of the test process ask for a fork
+        self.address = f"{self._folder.name}/socket"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.address)
+        listener.listen()
+        descriptors = [server_socket.fileno(), listener.fileno()]
+        with server_socket, listener:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fork_server", str(server_socket.fileno()), *extra_modules],
+                [sys.executable, "-m", "tests.fork_server", *map(str, descriptors), *extra_modules],
                 cwd=ROOT,
-                pass_fds=[server_socket.fileno()],
+                pass_fds=descriptors,
             )
         atexit.register(self.close)
+
+    @property
+    def folder(self) -> Path:
+        """A folder that is there as long as the server."""
+        return Path(self._folder.name)
 
     def close(self) -> None:
         self._socket.close()
         self._process.wait()
+        self._folder.cleanup()
 
     def start(self, request: dict[str, Any], descriptors: Sequence[int]) -> int:
         """Start a program; return its process id."""
@@ -107,7 +124,7 @@ _start_server = cache(ForkServer)
 _server_lock = threading.Lock()
 
 
-def _get_server(extra_modules: Sequence[str]) -> ForkServer:
+def get_server(extra_modules: Sequence[str] = ()) -> ForkServer:
     with _server_lock:
         return _start_server(*extra_modules)
 
@@ -138,7 +155,7 @@ class ForkedProcess(subprocess.Popen[Any]):
             "cwd": str(cwd or Path.cwd()),
             "session": bool(start_new_session),
         }
-        self.pid = _get_server(self._extra_modules).start(request, streams)
+        self.pid = get_server(self._extra_modules).start(request, streams)
         self._pidfd = os.pidfd_open(self.pid)
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
@@ -159,7 +176,7 @@ class ForkedProcess(subprocess.Popen[Any]):
         ready, _, _ = select.select([self._pidfd], [], [], 0 if wait_flags & os.WNOHANG else None)
         if not ready:
             return 0, 0
-        status = _get_server(self._extra_modules).get_status(self.pid)
+        status = get_server(self._extra_modules).get_status(self.pid)
         os.close(self._pidfd)
         return self.pid, status
 
@@ -200,9 +217,22 @@ def _receive(connection: socket.socket, count: int) -> bytes:
     return data
 
 
-def serve(connection: socket.socket) -> Callable[[], None]:
+def serve(connection: socket.socket, listener: socket.socket) -> Callable[[], None]:
     """Answer requests until the test process is gone; in a child, return its program."""
+    handlers: list[int] = []
     while True:
+        ready, _, _ = select.select([connection, listener], [], [])
+        if listener in ready:
+            handlers = [pid for pid in handlers if not os.waitpid(pid, os.WNOHANG)[0]]
+            client, _ = listener.accept()
+            with client:
+                pid = os.fork()
+                if not pid:
+                    connection.close()
+                    listener.close()
+                    return _serve_command(client)
+            handlers.append(pid)
+            continue
         length_prefix, descriptors, _, _ = socket.recv_fds(connection, 4, 3)
         if not length_prefix:
             sys.exit(0)
@@ -213,12 +243,34 @@ def serve(connection: socket.socket) -> Callable[[], None]:
             pid = os.fork()
             if not pid:
                 connection.close()
+                listener.close()
                 return _enter_child(request, descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
             answer = {"pid": pid}
         body = json.dumps(answer).encode()
         connection.sendall(len(body).to_bytes(4, "big") + body)
+
+
+def _serve_command(client: socket.socket) -> Callable[[], None]:
+    """Start a program for one who is no child of the test process; kill it if that one is killed."""
+    length_prefix, descriptors, _, _ = socket.recv_fds(client, 4, 3)
+    request = marshal.loads(_receive(client, int.from_bytes(length_prefix, "big")))  # noqa: S302 (from our own script)
+    pid = os.fork()
+    if not pid:
+        client.close()
+        return _enter_child(request, descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    pidfd = os.pidfd_open(pid)
+    client.sendall(pid.to_bytes(4, "big"))
+    ready, _, _ = select.select([pidfd, client.fileno()], [], [])
+    if pidfd not in ready:
+        os.kill(pid, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    with suppress(OSError):
+        client.sendall(status.to_bytes(4, "big"))
+    os._exit(0)
 
 
 def _enter_child(request: dict[str, Any], descriptors: Sequence[int]) -> Callable[[], None]:
@@ -256,11 +308,12 @@ def _enter_child(request: dict[str, Any], descriptors: Sequence[int]) -> Callabl
 
 
 def main() -> None:
-    for name in (*PRELOADED_MODULES, *sys.argv[2:]):
+    connection, listener = (socket.socket(fileno=int(descriptor)) for descriptor in sys.argv[1:3])
+    for name in (*PRELOADED_MODULES, *sys.argv[3:]):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
-    serve(socket.socket(fileno=int(sys.argv[1])))()
+    serve(connection, listener)()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ and every time for every other.
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import fork_server
+from tests.forked_command import make_command_folder
 from tests.gateway_process import run_gateway_process
+from tests.waits import LAST_RESORT
 
 README = Path(__file__).parents[2] / "README.md"
 GATEWAY = "http://127.0.0.1:4283"
@@ -48,13 +50,14 @@ def parse_blocks(text: str) -> Iterator[Block]:
 def run_block(block: Block, folder: Path, gateway: str = GATEWAY) -> str:
     """Run a block in a folder; what it printed or, if it failed, what it said."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GATEPOST_")}
-    environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"
+    folders = [str(make_command_folder()), str(Path(sys.executable).parent), environ["PATH"]]
+    environ["PATH"] = os.pathsep.join(folders)
     text = block.text.replace(GATEWAY, gateway)
     arguments = ["bash", "-c", text] if block.kind == "command" else [sys.executable, "-c", text]
-    result = subprocess.run(
-        arguments, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False
+    result = fork_server.run(
+        arguments, cwd=folder, env=environ, capture_output=True, text=True, timeout=LAST_RESORT, check=False
     )
-    return result.stderr if result.returncode else result.stdout
+    return str(result.stderr if result.returncode else result.stdout)
 
 
 def is_as_expected(output: str, expected: str) -> bool:
