@@ -43,9 +43,10 @@ from gatepost.testing.transports import RecordingListener
 from tests.fork_server import ForkedProcess
 from tests.gateway_process import GATEPOST_COMMAND
 from tests.gateways import serve_gateway
+from tests.waits import LAST_RESORT
 
 #: seconds after which what was waited for is missing
-WAIT_TIMEOUT: Final = 20.0
+WAIT_TIMEOUT: Final = LAST_RESORT
 SOURCE_KINDS: Final = ("nats", "redis", "gateway", "store")
 
 

@@ -18,6 +18,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from tests.fork_server import ForkedProcess
+from tests.waits import LAST_RESORT
 
 GATEPOST_COMMAND = [sys.executable, "-m", "gatepost.cli.main"]
 
@@ -60,7 +61,7 @@ class GatewayProcess:
 
     def _end(self, signal_number: signal.Signals) -> None:
         self.process.send_signal(signal_number)
-        self.process.wait(60)
+        self.process.wait(LAST_RESORT)
         assert self.process.stdout is not None
         self.process.stdout.close()
 

@@ -39,8 +39,10 @@ from types import TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
 
+from tests.waits import LAST_RESORT
+
 #: seconds after which what was waited for is missing
-WAIT_TIMEOUT: Final = 30.0
+WAIT_TIMEOUT: Final = LAST_RESORT
 #: characters of one streamed piece
 _PIECE_LENGTH: Final = 7
 

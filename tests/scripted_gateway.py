@@ -13,6 +13,7 @@ import httpx2
 from tests.gateway_process import GatewayProcess, run_gateway_process
 from tests.model_server import Answer, CompletionRequest, ModelServer, Script
 from tests.servers import wait_until
+from tests.waits import LAST_RESORT
 
 Scripts = Mapping[str, Script]
 
@@ -23,7 +24,9 @@ class ScriptedGateway:
     def __init__(self, gateway: GatewayProcess, server: ModelServer) -> None:
         self.gateway = gateway
         self.model_server = server
-        self._client = httpx2.Client(base_url=gateway.url, headers={"x-secret-key": gateway.admin_key}, timeout=30)
+        self._client = httpx2.Client(
+            base_url=gateway.url, headers={"x-secret-key": gateway.admin_key}, timeout=LAST_RESORT
+        )
 
     def close(self) -> None:
         self._client.close()

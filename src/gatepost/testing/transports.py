@@ -27,8 +27,8 @@ from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.core.transport import TransportStatus
 from gatepost.ports import MessageHandler, Transport
 
-#: seconds after which a test stops to wait for a message
-WAIT_TIMEOUT: Final = 20.0
+#: seconds after which a test stops to wait for a message: only a hang takes as long, on a busy machine too
+WAIT_TIMEOUT: Final = 300.0
 
 TransportFactory = Callable[[], Transport]
 
