@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -15,7 +15,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, ListToolsResult, TextContent
 
 from gatepost.ports import Store
-from tests.gateways import WAIT_TIMEOUT, GatewayThread, create_entities, serve_gateway
+from tests.gateways import GatewayThread, create_entities, serve_gateway
+from tests.mcp.forked_stdio import open_forked_stdio
+from tests.waits import LAST_RESORT
 
 TRANSPORTS: Final = ("stdio", "http")
 #: how a client connects, by the revision that it speaks then
@@ -27,6 +29,8 @@ COMMAND: Final = [sys.executable, "-m", "gatepost.cli.main", "mcp"]
 class Office:
     home: Path
     gateway_thread: GatewayThread
+    #: what the clients have written to servers on stdio, in order
+    sent_lines: list[str] = field(default_factory=list)
 
     @property
     def store(self) -> Store:
@@ -37,21 +41,31 @@ class Office:
         app = self.gateway_thread.gateway.app._mcp_route._app
         return list(app._host.exchanges) if app is not None else []
 
+    def has_http_call(self) -> bool:
+        """Return True if a tool has begun to answer a request over HTTP."""
+        return any(exchange.id is not None for exchange in self.list_http_requests())
+
     def open_client(
         self, transport: str, revision: str = "2026-07-28", name: str = "analyst", **options: Any
     ) -> AbstractAsyncContextManager[Client]:
-        """A client that is an agent."""
-        if transport == "stdio":
-            return self.open_stdio("--as", name, revision=revision, **options)
+        """A client that is an agent. The transport `process` is stdio, to a process that the SDK starts."""
+        if transport != "http":
+            return self.open_stdio("--as", name, revision=revision, is_forked=transport == "stdio", **options)
         key = self.gateway_thread.gateway.create_key("agent", name)
         return self.open_http({"authorization": f"Bearer {key}"}, revision=revision, **options)
 
     def open_stdio(
-        self, *arguments: str, revision: str = "2026-07-28", environ: dict[str, str] | None = None, **options: Any
+        self,
+        *arguments: str,
+        revision: str = "2026-07-28",
+        environ: dict[str, str] | None = None,
+        is_forked: bool = True,
+        **options: Any,
     ) -> Client:
         """A client of `gatepost mcp`, which works on the store: no gateway runs in this home."""
-        parameters = StdioServerParameters(**self.build_command(*arguments, environ=environ))
-        return Client(parameters, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options)
+        command = self.build_command(*arguments, environ=environ)
+        server = open_forked_stdio(command, self.sent_lines) if is_forked else StdioServerParameters(**command)
+        return Client(server, mode=MODES[revision], read_timeout_seconds=LAST_RESORT, **options)
 
     def build_command(self, *arguments: str, environ: dict[str, str] | None = None) -> dict[str, Any]:
         return build_command(self.home, *arguments, environ=environ)
@@ -73,9 +87,9 @@ async def open_http(
     base_url: str, headers: dict[str, str], *, revision: str = "2026-07-28", **options: Any
 ) -> AsyncIterator[Client]:
     """A client of a gateway."""
-    async with httpx2.AsyncClient(headers=headers, timeout=WAIT_TIMEOUT) as http_client:
+    async with httpx2.AsyncClient(headers=headers, timeout=LAST_RESORT) as http_client:
         transport = streamable_http_client(f"{base_url}/mcp", http_client=http_client)
-        async with Client(transport, mode=MODES[revision], read_timeout_seconds=WAIT_TIMEOUT, **options) as client:
+        async with Client(transport, mode=MODES[revision], read_timeout_seconds=LAST_RESORT, **options) as client:
             assert client.protocol_version == revision
             yield client
 
@@ -115,6 +129,12 @@ class ToolCaller:
         assert get_text(result)
         self.called.add(name)
         return result.structured_content
+
+    async def drain(self) -> list[Any]:
+        """Return the next items of the inbox; a tool waits for less than a minute."""
+        while not (items := (await self.call("drain_inbox", wait=50))["items"]):
+            pass
+        return list(items)
 
     async def refuse(self, name: str, /, **arguments: Any) -> str:
         """Return the sentence of a tool that refuses."""

@@ -11,8 +11,8 @@ from typing import Any, Self
 import anyio
 
 from tests.fork_server import MCP_MODULES, ForkedProcess, select_start_variables
-from tests.gateways import WAIT_TIMEOUT
 from tests.mcp.office import COMMAND, Office
+from tests.waits import LAST_RESORT
 
 #: what each request of the newer revision brings along
 META = {
@@ -23,7 +23,7 @@ META = {
 
 async def wait_until(check: Callable[[], bool]) -> None:
     """Wait for something that no signal of ours announces: another process has done it."""
-    with anyio.fail_after(WAIT_TIMEOUT):
+    with anyio.fail_after(LAST_RESORT):
         while not check():  # noqa: ASYNC110 (it is in another process)
             await anyio.sleep(0.02)
 
@@ -61,11 +61,11 @@ class StdioServer:
     def leave(self) -> None:
         """Close its stdin, and wait until it has ended."""
         self._stdin.close()
-        assert self.process.wait(WAIT_TIMEOUT) == 0
+        assert self.process.wait(LAST_RESORT) == 0
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
         self.process.send_signal(number)
-        self.process.wait(WAIT_TIMEOUT)
+        self.process.wait(LAST_RESORT)
 
     def __enter__(self) -> Self:
         return self

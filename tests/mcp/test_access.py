@@ -20,6 +20,7 @@ from tests.access_cases import (
 from tests.gateways import open_gateway
 from tests.mcp.stdio_server import META
 
+POSTGRES_BY_NIGHT = True
 #: what one who is not concerned gets: a refusal, what everybody may see, or a list of what is its own
 REFUSED: Final = "refused"
 OPEN: Final = "open"

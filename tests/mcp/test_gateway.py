@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import anyio
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
 from gatepost import app, settings
 from gatepost.actions import directory, push
@@ -15,9 +15,11 @@ from gatepost.client import Client as GatepostClient
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push
 from tests.gateway_process import GatewayProcess
-from tests.gateways import WAIT_TIMEOUT, create_entities, serve_gateway
-from tests.mcp.office import COMMAND, Office, ToolCaller
+from tests.gateways import create_entities, serve_gateway
+from tests.mcp.forked_stdio import open_forked_stdio
+from tests.mcp.office import Office, ToolCaller, build_command
 from tests.mcp.stdio_server import wait_until
+from tests.waits import LAST_RESORT
 
 
 async def push_over_http(gateway: GatewayProcess, content: str) -> None:
@@ -29,9 +31,8 @@ async def test_a_gateway_comes_and_goes_between_calls(tmp_path: Path) -> None:
     with app.prepare_store(settings.load({"GATEPOST_HOME": str(tmp_path)})) as store:
         for name in ("analyst", "designer"):
             store.run_sync(directory.register, directory.EntitySpec(name=name, kind=EntityKind.AGENT))
-    env = {"GATEPOST_HOME": str(tmp_path), "PATH": ""}
-    parameters = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "--as", "analyst"], env=env)
-    async with Client(parameters, read_timeout_seconds=WAIT_TIMEOUT) as client:
+    server = open_forked_stdio(build_command(tmp_path, "--as", "analyst"), [])
+    async with Client(server, read_timeout_seconds=LAST_RESORT) as client:
         tools = ToolCaller(client)
         assert (await tools.call("set_gate", name="without", awaits="designer"))["owner"] == "analyst"
         gateway = await asyncio.to_thread(GatewayProcess, tmp_path)
@@ -40,10 +41,10 @@ async def test_a_gateway_comes_and_goes_between_calls(tmp_path: Path) -> None:
             assert gate["owner"] == "analyst"
             assert "cannot act as 'designer'" in await tools.refuse("read_inbox", name="designer")
             async with asyncio.TaskGroup() as tasks:
-                drain = tasks.create_task(tools.call("drain_inbox", wait=30))
+                drain = tasks.create_task(tools.drain())
                 await push_over_http(gateway, "first")
-                assert [item["content"] for item in (await drain)["items"]] == ["first"]
-            with anyio.fail_after(WAIT_TIMEOUT):
+                assert [item["content"] for item in await drain] == ["first"]
+            with anyio.fail_after(LAST_RESORT):
                 async with client.listen(resource_subscriptions=["inbox://analyst"]) as events:
                     await push_over_http(gateway, "again")
                     await anext(aiter(events))
@@ -61,9 +62,10 @@ async def test_a_gateway_that_stops_lets_nobody_wait(tmp_path: Path) -> None:
         async with office.open_client("http") as client, asyncio.TaskGroup() as tasks:
             tools = ToolCaller(client)
             await tools.call("list_agents")
+            await wait_until(lambda: not office.list_http_requests())
             drain = tasks.create_task(tools.call("drain_inbox", wait=50))
-            await wait_until(lambda: bool(office.list_http_requests()))
-            with anyio.fail_after(WAIT_TIMEOUT):
+            await wait_until(office.has_http_call)
+            with anyio.fail_after(LAST_RESORT):
                 await asyncio.to_thread(gateway_thread.stop)
                 assert (await drain)["items"] == []
 
@@ -72,7 +74,7 @@ async def test_a_credential_that_is_gone_ends_a_subscription(office: Office) -> 
     gateway = office.gateway_thread.gateway
     key = gateway.create_key("agent", "analyst")
     async with office.open_http({"x-secret-key": key}) as client:
-        with anyio.fail_after(WAIT_TIMEOUT):
+        with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=["inbox://analyst"]) as events:
                 async with office.gateway_thread.open_client() as admin:
                     assert (await admin.delete(f"/api/keys/{key[:11]}")).status_code == 200

@@ -12,6 +12,7 @@ from gatepost.api.inbox import DrainInbox, ListInbox
 from gatepost.api.tool_spec import McpToolSpec, load_tools, parse_wait
 from gatepost.core.gate import GateKind
 from gatepost.errors import Invalid
+from tests.collected_failures import CollectedFailures
 from tests.mcp.office import Office
 
 #: tokens that the list of tools may cost, at four bytes each; a model reads it with every request
@@ -24,8 +25,14 @@ async def test_the_list_of_tools_is_short(office: Office) -> None:
     assert len(document) / 4 < MAX_TOKENS
 
 
-@pytest.mark.parametrize("tool", load_tools().values(), ids=lambda tool: tool.name)
-def test_every_tool_is_described(tool: McpToolSpec) -> None:
+def test_every_tool_is_described() -> None:
+    with CollectedFailures() as failures:
+        for tool in load_tools().values():
+            with failures.check(tool.name):
+                check_description(tool)
+
+
+def check_description(tool: McpToolSpec) -> None:
     for schema in (tool.input_schema, tool.output_schema):
         Draft202012Validator.check_schema(schema)
         assert schema["type"] == "object"

@@ -2,23 +2,22 @@
 
 import asyncio
 import json
-import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
+from tests import fork_server
 from tests.gateway_process import GATEPOST_COMMAND
-from tests.gateways import WAIT_TIMEOUT
+from tests.mcp.forked_stdio import open_forked_stdio
 from tests.mcp.office import TRANSPORTS, ToolCaller, build_command, open_http
 from tests.model_server import Answer, CompletionRequest, Say, Use
 from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
+from tests.waits import LAST_RESORT
 
-#: seconds that a tool waits: less than its client
-WAIT = 25
 NOTIFY = '{"task.blocked" = {to = ["mindy", "team:leads"], priority = 0}, "*.complete" = {to = ["husam"]}}'
 
 
@@ -43,8 +42,8 @@ def town(tmp_path: Path) -> Iterator[ScriptedGateway]:
 
 def open_client(town: ScriptedGateway, transport: str, name: str = "ann") -> AbstractAsyncContextManager[Client]:
     if transport == "stdio":
-        parameters = StdioServerParameters(**build_command(town.gateway.home, "--as", name))
-        return Client(parameters, read_timeout_seconds=WAIT_TIMEOUT)
+        server = open_forked_stdio(build_command(town.gateway.home, "--as", name), [])
+        return Client(server, read_timeout_seconds=LAST_RESORT)
     key = town.post("/keys", agent=name)["key"]
     return open_http(town.gateway.url, {"authorization": f"Bearer {key}"})
 
@@ -53,56 +52,51 @@ async def run_gatepost(town: ScriptedGateway, *arguments: str) -> Any:
     """Run a command that prints JSON, as a person does in a terminal."""
     env = build_command(town.gateway.home)["env"]
     command = [*GATEPOST_COMMAND, *arguments, "--json"]
-    result = await asyncio.to_thread(subprocess.run, command, env=env, capture_output=True, text=True, check=False)
+    result = await asyncio.to_thread(fork_server.run, command, env=env, capture_output=True, text=True)
     assert result.returncode == 0, result
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_message_wakes_a_resident_and_its_answer_comes_to_the_sender(
-    town: ScriptedGateway, transport: str
-) -> None:
-    async with open_client(town, transport) as client:
-        ann = ToolCaller(client)
-        await ann.call("send_message", to_agent="analyst", subject="Q4", payload="Pull the Q4 revenue")
-        [item] = (await ann.call("drain_inbox", wait=WAIT))["items"]
-    assert (item["sender"], item["type"], item["content"]) == ("analyst", "mail", "4.2M, up 9%.")
-    [run] = await asyncio.to_thread(town.wait_for_runs, "analyst", 1)
-    assert (run["status"], run["summary"]) == ("completed", "Responded to ann.")
+async def test_a_message_wakes_a_resident_and_its_answer_comes_to_the_sender(town: ScriptedGateway) -> None:
+    for number, transport in enumerate(TRANSPORTS, 1):
+        async with open_client(town, transport) as client:
+            ann = ToolCaller(client)
+            await ann.call("send_message", to_agent="analyst", subject="Q4", payload="Pull the Q4 revenue")
+            [item] = await ann.drain()
+        assert (item["sender"], item["type"], item["content"]) == ("analyst", "mail", "4.2M, up 9%."), transport
+        run = (await asyncio.to_thread(town.wait_for_runs, "analyst", number))[-1]
+        assert (run["status"], run["summary"]) == ("completed", "Responded to ann."), transport
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_decision_is_answered_on_the_command_line_and_read_back(town: ScriptedGateway, transport: str) -> None:
+async def test_a_decision_is_answered_on_the_command_line_and_read_back(town: ScriptedGateway) -> None:
     options = [{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait"}]
-    async with open_client(town, transport) as client:
-        ann = ToolCaller(client)
-        asked = await ann.call("ask_decision", question="Ship it?", options=options, of="husam")
-        [listed] = await run_gatepost(town, "decision", "list", "--of", "husam")
-        assert (listed["id"], listed["asker"]) == (asked["id"], "ann")
-        await run_gatepost(town, "decision", "answer", asked["id"], "ship", "--text", "Go", "--as", "husam")
-        [answered] = (await ann.call("list_decisions", pending=False, since=asked["createdAt"], wait=WAIT))["items"]
-        answer = answered["answer"]
-        assert (answer["outcome"], answer["option"], answer["text"], answer["by"]) == (
-            "answered",
-            "ship",
-            "Go",
-            "husam",
-        )
-        [item] = (await ann.call("drain_inbox", wait=WAIT))["items"]
-        assert (item["type"], item["sender"]) == ("decision", "husam")
-        assert (await ann.call("list_gates", pending=True))["items"] == []
+    for transport in TRANSPORTS:
+        async with open_client(town, transport) as client:
+            ann = ToolCaller(client)
+            asked = await ann.call("ask_decision", question="Ship it?", options=options, of="husam")
+            [listed] = await run_gatepost(town, "decision", "list", "--of", "husam")
+            assert (listed["id"], listed["asker"]) == (asked["id"], "ann"), transport
+            await run_gatepost(town, "decision", "answer", asked["id"], "ship", "--text", "Go", "--as", "husam")
+            [answered] = (await ann.call("list_decisions", pending=False, since=asked["createdAt"], wait=50))["items"]
+            answer = answered["answer"]
+            outcome = (answer["outcome"], answer["option"], answer["text"], answer["by"])
+            assert outcome == ("answered", "ship", "Go", "husam"), transport
+            [item] = await ann.drain()
+            assert (item["type"], item["sender"]) == ("decision", "husam"), transport
+            assert (await ann.call("list_gates", pending=True))["items"] == [], transport
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_blocked_task_is_reported_to_those_in_the_table(town: ScriptedGateway, transport: str) -> None:
-    task = {"entity_type": "task", "entity_id": "0.0.123"}
-    town.post("/work", type="task", id="0.0.123", title="Build the schema")
-    async with open_client(town, transport) as client:
-        posted = await ToolCaller(client).call("post_work_event", **task, event="blocked", reason="no schema")
-    assert posted["type"] == "task.blocked"
-    for name in ("mindy", "lea"):
-        [item] = town.get(f"/inbox/{name}")["items"]
-        assert (item["source"], item["priority"], item["ref"]) == ("task.blocked", 0, {"type": "task", "id": "0.0.123"})
-        assert item["content"] == "task:0.0.123 (Build the schema), by ann: no schema"
-    for name in ("husam", "admin", "ann", "analyst"):
-        assert town.get(f"/inbox/{name}")["items"] == []
+async def test_a_blocked_task_is_reported_to_those_in_the_table(town: ScriptedGateway) -> None:
+    for number, transport in enumerate(TRANSPORTS, 1):
+        ref = {"type": "task", "id": f"0.0.{number}"}
+        town.post("/work", **ref, title="Build the schema")
+        async with open_client(town, transport) as client:
+            task = {"entity_type": "task", "entity_id": ref["id"]}
+            posted = await ToolCaller(client).call("post_work_event", **task, event="blocked", reason="no schema")
+        assert posted["type"] == "task.blocked"
+        for name in ("mindy", "lea"):
+            item = town.get(f"/inbox/{name}")["items"][number - 1]
+            assert (item["source"], item["priority"], item["ref"]) == ("task.blocked", 0, ref), transport
+            assert item["content"] == f"task:{ref['id']} (Build the schema), by ann: no schema"
+        for name in ("husam", "admin", "ann", "analyst"):
+            assert town.get(f"/inbox/{name}")["items"] == [], transport

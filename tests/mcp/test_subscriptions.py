@@ -13,8 +13,8 @@ from gatepost.actions import decisions, push, spaces, work
 from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.core.event import Push, Ref
 from gatepost.core.work import WorkItemSpec, WorkType
-from tests.gateways import WAIT_TIMEOUT
 from tests.mcp.office import MODES, TRANSPORTS, Office
+from tests.waits import LAST_RESORT
 
 
 def push_item(office: Office) -> None:
@@ -32,7 +32,7 @@ async def test_a_listener_hears_of_every_kind(office: Office, transport: str) ->
     office.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="0.0.7"), by="designer")
     uris = ["inbox://analyst", "space://q4-report", f"decision://{decision}", "work://task/0.0.7"]
     async with office.open_client(transport) as client:
-        with anyio.fail_after(WAIT_TIMEOUT):
+        with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=uris) as events:
                 heard = aiter(events)
 
@@ -52,10 +52,10 @@ async def test_a_listener_hears_of_every_kind(office: Office, transport: str) ->
 
 
 async def test_a_listener_hears_of_a_work_item_by_its_topic(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatepost.mcp.subscriptions._RECHECK_INTERVAL", 2 * WAIT_TIMEOUT)
+    monkeypatch.setattr("gatepost.mcp.subscriptions._RECHECK_INTERVAL", 2 * LAST_RESORT)
     office.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="7", topic="0.0.8"), by="designer")
     async with office.open_client("http") as client:
-        with anyio.fail_after(WAIT_TIMEOUT):
+        with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=["work://task/0.0.8"]) as events:
                 office.store.run_sync(work.post_event, Ref("task", "7"), "blocked", by="designer")
                 assert await anext(aiter(events)) == ResourceUpdated(uri="work://task/0.0.8")
@@ -78,7 +78,7 @@ async def test_what_one_may_not_read_is_refused_first(office: Office, transport:
 
 async def test_a_stream_ends_when_the_rights_are_gone(office: Office) -> None:
     async with office.open_client("http") as client:
-        with anyio.fail_after(WAIT_TIMEOUT):
+        with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=["space://q4-report"]) as events:
                 office.store.run_sync(spaces.leave, "q4-report", "analyst")
                 office.store.run_sync(spaces.post, "q4-report", sender="husam", content="for members")
@@ -94,7 +94,7 @@ async def test_the_older_revision_subscribes_on_stdio(office: Office) -> None:
             heard.put_nowait(message.params.uri)
 
     async with office.open_client("stdio", "2025-11-25", message_handler=on_message) as client:
-        with anyio.fail_after(WAIT_TIMEOUT):
+        with anyio.fail_after(LAST_RESORT):
             await client.subscribe_resource("inbox://analyst")
             push_item(office)
             assert await heard.get() == "inbox://analyst"
@@ -150,7 +150,7 @@ async def test_no_caller_uses_up_the_subscriptions_of_the_others(
 ) -> None:
     monkeypatch.setattr("gatepost.mcp.subscriptions._MAX_OF_CALLER", 1)
     async with office.open_client("http") as client, office.open_client("http", name="designer") as other:
-        with anyio.fail_after(WAIT_TIMEOUT):
+        with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=["inbox://analyst"]):
                 with pytest.raises(MCPError, match="'analyst' has 1 subscriptions"):
                     async with client.listen(resource_subscriptions=["inbox://analyst"]):

@@ -10,8 +10,10 @@ from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller, get_text
 from tests.mcp.tour import call_every_tool
 
 
-@pytest.mark.parametrize("revision", MODES)
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("transport", "revision"),
+    [("process", "2026-07-28"), ("stdio", "2025-11-25"), *(("http", revision) for revision in MODES)],
+)
 async def test_every_tool_answers_as_its_schema_says(office: Office, transport: str, revision: str) -> None:
     async with (
         office.open_client(transport, revision) as client,

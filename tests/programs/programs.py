@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from tests.programs import cache
-
-#: seconds after which a program is taken for hung
-PROGRAM_TIMEOUT: Final = 300
+from tests.waits import LAST_RESORT
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Program(ABC):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=PROGRAM_TIMEOUT,
+            timeout=LAST_RESORT,
             check=False,
         )
         assert result.returncode == 0, result
@@ -91,7 +89,7 @@ class Program(ABC):
         """Give the program a prompt, and wait until it ends."""
         with self.start(prompt, resume=resume) as process:
             try:
-                out, err = process.communicate(timeout=PROGRAM_TIMEOUT)
+                out, err = process.communicate(timeout=LAST_RESORT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
@@ -161,7 +159,7 @@ class ClaudeCode(Program):
                 yield next(event["result"] for event in map(json.loads, process.stdout) if event["type"] == "result")
             process.stdin.close()
             process.stdout.read()
-            process.wait(PROGRAM_TIMEOUT)
+            process.wait(LAST_RESORT)
 
     def _build_base_command(self) -> list[str]:
         return [*self.build_program(), "-p", "--dangerously-skip-permissions"]

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from gatepost.actions import decisions
-from tests.gateways import WAIT_TIMEOUT
 from tests.programs import cache
 from tests.telegram.channel_office import TOKEN, ChannelOffice, open_office
 from tests.telegram.server import TelegramServer
+from tests.waits import LAST_RESORT
 
 SCRIPT = Path(__file__).with_name("telegram_server.mjs")
 
@@ -37,7 +37,7 @@ class OtherTelegram:
 
     async def read_document(self) -> Any:
         assert self._process.stdout is not None
-        async with asyncio.timeout(WAIT_TIMEOUT):
+        async with asyncio.timeout(LAST_RESORT):
             line = await self._process.stdout.readline()
         assert line, "the API has ended; stderr says why"
         return json.loads(line)
@@ -56,7 +56,7 @@ async def open_other_telegram() -> AsyncIterator[OtherTelegram]:
         telegram.url = (await telegram.read_document())["url"]
         yield telegram
         process.stdin.close()
-        async with asyncio.timeout(WAIT_TIMEOUT):
+        async with asyncio.timeout(LAST_RESORT):
             assert await process.wait() == 0
     finally:
         if process.returncode is None:

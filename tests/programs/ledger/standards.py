@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.gateways import WAIT_TIMEOUT
 from tests.programs import cache
+from tests.waits import LAST_RESORT
 
 _SCRIPT: Final = Path(__file__).with_name("standards.mjs")
 
@@ -47,6 +47,6 @@ def open_sdk() -> Iterator[StandardsSdk]:
             yield StandardsSdk(process)
             assert process.stdin is not None
             process.stdin.close()
-            assert process.wait(WAIT_TIMEOUT) == 0
+            assert process.wait(LAST_RESORT) == 0
         finally:
             process.kill()

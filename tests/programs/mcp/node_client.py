@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from mcp.types import CallToolResult, ListToolsResult
 
-from tests.gateways import WAIT_TIMEOUT
 from tests.programs import cache
+from tests.waits import LAST_RESORT
 
 #: the revision that each package speaks
 REVISIONS: Final = {"client": "2026-07-28", "sdk": "2025-11-25"}
@@ -84,7 +84,7 @@ async def open_node_client(package: str, server: Mapping[str, Any]) -> AsyncIter
         process.stdin.write(f"{json.dumps(server)}\n".encode())
         yield NodeClient(process, await read_document(process))
         process.stdin.close()
-        async with asyncio.timeout(WAIT_TIMEOUT):
+        async with asyncio.timeout(LAST_RESORT):
             assert await process.wait() == 0
     finally:
         if process.returncode is None:
@@ -94,7 +94,7 @@ async def open_node_client(package: str, server: Mapping[str, Any]) -> AsyncIter
 
 async def read_document(process: asyncio.subprocess.Process) -> Any:
     assert process.stdout is not None
-    async with asyncio.timeout(WAIT_TIMEOUT):
+    async with asyncio.timeout(LAST_RESORT):
         line = await process.stdout.readline()
     assert line, "the client has ended; stderr says why"
     return json.loads(line)

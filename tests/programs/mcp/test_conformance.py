@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.gateways import WAIT_TIMEOUT
 from tests.mcp.office import Office
 from tests.programs import cache
 from tests.programs.mcp.key_proxy import KeyProxy
 from tests.programs.mcp.stdio_bridge import StdioBridge
+from tests.waits import LAST_RESORT
 
 EXPECTED: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("conformance.toml").read_text())
 
@@ -30,7 +30,7 @@ async def run_suite(url: str, folder: Path, *scenarios: str) -> None:
     options = ["--url", f"{url}/mcp", *scenarios, "--output-dir", str(folder)]
     process = await asyncio.create_subprocess_exec(node, script, "server", *options, stdout=asyncio.subprocess.DEVNULL)
     try:
-        async with asyncio.timeout(10 * WAIT_TIMEOUT):
+        async with asyncio.timeout(LAST_RESORT):
             await process.wait()
     finally:
         if process.returncode is None:

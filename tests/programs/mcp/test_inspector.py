@@ -10,10 +10,10 @@ import pytest
 from mcp.types import CallToolResult, ListToolsResult
 
 from gatepost.api.tool_spec import load_tools
-from tests.gateways import WAIT_TIMEOUT
 from tests.mcp.office import TRANSPORTS, Office, ToolCaller
 from tests.mcp.tour import call_every_tool
 from tests.programs import cache
+from tests.waits import LAST_RESORT
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Inspector:
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            out, err = await asyncio.wait_for(process.communicate(), 2 * WAIT_TIMEOUT)
+            out, err = await asyncio.wait_for(process.communicate(), LAST_RESORT)
         finally:
             if process.returncode is None:
                 process.kill()
