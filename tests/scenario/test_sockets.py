@@ -20,6 +20,7 @@ from gatepost.adapters.transports.postgres import PostgresTransport
 from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.app import parse_sqlite_path
 from gatepost.core.event import ItemState, Push
+from gatepost.gateway import serve
 from gatepost.ports import Transport
 from tests.gateways import WAIT_TIMEOUT, GatewayThread, StreamFrame, create_entities, parse_frame, serve_gateway
 from tests.servers import wait_until
@@ -356,7 +357,15 @@ async def test_a_reader_that_comes_and_goes_between_two_gateways_over_sockets(ur
         async with asyncio.TaskGroup() as group:
             group.create_task(write(first_server))
             group.create_task(write(second_server))
-            async with asyncio.timeout(4 * WAIT_TIMEOUT):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 while len(seqs) < total:
                     await read_frames(rng.choice((first_server, second_server)), rng.randrange(1, 7))
         assert seqs == list(range(1, total + 1))
+
+
+def test_answers_are_sent_at_once_on_every_event_loop() -> None:
+    """asyncio asks for that only on the sockets that it opens itself: without it, each answer takes 40 ms."""
+    with serve._open_listener("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -349,6 +349,8 @@ def _open_listener(host: str, port: int) -> Iterator[socket.socket]:
             hint="a gateway or another program is there; --port 0 chooses a free port",
         ) from None
     with listener:
+        # asyncio sets this only on sockets that it opens; without uvloop a small answer would wait for the client's ack
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listener
 
 
