@@ -287,6 +287,8 @@ class World:
 
     gateway: Gateway
     values: Mapping[str, Any]
+    #: of the database
+    url: str = ""
 
     async def call(
         self, operation: str, headers: Mapping[str, str], query_words: Mapping[str, str] | None = None

@@ -18,7 +18,11 @@ from gatepost.runtime.cycle_outcome import CyclePaused
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
 from gatepost.testing import Kit
+from tests.scenario.databases import KIT_OF_BOTH
 from tests.scripted_agent import ReplyFunction, ScriptedAgent, build_call, build_final_reply, reply_done
+from tests.waits import LAST_RESORT
+
+POSTGRES_BY_NIGHT = True
 
 
 def add_agent(kit: Kit, respond: ReplyFunction, **budget: object) -> ScriptedAgent:
@@ -118,6 +122,7 @@ async def test_a_larger_budget_ends_the_rest(kit: Kit) -> None:
     assert agent.list_item_states()["question 1"] is ItemState.DELIVERED
 
 
+@KIT_OF_BOTH
 async def test_who_takes_over_after_a_kill_finds_the_budget_used_up(kit: Kit) -> None:
     """The reply is in the journal and the process is gone: the next one asks nothing, and the agent rests."""
     agent = add_agent(kit, spend_hundred, tokens=100, per="day")
@@ -190,7 +195,7 @@ async def test_a_worker_wakes_it_when_the_period_ends_and_does_not_spin(
         async with (
             bus.open(),
             run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker,
-            asyncio.timeout(30),
+            asyncio.timeout(LAST_RESORT),
         ):
             await model_asked.wait()  # the janitor's first round signals
             await worker.supervisor.wait_until_idle()

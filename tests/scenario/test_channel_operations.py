@@ -16,6 +16,8 @@ from gatepost.tables import channels as channel_rows
 from gatepost.testing import FakeClock
 from tests.gateways import Gateway, create_entities, open_gateway
 
+POSTGRES_BY_NIGHT = True
+
 TOKEN = "123456:AAFabcdefghijklmnopqrstuvwxyz"
 PAIRINGS = "/api/channels/pairings"
 WRONG = "no request has this code, or it is not valid any more"

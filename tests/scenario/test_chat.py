@@ -40,6 +40,8 @@ from tests.faults.cycle_process import build_deps
 from tests.gateways import Gateway, StreamFrame
 from tests.scripted_agent import CallbackModel, ScriptedAgent, build_call, build_final_reply, reply_done
 
+POSTGRES_BY_NIGHT = True
+
 PEOPLE: Final = ("admin", "main", "husam", "husam_x", "husam-x", "eve")
 SESSIONS: Final = (None, "x", "travel", "reset-1", "husam", "x-travel", "main", "admin", "a.b")
 

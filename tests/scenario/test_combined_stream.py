@@ -18,6 +18,9 @@ from gatepost.core.trigger import TriggerConfig, TriggerSchedule
 from gatepost.tables.triggers import set_next_at
 from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway
 from tests.plan_specs import parse_spec
+from tests.scenario.databases import URL_OF_BOTH
+
+POSTGRES_BY_NIGHT = True
 
 STREAM = "/api/stream"
 
@@ -126,6 +129,7 @@ async def test_the_stream_of_an_agent_has_its_activity(gateway: Gateway) -> None
         assert [frame.data for frame in await read_until(stream, "agent.active")] == [{"agent": "designer"}]
 
 
+@URL_OF_BOTH
 async def test_a_person_sees_only_what_concerns_them(gateway: Gateway) -> None:
     gateway.store.run_sync(directory.register, EntitySpec(name="rosa", kind=EntityKind.HUMAN))
     gateway.store.run_sync(spaces.create, name="Private", members=["rosa", "designer"])
@@ -152,6 +156,7 @@ async def test_a_person_sees_only_what_concerns_them(gateway: Gateway) -> None:
     assert "mine" in [frame.data["content"] for frame in frames if frame.event == "shared.entry"]
 
 
+@URL_OF_BOTH
 async def test_in_a_new_space_a_reader_sees_its_own_first_words(gateway: Gateway) -> None:
     """It was open when the space was made; what the reader writes counts as read, and is streamed all the same."""
     key = gateway.create_key("agent", "husam")

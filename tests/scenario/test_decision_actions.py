@@ -19,6 +19,8 @@ from gatepost.testing import Kit
 from tests.gateways import create_entities, open_gateway
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply
 
+POSTGRES_BY_NIGHT = True
+
 ARGS: Final = {"to": "ben", "amount": 100}
 QUESTION: Final = {
     "asker": "analyst",

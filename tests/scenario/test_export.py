@@ -35,7 +35,10 @@ from gatepost.testing import Kit
 from tests.exports import AGENT_KEY, check_health, dump, export_lines, fill_store, import_lines
 from tests.faults.conftest import NIGHTLY
 from tests.resident_runs import WaitingRun
+from tests.scenario.databases import KIT_OF_BOTH
 from tests.scripted_agent import ScriptedAgent, build_final_reply
+
+POSTGRES_BY_NIGHT = True
 
 
 def test_every_row_arrives_as_it_was_on_its_way_through_both_databases(empty_postgres_url: str) -> None:
@@ -130,6 +133,7 @@ class TestGoingOn:
         check_health(store)
 
 
+@KIT_OF_BOTH
 def test_two_imports_at_once(kit: Kit) -> None:
     """One fills the store; the other finds it filled."""
     with Kit(clock=kit.clock) as source:
@@ -152,6 +156,7 @@ def test_two_imports_at_once(kit: Kit) -> None:
     assert dump(kit.url) == before
 
 
+@KIT_OF_BOTH
 def test_what_is_written_meanwhile_is_not_in_an_export(kit: Kit) -> None:
     fill_store(kit)
     lines: list[bytes] = []

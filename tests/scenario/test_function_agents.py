@@ -13,6 +13,7 @@ from gatepost.app import open_store
 from gatepost.core.event import EventType, ItemState
 from gatepost.errors import GatepostError, NotFound
 from tests.servers import wait_until
+from tests.waits import LAST_RESORT
 
 
 async def test_two_who_answer_each_other_stop_and_somebody_is_told(tmp_path: object) -> None:
@@ -27,7 +28,7 @@ async def test_two_who_answer_each_other_stop_and_somebody_is_told(tmp_path: obj
     async with app:
         space = await app.space("room", members=["husam", "ana", "ben"])
         await space.say("hello", by="husam")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LAST_RESORT):
             await app.until_idle()
         messages = await space.messages()
         alerts = [item for item in await app.inbox("admin") if item.event.type is EventType.ALERT]

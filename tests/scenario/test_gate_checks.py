@@ -28,6 +28,10 @@ from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
 from gatepost.testing import Kit
 from tests.faults.cycle_process import build_deps
+from tests.scenario.databases import KIT_OF_BOTH
+from tests.waits import LAST_RESORT
+
+POSTGRES_BY_NIGHT = True
 
 ALL_ALLOWED = Limits(can_run_commands=True, has_answer_command=True, allowed_repositories=["me/repo"])
 
@@ -198,6 +202,7 @@ class TestDeadlines:
         assert await GateDeadlines(store).check() == duties.MAX_WAIT, "not again and again"
         assert [store.read_sync(gates.show, gate.id).is_pending for gate in new_gates] == [False, True, False]
 
+    @KIT_OF_BOTH
     async def test_a_worker_ends_what_is_over_and_tells_of_answers(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -219,7 +224,7 @@ class TestDeadlines:
             return store.read_sync(gates.show, gate.id)
 
         options = WorkerOptions(janitor_interval=3_600.0, command_options=command_options)
-        async with bus.open(), asyncio.timeout(30), run_worker(build_deps(store), bus, options):
+        async with bus.open(), asyncio.timeout(LAST_RESORT), run_worker(build_deps(store), bus, options):
             with bus.subscribe(on_signal):
                 spec = GateSpec(name="mail", kind=GateKind.MAIL, awaits="ben", owner="ana")
                 mail_gate = await store.run(gates.add, spec, by="ana")

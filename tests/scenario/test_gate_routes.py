@@ -17,6 +17,9 @@ from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
 from gatepost.core.event import EventType
 from gatepost.core.limits import Limits
 from tests.gateways import WAIT_TIMEOUT, Gateway, StreamFrame, create_entities, create_token, open_gateway
+from tests.scenario.databases import URL_OF_BOTH
+
+POSTGRES_BY_NIGHT = True
 
 QUESTION: Final = {
     "asker": "analyst",
@@ -55,6 +58,7 @@ def open_entity_client(gateway: Gateway, name: str) -> httpx2.AsyncClient:
     return gateway.open_client(x_public_key=gateway.create_key("public"), authorization=f"Bearer {create_token(name)}")
 
 
+@URL_OF_BOTH
 async def test_of_many_answers_one_counts_and_the_others_are_told_which(gateways: list[Gateway]) -> None:
     async with gateways[0].open_client() as first, gateways[1].open_client() as second:
         decision = await expect_json(await first.post("/api/decisions", json=QUESTION), 201)
@@ -89,6 +93,7 @@ async def test_of_many_answers_one_counts_and_the_others_are_told_which(gateways
     assert [item.event.dedup_key for item in decision_items] == [f"decision:{decision['id']}:1"]
 
 
+@URL_OF_BOTH
 async def test_a_gate_ends_once(first_gateway: Gateway) -> None:
     async with first_gateway.open_client() as admin:
         gate = await expect_json(await admin.post("/api/gates", json=GATE), 201)

@@ -26,6 +26,8 @@ from tests.model_server import Say, Script, Use, follow_script
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply, reply_done
 from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
+POSTGRES_BY_NIGHT = True
+
 YES_NO_OPTIONS = [{"id": "yes", "label": "Ship it"}, {"id": "no", "label": "Wait"}]
 
 

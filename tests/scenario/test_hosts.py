@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -45,7 +46,12 @@ class GuestWorkspace:
         self.cli.run_ok("decision", "answer", decision, option, "--as", "husam")
 
 
-@pytest.fixture(params=["alone", "with a gateway"])
+#: A hook costs a process. Which way it takes to the store shows in few tests; the others take both by night.
+ALONE_BY_NIGHT: Final = [pytest.param("alone", marks=pytest.mark.nightly), "with a gateway"]
+EITHER_WAY: Final = pytest.mark.parametrize("workspace", ["alone", "with a gateway"], indirect=True)
+
+
+@pytest.fixture(params=ALONE_BY_NIGHT)
 def workspace(
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -76,6 +82,7 @@ def count_shown(host: ClaudeCodeSession, text: str) -> int:
     return sum(entry.count(text) for entry in (*host.contexts, *host.feedback))
 
 
+@EITHER_WAY
 def test_a_guest_reads_its_inbox_once_wherever_its_host_shows_it(workspace: GuestWorkspace) -> None:
     host = workspace.host
     workspace.push("before the start")
@@ -170,6 +177,7 @@ def test_a_gate_that_does_not_open_lets_go_after_three(workspace: GuestWorkspace
     assert len(host.feedback) == 6
 
 
+@EITHER_WAY
 def test_gates_of_the_session_hold_until_they_are_marked(workspace: GuestWorkspace) -> None:
     host, run_ok = workspace.host, workspace.cli.run_ok
     run_ok("gate", "register", "tested", "--hint", "run the tests")

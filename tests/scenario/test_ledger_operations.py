@@ -21,6 +21,8 @@ from gatepost.tables.topics import NewMessage
 from tests.gateways import Gateway, create_entities, open_gateway
 from tests.scenario.test_requests import assert_problem
 
+POSTGRES_BY_NIGHT = True
+
 UAID: Final = "uaid:aid:QmX;uid=0.0.9002@0.0.9001;registry=self;proto=hcs-10;nativeId=hedera:testnet:0.0.9001"
 PEER: Final = OperatorId(LedgerId(0, 0, 9_002), LedgerId(0, 0, 9_001))
 NOTHING_MADE: Final = {"accounts": 0, "topics": 0, "profiles": 0, "jobs": 0, "next": None}

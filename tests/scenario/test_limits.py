@@ -14,6 +14,8 @@ from gatepost.core.run import Run, RunLimit, RunStatus
 from gatepost.testing import Kit
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply, reply_done
 
+POSTGRES_BY_NIGHT = True
+
 
 def count_tokens(request: ChatRequest, reply: ModelReply) -> ModelReply:
     """Return the reply with the usage that a provider would report: the whole prompt counts every time."""

@@ -24,7 +24,10 @@ from tests.faults.cycle_process import build_deps
 from tests.gateways import open_gateway
 from tests.hook_guest import HookGuest
 from tests.plan_specs import parse_spec
+from tests.scenario.databases import KIT_OF_BOTH
 from tests.scripted_agent import CallbackModel, build_call, build_final_reply
+
+POSTGRES_BY_NIGHT = True
 
 LIMIT = Limits().hops
 #: after so many rounds a loop that does not stop by itself is given up
@@ -286,6 +289,7 @@ class TestAlerts:
         )
         assert len(list_alerts(kit.store)) == 4
 
+    @KIT_OF_BOTH
     def test_two_gateways_tell_it_once(self, kit: Kit) -> None:
         register_entities(kit.store)
         for store in (kit.store, kit.open()):

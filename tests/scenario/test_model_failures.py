@@ -14,6 +14,8 @@ from gatepost.runtime.cycle_outcome import CyclePaused
 from gatepost.testing import Kit
 from tests.scripted_agent import CallbackModel, ScriptedAgent, build_call, build_final_reply, reply_done
 
+POSTGRES_BY_NIGHT = True
+
 
 async def test_one_poisoned_event_is_found_and_dies_alone(kit: Kit) -> None:
     def respond(request: ChatRequest, replies: int) -> ModelReply:

@@ -11,12 +11,16 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 import gatepost
+from tests.servers import Postgres
+
+POSTGRES_BY_NIGHT = True
 
 FIXTURE: Final = Path(__file__).parent.parent / "fixtures" / "new_noun"
 PROGRAM: Final = """
@@ -119,7 +123,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package with one more noun; nothing that it had before has changed."""
     root = tmp_path_factory.mktemp("package")
     source = Path(gatepost.__file__).parent
-    shutil.copytree(source, root / "gatepost", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(source, root / "gatepost")  # with what was compiled, which stays valid
     for file in FIXTURE.rglob("*.*"):
         if file.suffix in (".py", ".sql"):
             target = root / "gatepost" / file.relative_to(FIXTURE)
@@ -129,14 +133,18 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database of the test's own, because its schema is migrated further than that of others."""
-    url: str = request.getfixturevalue("postgres_url") if request.param == "postgres" else f"sqlite:///{tmp_path}/n.db"
-    return url
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def own_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A database of its own, because its schema is migrated further than that of others."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('noun')}/n.db"
+        return
+    postgres: Postgres = request.getfixturevalue("postgres")
+    with postgres.create_database() as url:
+        yield url
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def answers(package: Path, own_url: str) -> dict[str, Any]:
     """What every door answers about the new noun."""
     repository = Path(__file__).parent.parent.parent

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.access_cases import CALL_CASES, World, create_owned_objects
 from tests.gateways import list_operations, open_gateway
+from tests.waits import LAST_RESORT
 
 
 def is_text(schema: dict[str, Any]) -> bool:
@@ -39,7 +40,7 @@ async def test_a_nul_is_refused_wherever_text_is_taken(tmp_path: Path) -> None:
                     [content] = list_operations()[operation]["requestBody"]["content"].values()
                     body = content["example"]
                 answer = await client.request(
-                    method, f"{path}?{name}=a%00b" if location == "query" else path, json=body, timeout=10
+                    method, f"{path}?{name}=a%00b" if location == "query" else path, json=body, timeout=LAST_RESORT
                 )
                 if answer.status_code != 422:
                     wrong.append(f"{operation} {location} {name}: {answer.status_code} {answer.text[:100]}")

@@ -33,13 +33,18 @@ from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import FakeClock, Kit
 from tests.plan_specs import parse_spec
 from tests.servers import wait_until
+from tests.waits import LAST_RESORT
 
 NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
 #: clocks change in Riga and on Lord Howe Island within the first, in Riga and New York within the second; at night
 #: in all three within each
 SEASONS = {
-    "spring": ("2026-03-02T00:00:00Z" if NIGHTLY else "2026-03-27T00:00:00Z", "2026-04-13T00:00:00Z"),
-    "autumn": ("2026-09-28T00:00:00Z" if NIGHTLY else "2026-10-23T00:00:00Z", "2026-11-09T00:00:00Z"),
+    "spring": ("2026-03-02T00:00:00Z", "2026-04-13T00:00:00Z")
+    if NIGHTLY
+    else ("2026-03-28T00:00:00Z", "2026-04-06T00:00:00Z"),
+    "autumn": ("2026-09-28T00:00:00Z", "2026-11-09T00:00:00Z")
+    if NIGHTLY
+    else ("2026-10-24T00:00:00Z", "2026-11-02T00:00:00Z"),
 }
 ZONES = ("UTC", "Europe/Riga", "America/New_York", "Australia/Lord_Howe")
 FREQUENT_CRONS = ("17 * * * *", "*/45 */2 * * *")
@@ -111,10 +116,19 @@ def on_postgres(empty_postgres_url: str) -> Iterator[Kit]:
         yield kit
 
 
-@pytest.mark.parametrize("season", SEASONS)
+@pytest.mark.parametrize(
+    ("kit", "season"),
+    [
+        ("sqlite", "spring"),
+        ("sqlite", "autumn"),
+        pytest.param("postgres", "spring", marks=pytest.mark.nightly),
+        ("postgres", "autumn"),
+    ],
+    indirect=["kit"],
+)
 async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
     start, end = map(parse_instant, SEASONS[season])
-    end = end if NIGHTLY or kit.url.startswith("sqlite") else start + 12 * DAY
+    end = end if NIGHTLY or kit.url.startswith("sqlite") else start + 5 * DAY
     rng = random.Random(season)
     kit.clock.advance(start - kit.clock.now())
     cluster = AppCluster(kit)
@@ -132,7 +146,7 @@ async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
             expected_plan.record_look(kit.clock.now())
 
     fired = cluster.list_all_fired()
-    days = (end - start) // DAY
+    days = (kit.clock.now() - start) / DAY  # the last look may be after the end
     assert (
         120 * days < sum(len(expected_plan.fired_slots) for _, expected_plan in expected_plans.values()) <= 240 * days
     )
@@ -296,11 +310,11 @@ def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -
     def fire_slowly(tx: Transaction) -> None:
         plans.fire(tx)
         has_fired.set()
-        assert change_waits.wait(30)
+        assert change_waits.wait(LAST_RESORT)
 
     with ThreadPoolExecutor(2) as threads, psycopg.connect(on_postgres.url, autocommit=True) as witness:
         fire_future = threads.submit(cluster.apps[0].run_sync, fire_slowly)
-        assert has_fired.wait(30)
+        assert has_fired.wait(LAST_RESORT)
         change_future = threads.submit(
             cluster.apps[1].run_sync, plans.set_plan, "ana", PlanSpec(id=plan.id, name="renamed")
         )
@@ -308,8 +322,8 @@ def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -
             lambda: witness.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone() is not None, "it waits"
         )
         change_waits.set()
-        fire_future.result(30)
-        assert change_future.result(30).status is PlanStatus.COMPLETED
+        fire_future.result(LAST_RESORT)
+        assert change_future.result(LAST_RESORT).status is PlanStatus.COMPLETED
     assert on_postgres.store.read_sync(plans.find_next_due) is None
     assert cluster.list_fired(plan) == [plan.next_at]
 
@@ -350,7 +364,7 @@ async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest
         elif isinstance(signal, Signal) and signal.cause == "plan":
             fired_owners.put_nowait(signal.recipient)
 
-    async with bus.open(), asyncio.timeout(30):
+    async with bus.open(), asyncio.timeout(LAST_RESORT):
         with bus.subscribe(on_signal):
             async with run_duties([duty]):
                 assert await rounds.get() == 3_600.0

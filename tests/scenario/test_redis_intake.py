@@ -22,6 +22,9 @@ from gatepost.testing import Kit
 from gatepost.testing.transports import WAIT_TIMEOUT
 from tests.brokers import Redis
 from tests.foreign_documents import MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOCUMENT
+from tests.scenario.databases import KIT_OF_BOTH
+
+POSTGRES_BY_NIGHT = True
 
 
 @pytest.fixture
@@ -107,6 +110,7 @@ async def test_more_may_be_said_than_the_document_has(
     assert (second.priority, second.source) == (Priority.CRITICAL, "redis")
 
 
+@KIT_OF_BOTH
 async def test_order_is_kept_and_repeats_are_recognised(
     store: Store, client: Client, intake_queue: RedisIntakeQueue
 ) -> None:
@@ -199,6 +203,7 @@ async def test_a_key_that_is_no_list_holds_up_nobody(
     assert await client.get("inbox:bob") == b"a string"
 
 
+@KIT_OF_BOTH
 async def test_nothing_is_removed_while_the_store_is_away(
     kit: Kit, store: Store, client: Client, intake_queue: RedisIntakeQueue
 ) -> None:
@@ -227,6 +232,7 @@ async def test_what_somebody_takes_in_at_the_moment_is_left_to_them(
     await other_queue.close()
 
 
+@KIT_OF_BOTH
 async def test_several_gateways_take_in_together(store: Store, kit: Kit, client: Client, url: str) -> None:
     """
     They take no notice of each other's holding (it expires at once), so they meet all the time: nothing is lost or

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,8 +14,9 @@ import structlog
 from gatepost.actions import push, spaces
 from gatepost.api import problems
 from gatepost.core.event import Push
-from gatepost.core.limits import Limits
 from tests.access_cases import CALL_CASES, World, create_owned_objects, read_database
+from tests.collected_failures import CollectedFailures
+from tests.filled_database import FilledDatabase
 from tests.gateways import Gateway, create_token, list_operations, open_gateway
 
 
@@ -50,12 +52,23 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield World(gateway, create_owned_objects(gateway.store))
 
 
-@pytest.fixture
-async def called_world(operation: str, world: World, tmp_path: Path) -> AsyncIterator[World]:
-    """The same things, called at a gateway with the ledger that the operation needs."""
-    limits = Limits(ledger=CALL_CASES[operation].ledger)
-    async with open_gateway(f"sqlite:///{tmp_path}/office.db", limits=limits) as gateway:
-        yield World(gateway, world.values)
+async def open_worlds(folder: Path) -> AsyncIterator[tuple[str, World]]:
+    """Yield for each ledger that an operation needs its URL, and a world that has it."""
+    filled_database = FilledDatabase(folder)
+    for ledger in sorted({case.ledger for case in CALL_CASES.values()}):
+        async with filled_database.open_world(ledger) as world:
+            yield ledger, world
+
+
+def select_operations(names: Sequence[str], ledger: str) -> list[str]:
+    return [name for name in names if CALL_CASES[name].ledger == ledger]
+
+
+def fill_path(operation: str, world: World) -> tuple[str, str]:
+    """Return the method of an operation, and its path with the names of what is there."""
+    method, _, template = operation.partition(" ")
+    words = CALL_CASES[operation].path
+    return method, template.format(**{name: world.values.get(word, word) for name, word in words.items()})
 
 
 def assert_problem(answer: httpx2.Response, *statuses: int) -> None:
@@ -95,17 +108,19 @@ def test_every_write_takes_an_idempotency_key() -> None:
     }
 
 
-@pytest.mark.parametrize("operation", IDEMPOTENT_OPERATIONS)
-async def test_a_repeat_gets_the_same_answer_and_changes_nothing(
-    operation: str, called_world: World, tmp_path: Path
-) -> None:
-    url = f"sqlite:///{tmp_path}/office.db"
-    headers = {"x-secret-key": called_world.gateway.admin_key}
-    first = await called_world.call(operation, headers | {"idempotency-key": '"once"'})
-    assert first[0] == CALL_CASES[operation].admin_status
-    after = read_database(url)
-    assert await called_world.call(operation, headers | {"idempotency-key": "once"}) == first
-    assert read_database(url) == after
+async def test_a_repeat_gets_the_same_answer_and_changes_nothing(tmp_path: Path) -> None:
+    filled_database = FilledDatabase(tmp_path)
+    with CollectedFailures() as failures:
+        for operation in IDEMPOTENT_OPERATIONS:
+            case = CALL_CASES[operation]
+            async with filled_database.open_world(case.ledger) as world:
+                with failures.check(operation):
+                    headers = {"x-secret-key": world.gateway.admin_key}
+                    first = await world.call(operation, headers | {"idempotency-key": '"once"'})
+                    assert first[0] == case.admin_status
+                    after = read_database(world.url)
+                    assert await world.call(operation, headers | {"idempotency-key": "once"}) == first
+                    assert read_database(world.url) == after
 
 
 async def test_a_key_belongs_to_one_request_of_one_caller(gateway: Gateway) -> None:
@@ -153,17 +168,20 @@ async def test_the_hot_routes_know_a_repeat_by_the_key(gateway: Gateway) -> None
         assert_problem(await admin.post("/api/inbox", json=keyed_body, headers={"idempotency-key": "two"}), 422)
 
 
-@pytest.mark.parametrize("key", ["", '""', " ", "x" * 256, '"' + "x" * 256 + '"', b"\x01", b"\xff"])
-@pytest.mark.parametrize("path", ["/api/inbox", "/api/spaces"])
-async def test_not_everything_is_a_key(key: str | bytes, path: str, gateway: Gateway) -> None:
+BAD_KEYS: Final = (b"", b'""', b" ", b"x" * 256, b'"' + b"x" * 256 + b'"', b"\x01", b"\xff")
+
+
+async def test_not_everything_is_a_key(gateway: Gateway) -> None:
+    bodies = {"/api/inbox": {"to": "analyst"}, "/api/spaces": {"name": "x"}}
     async with gateway.open_client() as admin:
-        body = {"to": "analyst"} if path == "/api/inbox" else {"name": "x"}
-        headers = [(b"Idempotency-Key", key if isinstance(key, bytes) else key.encode())]
-        answer = await admin.post(path, json=body, headers=headers)
-        if key == b"\xff":
-            assert answer.status_code in (201, 422)
-        else:
-            assert_problem(answer, 422)
+        with CollectedFailures() as failures:
+            for key, (path, body) in product(BAD_KEYS, bodies.items()):
+                with failures.check(f"{path} with {key!r}"):
+                    answer = await admin.post(path, json=body, headers=[(b"Idempotency-Key", key)])
+                    if key == b"\xff":
+                        assert answer.status_code in (201, 422)
+                    else:
+                        assert_problem(answer, 422)
 
 
 DEEP_JSON: Final = b'{"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
@@ -181,69 +199,70 @@ INVALID_BODIES: Final = {
 }
 
 
-@pytest.mark.parametrize("operation", BODY_OPERATIONS)
-async def test_what_is_no_request_is_refused(operation: str, called_world: World, tmp_path: Path) -> None:
+#: operations that refuse what they are sent before they read it
+OTHER_STATUSES: Final = {
+    "POST /hooks/{trigger}": (401,),
+    "POST /channels/telegram/{bot}": (404,),
+    "POST /api/sign-in": (421,),  # the page is not at this name
+}
+
+
+async def test_what_is_no_request_is_refused(tmp_path: Path) -> None:
     """Whoever may leave the body out altogether may do so."""
-    method, _, template = operation.partition(" ")
-    path = template.format(
-        **{name: called_world.values.get(word, word) for name, word in CALL_CASES[operation].path.items()}
-    )
-    before = read_database(f"sqlite:///{tmp_path}/office.db")
-    is_optional = not list_operations()[operation]["requestBody"].get("required", False)
-    async with called_world.gateway.open_client() as admin:
-        for case_name, (body, statuses) in INVALID_BODIES.items():
-            if case_name == "nothing" and is_optional:
-                continue
-            raw_statuses = {
-                "POST /hooks/{trigger}": (401,),
-                "POST /channels/telegram/{bot}": (404,),
-                "POST /api/sign-in": (421,),  # the page is not at this name
-            }
-            expected_statuses = raw_statuses.get(operation, statuses)
-            answer = await admin.request(method, path, content=body, headers={"content-type": "application/json"})
-            assert_problem(answer, *expected_statuses)
-    assert read_database(f"sqlite:///{tmp_path}/office.db") == before
+    with CollectedFailures() as failures:
+        async for ledger, world in open_worlds(tmp_path):
+            async with world.gateway.open_client() as admin:
+                before = read_database(world.url)
+                for operation in select_operations(BODY_OPERATIONS, ledger):
+                    method, path = fill_path(operation, world)
+                    is_optional = not list_operations()[operation]["requestBody"].get("required", False)
+                    for name, (body, statuses) in INVALID_BODIES.items():
+                        if name == "nothing" and is_optional:
+                            continue
+                        with failures.check(f"{operation}: {name}"):
+                            headers = {"content-type": "application/json"}
+                            answer = await admin.request(method, path, content=body, headers=headers)
+                            assert_problem(answer, *OTHER_STATUSES.get(operation, statuses))
+                    with failures.check(f"{operation} changes nothing"):
+                        assert read_database(world.url) == before
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [
-        name
-        for name in BODY_OPERATIONS
-        if not name.startswith(("POST /hooks", "POST /channels")) and name != "POST /api/sign-in"  # test_sign_in.py
-    ],
-)
-async def test_nul_is_refused_wherever_it_is(operation: str, called_world: World, tmp_path: Path) -> None:
-    method, _, template = operation.partition(" ")
-    path = template.format(
-        **{name: called_world.values.get(word, word) for name, word in CALL_CASES[operation].path.items()}
-    )
-    [content] = list_operations()[operation]["requestBody"]["content"].values()
-    before = read_database(f"sqlite:///{tmp_path}/office.db")
-    async with called_world.gateway.open_client() as admin:
-        for bad in ("a\x00b", "\ud800"):
-            for field, value in content["example"].items():
-                if isinstance(value, str):
-                    body = json.dumps(content["example"] | {field: bad}).encode()
-                    answer = await admin.request(method, path, content=body)
-                    assert_problem(answer, 400, 404, 409, 422)
-    assert read_database(f"sqlite:///{tmp_path}/office.db") == before
+async def test_nul_is_refused_wherever_it_is(tmp_path: Path) -> None:
+    operations = [name for name in BODY_OPERATIONS if name not in OTHER_STATUSES]  # test_sign_in.py has the last
+    with CollectedFailures() as failures:
+        async for ledger, world in open_worlds(tmp_path):
+            async with world.gateway.open_client() as admin:
+                before = read_database(world.url)
+                for operation in select_operations(operations, ledger):
+                    method, path = fill_path(operation, world)
+                    [content] = list_operations()[operation]["requestBody"]["content"].values()
+                    texts = [field for field, value in content["example"].items() if isinstance(value, str)]
+                    for field, bad in product(texts, ("a\x00b", "\ud800")):
+                        with failures.check(f"{operation}: {field} is {bad!r}"):
+                            body = json.dumps(content["example"] | {field: bad}).encode()
+                            assert_problem(await admin.request(method, path, content=body), 400, 404, 409, 422)
+                    with failures.check(f"{operation} changes nothing"):
+                        assert read_database(world.url) == before
 
 
-@pytest.mark.parametrize("path", ["%00", "a%00b", "%ff", "%ed%a0%80", "%E2%80%AE", "a" * 5000, "..", "%2e%2e", "%2F"])
-async def test_what_is_odd_in_a_path_does_no_harm(path: str, world: World) -> None:
+ODD_PARTS: Final = ("%00", "a%00b", "%ff", "%ed%a0%80", "%E2%80%AE", "a" * 5000, "..", "%2e%2e", "%2F")
+
+
+async def test_what_is_odd_in_a_path_does_no_harm(world: World) -> None:
     async with world.gateway.open_client() as admin:
-        for operation in CALL_CASES:
-            method, _, template = operation.partition(" ")
-            if "{" not in template or template.endswith("/stream"):
-                continue
-            odd_path = template.replace("{name}", path).replace("{id}", path).replace("{trigger}", path)
-            url = httpx2.URL("http://gateway").copy_with(raw_path=odd_path.encode())
-            body = {"content": "x", "sender": "husam"} if method != "GET" else None
-            answer = await admin.request(method, url, json=body)
-            assert answer.status_code in (200, 400, 401, 404, 405, 409, 422), (operation, answer.text)
-            if answer.status_code >= 400:
-                assert_problem(answer, answer.status_code)
+        with CollectedFailures() as failures:
+            for operation, part in product(CALL_CASES, ODD_PARTS):
+                method, _, template = operation.partition(" ")
+                if "{" not in template or template.endswith("/stream"):
+                    continue
+                with failures.check(f"{operation} with {part[:20]}"):
+                    odd_path = template.replace("{name}", part).replace("{id}", part).replace("{trigger}", part)
+                    url = httpx2.URL("http://gateway").copy_with(raw_path=odd_path.encode())
+                    body = {"content": "x", "sender": "husam"} if method != "GET" else None
+                    answer = await admin.request(method, url, json=body)
+                    assert answer.status_code in (200, 400, 401, 404, 405, 409, 422), answer.text
+                    if answer.status_code >= 400:
+                        assert_problem(answer, answer.status_code)
 
 
 @pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
@@ -319,20 +338,20 @@ async def test_what_is_wrong_is_said_without_saying_all_of_it(gateway: Gateway) 
         assert len(answer.content) < 2_500
 
 
-@pytest.mark.parametrize("operation", SINGLE_PARAMETERS)
-async def test_what_can_be_said_once_is_refused_when_it_is_said_twice(operation: str, world: World) -> None:
-    method, path = operation.split(" ")
-    path = re.sub(r"\{.+?\}", "analyst", path)
+async def test_what_can_be_said_once_is_refused_when_it_is_said_twice(world: World) -> None:
     async with world.gateway.open_client() as admin:
-        for name in SINGLE_PARAMETERS[operation]:
-            for second in ("1", "2"):
-                answer = await admin.request(method, f"{path}?{name}=1&{name}={second}")
-                assert_problem(answer, 422)
-                assert answer.json()["detail"] == f"{name!r} is given more than once"
-        unauthorized_answer = await admin.request(
-            method, f"{path}?{name}=1&{name}=2", headers={"x-secret-key": "wrong"}
-        )
-        assert_problem(unauthorized_answer, 401)
+        with CollectedFailures() as failures:
+            for operation, names in SINGLE_PARAMETERS.items():
+                method, path = operation.split(" ")
+                path = re.sub(r"\{.+?\}", "analyst", path)
+                for name, second in product(names, ("1", "2")):
+                    with failures.check(f"{operation} with {name} twice"):
+                        answer = await admin.request(method, f"{path}?{name}=1&{name}={second}")
+                        assert_problem(answer, 422)
+                        assert answer.json()["detail"] == f"{name!r} is given more than once"
+                with failures.check(f"{operation} without a key"):
+                    twice = f"{path}?{names[-1]}=1&{names[-1]}=2"
+                    assert_problem(await admin.request(method, twice, headers={"x-secret-key": "wrong"}), 401)
 
 
 async def test_what_is_a_list_may_be_said_twice_and_what_is_unknown_not_at_all(world: World) -> None:

@@ -21,7 +21,10 @@ from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
 from gatepost.testing import Kit
 from tests.faults.cycle_process import build_deps
+from tests.scenario.databases import KIT_OF_BOTH
 from tests.scripted_agent import CallbackModel, ScriptedAgent, build_call, build_final_reply, count_replies, reply_done
+
+POSTGRES_BY_NIGHT = True
 
 NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
 
@@ -262,6 +265,7 @@ async def test_an_empty_or_stale_signal_never_calls_the_model(kit: Kit) -> None:
         assert len(agent.model.requests) == 1
 
 
+@KIT_OF_BOTH
 async def test_one_whose_cycle_breaks_is_tried_again_at_one_time_only(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +332,7 @@ async def test_pausing_resuming_and_cancelling(kit: Kit) -> None:
         assert agent.list_run_statuses() == [RunStatus.CANCELLED, RunStatus.COMPLETED]
 
 
+@KIT_OF_BOTH
 async def test_stopping_hands_a_cycle_over_at_its_last_step(kit: Kit) -> None:
     model_asked = asyncio.Event()
 

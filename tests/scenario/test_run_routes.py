@@ -44,6 +44,8 @@ from tests import resident_runs
 from tests.gateways import WAIT_TIMEOUT, Gateway, StreamFrame, StreamListener, open_gateway, serve_gateway
 from tests.resident_runs import AGENT_CONFIG
 
+POSTGRES_BY_NIGHT = True
+
 #: what an agent knows, and nobody else but the administrator
 OWN_PATHS = ("runs", "mind", "memories", "goals")
 

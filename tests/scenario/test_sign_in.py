@@ -21,6 +21,9 @@ from gatepost.handlers.keys import generate_secret
 from gatepost.testing import FakeClock
 from tests.browser import ORIGIN, PAGE_HEADERS, Browser, create_link, open_signed_in
 from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway
+from tests.scenario.databases import URL_OF_BOTH
+
+POSTGRES_BY_NIGHT = True
 
 USED: Final = "this link was used before, is too old, or was never valid"
 
@@ -80,6 +83,7 @@ async def test_a_link_signs_in_once(gateway: Gateway) -> None:
         assert (await second_browser.get("/api/caller")).status_code == 401
 
 
+@URL_OF_BOTH
 async def test_of_many_who_use_a_link_at_once_one_is_signed_in(url: str) -> None:
     async with open_gateway(url) as first_gateway, open_gateway(url) as second_gateway:
         token = create_link(first_gateway)

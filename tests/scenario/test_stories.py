@@ -8,6 +8,7 @@ import pytest
 from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Script, Use, follow_script
 from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
 from tests.servers import wait_until
+from tests.waits import LAST_RESORT
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_events_of_two_spaces_are_one_batch(scripted_setup: ScriptedSetup) -> No
     gateway.create_space("family", "husam", "batcher")
     gateway.create_space("work", "ana", "husam", "batcher")
     gateway.post_message("family", "Are you there?", sender="husam")
-    assert gate.reached_event.wait(30)
+    assert gate.reached_event.wait(LAST_RESORT)
     gateway.post_message("family", "Tell Muhammad the meeting is at 3pm", sender="husam")
     gateway.post_message("work", "Where is the report?", sender="ana")
     gateway.post_message("work", "I need it today", sender="husam")
@@ -143,7 +144,7 @@ def test_a_correction_is_seen_before_the_answer(scripted_setup: ScriptedSetup) -
     gateway.create_resident("listener")
     gateway.create_space("desk-listener", "husam", "listener")
     gateway.post_message("desk-listener", "Announce the meeting at 3pm", sender="husam")
-    assert gate.reached_event.wait(30)
+    assert gate.reached_event.wait(LAST_RESORT)
     gateway.post("/inbox", to="listener", sender="husam", content="make that 4pm", priority="critical")
     gateway.post_message("desk-listener", "and hello", sender="husam")
     gate.open()

@@ -5,10 +5,10 @@ import base64
 import hashlib
 import hmac
 import json
-import math
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,8 +22,10 @@ from gatepost.actions import directory
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Unavailable
 from gatepost.gateway import auth
+from gatepost.gateway import stream as stream_module
 from gatepost.gateway.auth import TokenRules
 from tests.gateways import JWT_SECRET, TOKEN_RULES, Gateway, create_entities, create_token, open_gateway
+from tests.waits import LAST_RESORT
 
 RSA_KEY: Final = rsa.generate_private_key(65537, 2048)
 OTHER_KEY: Final = rsa.generate_private_key(65537, 2048)
@@ -263,16 +265,28 @@ async def test_a_store_that_is_away_is_no_fault_of_the_caller(tmp_path: Path, mo
             assert (await client.get("/api/inbox/analyst")).status_code == 503
 
 
-async def test_a_token_that_ends_ends_its_stream(tmp_path: Path) -> None:
+class SteppedClock:
+    """Stands for `time` in a stream: the token is good for a moment when it is asked first, and then no more."""
+
+    def __init__(self) -> None:
+        self._times = chain([FUTURE_TIME - 1, FUTURE_TIME - 0.01], repeat(FUTURE_TIME))
+
+    def time(self) -> float:
+        return next(self._times)
+
+
+async def test_a_token_that_ends_ends_its_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At its time, and not at the next look at the rights of all readers."""
+    monkeypatch.setattr(stream_module, "PING_INTERVAL", LAST_RESORT)
+    monkeypatch.setattr(stream_module, "time", SteppedClock())
     async with open_server(tmp_path) as gateway:
-        text = create_token("analyst", exp=math.ceil(time.time()) + 1)
+        text = create_token("analyst", exp=FUTURE_TIME)
         stream = await gateway.open_stream(
             "/api/inbox/analyst/stream", x_public_key=gateway.create_key("public"), authorization=f"Bearer {text}"
         )
         assert stream.status == 200
         frames = [frame async for frame in stream]
-        assert [frame.event for frame in frames] == ["connected", "ended"], "it was given no sign of life before that"
+        assert [frame.event for frame in frames] == ["connected", "ended"]
         assert frames[-1].data["resumeFrom"] == frames[0].id
 
 

@@ -16,6 +16,8 @@ from gatepost.testing import Kit
 from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply
 
+POSTGRES_BY_NIGHT = True
+
 SESSION = "web-husam@travel"
 
 
