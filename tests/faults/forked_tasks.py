@@ -30,10 +30,9 @@ from gatepost.core.times import Duration, Instant
 from gatepost.ports import Transaction
 from tests.faults.commit_points import watch_store
 from tests.fork_server import ForkedProcess
+from tests.waits import LAST_RESORT
 
 ROOT: Final = Path(__file__).parent.parent.parent
-#: seconds that a process may be silent
-MAX_SILENCE: Final = 60.0
 
 
 class FaultTask(Struct, frozen=True, kw_only=True):
@@ -152,6 +151,7 @@ def serve_tasks(kind: type[T], run_task: Callable[[T, FaultPoint], Coroutine[Any
             send_message(stopped=child)
             _, status = os.waitpid(child, os.WUNTRACED)
         send_message(ended=os.waitstatus_to_exitcode(status))
+    os._exit(0)  # the clean-up of the interpreter costs more than a task
 
 
 def _run_child(task: T, run_task: Callable[[T, FaultPoint], Coroutine[Any, Any, None]]) -> NoReturn:
@@ -256,8 +256,8 @@ class TaskProgram:
     def _read_line(self) -> bytes:
         assert self._process.stdout is not None
         while b"\n" not in self._buffer:
-            ready, _, _ = select.select([self._process.stdout], [], [], MAX_SILENCE)
-            assert ready, f"the process said nothing for {MAX_SILENCE:.0f} s"
+            ready, _, _ = select.select([self._process.stdout], [], [], LAST_RESORT)
+            assert ready, f"the process said nothing for {LAST_RESORT:.0f} s"
             chunk = os.read(self._process.stdout.fileno(), 65_536)
             assert chunk, "the process is gone"
             self._buffer += chunk

@@ -52,8 +52,6 @@ NETWORK: Final = "testnet"
 #: the first accounts and topics of every network: the operator, dan, two strangers, and inbound topics
 DAN, STRANGER, OTHER = (LedgerId.parse(f"0.0.{number}") for number in (1_002, 1_003, 1_004))
 DAN_INBOUND, STRANGER_INBOUND, OTHER_INBOUND = (LedgerId.parse(f"0.0.{number}") for number in (1_005, 1_006, 1_007))
-#: seconds that a process may be silent
-MAX_SILENCE: Final = 60.0
 _ALIASES: Final = tuple(f"cat-{'x' * 50}-{number:02}" for number in range(30))
 
 

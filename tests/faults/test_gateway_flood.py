@@ -23,7 +23,7 @@ from tests.faults.conftest import NIGHTLY
 from tests.faults.crew_store import open_database_alone
 from tests.faults.guarded_gateway import GuardedGateway, create_crew_and_space, run_gateways
 
-TRIGGER_COUNT: Final = 100_000 if NIGHTLY else 20_000
+TRIGGER_COUNT: Final = 100_000 if NIGHTLY else 5_000
 DISTINCT_TRIGGERS: Final = TRIGGER_COUNT * 7 // 10
 CONNECTION_COUNT: Final = 64
 KILL_COUNT: Final = 4 if NIGHTLY else 1
@@ -102,7 +102,11 @@ class Flood:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)])
 def flood(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Flood]:
-    url = f"sqlite:///{tmp_path}/office.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    url = (
+        f"sqlite:///{tmp_path}/office.db"
+        if request.param == "sqlite"
+        else request.getfixturevalue("migrated_postgres_url")
+    )
     keys = create_crew_and_space(url)
     with run_gateways(gateway := GuardedGateway(tmp_path / "home", url)):
         yield Flood(gateway, keys["ana"])

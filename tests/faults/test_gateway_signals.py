@@ -19,30 +19,31 @@ from gatepost.ports import Store
 from gatepost.testing.transports import FlakyTransport, RecordingListener
 from tests.faults.guarded_gateway import SPACE, create_crew_and_space
 from tests.linked_gateways import LinkedGateway, open_linked_gateway
+from tests.waits import LAST_RESORT
 
 #: a round that was past its look when something was written, and the next one
 MAX_ROUNDS: Final = 2
 
 
 @pytest.fixture
-async def gateways(store_url: str, tmp_path: Path) -> AsyncIterator[list[LinkedGateway]]:
+async def gateways(migrated_url: str, tmp_path: Path) -> AsyncIterator[list[LinkedGateway]]:
     """Two gateways between which everything is lost."""
-    create_crew_and_space(store_url)
+    create_crew_and_space(migrated_url)
     memory_bus = MemoryBus()
     async with AsyncExitStack() as stack:
         deaf_transports = [FlakyTransport(MemoryTransport(memory_bus), seed=0, loss_rate=1.0) for _ in range(2)]
         yield [
             await stack.enter_async_context(
-                open_linked_gateway(store_url, tmp_path / f"home-{number}", transport, interval="200ms")
+                open_linked_gateway(migrated_url, tmp_path / f"home-{number}", transport, interval="200ms")
             )
             for number, transport in enumerate(deaf_transports)
         ]
 
 
 @pytest.fixture
-def silent_store(store_url: str, gateways: list[LinkedGateway]) -> Iterator[Store]:
+def silent_store(migrated_url: str, gateways: list[LinkedGateway]) -> Iterator[Store]:
     """The same store, for whoever signals nobody."""
-    with closing(open_store(store_url)) as store:
+    with closing(open_store(migrated_url)) as store:
         yield store
 
 
@@ -101,7 +102,7 @@ async def test_watchers_see_what_no_signal_was_heard_for(gateways: list[LinkedGa
         for number in range(3):
             silent_store.run_sync(spaces.post, SPACE, sender="husam", content=f"unheard of {number}")
             for frames in frame_iterators:
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(LAST_RESORT):
                     new_frames = [await anext(frames), await anext(frames)]
                 assert {source.event for source in new_frames} == {"space.message", "inbox.item"}
                 assert {source.data["content"] for source in new_frames} == {f"unheard of {number}"}

@@ -32,10 +32,15 @@ from gatepost.hook_entry import HookCall, HookEntry, HookResponse
 from gatepost.ports import Store
 from tests import fork_server
 from tests.claude_code import HookOutcome, parse_hook_output
+from tests.faults.grids import select_points
+from tests.waits import LAST_RESORT
 
 HOOK_EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
 
-#: dies by SIGKILL at the Nth thing that it asks of the system, but for what Python does by itself
+#: at how many points the process of a hook can be killed, at least
+POINT_COUNTS = {"SessionStart": 45, "Stop": 45, "PostToolUse": 40, "UserPromptSubmit": 45, "SessionEnd": 18}
+#: dies by SIGKILL at the Nth thing that it asks of the system, but for what Python does by itself; else writes how many
+#: there were
 DYING_SCRIPT = """
 import os, signal, sys
 
@@ -59,8 +64,14 @@ def write(fd, data, really=os.write):
     passed()
     return done
 
+def leave(code, really=os._exit):
+    with open(os.environ["COUNT_FILE"], "w") as file:
+        file.write(str(int(os.environ["DIE_AT"]) - left))
+    really(code)
+
 from gatepost.cli.main import main
 os.write = write
+os._exit = leave
 sys.addaudithook(heard)
 sys.argv = ["gatepost", "hook", sys.argv[1]]
 main()
@@ -103,7 +114,7 @@ class HookHome:
             env=env,
             cwd=self.folder,
             preexec_fn=self.before_start,
-            timeout=120,
+            timeout=LAST_RESORT,
             check=False,
         )
 
@@ -320,36 +331,50 @@ def test_what_cannot_be_counted_is_not_blocked(home: HookHome) -> None:
     assert "cannot be noted" in stderr
 
 
-@pytest.mark.parametrize("event", ["SessionStart", "Stop", "PostToolUse", "UserPromptSubmit", "SessionEnd"])
-def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: HookHome, event: str) -> None:
+@pytest.mark.parametrize("event", POINT_COUNTS)
+def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: HookHome, event: str, tmp_path: Path) -> None:
     """Each finds a batch that an earlier hook has printed: a Stop and a tool prove it, the others release it."""
+    count_file = tmp_path / "count"
     home.environ["GATEPOST_INBOX__HOLD"] = "1ms"  # so that the next one need not wait for what a dead one has claimed
     with home.store() as store:
         [gate] = store.read_sync(gates.page, owner="ann")
         store.run_sync(gates.resolve, gate.id, by="admin")
     home.run_hook("SessionStart")
     contexts: list[str] = []
-    for point in range(1, 1_000):
-        home.push(f"word {2 * point - 1}.")
+    words = [f"word {number}." for number in range(1_000)]
+    unsaid_words = iter(words)
+
+    def run_hook(die_at: int = 0) -> int:
+        """Run the hook after another, with something new for each; return its exit code."""
+        home.push(next(unsaid_words))
         contexts.append(home.run_in_process("UserPromptSubmit"))
-        home.push(f"word {2 * point}.")
-        result = home.run_process(event, "-c", DYING_SCRIPT, DIE_AT=str(point))
+        home.push(next(unsaid_words))
+        result = home.run_process(event, "-c", DYING_SCRIPT, DIE_AT=str(die_at), COUNT_FILE=str(count_file))
         contexts.append(parse_hook_output(event, result.stdout).context)
         assert "Traceback" not in result.stderr
-        if result.returncode == 0:
-            break
-        assert result.returncode == -signal.SIGKILL
+        return result.returncode
+
+    def go_on() -> None:
         json.loads((home.folder / "sessions" / "s-1" / "state.json").read_text())
         contexts.append(home.run_in_process("SessionStart"))
         home.run_in_process("PreToolUse")  # the model has answered
-    else:
-        raise AssertionError("it never got through")
+
+    for _ in range(2):  # the second time is like those that follow
+        assert run_hook() == 0
+        go_on()
+    point_count = int(count_file.read_text())
+    points = range(1, point_count + 1)
+    for point in select_points(points, at_least=POINT_COUNTS[event], by_day=points[::10]):
+        assert run_hook(die_at=point) == -signal.SIGKILL
+        go_on()
+    assert run_hook() == 0
     contexts.append(home.run_in_process("SessionStart"))
     while context := home.run_in_process("Stop"):
         contexts.append(context)
     shown_text = "\n".join(contexts)
-    for number in range(1, 2 * point + 1):
-        assert f"word {number}." in shown_text, "at least once"
+    said_words = words[: words.index(next(unsaid_words))]
+    assert said_words
+    assert [word for word in said_words if word not in shown_text] == [], "at least once"
     with home.store() as store:
         assert {item.state for item in store.read_sync(inbox.page, "ann", limit=1_000)} == {ItemState.DELIVERED}
     assert not FileSpool(f"{home.folder}/spool/<session>.jsonl").read_unproved("s-1")

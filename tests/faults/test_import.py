@@ -47,13 +47,13 @@ def fill_inbox(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9])
-def test_an_import_is_killed(store_url: str, tmp_path: Path, lines: Sequence[bytes], share: float) -> None:
+def test_an_import_is_killed(migrated_url: str, tmp_path: Path, lines: Sequence[bytes], share: float) -> None:
     """In the middle of its input, when rows are inserted that are not committed."""
-    with Kit(store_url) as kit:
+    with Kit(migrated_url) as kit:
         assert kit.store.migrate()
-        before = dump(store_url)
+        before = dump(migrated_url)
     text = b"".join(lines)
-    environ = os.environ | {"GATEPOST_HOME": str(tmp_path / "home"), "GATEPOST_STORE": store_url}
+    environ = os.environ | {"GATEPOST_HOME": str(tmp_path / "home"), "GATEPOST_STORE": migrated_url}
     process = ForkedProcess(
         [*GATEPOST_COMMAND, "import", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environ
     )
@@ -62,8 +62,8 @@ def test_an_import_is_killed(store_url: str, tmp_path: Path, lines: Sequence[byt
     process.stdin.flush()
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert dump(store_url) == before
-    with Kit(store_url) as kit:
+    assert dump(migrated_url) == before
+    with Kit(migrated_url) as kit:
         assert import_lines(kit.store, lines).rows.total() == len(lines) - 2
         check_health(kit.store)
 

@@ -18,6 +18,7 @@ import pytest
 
 from gatepost.core.times import SECOND, Duration
 from tests.faults.forked_tasks import TaskProgram
+from tests.faults.grids import Point, select_points
 from tests.faults.ledger_case import LedgerCase, fill_store, open_case, read_outcome
 from tests.servers import Postgres
 
@@ -32,8 +33,19 @@ PROGRAM: Final = "tests.faults.ledger_process"
 #: the transactions that fill up an empty account
 TRANSFERS: Final = "CRYPTOTRANSFER SUCCESS"
 
-#: its name, and the how-manieth time that a process passes it
-Point = tuple[str, int]
+#: Nobody is killed before a verb, because nothing has happened since the last point, and nobody is stopped within a
+#: transaction, because it would hold the database. What was read makes no difference much later.
+POINT_PREFIXES: Final = {
+    ("kill", "soon"): ("after", "before commit of", "before execute", "before read_", "before make_key"),
+    ("kill", "late"): ("after commit of", "after execute", "before execute"),
+    ("stop", "soon"): (
+        "after",
+        *(f"before {word}" for word in ("begin", "end", "execute", "finish", "open", "save", "take_")),
+    ),
+    ("stop", "late"): ("before begin_step", "before execute", "before finish_step"),
+}
+#: how many points there are at least
+GRID_SIZES: Final = {("kill", "soon"): 380, ("kill", "late"): 180, ("stop", "soon"): 315, ("stop", "late"): 95}
 
 
 class Plan:
@@ -62,21 +74,17 @@ class Plan:
         names = [name for name in sorted(self.counts) if name.startswith(prefixes)]
         return [(name, nth) for name in names for nth in range(1, self.counts[name] + 1)]
 
+    def list_grid(self, how: str, delay: str) -> list[Point]:
+        """Return all points at which it is worth to come to harm."""
+        points = self.list_points(*POINT_PREFIXES[how, delay])
+        assert len(points) >= GRID_SIZES[how, delay]
+        return points
+
     def choose_points(self, *prefixes: str) -> list[Point]:
         """Return one point of each name that begins with one of these: the middle one."""
         return [(name, (nth + 1) // 2) for name, nth in dict(self.list_points(*prefixes)).items()]
 
 
-#: Nobody is killed before a verb, because nothing has happened since the last point, and nobody is stopped within a
-#: transaction, because it would hold the database. What was read makes no difference much later.
-KILL_POINTS: Final = {
-    "soon": ("after", "before commit of", "before execute", "before read_", "before make_key"),
-    "late": ("after commit of", "after execute", "before execute"),
-}
-STOP_POINTS: Final = {
-    "soon": ("after", *(f"before {word}" for word in ("begin", "end", "execute", "finish", "open", "save", "take_"))),
-    "late": ("before begin_step", "before execute", "before finish_step"),
-}
 VERBS: Final = (
     *("begin_step of account", "begin_step of topic", "begin_step of mail", "begin_step of mail file"),
     *("begin_step of work", "begin_step of work fund", "begin_step of note", "begin_step of profile file"),
@@ -94,6 +102,13 @@ REQUIRED_POINTS: Final = {*(f"after commit of {verb}" for verb in VERBS), *(f"af
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
     with TaskProgram(PROGRAM) as first, TaskProgram(PROGRAM) as second:
         yield Plan(tmp_path_factory.mktemp("ledger"), first, second)
+
+
+def pick(points: Sequence[Point], *names: str) -> list[Point]:
+    """Return the points with these names, each of which there is."""
+    chosen = [point for point in points if point[0] in names]
+    assert len(chosen) == len(names)
+    return chosen
 
 
 def check_kills(plan: Plan, points: Sequence[Point], delay: str) -> None:
@@ -122,6 +137,7 @@ def test_everything_is_posted_once_and_delivered_once(plan: Plan) -> None:
     """What the other tests compare with."""
     outcome = plan.outcome
     assert REQUIRED_POINTS - plan.counts.keys() == set()
+    assert all(plan.list_grid(how, delay) for how, delay in GRID_SIZES)
     assert outcome["network"]["transactions"] == {
         "CONSENSUSCREATETOPIC SUCCESS": 10,
         "CONSENSUSSUBMITMESSAGE SUCCESS": 18,  # one of them by the stranger
@@ -144,22 +160,26 @@ def test_everything_is_posted_once_and_delivered_once(plan: Plan) -> None:
 
 def test_another_goes_on_at_once_for_one_who_was_killed(plan: Plan) -> None:
     within = [f"before commit of {verb}" for verb in ("finish_step", "finish_post", "take_messages")]
-    check_kills(plan, plan.choose_points("after commit of", "after execute", "after read_messages", *within), "soon")
+    points = plan.choose_points("after commit of", "after execute", "after read_messages", *within)
+    critical_names = ("after commit of take", "after execute SubmitMessage", "before commit of finish_step")
+    check_kills(plan, select_points(points, at_least=30, by_day=pick(points, *critical_names)), "soon")
 
 
 def test_another_goes_on_much_later_for_one_who_was_killed(plan: Plan) -> None:
-    check_kills(plan, plan.choose_points("before execute", "after execute", "after commit of finish"), "late")
+    points = plan.choose_points("before execute", "after execute", "after commit of finish")
+    check_kills(plan, select_points(points, at_least=12, by_day=pick(points, "after execute SubmitMessage")), "late")
 
 
 def test_one_who_wakes_too_late_does_nothing_twice(plan: Plan) -> None:
     verbs = [f"before {verb}" for verb in ("save_", "finish_post", "open_connection", "end_connection")]
-    check_stops(plan, plan.choose_points("after commit of begin_step", *verbs), "soon")
+    points = plan.choose_points("after commit of begin_step", *verbs)
+    check_stops(plan, select_points(points, at_least=17, by_day=pick(points, "before finish_post")), "soon")
 
 
 def test_one_who_sleeps_until_its_transactions_are_too_old_does_nothing_twice(plan: Plan) -> None:
     """It wakes when they are too old, and sleeps again before it gives one of them another id."""
     _, hold = DELAYS["soon"]
-    for point in plan.choose_points("before execute"):
+    for point in select_points(plan.choose_points("before execute"), at_least=5):
         with plan.open_case() as case:
             plan.first.stop_at_point(case.build_task(point, ("before renew_step", 1), how="stop", hold=hold))
             case.clock.advance(150 * SECOND)
@@ -176,14 +196,14 @@ def test_one_who_sleeps_until_its_transactions_are_too_old_does_nothing_twice(pl
 @pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize("delay", DELAYS)
 def test_one_is_killed_at_every_point(plan: Plan, delay: str, shard: int) -> None:
-    check_kills(plan, plan.list_points(*KILL_POINTS[delay])[shard::SHARDS], delay)
+    check_kills(plan, plan.list_grid("kill", delay)[shard::SHARDS], delay)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize("delay", DELAYS)
 def test_one_is_stopped_at_every_point(plan: Plan, delay: str, shard: int) -> None:
-    check_stops(plan, plan.list_points(*STOP_POINTS[delay])[shard::SHARDS], delay)
+    check_stops(plan, plan.list_grid("stop", delay)[shard::SHARDS], delay)
 
 
 @pytest.mark.parametrize("kind", ["CreateAccount", "CreateTopic", "SubmitMessage"])
@@ -242,20 +262,23 @@ def test_two_at_once_post_and_deliver_everything_once(plan: Plan, hold: Duration
         check_rivals(plan, case, hold)
 
 
-@pytest.mark.parametrize("hold", [None, 0], ids=["each its jobs", "all jobs twice"])
+@pytest.mark.parametrize(
+    "hold", [None, pytest.param(0, marks=pytest.mark.nightly)], ids=["each its jobs", "all jobs twice"]
+)
 def test_two_at_once_post_and_deliver_everything_once_with_postgres(
-    plan: Plan, postgres_url: str, tmp_path: Path, hold: Duration | None
+    plan: Plan, migrated_postgres_url: str, tmp_path: Path, hold: Duration | None
 ) -> None:
-    fill_store(postgres_url)
-    with open_case(postgres_url, tmp_path) as case:
+    fill_store(migrated_postgres_url)
+    with open_case(migrated_postgres_url, tmp_path) as case:
         check_rivals(plan, case, hold)
 
 
+@pytest.mark.nightly
 def test_another_goes_on_for_one_who_was_killed_with_postgres(plan: Plan, postgres: Postgres, tmp_path: Path) -> None:
     for point in plan.choose_points("after commit of begin_step of mail", "after execute CreateTopic"):
         folder = tmp_path / point[0].replace(" ", "-")
         folder.mkdir()
-        with postgres.create_database() as url:
+        with postgres.create_migrated_database() as url:
             fill_store(url)
             with open_case(url, folder) as case:
                 plan.first.kill_at_point(case.build_task(point))

@@ -4,7 +4,7 @@ import signal
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import psycopg
 import pytest
@@ -17,22 +17,27 @@ from gatepost.tables import statements
 from tests.faults.audit import audit
 from tests.faults.conftest import NIGHTLY
 from tests.faults.crew_store import CREW, create_crew, open_database_alone
+from tests.faults.grids import select_points
 from tests.faults.journaled_client import JournaledClient, build_push
 from tests.faults.statements import observe_statements
 from tests.faults.worker_process import WorkerProcess, start_workers
 
 pytestmark = pytest.mark.usefixtures("real_migrations")
 
+#: how many statements the first migration has at least
+STATEMENT_COUNTS: Final = {"sqlite": 200, "postgres": 30}
+
 
 def test_a_process_is_killed_at_every_statement_of_the_first_migration(store_url: str, tmp_path: Path) -> None:
     """Whatever it had done, nothing of it is there; the next one does it all."""
     with WorkerProcess(store_url, tmp_path) as worker:
-        for nth in count(1):
+        statement_count = migrate(worker)
+        delete_store(store_url)
+        for nth in select_points(range(1, statement_count + 1), at_least=STATEMENT_COUNTS[get_dialect(store_url)]):
             worker.start(life="migrating", kind="migrate", nth=nth)
-            if worker.wait_for_exit() != -signal.SIGKILL:
-                break
+            worker.wait_until_killed()
             assert list_tables(store_url) == set(), nth
-    assert nth > 5
+        migrate(worker)
     assert read_version(store_url) == find_newest_version(store_url)
     create_crew(store_url)
 
@@ -68,10 +73,11 @@ def test_processes_that_migrate_at_once(store_url: str, tmp_path: Path) -> None:
 
 def test_another_migrates_between_any_two_statements_of_ours(store_url: str) -> None:
     """Or tries to: where we have the lock it has to wait, and here it does not."""
-    impatient_url = f"{store_url}?options=-c%20lock_timeout%3D5ms" if store_url.startswith("postgres") else store_url
-    options: dict[str, Any] = {"busy_timeout": 0.0} if store_url.startswith("sqlite") else {}
+    dialect = get_dialect(store_url)
+    impatient_url = f"{store_url}?options=-c%20lock_timeout%3D5ms" if dialect == "postgres" else store_url
+    options: dict[str, Any] = {"busy_timeout": 0.0} if dialect == "sqlite" else {}
     migrated_at: list[int] = []
-    remaining = 0
+    remaining = nth = 0
 
     def on_statement(statement: str) -> None:
         nonlocal remaining
@@ -81,24 +87,45 @@ def test_another_migrates_between_any_two_statements_of_ours(store_url: str) -> 
                 other_store.migrate()
                 migrated_at.append(nth)
 
-    for nth in count(1):
+    def migrate_disturbed(statement: int) -> int:
+        """Have another migrate before that statement of ours; return how many statements were left then."""
+        nonlocal remaining, nth
         delete_store(store_url)
-        remaining = nth
+        remaining = nth = statement
         with closing(open_store(store_url)) as store, observe_statements(on_statement):
             old_version, new_version = store.migrate()
         assert new_version == find_newest_version(store_url), nth
         assert old_version in (0, new_version)
-        if remaining > 0:
-            break
-    assert nth > 5
+        return -remaining
+
+    statement_count = migrate_disturbed(0)
+    first_statements = range(1, 12 if dialect == "sqlite" else 5)  # up to the lock, and the first that it covers
+    points = select_points(
+        range(1, statement_count + 1), at_least=STATEMENT_COUNTS[dialect], by_day=[*first_statements]
+    )
+    for statement in points:
+        assert migrate_disturbed(statement) >= 0, "it came to that statement"
     assert len(migrated_at) > 2
+    assert statement_count not in migrated_at, "where we have the lock"
     create_crew(store_url)
     with closing(open_store(store_url)) as store:
         assert store.read_sync(directory.find, CREW[0]).is_live
 
 
+def get_dialect(url: str) -> str:
+    return "sqlite" if url.startswith("sqlite") else "postgres"
+
+
+def migrate(worker: WorkerProcess) -> int:
+    """Migrate to the end; return how many statements that took."""
+    worker.start(life="migrating", kind="migrate")
+    statement_count: int = worker.wait_for_message("visited")
+    worker.wait_until_finished()
+    return statement_count
+
+
 def find_newest_version(url: str) -> int:
-    return statements.find_newest_version("sqlite" if url.startswith("sqlite") else "postgres")
+    return statements.find_newest_version(get_dialect(url))
 
 
 def read_version(url: str) -> int:

@@ -29,7 +29,9 @@ from gatepost.ports import Store, Transaction
 from gatepost.testing import FakeClock
 from tests import fork_server
 from tests.compiler import compile_c
+from tests.faults.conftest import NIGHTLY
 from tests.faults.drainer import LIMIT, Case, Hook
+from tests.faults.grids import select_points
 from tests.fork_server import ForkedProcess
 
 POSTGRES_BY_NIGHT = True
@@ -40,6 +42,9 @@ TORN_LINE: Final = '{"id":"torn","content":"word-'
 KEYED_WORDS: Final = {"keyed", "plain", "stored", "early-1", "early-3", "late-1", "late-3"}
 EXPECTED_WORDS: Final = KEYED_WORDS | {"bare", "early-0", "early-2", "late-0", "late-2"}
 
+#: where lines are in two files, or were shown and not yet marked
+CRITICAL_POINTS: Final = {"ftruncate", "print", "commit ack", "prove it", "release it"}
+
 
 @pytest.fixture(scope="session")
 def writer(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -48,8 +53,8 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with closing(open_store(store_url)) as store:
+def store(migrated_url: str) -> Iterator[Store]:
+    with closing(open_store(migrated_url)) as store:
         store.migrate()
         yield store
 
@@ -127,23 +132,28 @@ def list_points(store: Store, url: str, folder: Path, writer: str, case: Case) -
     ids=["lines and their items", "all that is pending", "without the store"],
 )
 def test_a_hook_is_killed_at_every_point_of_its_drain(
-    store: Store, store_url: str, folder: Path, writer: str, reached: bool, reconcile: bool, end: str
+    store: Store, migrated_url: str, folder: Path, writer: str, reached: bool, reconcile: bool, end: str
 ) -> None:
     """Also of the proof that what it printed was read, and of the release if it was not."""
     first_case = Case(session="undisturbed", has_store=reached, is_reconciling=reconcile, end=end)
-    points = list_points(store, store_url, folder, writer, first_case)
-    cases = [replace(first_case, session=f"killed-{n}", point=n) for n in range(1, len(points) + 1)]
+    points = list_points(store, migrated_url, folder, writer, first_case)
+    numbers = select_points(
+        range(1, len(points) + 1),
+        at_least=38,
+        by_day=[number for number, name in enumerate(points, 1) if name in CRITICAL_POINTS],
+    )
+    cases = [replace(first_case, session=f"killed-{number}", point=number) for number in numbers]
     for case in cases:
         prepare_session(store, folder, writer, case.session)
     # Not by the fork server: it forks for each case, and the smaller a process is, the less a fork of it costs.
     result = subprocess.run(
-        [sys.executable, "-m", "tests.faults.drainer", "play", store_url, str(folder), writer, str(NOW)],
+        [sys.executable, "-m", "tests.faults.drainer", "play", migrated_url, str(folder), writer, str(NOW)],
         input="".join(json.dumps(asdict(case)) + "\n" for case in cases).encode(),
         check=False,
         capture_output=True,
     )
     assert result.returncode == 0, result.stderr.decode()
-    drain_rest(store, store_url, folder, [case.session for case in cases])
+    drain_rest(store, migrated_url, folder, [case.session for case in cases])
 
     print_point = points.index("print") + 1
     ack_point = points.index("commit ack") + 1 if reached and end != "release" else len(points)
@@ -166,12 +176,12 @@ def test_a_hook_is_killed_at_every_point_of_its_drain(
         assert TORN_LINE in (folder / f"{case.session}.jsonl.aside").read_text(), description
 
 
-def test_hooks_and_writers_race(store: Store, store_url: str, folder: Path, writer: str) -> None:
+def test_hooks_and_writers_race(store: Store, migrated_url: str, folder: Path, writer: str) -> None:
     """Nobody is killed, so nothing is seen twice; though the store comes and goes."""
-    session, count = "racing", 150
+    session, count = "racing", 150 if NIGHTLY else 60
     prepare_session(store, folder, writer, session)
     spool = FileSpool(f"{folder}/<session>.jsonl")
-    racer_command = [sys.executable, "-m", "tests.faults.drainer", "race", store_url, str(folder), session]
+    racer_command = [sys.executable, "-m", "tests.faults.drainer", "race", migrated_url, str(folder), session]
     with ExitStack() as stack:
         racers = [stack.enter_context(ForkedProcess([*racer_command, str(seed), str(NOW)])) for seed in range(3)]
         file = str(folder / f"{session}.jsonl")
@@ -187,7 +197,7 @@ def test_hooks_and_writers_race(store: Store, store_url: str, folder: Path, writ
         assert [process.wait() for process in writers] == [0, 0]
         (folder / "over").touch()
         assert [process.wait() for process in racers] == [0, 0, 0]
-    drain_rest(store, store_url, folder, [session])
+    drain_rest(store, migrated_url, folder, [session])
     expected_words = EXPECTED_WORDS | {f"{name}-{n}" for name in ("late", "other") for n in range(count)}
     expected_words |= {f"pushed-{n}" for n in range(count // 3)}
     assert count_words(folder, session, by_doomed=False) == Counter(expected_words)

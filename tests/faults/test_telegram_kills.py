@@ -7,7 +7,6 @@ confirm, in both modes, with numbers that begin anew, poisoned recordings and 42
 """
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,11 +25,9 @@ from gatepost.ports import Store
 from tests.faults.forked_tasks import TaskProgram
 from tests.faults.telegram_case import FIRST_NUMBERS, PROGRAM, Plan, Point
 from tests.gateway_process import GatewayProcess, run_gateway_process
+from tests.servers import wait_until
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
-
-#: seconds until another process takes the lease of one that was killed, and some more
-LEASE_TIMEOUT = 60.0
 
 
 @pytest.fixture
@@ -74,6 +71,12 @@ def list_contents(home: Path) -> list[str]:
         return [item.event.content for item in store.read_sync(inbox.page, "analyst", limit=1_000)]
 
 
+def is_delivered(server: TelegramServer) -> bool:
+    """Let Telegram send what waits; return whether all of it was taken."""
+    server.deliver_pending(is_forced=True)
+    return not server.bot.queue.pending
+
+
 def kill_while_held(server: TelegramServer, gateway: GatewayProcess, ana: User, method: str, text: str) -> None:
     """Kill the gateway while a request of it waits at the server."""
     hold = server.hold(method)
@@ -92,18 +95,18 @@ def test_every_update_is_one_event_whenever_the_poller_is_killed(server: Telegra
     with run_gateway_process(home) as gateway:
         server.wait_for(server.is_polling)
         server.send_text(ana, "0")
-        server.wait_for(lambda: not server.bot.queue.pending, LEASE_TIMEOUT)
+        server.wait_for(lambda: not server.bot.queue.pending)
         # the next request, which confirms nothing yet, is held after the commit of "1"
         kill_while_held(server, gateway, ana, "getUpdates", "1")
         server.answer("getUpdates", 2, status=429, description="Too Many Requests", retry_after=1)
-        server.wait_for(lambda: not server.bot.queue.pending, LEASE_TIMEOUT)
+        server.wait_for(lambda: not server.bot.queue.pending)
         for number in (2, 3, 4):
             server.send_text(ana, str(number))
         gateway.kill()
         gateway.start()
         server.inject({"update_id": "poison"})
         server.send_text(ana, "5")
-        server.wait_for(lambda: not server.bot.queue.pending, LEASE_TIMEOUT)
+        server.wait_for(lambda: not server.bot.queue.pending)
         gateway.stop()
 
     assert list_contents(home) == [str(number) for number in range(6)]
@@ -116,7 +119,7 @@ def test_an_answer_is_sent_at_least_once_if_the_sender_is_killed(server: Telegra
         kill_while_held(server, gateway, ana, "sendMessage", "/ping")
         # The job of the killed process is held for some seconds, but a later message does not overtake it.
         server.send_text(ana, "/help")
-        server.wait_for(lambda: "/reset" in [*server.sent(ana)][-1].text, LEASE_TIMEOUT)
+        server.wait_for(lambda: "/reset" in [*server.sent(ana)][-1].text)
         gateway.stop()
 
     texts = [message.text for message in server.sent(ana)]
@@ -142,9 +145,7 @@ def test_every_update_is_one_event_if_the_webhook_is_killed(server: TelegramServ
                 gateway.start()
                 assert server.bot.webhook is not None
                 server.bot.webhook.url = f"{gateway.url}/channels/telegram/helper"
-            deadline = time.monotonic() + LEASE_TIMEOUT
-            while server.bot.queue.pending and time.monotonic() < deadline:
-                server.deliver_pending(is_forced=True)
+            wait_until(lambda: is_delivered(server), "the update is taken")
         gateway.stop()
 
     assert list_contents(home) == [str(number) for number in range(6)]
@@ -177,8 +178,17 @@ def webhook(program: TaskProgram, tmp_path_factory: pytest.TempPathFactory) -> P
     return Plan(tmp_path_factory.mktemp("webhook"), program, has_webhook=True)
 
 
+def list_grid(plan: Plan, time: int) -> list[Point]:
+    """Return all points at which it is worth to be killed."""
+    points = plan.list_points(time, *INTAKE_POINTS)
+    points += [point for point in plan.list_ends(time, *JOB_POINTS) if point not in points]
+    assert len(points) >= 40
+    return points
+
+
 def test_every_update_is_one_event_in_both_modes(polling: Plan, webhook: Plan) -> None:
     """What the other tests compare with."""
+    assert all(list_grid(plan, time) for plan in (polling, webhook) for time in range(len(FIRST_NUMBERS)))
     assert polling.outcome == webhook.outcome
     keys = [key for _, key in (*polling.outcome.texts, *polling.outcome.recordings)]
     assert len(keys) == len(set(keys)) == 14, "the numbers of the second time were used before"
@@ -209,7 +219,5 @@ def test_another_goes_on_for_a_webhook_that_was_killed(webhook: Plan, point: str
 @pytest.mark.parametrize("mode", ["polling", "webhook"])
 def test_one_is_killed_at_every_point(request: pytest.FixtureRequest, mode: str, time: int, shard: int) -> None:
     plan: Plan = request.getfixturevalue(mode)
-    points: list[Point] = plan.list_points(time, *INTAKE_POINTS)
-    points += [point for point in plan.list_ends(time, *JOB_POINTS) if point not in points]
-    for point in points[shard::SHARDS]:
+    for point in list_grid(plan, time)[shard::SHARDS]:
         plan.check_kill(time, point)

@@ -37,6 +37,7 @@ def main(url: str, folder: Path) -> None:
             run_life(url, folder, job)
         _, status = os.waitpid(child, 0)
         send_message(ended=os.waitstatus_to_exitcode(status))
+    os._exit(0)  # the clean-up of the interpreter costs more than a life
 
 
 def run_life(url: str, folder: Path, job: dict[str, Any]) -> NoReturn:

@@ -13,10 +13,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.fork_server import ForkedProcess
+from tests.waits import LAST_RESORT
 
 ROOT = Path(__file__).parent.parent.parent
-#: seconds that a worker may be silent
-MAX_SILENCE = 90.0
 
 
 class WorkerProcess:
@@ -54,9 +53,9 @@ class WorkerProcess:
     def _read_line(self) -> bytes:
         assert self._process.stdout is not None
         while b"\n" not in self._buffer:
-            ready, _, _ = select.select([self._process.stdout], [], [], MAX_SILENCE)
+            ready, _, _ = select.select([self._process.stdout], [], [], LAST_RESORT)
             if not ready:
-                raise AssertionError(f"the worker said nothing for {MAX_SILENCE:.0f} s")
+                raise AssertionError(f"the worker said nothing for {LAST_RESORT:.0f} s")
             chunk = os.read(self._process.stdout.fileno(), 65_536)
             if not chunk:
                 return b""
