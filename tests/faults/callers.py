@@ -7,12 +7,10 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from tests.gateways import StreamFrame, parse_frame
-
-#: seconds that an answer may take
-ANSWER_TIMEOUT: Final = 60.0
+from tests.waits import LAST_RESORT
 
 
 class ConnectionLost(Exception):
@@ -43,7 +41,7 @@ class Caller:
 
     async def _request(self, request: bytes) -> tuple[int, Any]:
         try:
-            async with asyncio.timeout(ANSWER_TIMEOUT):
+            async with asyncio.timeout(LAST_RESORT):
                 if self._connection is None:
                     self._connection = await asyncio.open_connection("127.0.0.1", self._port)
                 reader, writer = self._connection

@@ -3,19 +3,21 @@
 import asyncio
 import sys
 from contextlib import closing
+from pathlib import Path
 
 from gatepost.adapters.command import ShellCommands
 from gatepost.app import open_store
 from gatepost.core.times import MINUTE
 from gatepost.runtime import gate_checks
 from gatepost.runtime.gate_checks import CommandOptions
+from tests.faults.forked_tasks import SharedClock
 
 
-def main(url: str) -> None:
-    with closing(open_store(url)) as store:
+def main(url: str, clock_file: str) -> None:
+    with closing(open_store(url, clock=SharedClock(Path(clock_file)))) as store:
         options = CommandOptions(commands=ShellCommands(), can_run_commands=True, timeout=5 * MINUTE)
         asyncio.run(gate_checks.check_gates(store, options))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -5,7 +5,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,9 +19,8 @@ from gatepost.runtime.gateway_files import read_admin_key
 from tests.faults.crew_store import CREW
 from tests.fork_server import ForkedProcess
 from tests.servers import find_free_port
+from tests.waits import LAST_RESORT
 
-#: seconds that it may take to start, or to stop
-START_TIMEOUT: Final = 60.0
 SPACE: Final = "deck"
 
 #: Waits until its stdin closes, then kills the gateway: also when the test process was killed.
@@ -105,9 +103,9 @@ class GuardedGateway:
         """Return when it says where it listens."""
         assert self._process is not None
         assert self._process.stdout is not None
-        line, deadline = b"", time.monotonic() + START_TIMEOUT
+        line = b""
         while b"\n" not in line:
-            readable, _, _ = select.select([self._process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            readable, _, _ = select.select([self._process.stdout], [], [], LAST_RESORT)
             chunk = os.read(self._process.stdout.fileno(), 4096) if readable else b""
             if not chunk:
                 raise AssertionError(f"the gateway did not start: {self.stderr}")
@@ -132,7 +130,7 @@ class GuardedGateway:
         """Wait until it has ended; return its exit code, or minus the signal."""
         assert self._process is not None
         assert self._guard is not None
-        code = self._process.wait(START_TIMEOUT)
+        code = self._process.wait(LAST_RESORT)
         self._guard.kill()
         self._guard.communicate()
         assert self._process.stdout is not None

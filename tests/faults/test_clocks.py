@@ -13,9 +13,10 @@ import pytest
 
 from tests.compiler import compile_c
 from tests.faults.callers import Caller, Watcher
-from tests.faults.guarded_gateway import START_TIMEOUT, GuardedGateway, create_crew_and_space
+from tests.faults.guarded_gateway import GuardedGateway, create_crew_and_space
 from tests.gateways import StreamFrame
 from tests.servers import wait_until_async
+from tests.waits import LAST_RESORT
 
 TWO_HOURS: Final = 2 * 3600
 
@@ -79,14 +80,14 @@ async def wait_for_document(caller: Caller, path: str, is_expected: Callable[[An
         assert status == 200, document
         return is_expected(document)
 
-    await wait_until_async(check_document, f"{path} is as expected", seconds=START_TIMEOUT)
+    await wait_until_async(check_document, f"{path} is as expected")
 
 
 async def read_stream(gateway: GuardedGateway, wanted_types: set[str], write: Callable[[], Any]) -> list[StreamFrame]:
     """Watch ana's inbox, do something, and return what came when every wanted type did."""
     frames: list[StreamFrame] = []
     async with (
-        asyncio.timeout(START_TIMEOUT),
+        asyncio.timeout(LAST_RESORT),
         Watcher(gateway.port, gateway.admin_key, "/api/inbox/ana/stream") as watcher,
     ):
         async for frame in watcher.read():

@@ -75,7 +75,7 @@ def test_a_backend_that_is_ended_as_commit_is_sent(postgres_crew_url: str) -> No
             if point == "before commit" and not ended_event.is_set():
                 ended_event.set()
                 query(
-                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'gatepost'"
+                    "SELECT pg_terminate_backend(pid, 300000) FROM pg_stat_activity WHERE application_name = 'gatepost'"
                 )
 
         watch_store(store, on_point)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.command_line import GATEPOST_COMMAND
+from tests.waits import LAST_RESORT
 
 #: the command itself, but it stops in the middle of its file until its stdin ends
 STALLED_EXPORT = """
@@ -79,7 +80,7 @@ def list_names(folder: Path) -> list[str]:
 
 def end(process: "subprocess.Popen[bytes]", number: signal.Signals) -> tuple[int, bytes]:
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=LAST_RESORT)
     return process.returncode, err
 
 
@@ -101,7 +102,7 @@ def test_a_hangup_that_is_ignored_does_not_end_it(start: Start, folder: Path) ->
     """As `nohup` does."""
     process = start(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=60)
+    process.communicate(timeout=LAST_RESORT)
     assert process.returncode == 0
     assert (folder / "out.jsonl").stat().st_size == 100_000
     assert list_names(folder) == ["out.jsonl"]
@@ -126,7 +127,7 @@ def test_the_next_one_leaves_alone_what_another_writes(start: Start, folder: Pat
     end(start(), signal.SIGKILL)
     subprocess.run([*GATEPOST_COMMAND, "export", "out.jsonl"], cwd=folder, env=environ, capture_output=True, check=True)
     assert list_names(folder) == [part, "out.jsonl"]
-    first.communicate(timeout=60)
+    first.communicate(timeout=LAST_RESORT)
     assert first.returncode == 0
     assert list_names(folder) == ["out.jsonl"]
     assert (folder / "out.jsonl").stat().st_size == 100_000, "the last one wins"

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,8 +21,12 @@ from gatepost.core.times import SECOND
 from gatepost.ports import Reader, Store
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.runtime.worker import WorkerOptions, run_worker
+from gatepost.testing import MORNING
 from tests.faults.cycle_process import build_deps
+from tests.faults.forked_tasks import SharedClock
+from tests.fork_server import ForkedProcess
 from tests.servers import wait_until
+from tests.waits import LAST_RESORT
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -36,8 +39,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    with closing(open_store(url, limits=Limits(can_run_commands=True))) as store:
+def clock(tmp_path: Path) -> SharedClock:
+    return SharedClock(tmp_path / "clock", MORNING)
+
+
+@pytest.fixture
+def store(url: str, clock: SharedClock) -> Iterator[Store]:
+    with closing(open_store(url, clock=clock, limits=Limits(can_run_commands=True))) as store:
         store.migrate()
         store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
         for name in ("ana", "ben"):
@@ -60,23 +68,26 @@ async def _run_worker_until_ended(store: Store, gate: Gate, bus: SignalBus) -> N
         )
 
 
-def test_a_stopped_look_leaves_no_gate_pending_past_its_deadline(url: str, store: Store, tmp_path: Path) -> None:
+def test_a_stopped_look_leaves_no_gate_pending_past_its_deadline(
+    url: str, store: Store, clock: SharedClock, tmp_path: Path
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     spec = GateSpec(
         name="build", kind=GateKind.COMMAND, awaits=f"cat '{pipe}'", owner="ana", within=2 * SECOND, waiters=("ben",)
     )
     gate = store.run_sync(gates.add, spec, by="admin")
-    checker = subprocess.Popen([sys.executable, "-m", "tests.faults.gate_checker", url])
+    checker = ForkedProcess([sys.executable, "-m", "tests.faults.gate_checker", url, str(tmp_path / "clock")])
     try:
         with pipe.open("w"):  # opens when the command reads: the look is under way
             checker.send_signal(signal.SIGSTOP)
-            wait_until(lambda: store.read_sync(is_overdue, gate.id), "the deadline has passed")
+            clock.advance(3 * SECOND)
+            assert store.read_sync(is_overdue, gate.id)
             # Nobody lives who could say so. But nobody is held, and whoever reads it sees that it is overdue.
             assert store.read_sync(gates.show, gate.id).is_pending
             assert store.read_sync(gates.list_blocking, "ana") == []
             bus = SignalBus()
-            with closing(open_store(url, signal_sink=bus.on_commit)) as other_store:
+            with closing(open_store(url, clock=clock, signal_sink=bus.on_commit)) as other_store:
                 asyncio.run(_run_worker_until_ended(other_store, gate, bus))
             ended_gate = store.read_sync(gates.show, gate.id)
             assert ended_gate.resolution is not None
@@ -84,7 +95,7 @@ def test_a_stopped_look_leaves_no_gate_pending_past_its_deadline(url: str, store
             assert list_gate_outcomes(store, "ana") == list_gate_outcomes(store, "ben") == [Ending.EXPIRED]
             checker.send_signal(signal.SIGCONT)
         # The pipe is closed: the command ends with 0, and what was seen comes too late.
-        assert checker.wait(60) == 0
+        assert checker.wait(LAST_RESORT) == 0
         assert store.read_sync(gates.show, gate.id) == ended_gate
         assert list_gate_outcomes(store, "ana") == [Ending.EXPIRED]
     finally:

@@ -8,11 +8,10 @@ what it relies on fails here.
 
 import json
 import signal
-import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final
 
 import pytest
 
@@ -22,96 +21,21 @@ from gatepost.core.limits import Limits
 from gatepost.core.webhook import Scheme
 from gatepost.gateway.connections import ConnectionLimits
 from tests.faults.guarded_gateway import GuardedGateway, create_crew_and_space, run_gateways
-from tests.gateways import WAIT_TIMEOUT, GatewayThread, create_entities, serve_gateway
+from tests.faults.raw_connections import LoopClock, RawConnection, connect, count_connections, push_content
+from tests.gateways import GatewayThread, create_entities, serve_gateway
 from tests.servers import wait_until
+from tests.waits import LAST_RESORT
 
 HEAD_LIMIT: Final = 64 * 1024
 MIB: Final = 1024 * 1024
-#: seconds that a head or a window of a body may take, where a test waits until it is over
-SHORT_TIMEOUT: Final = 0.2
-
-
-class RawConnection:
-    """A connection, byte by byte."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_TIMEOUT)
-        self._buffer = b""
-
-    def send(self, data: bytes | str) -> Self:
-        """Send as much as the other end takes: it may have closed the connection."""
-        with suppress(BrokenPipeError, ConnectionResetError):
-            self._socket.sendall(data.encode() if isinstance(data, str) else data)
-        return self
-
-    def send_request(self, line: str, *headers: str, key: str | None = None) -> Self:
-        lines = [f"{line} HTTP/1.1", "Host: gateway", *headers, *([f"x-secret-key: {key}"] if key else [])]
-        return self.send("\r\n".join((*lines, "", "")))
-
-    def read_answer(self) -> tuple[int, Any]:
-        """The status of the next answer, and its document."""
-        head = self.read_until(b"\r\n\r\n").lower()
-        size = int(head.partition(b"content-length: ")[2].split(b"\r\n")[0] or b"0")
-        while len(self._buffer) < size:
-            self._fill()
-        body, self._buffer = self._buffer[:size], self._buffer[size:]
-        return int(head.split()[1]), json.loads(body) if body else None
-
-    def read_status(self) -> int:
-        return self.read_answer()[0]
-
-    def has_ended(self) -> bool:
-        """Wait until the other end closes the connection; return whether it did so without another word."""
-        try:
-            return self._buffer + self._socket.recv(65_536) == b""
-        except ConnectionResetError:
-            return True
-
-    def read_arrived(self) -> bytes:
-        """What is here already."""
-        self._socket.setblocking(False)
-        try:
-            return self._buffer + self._socket.recv(65_536)
-        except BlockingIOError:
-            return self._buffer
-        finally:
-            self._socket.settimeout(WAIT_TIMEOUT)
-
-    def read_until(self, mark: bytes) -> bytes:
-        """What comes up to a mark, which is taken too."""
-        while mark not in self._buffer:
-            self._fill()
-        data, _, self._buffer = self._buffer.partition(mark)
-        return data
-
-    def _fill(self) -> None:
-        chunk = self._socket.recv(65_536)
-        if not chunk:
-            raise EOFError(self._buffer[-200:])
-        self._buffer += chunk
-
-    def close(self) -> None:
-        self._socket.close()
+#: seconds that a head or a window of a body may take, where a test moves the clock: longer than the test takes
+TIME_LIMIT: Final = 36_000
 
 
 @pytest.fixture
 def connections() -> Iterator[ExitStack]:
     with ExitStack() as stack:
         yield stack
-
-
-def connect(connections: ExitStack, server: GatewayThread | GuardedGateway) -> RawConnection:
-    return connections.enter_context(closing(RawConnection(server.port)))
-
-
-def count_connections(server: GatewayThread) -> int:
-    assert server.uvicorn is not None
-    return len(server.uvicorn.server_state.connections)
-
-
-def push_content(connection: RawConnection, key: str, content: str = "hello") -> int:
-    body = json.dumps({"to": "analyst", "content": content})
-    return connection.send_request("POST /api/inbox", f"Content-Length: {len(body)}", key=key).send(body).read_status()
 
 
 @pytest.fixture
@@ -127,13 +51,16 @@ def server(url: str) -> Iterator[GatewayThread]:
 
 
 @pytest.fixture
-def hasty_server(url: str) -> Iterator[GatewayThread]:
-    """A gateway that waits for a moment only."""
-    with serve_gateway(
-        url, connections=ConnectionLimits(head_time=SHORT_TIMEOUT, body_time=SHORT_TIMEOUT)
-    ) as gateway_thread:
+def timed_server(url: str) -> Iterator[GatewayThread]:
+    """A gateway that waits long, by a clock that a test can move."""
+    with serve_gateway(url, connections=ConnectionLimits(head_time=TIME_LIMIT, body_time=TIME_LIMIT)) as gateway_thread:
         create_entities(gateway_thread.gateway.store)
         yield gateway_thread
+
+
+@pytest.fixture
+def clock(timed_server: GatewayThread) -> LoopClock:
+    return LoopClock(timed_server)
 
 
 @pytest.mark.parametrize(
@@ -213,56 +140,74 @@ def test_requests_that_pile_up_on_one_connection_close_it(server: GatewayThread,
     assert push_content(patient_connection, server.gateway.admin_key) == 201
 
 
-def test_a_head_that_is_not_whole_in_time_gets_408(hasty_server: GatewayThread, connections: ExitStack) -> None:
-    silent_connection, half_connection, steady_connection = (connect(connections, hasty_server) for _ in range(3))
+def test_a_head_that_is_not_whole_in_time_gets_408(
+    timed_server: GatewayThread, clock: LoopClock, connections: ExitStack
+) -> None:
+    silent_connection, half_connection, steady_connection = (connect(connections, timed_server) for _ in range(3))
     half_connection.send("GET /health HTTP/1.1\r\nhost:")
     steady_connection.send("GET /health HTTP/1.1\r\n")
-    wait_until(lambda: count_connections(hasty_server) == 3, "the gateway has them")
-    last_connection = connect(connections, hasty_server)
-    steady_connection.send("x: x\r\n")  # which gains no time: it is refused before the last one
-    status, problem = last_connection.read_answer()
-    assert (status, problem["type"]) == (408, "urn:gatepost:problem:request-timeout")
+    clock.advance(TIME_LIMIT - 100)
+    last_connection = connect(connections, timed_server)
+    steady_connection.send("x: x\r\n")  # which gains no time
+    clock.advance(200)
     for connection in (silent_connection, half_connection, steady_connection):
-        assert connection.read_arrived().startswith(b"HTTP/1.1 408 Request Timeout\r\n")
-    wait_until(lambda: count_connections(hasty_server) == 0, "all are closed")
+        status, problem = connection.read_answer()
+        assert (status, problem["type"]) == (408, "urn:gatepost:problem:request-timeout")
+    assert last_connection.read_arrived() == b""
+    clock.advance(TIME_LIMIT - 100)
+    assert last_connection.read_status() == 408
+    wait_until(lambda: count_connections(timed_server) == 0, "all are closed")
 
 
-def test_the_next_head_on_a_connection_has_its_time_too(hasty_server: GatewayThread, connections: ExitStack) -> None:
-    connection = connect(connections, hasty_server).send_request("GET /health")
+def test_the_next_head_on_a_connection_has_its_time_too(
+    timed_server: GatewayThread, clock: LoopClock, connections: ExitStack
+) -> None:
+    connection = connect(connections, timed_server).send_request("GET /health")
     assert connection.read_status() == 200
-    assert connection.send("GET /health HTTP/1.1\r\n").read_status() == 408
+    connection.send("GET /health HTTP/1.1\r\n")
+    clock.advance(TIME_LIMIT - 100)
+    assert connection.read_arrived() == b""
+    clock.advance(200)
+    assert connection.read_status() == 408
     assert connection.has_ended()
 
 
 @pytest.mark.parametrize("length", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
-def test_a_body_that_hardly_comes_gets_408(length: str, hasty_server: GatewayThread, connections: ExitStack) -> None:
-    connection = connect(connections, hasty_server).send_request(
-        "POST /api/inbox", length, key=hasty_server.gateway.admin_key
+def test_a_body_that_hardly_comes_gets_408(
+    length: str, timed_server: GatewayThread, clock: LoopClock, connections: ExitStack
+) -> None:
+    connection = connect(connections, timed_server).send_request(
+        "POST /api/inbox", length, key=timed_server.gateway.admin_key
     )
     connection.send("5\r\n{    \r\n" if "chunked" in length else "{    ")
+    clock.advance(TIME_LIMIT + 100)
     status, problem = connection.read_answer()
     assert (status, problem["type"]) == (408, "urn:gatepost:problem:request-timeout")
-    assert problem["detail"] == "less than 4096 bytes of the request body arrived within 0.2 s"
+    assert problem["detail"] == f"less than 4096 bytes of the request body arrived within {TIME_LIMIT} s"
     assert connection.has_ended()
 
 
-def test_what_is_being_answered_has_no_deadline(hasty_server: GatewayThread, connections: ExitStack) -> None:
+def test_what_is_being_answered_has_no_deadline(
+    timed_server: GatewayThread, clock: LoopClock, connections: ExitStack
+) -> None:
     """A stream goes on while others that came later are refused, also one that has begun to ask for more."""
     streams = [
-        connect(connections, hasty_server).send_request(
-            "GET /api/spaces/q4-report/stream", key=hasty_server.gateway.admin_key
+        connect(connections, timed_server).send_request(
+            "GET /api/spaces/q4-report/stream", key=timed_server.gateway.admin_key
         )
         for _ in range(2)
     ]
     assert [stream.read_status() for stream in streams] == [200, 200]
     streams[1].send("GET /health HTTP/1.1\r\n")
     for _ in range(2):
-        assert connect(connections, hasty_server).read_status() == 408
+        silent_connection = connect(connections, timed_server)
+        clock.advance(TIME_LIMIT + 100)
+        assert silent_connection.read_status() == 408
     body = json.dumps({"sender": "husam", "content": "still there?"})
-    poster_connection = connect(connections, hasty_server)
+    poster_connection = connect(connections, timed_server)
     poster_connection.send(
         f"POST /api/spaces/q4-report/messages HTTP/1.1\r\nhost: gateway\r\n"
-        f"x-secret-key: {hasty_server.gateway.admin_key}\r\n"
+        f"x-secret-key: {timed_server.gateway.admin_key}\r\n"
         f"content-length: {len(body)}\r\n\r\n{body}"
     )
     assert poster_connection.read_status() == 201
@@ -301,7 +246,7 @@ def test_when_full_the_oldest_without_a_head_is_closed(url: str, connections: Ex
 def test_when_full_those_that_were_refused_make_room(
     url: str, connections: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gatepost.gateway.http._DISCARD_TIME", 2 * WAIT_TIMEOUT)
+    monkeypatch.setattr("gatepost.gateway.http._DISCARD_TIME", 2 * LAST_RESORT)
     with serve_gateway(url, connections=ConnectionLimits(connections=5)) as server:
         create_entities(server.gateway.store)
         refused_connections = [

@@ -24,19 +24,16 @@ from gatepost.ports import Store
 from tests.brokers import Nats, Redis
 from tests.faults.callers import Caller, Watcher
 from tests.faults.conftest import NIGHTLY
-from tests.faults.guarded_gateway import SPACE, START_TIMEOUT, GuardedGateway, create_crew_and_space, run_gateways
+from tests.faults.guarded_gateway import SPACE, GuardedGateway, create_crew_and_space, run_gateways
 from tests.gateways import StreamFrame
 from tests.servers import Postgres, wait_until_async
+from tests.waits import LAST_RESORT
 
 SERVERS: Final = {"postgres": Postgres, "redis": Redis, "nats": Nats}
 Server = Postgres | Redis | Nats
 
-#: seconds that a server is stopped
-PAUSE_SECONDS: Final = 10.0 if NIGHTLY else 1.0
-#: seconds that a stopped broker may go unnoticed: it is given that long to answer
-NOTICE_SECONDS: Final = 5.0
 #: answers that the load has to get before, in and after an outage
-MIN_ANSWERS: Final = 30
+MIN_ANSWERS: Final = 30 if NIGHTLY else 10
 #: what happens, with each transport; the store is always there, so it is hurt in the company of each
 OUTAGES: Final = {
     "redis": ("kill redis", "stop redis", "kill postgres"),
@@ -78,7 +75,7 @@ class Load:
     async def wait_for_answers(self) -> None:
         """Return when each kind of writing was answered some more times."""
         pushed_target, posted_target = len(self.pushed_ids) + MIN_ANSWERS, len(self.posted_seqs) + MIN_ANSWERS
-        async with asyncio.timeout(START_TIMEOUT):
+        async with asyncio.timeout(LAST_RESORT):
             while len(self.pushed_ids) < pushed_target or len(self.posted_seqs) < posted_target:
                 self._changed.clear()
                 await self._changed.wait()
@@ -89,9 +86,7 @@ class Load:
             while not self._is_stopping:
                 count += 1
                 # A gateway that answers "not now" is asked again.
-                await wait_until_async(
-                    partial(write, caller, f"{name}-{count}"), "the write was accepted", seconds=START_TIMEOUT
-                )
+                await wait_until_async(partial(write, caller, f"{name}-{count}"), "the write was accepted")
                 self._changed.set()
                 await asyncio.sleep(0.01)  # the pace of the load: nothing is waited for
 
@@ -142,7 +137,7 @@ class StreamObserver:
 
     async def wait_for(self, messages: int, items: int) -> None:
         try:
-            async with asyncio.timeout(START_TIMEOUT):
+            async with asyncio.timeout(LAST_RESORT):
                 while len(self.messages) < messages or len(self.items) < items:
                     self._changed.clear()
                     await self._changed.wait()
@@ -187,8 +182,8 @@ class OutageScenario:
             server.pause()
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(asyncio.sleep(PAUSE_SECONDS))  # the length of the outage: nothing is waited for
-                    if kind == "postgres" or PAUSE_SECONDS > NOTICE_SECONDS:
+                    # A broker is given some seconds to answer, so by day it goes on before that is noticed.
+                    if kind == "postgres" or NIGHTLY:
                         group.create_task(self._wait_for_health(is_healthy=False))
                     if kind != "postgres":
                         group.create_task(self.load.wait_for_answers())
@@ -216,7 +211,7 @@ async def wait_for_health(gateway: GuardedGateway, *, is_healthy: bool) -> None:
             is_ok: bool = document["status"] == "ok"
             return is_ok is is_healthy
 
-        await wait_until_async(has_expected_health, f"the health is as expected ({is_healthy=})", seconds=START_TIMEOUT)
+        await wait_until_async(has_expected_health, f"the health is as expected ({is_healthy=})")
 
 
 @pytest.mark.parametrize("transport", OUTAGES)

@@ -20,8 +20,9 @@ from gatepost.runtime import gateway_files
 from gatepost.runtime.gateway_files import ADMIN_KEY
 from tests.faults.callers import Caller, ConnectionLost, Watcher
 from tests.faults.crew_store import open_database
-from tests.faults.guarded_gateway import SPACE, START_TIMEOUT, GuardedGateway, create_crew_and_space, run_gateways
+from tests.faults.guarded_gateway import SPACE, GuardedGateway, create_crew_and_space, run_gateways
 from tests.gateways import StreamFrame
+from tests.waits import LAST_RESORT
 
 CALLER_COUNT: Final = 24
 STREAMS: Final = {"inbox": "/api/inbox/ana/stream", "combined": f"/api/stream?space={SPACE}&inbox=ana"}
@@ -80,7 +81,7 @@ class Crowd:
                     self._warm_event.set()
 
     async def wait_until_warm(self) -> None:
-        async with asyncio.timeout(START_TIMEOUT):
+        async with asyncio.timeout(LAST_RESORT):
             await self._warm_event.wait()
 
 
@@ -111,7 +112,7 @@ async def test_stopping_under_load_finishes_what_was_accepted(tmp_path: Path) ->
                 group.create_task(crowd.run_caller())
             await crowd.wait_until_warm()
             gateway.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(START_TIMEOUT):
+            async with asyncio.timeout(LAST_RESORT):
                 await asyncio.wait(watch_tasks.values())
             assert await slow_caller.send_body() == b""
         assert await asyncio.to_thread(gateway.wait_for_exit) == 0, gateway.stderr
@@ -145,7 +146,7 @@ def read_stored_ids(url: str) -> set[str]:
 async def read_remaining_ids(gateway: GuardedGateway, path: str, last_event_id: str, count: int) -> list[str]:
     """What a watcher gets who comes back after the stop."""
     seen_ids: list[str] = []
-    async with Watcher(gateway.port, gateway.admin_key, path) as watcher, asyncio.timeout(START_TIMEOUT):
+    async with Watcher(gateway.port, gateway.admin_key, path) as watcher, asyncio.timeout(LAST_RESORT):
         frames = watcher.read(last_event_id)
         while len(seen_ids) < count:
             frame = await anext(frames)

@@ -16,6 +16,7 @@ from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
 from tests.faults.audit import drain_and_audit
+from tests.faults.commit_points import watch_store
 from tests.faults.crew_store import CREW, create_crew, open_database
 from tests.faults.journaled_client import JournaledClient, build_push
 from tests.faults.worker_process import WorkerProcess
@@ -59,15 +60,24 @@ def test_a_server_that_is_killed_under_load(own_postgres: Postgres, tmp_path: Pa
 async def test_a_server_that_is_stopped_for_a_while(own_postgres: Postgres, tmp_path: Path) -> None:
     """Calls wait, and are answered when it goes on."""
     create_crew(own_postgres.url)
+    loop, asking_event = asyncio.get_running_loop(), asyncio.Event()
+    is_paused = False
+
+    def on_point(point: str) -> None:
+        if is_paused and point == "before begin":
+            loop.call_soon_threadsafe(asking_event.set)
+
     with open_client(own_postgres.url, tmp_path) as (store, client):
+        watch_store(store, on_point)
         await client.push_async(build_push("before", "ana"))
         own_postgres.pause()
+        is_paused = True
         try:
             pushes = [build_push(f"during-{number}", CREW[number % 3]) for number in range(20)]
             push_tasks = [asyncio.ensure_future(client.push_async(push)) for push in pushes]
             read_task = asyncio.ensure_future(store.read(inbox.peek, "ana"))
-            done_tasks, _ = await asyncio.wait([*push_tasks, read_task], timeout=1)
-            assert not done_tasks
+            await asking_event.wait()
+            assert not any(task.done() for task in (*push_tasks, read_task))
         finally:
             own_postgres.resume()
         await asyncio.gather(*push_tasks)
