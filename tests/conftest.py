@@ -56,6 +56,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# A traceback that is drawn in colours takes a hundred times as long to write, and some tests log many.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
+
+
 def pytest_collection_finish() -> None:
     """Leave what was collected out of every later search for garbage: it is much, and it stays."""
     gc.collect()

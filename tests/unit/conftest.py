@@ -44,6 +44,11 @@ class StoreContext:
     def register(self, name: str, kind: EntityKind = EntityKind.AGENT, **fields: Any) -> None:
         self.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, **fields))
 
+    def register_agents(self, *names: str, **fields: Any) -> None:
+        """Register many in one transaction."""
+        specs = [EntitySpec(name=name, kind=EntityKind.AGENT, **fields) for name in names]
+        self.store.run_sync(_register_all, specs)
+
     def push(self, content: str = "tea", to: str = "ann", *, source: str = "test", **fields: Any) -> PushResult:
         return self.store.run_sync(push_actions.push_event, Push(to=to, source=source, content=content, **fields))
 

@@ -81,14 +81,14 @@ class TestAcknowledgements:
         assert post.list_notices() == ["your mail to team:red was read by bob, cem"]
 
     def test_a_notice_names_ten_and_counts_the_others(self, post: Post) -> None:
-        for number in range(140):
-            post.ctx.register(f"x{number:03}", team="green")
+        agents = [f"x{number:03}" for number in range(140)]
+        post.ctx.register_agents(*agents, team="green")
         post.send("team:green", ack=AckRequest.REQUIRED)
-        names = ", ".join(f"x{number:03}" for number in range(10))
+        names = ", ".join(agents[:10])
         post.ctx.clock.advance(DAY)
         post.report_overdue()
-        for number in range(140):
-            post.read_everything(f"x{number:03}")
+        for agent in agents:
+            post.read_everything(agent)
         assert post.list_notices() == [
             f"your mail to team:green was not read by {names} and 130 others within 1d",
             f"your mail to team:green was read by {names} and 130 others",
