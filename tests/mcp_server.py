@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import uvicorn
 from mcp.server import MCPServer
 
 
@@ -49,6 +48,8 @@ def create_server() -> MCPServer:
 @contextmanager
 def serve_tools() -> Iterator[str]:
     """The URL of a server that runs until the end."""
+    import uvicorn  # a server on stdin and stdout starts without it
+
     config = uvicorn.Config(create_server().streamable_http_app(), port=0, log_level="error", ws="none")
     server = uvicorn.Server(config)
     sock = config.bind_socket()

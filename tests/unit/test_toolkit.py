@@ -24,9 +24,7 @@ from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, Malformed, NotFound, Refused, Unavailable
 from gatepost.runtime import tool_schema
 from gatepost.runtime.toolkit import BuiltInTool, DeferredTool, OutsideTool, Toolbox, Toolkit
-from tests import mcp_server
-
-SCRIPT = str(Path(mcp_server.__file__))
+from tests import mcp_server, small_mcp_server
 
 
 class FakeWeb:
@@ -217,17 +215,21 @@ class TestServers:
         return path
 
     @pytest.fixture
-    def local_server(self, pid_log: Path) -> ToolServer:
-        root = str(Path(mcp_server.__file__).parent.parent)
+    def real_server(self, pid_log: Path) -> ToolServer:
         return ToolServer(
-            name="local", command=(sys.executable, SCRIPT, str(pid_log)), env={"KEY": "${TOKEN}", "PYTHONPATH": root}
+            name="local", command=(sys.executable, mcp_server.__file__, str(pid_log)), env={"KEY": "${TOKEN}"}
         )
+
+    @pytest.fixture
+    def local_server(self, pid_log: Path) -> ToolServer:
+        """One that starts fast."""
+        return ToolServer(name="local", command=(sys.executable, small_mcp_server.__file__, str(pid_log)))
 
     def list_pids(self, pid_log: Path) -> list[int]:
         return [int(line) for line in pid_log.read_text().split()]
 
-    async def test_the_tools_of_a_command(self, toolbox: Toolbox, local_server: ToolServer, pid_log: Path) -> None:
-        async with toolbox.open(build_resident(servers=(local_server,))) as toolkit:
+    async def test_the_tools_of_a_command(self, toolbox: Toolbox, real_server: ToolServer, pid_log: Path) -> None:
+        async with toolbox.open(build_resident(servers=(real_server,))) as toolkit:
             assert {"local__add", "local__odd_name_with_dots", "local__fail"} <= list_names(toolkit)
             [spec] = [spec for spec in toolkit.specs(1) if spec.name == "local__add"]
             assert spec.description == "Add two numbers."
