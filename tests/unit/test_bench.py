@@ -32,11 +32,15 @@ def mark_nightly(*arguments: object) -> object:
     return pytest.param(*arguments, marks=pytest.mark.nightly)
 
 
+def mark_nightly_unless_changed(*arguments: object) -> object:
+    return pytest.param(*arguments, marks=pytest.mark.nightly_unless_changed("bench"))
+
+
 @pytest.mark.parametrize(
     ("bench", "targets"),
     [
-        (push_sqlite.main, ["at least 0.50", "", "", ""]),
-        (fan_out.main, ["at least 0.40"] * 2),
+        mark_nightly_unless_changed(push_sqlite.main, ["at least 0.50", "", "", ""]),
+        mark_nightly_unless_changed(fan_out.main, ["at least 0.40"] * 2),
         mark_nightly(push_postgres.main, ["at least 0.60", "", "", ""]),
         mark_nightly(claim.main, ["at most 1.50", "", "", *["at most 1.50"] * (len(claim.SHAPES) - 1)] * 2),
         mark_nightly(push_http.main, ["at least 0.60"]),
