@@ -43,9 +43,9 @@ from gatepost.tables import channel_messages as message_rows
 from gatepost.testing import FakeClock
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
+from tests.waits import LAST_RESORT
 
 AGENT = "analyst"
-WAIT_TIMEOUT = 20.0
 
 
 def build_free_clock() -> Callable[[], Instant]:
@@ -164,7 +164,7 @@ class ChannelOffice:
             changed.set()
 
         with self.bus.subscribe(on_signal):
-            async with asyncio.timeout(WAIT_TIMEOUT):
+            async with asyncio.timeout(LAST_RESORT):
                 while not condition():
                     await changed.wait()
                     changed.clear()
@@ -199,7 +199,7 @@ async def open_office(
         store.migrate()
         set_up_store(store, token or server.token, **config)
         options = ChannelOptions(
-            open_api=partial(TelegramClient, url=api or server.url, timeout=5.0),
+            open_api=partial(TelegramClient, url=api or server.url, timeout=LAST_RESORT),
             transcriber=transcriber,
             poll_time=5.0,
             clock=send_clock or build_free_clock(),

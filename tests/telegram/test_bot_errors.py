@@ -15,8 +15,10 @@ def show_status(office: ChannelOffice) -> ChannelStatus:
 async def test_an_error_is_noted_until_the_bot_works(tmp_path: Path) -> None:
     with TelegramServer(has_limits=False) as server:
         async with open_office(server, f"sqlite:///{tmp_path}/gatepost.db") as office:
+            await server.wait_until(server.is_polling)
             old_token = server.token
             new_token = server.revoke_token()
+            server.advance(60)  # the poll ends
             await office.wait_until(lambda: show_status(office).error is not None)
 
             status = show_status(office)

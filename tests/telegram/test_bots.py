@@ -19,6 +19,7 @@ from tests.exports import export_lines
 from tests.telegram.channel_office import ChannelOffice, build_free_clock, open_office
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import Bot, User
+from tests.waits import LAST_RESORT
 
 
 @pytest.fixture
@@ -125,7 +126,9 @@ async def test_a_button_of_one_bot_is_worth_nothing_to_another(
 async def run_second_process(office: ChannelOffice) -> AsyncIterator[Channels]:
     """The channels of another process with the same store."""
     options = ChannelOptions(
-        open_api=partial(TelegramClient, url=office.telegram.url, timeout=5.0), poll_time=5.0, clock=build_free_clock()
+        open_api=partial(TelegramClient, url=office.telegram.url, timeout=LAST_RESORT),
+        poll_time=5.0,
+        clock=build_free_clock(),
     )
     channels = Channels(office.store, options, "another process")
     async with channels.run(office.bus, 0.2):
@@ -178,7 +181,7 @@ async def test_the_token_may_be_named_and_not_stored(server: TelegramServer, ana
         await office.store.run(triggers.change, "helper", {"secret": None, "config": config})
         tokens = {"env:BOT_TOKEN": server.token}
         options = ChannelOptions(
-            open_api=partial(TelegramClient, url=server.url, timeout=5.0), find_token=tokens.get, poll_time=5.0
+            open_api=partial(TelegramClient, url=server.url, timeout=LAST_RESORT), find_token=tokens.get, poll_time=5.0
         )
         async with Channels(office.store, options, "tests").run(office.bus, 0.2):
             server.send_text(ana, "hello")

@@ -28,6 +28,7 @@ from tests.gateways import TOKEN_RULES, build_app_state
 from tests.telegram.channel_office import AGENT, ChannelOffice, open_office
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
+from tests.waits import LAST_RESORT
 
 
 @pytest.fixture
@@ -262,7 +263,7 @@ async def test_a_wrong_token_is_told_to_the_owner_and_never_shown(
 
 
 async def test_errors_of_the_api_are_mapped_and_have_no_token(server: TelegramServer, ana: User) -> None:
-    client = TelegramClient(server.token, url=server.url, timeout=1.0)
+    client = TelegramClient(server.token, url=server.url, timeout=LAST_RESORT)
     assert server.token not in repr(client)
     server.answer("getMe", status=429, description="Too Many Requests: retry after 7", retry_after=7)
     with pytest.raises(Unavailable) as busy:

@@ -13,6 +13,7 @@ from gatepost.testing.channels import AGENT, TRIGGER, RemoteChannelDriver, Remot
 from tests.telegram.channel_office import build_free_clock
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
+from tests.waits import LAST_RESORT
 
 IDS: Final = {"ana": 7, "bob": 8}
 
@@ -26,7 +27,7 @@ class TelegramDriver(RemoteChannelDriver):
         return TriggerSpec(name=TRIGGER, provider="telegram", secret=self._server.token, target=AGENT)
 
     def build_channel_options(self) -> ChannelOptions:
-        open_api = partial(TelegramClient, url=self._server.url, timeout=5.0)
+        open_api = partial(TelegramClient, url=self._server.url, timeout=LAST_RESORT)
         return ChannelOptions(open_api=open_api, poll_time=5.0, clock=build_free_clock())
 
     def get_user_id(self, user: str) -> str:

@@ -16,6 +16,8 @@ from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, VerbOffice, pair
 from tests.telegram.verb_updates import EVE, GROUP, HUSAM, ask, press, sign, write
 
+POSTGRES_BY_NIGHT = True
+
 
 def test_only_the_press_of_the_addressee_counts(kit: Kit, office: VerbOffice) -> None:
     kit.store.run_sync(directory.register, EntitySpec(name="zoe", kind=EntityKind.HUMAN))

@@ -39,6 +39,8 @@ from tests.telegram.verb_updates import (
     write,
 )
 
+POSTGRES_BY_NIGHT = True
+
 
 def test_an_unknown_user_gets_a_code_once_and_reaches_nobody(office: VerbOffice) -> None:
     assert write(office, EVE).outcome is UpdateOutcome.PAIRING

@@ -25,6 +25,8 @@ from tests.telegram.channel_office import AGENT, ChannelOffice, VerbOffice, open
 from tests.telegram.server import TelegramServer
 from tests.telegram.verb_updates import GROUP, HUSAM, open_verb_office, press, sign, write
 
+POSTGRES_BY_NIGHT = True
+
 ZOE, BOSS = 12, 11
 USER = {"id": HUSAM, "first_name": "Husam"}
 PRIVATE = {"id": HUSAM, "type": "private"}

@@ -15,6 +15,8 @@ from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, VerbOffice
 from tests.telegram.verb_updates import HUSAM, open_verb_office, write
 
+POSTGRES_BY_NIGHT = True
+
 SENTENCE = "Nobody can read this yet. It is kept, and the owner of this bot knows."
 
 

@@ -20,6 +20,8 @@ from tests.telegram.channel_office import AGENT, ChannelOffice, open_office
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import Bot, Chat, User
 
+POSTGRES_BY_NIGHT = True
+
 STEPS = 240
 
 
@@ -139,7 +141,7 @@ def add_typists(office: ChannelOffice) -> Iterator[Conversation]:
         yield Conversation(base=f"{own}@travel", person=person, name="travel")
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 async def test_fifty_conversations_with_resets_never_cross(
     request: pytest.FixtureRequest, tmp_path: Path, database: str, seed: int

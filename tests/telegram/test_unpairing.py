@@ -46,6 +46,8 @@ from tests.telegram.verb_updates import (
     write,
 )
 
+POSTGRES_BY_NIGHT = True
+
 
 def test_who_is_let_go_neither_writes_nor_answers_nor_is_answered(kit: Kit, office: VerbOffice) -> None:
     """The old session is there, a question waits in it, and its buttons are signed."""

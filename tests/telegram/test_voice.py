@@ -22,11 +22,12 @@ from gatepost.errors import Invalid, Unavailable
 from gatepost.runtime.jobs import run_due_jobs
 from gatepost.runtime.voice_jobs import VoiceJobs
 from gatepost.testing import FakeClock
-from tests.telegram.channel_office import WAIT_TIMEOUT, ChannelOffice, open_office
+from tests.telegram.channel_office import ChannelOffice, open_office
 from tests.telegram.server import TelegramServer
 from tests.telegram.spoken import SENTENCES, RecognitionServer, Recognizer, record
 from tests.telegram.state import User
 from tests.telegram.web import ServerThread
+from tests.waits import LAST_RESORT
 
 KEY = "sk-a-secret-key-of-the-service"
 
@@ -89,7 +90,7 @@ def ana(server: TelegramServer) -> User:
 async def open_speaking_office(
     server: TelegramServer, tmp_path: Path, url: str | None, **options: Any
 ) -> AsyncIterator[ChannelOffice]:
-    transcriber = OpenAiTranscriber(url, model="whisper-1", key=KEY, timeout=5.0) if url is not None else None
+    transcriber = OpenAiTranscriber(url, model="whisper-1", key=KEY, timeout=LAST_RESORT) if url is not None else None
     limits = Limits(has_speech=url is not None)
     try:
         async with open_office(
@@ -156,10 +157,12 @@ async def test_low_confidence_is_said_to_the_speaker_and_the_agent(
 async def test_later_texts_are_not_held_by_a_voice_message(
     server: TelegramServer, speech: SpeechServer, ana: User, tmp_path: Path
 ) -> None:
-    speech.answers = [(503, b"down"), (503, b"down"), (200, {"text": "spoken"})]
+    speech.answers = [(503, b"down")]
     async with open_speaking_office(server, tmp_path, speech.url) as office:
         server.send_voice(ana, b"OggS")
         server.send_text(ana, "written")
+        await office.wait_for_events(1)
+        speech.answers = [(200, {"text": "spoken"})]
         events = await office.wait_for_events(2)
 
     assert [event.content for event in events] == ["written", "spoken"]
@@ -250,7 +253,7 @@ async def test_a_spoken_reply_answers_a_question_and_silence_does_not(
 
 
 async def test_errors_of_the_service_are_mapped_and_have_no_key(speech: SpeechServer) -> None:
-    transcriber = OpenAiTranscriber(speech.url, model="m", key=KEY, timeout=5.0)
+    transcriber = OpenAiTranscriber(speech.url, model="m", key=KEY, timeout=LAST_RESORT)
     speech.answers = [(401, b"no"), (200, b"not json"), (422, b"no"), (200, {"text": "a", "segments": []})]
     for kind in (Unavailable, Unavailable, SpeechRefused):
         with pytest.raises(kind) as error:
@@ -329,7 +332,7 @@ async def test_a_gateway_that_stops_does_not_wait_for_a_transcription(
 
     slow = SlowTranscriber()
     url, limits = f"sqlite:///{tmp_path}/gatepost.db", Limits(has_speech=True)
-    async with asyncio.timeout(WAIT_TIMEOUT):
+    async with asyncio.timeout(LAST_RESORT):
         async with open_office(server, url, transcriber=slow, limits=limits, allow=(7,)):
             server.send_voice(ana, record(SENTENCES[0]))
             await slow.has_begun.wait()
