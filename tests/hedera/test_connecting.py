@@ -13,6 +13,8 @@ from tests.hedera.connection_calls import connect, find, find_inbound, list_noti
 from tests.hedera.office import LedgerOffice
 from tests.hedera.posters import create_poster
 
+POSTGRES_BY_NIGHT = True
+
 
 @pytest.mark.parametrize("has_profile", [True, False])
 async def test_we_ask_and_the_answer_opens_the_connection(public_ledger: LedgerOffice, has_profile: bool) -> None:

@@ -17,6 +17,8 @@ from tests.hedera.office import LedgerOffice
 from tests.hedera.posters import create_poster
 from tests.hedera.state import Refusal
 
+POSTGRES_BY_NIGHT = True
+
 
 async def test_a_request_is_listed_and_its_owner_is_told(public_ledger: LedgerOffice) -> None:
     office = public_ledger

@@ -15,6 +15,8 @@ from tests.hedera.node import HBAR
 from tests.hedera.office import FUND, TASK, LedgerOffice
 from tests.hedera.prechecks import FEES
 
+POSTGRES_BY_NIGHT = True
+
 LONG_TEXT = "".join(f"{number * number % 7919} " for number in range(900))
 
 

@@ -16,6 +16,8 @@ from gatepost.errors import Conflict, NotFound, Refused
 from tests.hedera.office import TASK, LedgerOffice
 from tests.hedera.posters import create_poster
 
+POSTGRES_BY_NIGHT = True
+
 NAMES = ("admin", "ann", "bob", "husam")
 
 

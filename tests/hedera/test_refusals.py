@@ -12,6 +12,8 @@ from gatepost.core.mail import PostState
 from tests.hedera.office import TASK, LedgerOffice
 from tests.hedera.posters import Poster, create_poster
 
+POSTGRES_BY_NIGHT = True
+
 KINDS = [TopicKind.INBOUND, TopicKind.BROADCAST, TopicKind.WORK]
 
 

@@ -16,6 +16,8 @@ from gatepost.errors import NotFound
 from tests.hedera.office import TASK, LedgerOffice
 from tests.hedera.state import Message
 
+POSTGRES_BY_NIGHT = True
+
 
 async def test_mail_of_every_priority_is_on_the_ledger_and_in_the_inbox_once(any_office: LedgerOffice) -> None:
     office = any_office
