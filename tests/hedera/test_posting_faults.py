@@ -97,6 +97,12 @@ async def run_flow(office: LedgerOffice, name: str, *, round_length: str = "1 mi
 FLOW_LENGTH = 13
 
 
+async def test_a_flow_is_the_same_on_postgresql(postgres_office: LedgerOffice) -> None:
+    """By day this is what is posted and read on PostgreSQL; by night all of it is."""
+    await run_flow(postgres_office, "first")
+    assert postgres_office.is_balanced()
+
+
 @pytest.mark.parametrize(
     "places", [(1, 7, 13), pytest.param(range(1, FLOW_LENGTH + 1), marks=pytest.mark.nightly)], ids=["some", "all"]
 )
