@@ -14,6 +14,7 @@ from gatepost.core.event import Item, Push, PushResult
 from gatepost.core.limits import Limits
 from gatepost.ports import Store, Transaction
 from gatepost.testing import FakeClock, Kit, RecordingSignalSink
+from tests.database_reset import furnish_database
 
 ENTITIES: Final = (
     *(EntitySpec(name=name, kind=EntityKind.HUMAN, display=name.title()) for name in ("admin", "husam")),
@@ -34,7 +35,7 @@ class StoreContext:
         self.store: Store = kit.store
         self.clock: FakeClock = kit.clock
         self.signal_sink: RecordingSignalSink = kit.signal_sink
-        self.store.run_sync(_register_all, ENTITIES)
+        furnish_database(kit.url, lambda: self.store.run_sync(_register_all, ENTITIES))
         self.signal_sink.clear()
 
     def set_limits(self, **limits: Any) -> None:
