@@ -72,13 +72,13 @@ class TestDeclaration:
                 assert column.parent is None or TABLES.index(column.parent) <= TABLES.index(table.name)
                 assert column.parent is None or len(tables[column.parent].key) == 1
 
-    def test_truth_values_are_those_of_postgres(self, postgres_url: str) -> None:
-        with Kit(postgres_url) as kit:
+    def test_truth_values_are_those_of_postgres(self, empty_postgres_url: str) -> None:
+        with Kit(empty_postgres_url) as kit:
             columns = kit.store.read_sync(lambda tx: tx.fetch_all("catalog/list_columns"))
         assert [row.column_name for row in columns if is_boolean(row.column_name) != (row.type == "boolean")] == []
 
-    def test_both_databases_have_the_same_columns_in_the_same_order(self, postgres_url: str) -> None:
-        with Kit() as kit, Kit(postgres_url) as other:
+    def test_both_databases_have_the_same_columns_in_the_same_order(self, empty_postgres_url: str) -> None:
+        with Kit() as kit, Kit(empty_postgres_url) as other:
             ours, theirs = (one.store.read_sync(catalog.read_tables, TABLES) for one in (kit, other))
 
         def describe(tables: dict[str, catalog.Table]) -> Any:
