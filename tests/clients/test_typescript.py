@@ -1,5 +1,11 @@
-"""The TypeScript client: its package is built as for npm, and its own tests run in Node.js against real gateways."""
+"""
+The TypeScript client: its package is built as for npm, and its own tests run in Node.js against real gateways.
 
+By day the programs of its README run, and the tests that need no gateway; the others as well if the client or its tests
+have changed. The page, which is looked at by day, does everything through the client.
+"""
+
+import fcntl
 import json
 import os
 import shutil
@@ -11,7 +17,13 @@ import pytest
 from tests.gateway_process import GATEPOST_COMMAND
 from tests.programs import cache
 
-TEST_FILES = sorted(path.name for path in (cache.CLIENT / "tests").glob("*.test.ts"))
+by_night = pytest.mark.nightly_unless_changed("clients/typescript", "tests/clients")
+#: those with a gateway of their own
+LONG_TESTS = {"hooks.test.ts", "requests.test.ts", "spaces.test.ts", "streams.test.ts"}
+TEST_FILES = [
+    pytest.param(path.name, marks=by_night if path.name in LONG_TESTS else ())
+    for path in sorted((cache.CLIENT / "tests").glob("*.test.ts"))
+]
 #: what is made here, or put there by somebody who works on the client
 IGNORED = ("node_modules", "dist", "build", "examples")
 #: seconds, which only what never ends takes; Node.js ends earlier, and says which test did not end
@@ -28,16 +40,26 @@ def node() -> Path:
 
 
 @pytest.fixture(scope="module")
-def package(node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package with its tests, compiled, in a folder of its own."""
-    folder = tmp_path_factory.mktemp("client") / "package"
+def package(node: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The package with its tests, compiled, in a folder of its own: once for all processes that run tests."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "typescript-client"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            staging = tmp_path_factory.mktemp("client") / "package"
+            build_package(node, staging)
+            staging.rename(folder)
+    return folder
+
+
+def build_package(node: Path, folder: Path) -> None:
     shutil.copytree(cache.CLIENT, folder, ignore=shutil.ignore_patterns(*IGNORED))
     modules = cache.find_folder(cache.CLIENT) / "node_modules"
     (folder / "node_modules").symlink_to(modules)
     compiler = modules / "typescript" / "bin" / "tsc"
     for arguments in ([compiler], ["tests/examples.mjs"], [compiler, "--project", "tests"]):
         run_node(node, *arguments, folder=folder)
-    return folder
 
 
 def run_node(node: Path, *arguments: Path | str, folder: Path) -> None:

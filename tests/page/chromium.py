@@ -135,6 +135,11 @@ class Page:
         self.call("goto", path)
         self.wait_until(IS_READY)
 
+    def go(self, path: str) -> None:
+        """Go to an address as a link does, without loading the page again, and wait until the view is there."""
+        self.evaluate("path => { history.pushState(null, '', path); dispatchEvent(new Event('popstate')); }", path)
+        self.wait_until(IS_READY)
+
     def open_tab(self, path: str) -> "Page":
         """Load an address in another tab of the same browser."""
         tab = Page(self._chromium, self._chromium.call(0, "openTab", self._number), self.url)

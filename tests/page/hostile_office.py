@@ -14,15 +14,17 @@ from gatepost.ports import Transaction
 from tests.model_server import Answer, CompletionRequest, Say, Script, Use
 from tests.scripted_gateway import ScriptedGateway
 
-#: what runs, reaches out, covers the page or turns what is around it, if it is not shown as text
+#: what runs, reaches out, covers the page or turns what is around it, if it is not shown as text: first as Markdown,
+#: then as a block of HTML, in which Markdown means nothing
 HOSTILE: Final = (
+    "**Win** [click](javascript:window.pwned=3) ![p](https://tracker.example/p.png) <b onclick=window.pwned=9>y</b>"
+    " [data](data:text/html,pwned) <javascript:window.pwned=10> [relative](//evil.example)\n\n"
     "<script>window.pwned=1</script><img src=x onerror='window.pwned=2'>"
-    " [click](javascript:window.pwned=3) ![p](https://tracker.example/p.png)"
     " <a href='javascript:window.pwned=4'>x</a><svg onload=window.pwned=5>"
     " <style>body{display:none}</style><div style='position:fixed;inset:0'>cover</div>"
     " <iframe src='//evil.example'></iframe><form action='//evil.example'><input name=q autofocus></form>"
     " \u202egnp.exe \u2067turned\u2066 z\u0300\u0301\u0302\u0303\u0304\u0305\u0306\u0307\u0308algo"
-    f" {'W' * 400} {'> ' * 60}deep"
+    f" {'W' * 200} {'> ' * 60}deep"
 )
 #: for fields of a line
 HOSTILE_LINE: Final = "<img src=x onerror=window.pwned=6>\u202egnp.exe\u2067 " + "W" * 80

@@ -3,6 +3,7 @@
 from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Use
 from tests.page.chromium import PHONE
 from tests.page.conftest import PageOpener, Scripts
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 
@@ -31,10 +32,11 @@ def test_a_run_explains_itself(gateway: ScriptedGateway, scripts: Scripts, open_
     page.wait_for(".turns >> text=Look at the date")
     page.wait_for(".waterfall-row:has-text('remember')")
     page.wait_for_count(".waterfall-row", 4)
-    page.open(f"/agents/{name}/memories")
+    page.go(f"/agents/{name}/memories")
     page.wait_for("text=The report is due on Fridays")
 
 
+@by_night
 def test_a_run_is_replayed_and_compared(
     gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str
 ) -> None:
@@ -53,6 +55,7 @@ def test_a_run_is_replayed_and_compared(
     assert len(gateway.list_runs(name)) == 1, "nothing was stored"
 
 
+@by_night
 def test_an_agent_is_paused_and_resumed(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     name = f"ana-{tag}"
     gateway.create_resident(name)
@@ -86,6 +89,7 @@ def test_home_shows_what_needs_the_person(gateway: ScriptedGateway, open_page: P
     page.wait_for(".item-row:has-text('The build is red')")
 
 
+@by_night
 def test_on_a_phone_the_words_of_a_run_stay_together(
     gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str
 ) -> None:

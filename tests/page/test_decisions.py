@@ -5,6 +5,7 @@ import re
 
 from tests.model_server import Answer, CompletionRequest, Say, Use
 from tests.page.conftest import PageOpener, Scripts
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 OPTIONS = [{"id": "teal", "label": "Teal"}, {"id": "sand", "label": "Sand"}]
@@ -36,7 +37,7 @@ def test_an_agent_asks_and_goes_on_with_the_answer(
     page.click(f"{card} >> button:has-text('Sand')")
     page.wait_for(".toast:has-text('Sand')")
     page.wait_for_count(card, 0)
-    page.open(f"/spaces/{tag}")
+    page.go(f"/spaces/{tag}")
     page.wait_for(".message:has-text('Painted in Sand')")
 
 
@@ -98,7 +99,7 @@ def test_a_question_is_sent_back_and_refused(gateway: ScriptedGateway, open_page
     page.wait_for_count(".decision .decision-answers", 0)
     statuses = {item["question"]: item["status"] for item in gateway.get("/decisions", asker=f"ana-{tag}")["items"]}
     assert statuses == {"Vague?": "revising", "Wrong?": "rejected"}
-    page.open("/decisions?show=ended")
+    page.go("/decisions?show=ended")
     page.wait_for(".gate-row:has-text('Wrong?')")
 
 
@@ -115,6 +116,7 @@ def test_a_gate_is_opened_on_the_page(gateway: ScriptedGateway, open_page: PageO
     assert gateway.get(f"/gates/{gate['id']}")["resolution"]["reason"] == "signed"
 
 
+@by_night
 def test_an_action_is_shown_in_words_and_as_json(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     name = f"ana-{tag}"
     gateway.create_resident(name)
@@ -133,6 +135,7 @@ def test_an_action_is_shown_in_words_and_as_json(gateway: ScriptedGateway, open_
     assert "Action:" not in page.read(f".item-row:has-text('Pay {tag}?') .item-text")
 
 
+@by_night
 def test_an_argument_is_shown_and_sent_back_with_all_its_digits(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str
 ) -> None:
@@ -153,6 +156,7 @@ def test_an_argument_is_shown_and_sent_back_with_all_its_digits(
     assert args | {"to": ["a", "c"]} in answer.values()
 
 
+@by_night
 def test_no_argument_looks_like_another_one(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     name = f"ana-{tag}"
     gateway.post("/agents", name=name)

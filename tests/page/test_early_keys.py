@@ -7,11 +7,13 @@ import pytest
 
 from tests.page.chromium import Page
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 HELLO = "Hello! Are you there?"
 #: parts of addresses: the code of views, and what the gateway answers
 CODE, ANSWERS = "/assets/", "/api/"
+PACES = [pytest.param((), marks=by_night, id="at once"), pytest.param((CODE, ANSWERS), id="late")]
 
 
 def press_early(page: Page, *keys: str, delayed: tuple[str, ...] = (CODE, ANSWERS)) -> None:
@@ -32,7 +34,7 @@ def list_states(gateway: ScriptedGateway, name: str) -> dict[str, str]:
     return {item["subject"]: item["state"] for item in gateway.get(f"/inbox/{name}")["items"]}
 
 
-@pytest.mark.parametrize("delayed", [(), (CODE, ANSWERS)], ids=["at once", "late"])
+@pytest.mark.parametrize("delayed", PACES)
 def test_the_palette_takes_what_is_typed_after_its_key(open_page: PageOpener, delayed: tuple[str, ...]) -> None:
     page = open_page("/")
     press_early(page, "Control+k", *"go to plans", "Enter", "c", *"Weekly report", delayed=delayed)
@@ -40,7 +42,7 @@ def test_the_palette_takes_what_is_typed_after_its_key(open_page: PageOpener, de
     page.wait_until("() => document.querySelector('dialog [name=name]')?.value === 'Weekly report'")
 
 
-@pytest.mark.parametrize("delayed", [(), (CODE, ANSWERS)], ids=["at once", "late"])
+@pytest.mark.parametrize("delayed", PACES)
 def test_what_is_typed_after_create_is_posted_in_the_new_space(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str, delayed: tuple[str, ...]
 ) -> None:
@@ -54,6 +56,7 @@ def test_what_is_typed_after_create_is_posted_in_the_new_space(
     assert gateway.list_messages(f"room-{tag}") == [("admin", HELLO)]
 
 
+@by_night
 def test_the_button_does_as_enter_does(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     page = open_page("/spaces")
     page.click("main header button:has-text('New space')")
@@ -79,6 +82,7 @@ def test_an_inbox_is_gone_through_before_it_is_there(gateway: ScriptedGateway, o
     assert [item["content"] for item in gateway.get(f"/inbox/ana-{tag}")["items"]] == ["Thank you"]
 
 
+@by_night
 def test_keys_come_before_the_page_knows_whose_it_is(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     gateway.post("/agents", name=f"ana-{tag}")
@@ -93,6 +97,7 @@ def test_keys_come_before_the_page_knows_whose_it_is(gateway: ScriptedGateway, o
     assert list_states(gateway, tag) == {"One": "pending", "Two": "delivered"}
 
 
+@by_night
 def test_a_decision_is_answered_before_it_is_there(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     gateway.post("/agents", name=f"ana-{tag}")
@@ -109,6 +114,7 @@ def test_a_decision_is_answered_before_it_is_there(gateway: ScriptedGateway, ope
     assert (answers["First?"]["option"], answers["Second?"]["text"]) == ("y", "Neither")
 
 
+@by_night
 def test_a_conversation_is_begun_at_once(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     gateway.create_resident(f"ana-{tag}")
@@ -124,6 +130,7 @@ def test_a_conversation_is_begun_at_once(gateway: ScriptedGateway, open_page: Pa
     assert sorted(entry["content"] for entry in prompts) == ["Anybody?", HELLO]
 
 
+@by_night
 def test_keys_in_a_row_select_another_name(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_space(tag, "admin")
     for name in (f"{tag}-one", f"{tag}-two"):
@@ -133,6 +140,7 @@ def test_keys_in_a_row_select_another_name(gateway: ScriptedGateway, open_page: 
     page.wait_until("(text) => document.querySelector('.composer textarea').value === text", f"@{tag}-two hello")
 
 
+@by_night
 def test_a_view_that_does_not_come_keeps_nobody(open_page: PageOpener) -> None:
     page = open_page("/agents")
     page.delay_requests("/assets/inbox")
@@ -143,6 +151,7 @@ def test_a_view_that_does_not_come_keeps_nobody(open_page: PageOpener) -> None:
     page.release_requests("/assets/inbox")
 
 
+@by_night
 def test_who_clicks_elsewhere_has_changed_their_mind(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     gateway.post("/agents", name=f"ana-{tag}")
@@ -160,6 +169,7 @@ def test_who_clicks_elsewhere_has_changed_their_mind(gateway: ScriptedGateway, o
     assert page.path == "/decisions"
 
 
+@by_night
 def test_a_form_that_was_refused_gets_nothing(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     open_page.expected_errors.append("409 (Conflict)")
     gateway.create_person(tag)
@@ -171,6 +181,7 @@ def test_a_form_that_was_refused_gets_nothing(gateway: ScriptedGateway, open_pag
     page.wait_until("(value) => document.querySelector('dialog [name=name]').value === value", f"{tag}!")
 
 
+@by_night
 def test_enter_twice_does_not_close_what_is_shown_once(open_page: PageOpener, tag: str) -> None:
     page = open_page("/triggers")
     press_early(page, "c", *f"hook-{tag}", "Enter", "Enter", "x", "Enter")

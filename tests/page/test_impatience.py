@@ -6,7 +6,10 @@ import pytest
 
 from tests.page.chromium import Page
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
+
+pytestmark = by_night
 
 #: press Ctrl+Enter in an element three times before anything is answered
 SUBMIT_BY_KEYS: Final = """(selector) => {

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 SELECTED = ".item-row.is-selected"
@@ -75,6 +76,7 @@ def test_a_dead_item_is_replayed(gateway: ScriptedGateway, open_page: PageOpener
     page.wait_for(".item-row:has-text('Poison')")
 
 
+@by_night
 def test_what_fails_is_shown_as_it_is(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     open_page.expected_errors.append("409 (Conflict)")
     gateway.post("/agents", name=tag)
@@ -87,6 +89,7 @@ def test_what_fails_is_shown_as_it_is(gateway: ScriptedGateway, open_page: PageO
     page.wait_for(".item-row:has-text('Contested'):has-text('claimed')")
 
 
+@by_night
 def test_new_items_come_by_themselves_in_their_place(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     push_items(gateway, tag, "Usual")
@@ -98,6 +101,7 @@ def test_new_items_come_by_themselves_in_their_place(gateway: ScriptedGateway, o
     page.wait_for(".sidebar .nav-link:has-text('Inbox') .count:has-text('2')")
 
 
+@by_night
 def test_filters_are_in_the_address(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     push_items(gateway, tag, "Needle", type="alert")
@@ -116,6 +120,7 @@ def test_filters_are_in_the_address(gateway: ScriptedGateway, open_page: PageOpe
     page.wait_for(".item-row:has-text('Needle')")
 
 
+@by_night
 def test_an_event_is_pushed_by_hand(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     page = open_page(f"/inbox/{tag}")

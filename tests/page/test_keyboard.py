@@ -2,6 +2,7 @@
 
 from tests.page.chromium import PHONE
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 
@@ -44,6 +45,7 @@ def test_the_palette_has_every_command(gateway: ScriptedGateway, open_page: Page
     page.wait_for_count(".palette", 0)
 
 
+@by_night
 def test_a_dialog_keeps_the_focus_and_gives_it_back(open_page: PageOpener) -> None:
     page = open_page("/inbox")
     page.evaluate("() => document.querySelector('button[aria-label=\"Push an event\"]').focus()")
@@ -59,6 +61,7 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(open_page: PageOpener) -> No
     page.wait_for("button[aria-label='Push an event']:focus")
 
 
+@by_night
 def test_keys_are_left_to_fields(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_space(tag, "admin")
     page = open_page(f"/spaces/{tag}")
@@ -74,6 +77,7 @@ def test_keys_are_left_to_fields(gateway: ScriptedGateway, open_page: PageOpener
     assert page.evaluate("() => document.querySelector('.composer textarea').value") == "g i e # ?", "the draft stays"
 
 
+@by_night
 def test_the_skip_link_leads_to_the_content(open_page: PageOpener) -> None:
     page = open_page("/agents")
     page.press("Tab")
@@ -82,6 +86,7 @@ def test_the_skip_link_leads_to_the_content(open_page: PageOpener) -> None:
     page.wait_for("main:focus")
 
 
+@by_night
 def test_on_a_phone_every_view_is_reached(open_page: PageOpener) -> None:
     page = open_page("/agents", viewport=PHONE, hasTouch=True)
     page.click(".bottom-bar a:has-text('Inbox')")

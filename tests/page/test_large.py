@@ -13,7 +13,10 @@ from gatepost.actions import spaces
 from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Use
 from tests.page.chromium import Chromium, Page
 from tests.page.conftest import PageOpener, Scripts
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
+
+pytestmark = by_night
 
 ITEMS = 50_000
 MESSAGES = 10_000

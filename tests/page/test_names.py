@@ -7,7 +7,10 @@ import pytest
 
 from tests.page.chromium import PHONE
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
+
+pytestmark = by_night
 
 #: the same letters; Cyrillic ones that look like Latin ones; wide letters and capitals
 LOOKALIKES = {

@@ -2,7 +2,10 @@
 
 from tests.model_server import Say
 from tests.page.conftest import PageOpener, Scripts
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
+
+pytestmark = by_night
 
 
 def test_the_title_names_what_is_shown(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:

@@ -4,6 +4,7 @@ import httpx2
 
 from tests.page.chromium import LAST_RESORT
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 SECRET = "a-secret-of-at-least-thirty-two-characters"
@@ -14,7 +15,7 @@ def test_a_plan_fires(gateway: ScriptedGateway, open_page: PageOpener, tag: str)
     page = open_page("/plans", person=tag)
     page.wait_for(".sidebar .connection.is-live")
     plan = gateway.post("/plans", owner=tag, name=f"Tea {tag}", instruction="Make tea", runAfter="3 seconds")
-    page.open(f"/plans/{plan['id']}")
+    page.go(f"/plans/{plan['id']}")
     page.wait_for("h1:has-text('Tea')")
     page.wait_for(".fire-row")
     page.wait_for_count(".fire-row", 1)
@@ -25,6 +26,7 @@ def test_a_plan_fires(gateway: ScriptedGateway, open_page: PageOpener, tag: str)
     page.wait_for(".item-row:has-text('Make tea')")
 
 
+@by_night
 def test_a_plan_is_made_changed_and_deleted(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     page = open_page("/plans", person=tag)
@@ -42,6 +44,7 @@ def test_a_plan_is_made_changed_and_deleted(gateway: ScriptedGateway, open_page:
     assert gateway.get("/plans", owner=tag, status="pending")["items"] == []
 
 
+@by_night
 def test_plans_are_disabled_and_enabled_in_the_list(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     first, second = (
@@ -71,6 +74,7 @@ def test_plans_are_disabled_and_enabled_in_the_list(gateway: ScriptedGateway, op
     assert [gateway.get(f"/plans/{id}")["active"] for id in (first, second)] == [True, True]
 
 
+@by_night
 def test_what_others_disable_is_seen_at_once(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     plan = gateway.post("/plans", owner=tag, name=f"Report {tag}", instruction="Look", cron="0 9 * * *")["id"]
@@ -90,6 +94,7 @@ def test_what_others_disable_is_seen_at_once(gateway: ScriptedGateway, open_page
     page.wait_for(".plan-entry .switch[aria-checked=true]")
 
 
+@by_night
 def test_keys_in_a_hurry_end_with_the_last_one(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     plan = gateway.post("/plans", owner=tag, name=f"Report {tag}", instruction="Look", cron="0 9 * * *")["id"]
@@ -101,6 +106,7 @@ def test_keys_in_a_hurry_end_with_the_last_one(gateway: ScriptedGateway, open_pa
     assert not gateway.get(f"/plans/{plan}")["active"]
 
 
+@by_night
 def test_one_whose_time_has_passed_fires_only_after_a_question(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str
 ) -> None:
@@ -119,6 +125,7 @@ def test_one_whose_time_has_passed_fires_only_after_a_question(
     assert gateway.get(f"/plans/{plan}")["status"] == "completed"
 
 
+@by_night
 def test_a_change_that_fails_is_taken_back(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     plan = gateway.post("/plans", owner=tag, name=f"Tea {tag}", instruction="Make tea", runAfter="1 hour")["id"]

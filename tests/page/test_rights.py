@@ -3,6 +3,7 @@
 import pytest
 
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 HIDDEN_ADDRESSES = [
@@ -22,13 +23,13 @@ OPEN_ADDRESSES = ["/plans", "/triggers", "/channels/sessions", "/shared", "/ledg
 
 def test_addresses_of_the_administrator_say_so(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
-    page = open_page(person=tag)
+    page = open_page("/", person=tag)
     for address in HIDDEN_ADDRESSES:
-        page.open(address)
+        page.go(address)
         page.wait_for("main .empty:has-text('Only the administrator sees this')")
         assert page.count("h1") == 1, address
     for address in OPEN_ADDRESSES:
-        page.open(address)
+        page.go(address)
         page.wait_for_count("main .skeleton", 0)
         assert "administrator" not in page.read("main"), address
         assert page.count("main .empty .icon-alert") == 0, address
@@ -58,6 +59,7 @@ def test_the_navigation_and_the_palette_offer_what_the_person_may_see(
     administrator.wait_for(".sidebar .nav-link[href='/cost']")
 
 
+@by_night
 def test_a_person_sees_who_an_agent_is(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     name = f"ana-{tag}"
     gateway.create_person(tag)
@@ -107,6 +109,7 @@ def test_an_owner_sees_what_its_agent_does_and_is_offered_no_change(
     other_page.wait_for("main .empty:has-text('there is no run')")
 
 
+@by_night
 def test_a_person_is_offered_no_change_of_a_space(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(tag)
     page = open_page("/spaces", person=tag)
@@ -128,6 +131,7 @@ def test_a_person_is_offered_no_change_of_a_space(gateway: ScriptedGateway, open
     assert tag not in [member["name"] for member in gateway.get(f"/spaces/{tag}/members")["items"]]
 
 
+@by_night
 def test_a_gate_that_the_person_cannot_see(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     name = f"ana-{tag}"
     gateway.create_person(tag)
@@ -145,6 +149,7 @@ def test_a_gate_that_the_person_cannot_see(gateway: ScriptedGateway, open_page: 
     administrator.wait_for(f".facts a[href='/gates/{decision['gate']}']")
 
 
+@by_night
 @pytest.mark.parametrize("part", ["memories", "about"])
 def test_the_administrator_sees_all_of_an_agent(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str, part: str

@@ -1,6 +1,7 @@
 """A person signs in by the one-time link, once; a used link is refused; who signs out is out."""
 
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 
@@ -21,6 +22,7 @@ def test_a_link_signs_in_once(gateway: ScriptedGateway, open_page: PageOpener) -
     assert other_page.count(".shell") == 0
 
 
+@by_night
 def test_a_link_can_be_pasted(gateway: ScriptedGateway, open_page: PageOpener) -> None:
     open_page.expected_errors.append("401 (Unauthorized)")
     page = open_page.open_stranger()
@@ -48,6 +50,7 @@ def test_who_signs_out_sees_nothing_any_more(gateway: ScriptedGateway, open_page
     page.wait_for("h1:has-text('Sign in to Gatepost')")
 
 
+@by_night
 def test_a_sign_in_that_was_revoked_ends_in_the_open_page(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str
 ) -> None:

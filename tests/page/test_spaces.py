@@ -4,6 +4,7 @@ from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Scrip
 from tests.page.cable import Cable
 from tests.page.chromium import Page
 from tests.page.conftest import PageOpener, Scripts
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 #: what the browser says of requests that fail
@@ -123,6 +124,7 @@ def check_history(gateway: ScriptedGateway, page: Page, space: str, texts: set[s
     page.wait_for(".sidebar .connection.is-live")
 
 
+@by_night
 def test_a_space_is_created_with_its_members(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_person(f"mira-{tag}")
     page = open_page("/spaces")
@@ -139,6 +141,7 @@ def test_a_space_is_created_with_its_members(gateway: ScriptedGateway, open_page
     page.wait_for_count(".members .member", 2)
 
 
+@by_night
 def test_a_message_that_is_too_large_is_kept_for_its_writer(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str
 ) -> None:
@@ -154,6 +157,7 @@ def test_a_message_that_is_too_large_is_kept_for_its_writer(
     assert gateway.list_messages(tag) == []
 
 
+@by_night
 def test_a_table_and_a_list_keep_what_their_writer_has_chosen(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str
 ) -> None:

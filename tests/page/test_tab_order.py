@@ -10,7 +10,10 @@ import pytest
 from tests.page.chromium import Page
 from tests.page.conftest import PageOpener
 from tests.page.hostile_office import HostileOffice
-from tests.page.test_views import HOSTILE_ADDRESSES, PLAIN_ADDRESSES
+from tests.page.marks import by_night
+from tests.page.test_views import HOSTILE_ADDRESSES, PLAIN_ADDRESSES, open_hostile_page
+
+pytestmark = by_night
 
 MAX_STOPS: Final = 400
 #: presses between two looks at where the focus has been
@@ -84,10 +87,9 @@ REPORT: Final = """() => {
 
 @pytest.mark.parametrize("address", [*HOSTILE_ADDRESSES, *PLAIN_ADDRESSES, "/channels/sessions", "/channels/pairing"])
 def test_tab_goes_through_a_view(address: str, office: HostileOffice, open_page: PageOpener) -> None:
-    page = open_page(office.build_path(address))
+    page = open_hostile_page(office, open_page, address)
     page.wait_for(".sidebar .nav-link[href='/spaces/den']")
     page.wait_for(".sidebar .connection.is-live")
-    page.wait_for_count("main .skeleton", 0)
     page.wait_for_frames()
     go_round(page)
     report = page.evaluate(REPORT)

@@ -1,12 +1,15 @@
 """Several tabs of one browser: they share one stream, because a browser opens only 6 connections to a gateway."""
 
+import pytest
+
 from tests.page.chromium import Page
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.page.test_spaces import LOST_CONNECTION, post
 from tests.scripted_gateway import ScriptedGateway
 
-#: more tabs than a browser opens connections
-TAB_COUNT = 7
+#: one more, and more than a browser opens connections
+TAB_COUNTS = [1, pytest.param(7, marks=by_night)]
 
 
 def count_streams(*pages: Page) -> int:
@@ -14,7 +17,8 @@ def count_streams(*pages: Page) -> int:
     return sum(request.endswith("/api/stream") for page in pages for request in page.take_log().requests)
 
 
-def test_many_tabs_share_one_stream(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+@pytest.mark.parametrize("tab_count", TAB_COUNTS)
+def test_many_tabs_share_one_stream(gateway: ScriptedGateway, open_page: PageOpener, tag: str, tab_count: int) -> None:
     gateway.create_person(tag)
     gateway.create_space(tag, "admin", tag)
     gateway.post_message(tag, "before", tag)
@@ -22,7 +26,7 @@ def test_many_tabs_share_one_stream(gateway: ScriptedGateway, open_page: PageOpe
     page.call("clock.setFixedTime", 0)  # a tab that waits for this machine is not one that does not answer
     page.open(f"/spaces/{tag}")
     page.wait_for(".sidebar .connection.is-live")
-    tabs = [page.open_tab(f"/spaces/{tag}") for _ in range(TAB_COUNT)]
+    tabs = [page.open_tab(f"/spaces/{tag}") for _ in range(tab_count)]
     for tab in tabs:
         tab.wait_for(".sidebar .connection.is-live")
         tab.wait_for(".message:has-text('before')")
@@ -63,6 +67,7 @@ def test_a_tab_takes_the_stream_from_one_that_does_not_answer(
         assert each.count(".message") == 2
 
 
+@by_night
 def test_a_browser_without_locks_closes_the_stream_of_a_hidden_tab(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str
 ) -> None:
@@ -81,6 +86,7 @@ def test_a_browser_without_locks_closes_the_stream_of_a_hidden_tab(
     assert count_streams(page) == 2
 
 
+@by_night
 def test_the_inbox_of_an_agent_is_not_followed_by_a_hidden_tab(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str
 ) -> None:
@@ -96,6 +102,7 @@ def test_the_inbox_of_an_agent_is_not_followed_by_a_hidden_tab(
     page.wait_for(f".item-row:has-text('Note of {tag}')")
 
 
+@by_night
 def test_messages_that_are_written_offline_arrive_in_order(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str
 ) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from tests.page.chromium import LAST_RESORT, PHONE, Page, sign_in
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 
@@ -33,6 +34,7 @@ def people(gateway: ScriptedGateway, tag: str) -> tuple[str, str]:
     return names
 
 
+@by_night
 def test_who_signs_in_in_place_finds_nothing_of_the_one_before(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str, people: tuple[str, str]
 ) -> None:
@@ -58,6 +60,7 @@ def test_who_signs_in_in_place_finds_nothing_of_the_one_before(
     page.wait_for(".message:has-text('for all of us')")
 
 
+@by_night
 def test_another_tab_follows_who_is_signed_in(
     gateway: ScriptedGateway, open_page: PageOpener, people: tuple[str, str]
 ) -> None:
@@ -94,6 +97,7 @@ def test_another_tab_is_told_of_a_sign_in_and_of_a_sign_out(
     assert page.count(".shell") == 0
 
 
+@by_night
 def test_a_refusal_shows_that_another_is_signed_in(
     gateway: ScriptedGateway, open_page: PageOpener, people: tuple[str, str]
 ) -> None:
@@ -105,6 +109,7 @@ def test_a_refusal_shows_that_another_is_signed_in(
     page.wait_for(f".sidebar .person:has-text('{omar}')")
 
 
+@by_night
 def test_a_sign_out_that_failed_says_so(
     gateway: ScriptedGateway, open_page: PageOpener, people: tuple[str, str]
 ) -> None:
@@ -119,6 +124,7 @@ def test_a_sign_out_that_failed_says_so(
     page.wait_for_path("/sign-in")
 
 
+@by_night
 def test_a_phone_has_the_button_too(open_page: PageOpener, people: tuple[str, str]) -> None:
     page = open_page("/inbox", person=people[0], viewport=PHONE)
     page.click(".bottom-bar button:has-text('More')")
@@ -145,13 +151,13 @@ def test_a_link_of_another_person_asks_first(
     page.wait_for(f".sidebar .person:has-text('{omar}')")  # the same person is not asked
 
 
-@pytest.mark.parametrize("port", ["", ":1", ":3000"])
 def test_the_gateway_takes_no_other_port_of_its_address_for_its_own(
-    port: str, gateway: ScriptedGateway, people: tuple[str, str]
+    gateway: ScriptedGateway, people: tuple[str, str]
 ) -> None:
     url = gateway.gateway.url
     cookie = sign_in(url, gateway.gateway.admin_key, people[0])
-    headers = {"cookie": cookie, "x-gatepost-page": "1", "origin": f"http://127.0.0.1{port}"}
-    with httpx2.Client(base_url=url, headers=headers, timeout=LAST_RESORT) as client:
-        assert client.get("/api/caller").status_code == 403
-        assert client.delete("/api/sign-in").status_code == 403
+    for port in ("", ":1", ":3000"):
+        headers = {"cookie": cookie, "x-gatepost-page": "1", "origin": f"http://127.0.0.1{port}"}
+        with httpx2.Client(base_url=url, headers=headers, timeout=LAST_RESORT) as client:
+            assert client.get("/api/caller").status_code == 403, port
+            assert client.delete("/api/sign-in").status_code == 403, port
