@@ -6,6 +6,9 @@ BIN := .venv/bin
 RUN_EXTRAS := anthropic mcp openai
 TEST_EXTRAS := $(RUN_EXTRAS) hedera nats postgres redis
 
+# A worker for each core.
+PARALLEL := -n logical --dist worksteal
+
 # Whatever the caller's shell says about Python stays outside.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
@@ -18,7 +21,7 @@ RUN_TOOL = python=$(BIN)/python; \
 	exec $$python -m
 
 .DEFAULT_GOAL := help
-.PHONY: help up page test test-hosts nightly check bench docs screenshots lock clean
+.PHONY: help up page test test-busy test-hosts nightly check bench docs screenshots lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,17 +32,21 @@ up: ## install into .venv, build the page, make a home here and start the gatewa
 page: ## build the page, if it is not there or its sources have changed
 	@$(RUN_TOOL) tools.page
 
-test: .venv/.compiler .venv/.client .venv/.page ## run the tests (about a quarter of an hour)
-	@$(BIN)/python -m pytest -n 3 --dist worksteal
+test: .venv/.compiler .venv/.client .venv/.page ## run the tests (under ten minutes on two cores)
+	@$(BIN)/python -m pytest $(PARALLEL)
+
+test-busy: .venv/.compiler .venv/.client .venv/.page ## run the tests beside two busy processes a core, which finds what waits for a time
+	@$(BIN)/python -m tools.busy $(BIN)/python -m pytest $(PARALLEL)
 
 test-hosts: .venv/.node ## install agent programs and MCP clients from npm into a cache, and run sessions in them
 	@$(BIN)/python -m tests.programs.cache
-	@$(BIN)/python -m pytest tests/programs -m hosts -n 2 --dist worksteal
+	@$(BIN)/python -m pytest tests/programs -m hosts $(PARALLEL)
 
 nightly: .venv/.compiler .venv/.client .venv/.node .venv/.page ## run all tests, the long ones and the agent programs included
 	@$(BIN)/python -m tests.programs.cache
 	@$(BIN)/python -m tests.programs.cache ledger
-	@GATEPOST_NIGHTLY=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "nightly or not nightly"
+	@GATEPOST_NIGHTLY=1 $(BIN)/python -m pytest $(PARALLEL) -m "nightly or not nightly"
+	@$(BIN)/python -m tools.busy $(BIN)/python -m pytest $(PARALLEL)
 
 check: .venv/.installed ## check format, lint, types, layers and file sizes
 	@$(BIN)/python -m ruff format --check --quiet .
