@@ -25,7 +25,10 @@ class ScriptedGateway:
         self.gateway = gateway
         self.model_server = server
         self._client = httpx2.Client(
-            base_url=gateway.url, headers={"x-secret-key": gateway.admin_key}, timeout=LAST_RESORT
+            base_url=gateway.url,
+            headers={"x-secret-key": gateway.admin_key},
+            timeout=LAST_RESORT,
+            verify=False,  # there is no TLS
         )
 
     def close(self) -> None:

@@ -87,11 +87,11 @@ def run_gateway(cli: CommandLine) -> Iterator[None]:
 @pytest.mark.parametrize("cli", ["alone"], indirect=True)
 def test_a_resident_answers_while_one_waits(cli: CommandLine) -> None:
     with run_gateway(cli):
-        result = cli.run_ok("chat", "hello", "--to", "demo", "--as", "husam", "--wait", "--for", "60s")
+        result = cli.run_ok("chat", "hello", "--to", "demo", "--as", "husam", "--wait", "--for", "5m")
         assert result.out.startswith('(demo) Hello Husam! I heard you say "hello".')
-        asked = cli.run_ok("chat", "Should we ship?", "--to", "demo", "--as", "husam", "--wait", "--for", "60s")
+        asked = cli.run_ok("chat", "Should we ship?", "--to", "demo", "--as", "husam", "--wait", "--for", "5m")
         assert asked.out.splitlines()[:3] == ["Should we ship?", "  yes: Yes", "  no: No"]
-        answered = cli.run_ok("chat", "yes", "--to", "demo", "--as", "husam", "--wait", "--for", "60s")
+        answered = cli.run_ok("chat", "yes", "--to", "demo", "--as", "husam", "--wait", "--for", "5m")
         assert (answered.out, answered.err) == ("(demo) husam has decided: Yes\n", "Noted: Yes\n")
 
 

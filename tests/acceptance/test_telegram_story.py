@@ -87,9 +87,10 @@ def test_somebody_asks_by_voice_presses_a_button_and_is_answered_in_the_same_cha
     assert telegram.refusals == []
 
 
+@pytest.mark.nightly  # by day test_chat.py has a conversation by typing
 @WITHOUT_GATEWAY
 def test_somebody_types_and_answers_by_typing(cli: CommandLine) -> None:
-    waiting = ("--to", "publisher", "--as", "husam", "--wait", "--for", "60s")
+    waiting = ("--to", "publisher", "--as", "husam", "--wait", "--for", "5m")
     with run_story_gateway(cli):
         asked = cli.run_ok("chat", REQUEST, *waiting)
         assert asked.out.splitlines() == ["Publish it today?", "  yes: Yes, today", "  no: No"]

@@ -343,7 +343,7 @@ async def test_the_agent_asks_the_person_answers_and_the_agent_goes_on(tmp_path:
         ]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2))])
 async def test_replies_never_cross_sessions_or_people(tmp_path: object, seed: int) -> None:
     """Fifty sessions of several people, whose names and sessions look alike, with resets and questions in between."""
     app = Gatepost(f"sqlite:///{tmp_path}/office.db")

@@ -174,9 +174,9 @@ def test_what_is_written_meanwhile_is_not_in_an_export(kit: Kit) -> None:
 
 
 class TestManyRows:
-    EVENTS = 500_000 if NIGHTLY else 30_000
+    EVENTS = 500_000 if NIGHTLY else 12_000
     #: what an export or an import may take beyond what the process has when it begins, in MB
-    MEMORY = 32
+    MEMORY = 32 if NIGHTLY else 12
 
     def test_need_little_memory(self, tmp_path: Path) -> None:
         """An event and its item each, in processes of their own; the file is far larger than the memory they take."""

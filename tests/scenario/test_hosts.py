@@ -177,7 +177,6 @@ def test_a_gate_that_does_not_open_lets_go_after_three(workspace: GuestWorkspace
     assert len(host.feedback) == 6
 
 
-@EITHER_WAY
 def test_gates_of_the_session_hold_until_they_are_marked(workspace: GuestWorkspace) -> None:
     host, run_ok = workspace.host, workspace.cli.run_ok
     run_ok("gate", "register", "tested", "--hint", "run the tests")

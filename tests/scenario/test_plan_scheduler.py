@@ -120,7 +120,7 @@ def on_postgres(empty_postgres_url: str) -> Iterator[Kit]:
     ("kit", "season"),
     [
         ("sqlite", "spring"),
-        ("sqlite", "autumn"),
+        pytest.param("sqlite", "autumn", marks=pytest.mark.nightly),
         pytest.param("postgres", "spring", marks=pytest.mark.nightly),
         ("postgres", "autumn"),
     ],
