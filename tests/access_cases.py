@@ -53,6 +53,7 @@ EXPECT_OWN: Final = "own"
 EXPECT_EACH: Final = "each"
 
 HOOK_SECRET: Final = "sixteen-chars-at-least"
+BOT_TOKEN: Final = "7:a-token-of-a-bot"
 
 
 @dataclass(frozen=True)
@@ -343,7 +344,7 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         triggers.add,
         TriggerSpec(name="github-main", scheme=Scheme.GITHUB, secret=HOOK_SECRET, target="analyst"),
     )
-    bot = TriggerSpec(name="desk", provider="telegram", secret="7:a-token-of-a-bot", target="analyst")
+    bot = TriggerSpec(name="desk", provider="telegram", secret=BOT_TOKEN, target="analyst")
     store.run_sync(triggers.add, bot)
     rule = store.run_sync(routing.create_rule, RouteSpec(name="finance", targets=("analyst",)), by=None)
     return {
@@ -375,6 +376,22 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         "key": store.run_sync(keys.create, kind="agent", secret=generate_secret(), entity="analyst").id,
         "forged": [{"to": "analyst", "content": "hello", "sender": "husam"}, {"to": "developer", "sender": "analyst"}],
     }
+
+
+def list_stored_secrets(url: str) -> list[str]:
+    """Return what is in the database and in no answer: secrets of triggers and tools, and the hashes of keys."""
+    [tools] = [tool["execution"]["headers"] for tool in resident_runs.AGENT_CONFIG["tools"] if "execution" in tool]
+    with sqlite3.connect(parse_sqlite_path(url)) as connection:
+        hashes = [hash for (hash,) in connection.execute("SELECT hash FROM keys")]
+    secrets = [
+        HOOK_SECRET,
+        BOT_TOKEN,
+        *(value.split()[1] for value in tools.values()),
+        resident_runs.ADAPTER_SECRET,
+        *hashes,
+    ]
+    assert len(hashes) > 1
+    return secrets
 
 
 def read_database(url: str) -> dict[str, list[str]]:

@@ -25,6 +25,9 @@ AGENT_CONFIG: dict[str, Any] = {
     ],
 }
 
+#: what an adapter keeps for itself of a reply
+ADAPTER_SECRET = "of the adapter"
+
 
 @dataclass(frozen=True)
 class WaitingRun:
@@ -49,7 +52,9 @@ def begin_run(store: Store, name: str = "thinker", content: str = "Where is orde
     run_state = store.run_sync(run_journal.take_run, name, "here")
     assert run_state is not None
     call = ToolCall("c1", "ship", '{"order": 7}')
-    reply = ModelReply("I ask the warehouse", (call,), Usage(120, 8), "demo", raw='{"secret": "of the adapter"}')
+    reply = ModelReply(
+        "I ask the warehouse", (call,), Usage(120, 8), "demo", raw=json.dumps({"secret": ADAPTER_SECRET})
+    )
     store.run_sync(run_journal.record_step, run_state.run_lease, 2, reply)
     result = store.run_sync(run_journal.defer_call, run_state.run_lease, 3, call, "2.0")
     return WaitingRun(run_state.run_lease.run.id, parse_call_id(result), run_state)

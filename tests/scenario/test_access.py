@@ -7,6 +7,7 @@ against the table in `tests/access_cases.py`; an operation that is not in it fai
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.access_cases import (
     World,
     create_credentials,
     create_owned_objects,
+    list_stored_secrets,
     read_database,
 )
 from tests.collected_failures import CollectedFailures
@@ -132,7 +134,7 @@ def _is_expected(credential: str, operation: str, expected: str, status: int, an
 
 
 async def test_the_same_calls_are_good_when_the_administrator_makes_them(tmp_path: Path) -> None:
-    """So what was refused above was refused for who it was."""
+    """So what was refused above was refused for who it was. And no secret that is stored is shown, even to them."""
     filled_database = FilledDatabase(tmp_path)
     with CollectedFailures() as failures:
         for ledger in sorted({case.ledger for case in CALL_CASES.values()}):
@@ -147,6 +149,8 @@ async def test_the_same_calls_are_good_when_the_administrator_makes_them(tmp_pat
                         with failures.check(operation):
                             status, answer = await world.call(operation, {"x-secret-key": world.gateway.admin_key})
                             assert status == case.admin_status, answer
+                            shown = json.dumps(answer)
+                            assert [secret for secret in list_stored_secrets(world.url) if secret in shown] == []
 
 
 async def test_one_who_can_only_be_itself_is_itself(world: World) -> None:
