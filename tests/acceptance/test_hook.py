@@ -19,7 +19,6 @@ from gatepost.gateway import hook_socket
 from gatepost.hooks.session import Session
 from tests import fork_server
 from tests.acceptance.command_line import ACCESS_MODES, GATEPOST_COMMAND, CommandLine, CommandResult
-from tests.waits import LAST_RESORT
 
 #: all that a hook imports beside what every Python has, where a gateway answers it
 ALLOWED_MODULES = {
@@ -187,7 +186,6 @@ def test_a_gateway_that_hangs_is_done_without(cli: CommandLine, event: str, time
             capture_output=True,
             env=os.environ | cli.environ | {"GATEPOST_AGENT": "analyst"},
             cwd=cli.cwd,
-            timeout=LAST_RESORT,
             check=True,
         )
     assert (b"tea" in result.stdout) is (event == "SessionStart")
