@@ -8,9 +8,11 @@ statements stay, as they do in a gateway that runs for days. What is broken or i
 closed really.
 """
 
-from collections import deque
+import heapq
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from itertools import count
+from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
@@ -23,17 +25,59 @@ from gatepost.adapters.stores import postgres
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 _connect_really: Final = postgres.connect
-#: the idle connections to each database that is kept; the one that was closed first is used first, so that those who
-#: write and those who read, who connect in the same order in most tests, get what they had
-_idle_connections: Final[dict[str, deque[Connection]]] = {}
+
+
+class ConnectionPool:
+    """
+    The idle connections to a database. The one that was opened first is used first: most tests connect in the same
+    order, so who writes and who reads gets a connection that has planned the same statements before.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._numbers = count()
+        self._idle_connections: list[tuple[int, Connection]] = []
+        self._lock = Lock()
+
+    def take(self) -> "LentConnection":
+        while entry := self._pop():
+            number, connection = entry
+            try:
+                connection.execute("RESET ALL")
+            except psycopg.OperationalError:  # a test ended all sessions
+                connection.close()
+            else:
+                return LentConnection(self, number, connection)
+        return LentConnection(self, next(self._numbers), _connect_really(self._url))
+
+    def _pop(self) -> tuple[int, Connection] | None:
+        with self._lock:
+            return heapq.heappop(self._idle_connections) if self._idle_connections else None
+
+    def give_back(self, number: int, connection: Connection) -> None:
+        if connection.closed or connection.info.transaction_status is not TransactionStatus.IDLE:
+            connection.close()
+        else:
+            with self._lock:
+                heapq.heappush(self._idle_connections, (number, connection))
+
+    def list_sessions(self) -> list[int]:
+        with self._lock:
+            connections = [connection for _, connection in self._idle_connections]
+        return [connection.info.backend_pid for connection in connections if not connection.closed]
+
+    def close(self) -> None:
+        while entry := self._pop():
+            entry[1].close()
 
 
 class LentConnection:
     """A connection as its user sees it: closed after `close`, whatever becomes of the real one."""
 
-    def __init__(self, connection: Connection, idle_connections: deque[Connection]) -> None:
+    def __init__(self, pool: ConnectionPool, number: int, connection: Connection) -> None:
+        self._pool = pool
+        self._number = number
         self._connection = connection
-        self._idle_connections = idle_connections
         self._is_closed = False
 
     def __getattr__(self, name: str) -> Any:
@@ -50,13 +94,9 @@ class LentConnection:
         return not self._is_closed and self._connection.broken
 
     def close(self) -> None:
-        if self._is_closed:
-            return
-        self._is_closed = True
-        if not self._connection.closed and self._connection.info.transaction_status is TransactionStatus.IDLE:
-            self._idle_connections.append(self._connection)
-        else:
-            self._connection.close()
+        if not self._is_closed:
+            self._is_closed = True
+            self._pool.give_back(self._number, self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -67,39 +107,25 @@ class LentConnection:
         self.close()
 
 
+_pools: Final[dict[str, ConnectionPool]] = {}
+
+
 @contextmanager
 def keep_connections(url: str) -> Iterator[None]:
     """While entered, stores of this process use the connections to this database again."""
-    _idle_connections[url] = deque()
+    _pools[url] = ConnectionPool(url)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postgres, "connect", _connect)
         try:
             yield
         finally:
-            for connection in _idle_connections.pop(url):
-                connection.close()
+            _pools.pop(url).close()
 
 
 def list_idle_sessions(url: str) -> list[int]:
     """Return the process numbers, on the server, of the connections that nobody uses now."""
-    return [connection.info.backend_pid for connection in _idle_connections.get(url, ()) if not connection.closed]
+    return _pools[url].list_sessions() if url in _pools else []
 
 
 def _connect(url: str) -> Connection:
-    idle_connections = _idle_connections.get(url)
-    if idle_connections is None:
-        return _connect_really(url)
-    return cast(Connection, LentConnection(_take_connection(url, idle_connections), idle_connections))
-
-
-def _take_connection(url: str, idle_connections: deque[Connection]) -> Connection:
-    with suppress(IndexError):
-        while True:
-            connection = idle_connections.popleft()
-            try:
-                connection.execute("RESET ALL")
-            except psycopg.OperationalError:  # a test ended all sessions
-                connection.close()
-            else:
-                return connection
-    return _connect_really(url)
+    return cast(Connection, _pools[url].take()) if url in _pools else _connect_really(url)

@@ -9,10 +9,11 @@ import uvloop
 
 from gatepost.adapters.command import ShellCommands
 from gatepost.core.gate import COMMAND_NOT_FOUND, CommandResult
+from tests.waits import LAST_RESORT
 
 
 async def run(
-    command: str | list[str], *, stdin: str = "", limit: float = 30.0, folder: Path | None = None
+    command: str | list[str], *, stdin: str = "", limit: float = LAST_RESORT, folder: Path | None = None
 ) -> CommandResult:
     return await ShellCommands(folder).run(command, stdin=stdin, time_limit=limit)
 
@@ -81,9 +82,7 @@ async def test_what_it_leaves_in_the_background_is_not_waited_for_nor_left(tmp_p
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read_pipe = asyncio.to_thread(pipe.read_text)
-    result, _ = await asyncio.gather(
-        run(f"exec 3> '{pipe}'; sleep 600 >/dev/null 2>&1 & echo done", limit=30.0), read_pipe
-    )
+    result, _ = await asyncio.gather(run(f"exec 3> '{pipe}'; sleep 600 >/dev/null 2>&1 & echo done"), read_pipe)
     assert (result.code, result.first_line) == (0, "done")
 
 
