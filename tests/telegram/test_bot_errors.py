@@ -26,5 +26,7 @@ async def test_an_error_is_noted_until_the_bot_works(tmp_path: Path) -> None:
             assert old_token not in repr(status)
             assert office.store.read_sync(channels.count_failing) == 1
             await office.store.run(triggers.change, "helper", {"secret": new_token})
+            await server.wait_until(server.is_polling)
+            server.advance(60)
             await office.wait_until(lambda: show_status(office).error is None)
             assert office.store.read_sync(channels.count_failing) == 0
