@@ -224,9 +224,9 @@ def make_homes(cli: CommandLine, tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_every_command_is_in_the_file() -> None:
     cases = read_cases()
     used = {case.command for case in cases if not case.is_mistake}
-    assert sorted({*COMMANDS} - used) == sorted(USED_ELSEWHERE), "commands without a normal use"
+    assert sorted({*COMMANDS} - used) == sorted(USED_ELSEWHERE), "these need a normal use in commands.txt"
     mistaken = {case.command for case in cases if case.is_mistake}
-    assert {*COMMANDS} - mistaken == COMMANDS_WITHOUT_MISTAKES, "commands without a mistake"
+    assert {*COMMANDS} - mistaken == COMMANDS_WITHOUT_MISTAKES, "these need a mistake in commands.txt"
 
 
 @pytest.mark.parametrize("ledger", ROUTE_COUNTS)
