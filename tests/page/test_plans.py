@@ -28,6 +28,7 @@ def test_a_plan_fires(gateway: ScriptedGateway, open_page: PageOpener, tag: str)
 
 @by_night
 def test_a_plan_is_made_changed_and_deleted(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    open_page.expected_errors.append("404")  # the stream may say that the plan has changed before it is left
     gateway.create_person(tag)
     page = open_page("/plans", person=tag)
     page.press("c")
