@@ -229,6 +229,10 @@ class Page:
         """What happened in the page since this was last asked."""
         return PageLog(**self._chromium.call(0, "takeLog", self._number))
 
+    def read_busy_time(self) -> float:
+        """The seconds that the main thread was busy since the page was opened."""
+        return float(self._chromium.call(0, "readBusyTime", self._number))
+
 
 def unpack_chromium(node: Path) -> Path:
     """Return the path of the browser; it is unpacked once, and kept beside its package."""

@@ -97,6 +97,14 @@ const own = {
     logs.set(number, createLog());
     return log;
   },
+
+  /** Return the seconds that the main thread of a page was busy since it was opened; the benchmark of the page asks. */
+  async readBusyTime(number) {
+    const devtools = await openDevtools(targets[number]);
+    await devtools.send("Performance.enable");
+    const { metrics } = await devtools.send("Performance.getMetrics");
+    return metrics.find(({ name }) => name === "TaskDuration").value;
+  },
 };
 
 /** Return the session with the developer tools of a page. */
