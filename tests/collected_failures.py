@@ -9,15 +9,22 @@ itself. One test loops over them instead, and names every case that failed:
         with failures.check(path):
             assert command.help
     failures.raise_all()
+
+`check_cases` does so to a test with parameters:
+
+    @check_cases(("name", "error"), [("", Invalid), ("nobody", NotFound)])
+    def test_what_is_refused(store: Store, name: str, error: type[Exception]) -> None: ...
 """
 
 import contextlib
+import functools
+import inspect
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import pytest
 
@@ -67,3 +74,30 @@ def _format_failure(error: BaseException) -> str:
     is_assertion = isinstance(error, AssertionError | pytest.fail.Exception)
     reason = str(error) if is_assertion else "".join(traceback.format_exception_only(error))
     return "\n".join(f"    {line}" for line in [*lines, *reason.splitlines()])
+
+
+def check_cases(
+    parameters: str | Sequence[str], cases: Iterable[Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """
+    Return a decorator that is used like `pytest.mark.parametrize`, but runs one test over all cases. They share its
+    fixtures: they must leave them as they were, as what is refused does.
+    """
+    names = [parameters] if isinstance(parameters, str) else parameters
+    all_cases = [(case,) if isinstance(parameters, str) else case for case in cases]
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def run_all(*args: Any, **fixtures: Any) -> None:
+            with CollectedFailures() as failures:
+                for number, case in enumerate(all_cases):
+                    values = dict(zip(names, case, strict=True))
+                    with failures.check(f"{number} ({', '.join(f'{value!r:.60}' for value in case)})"):
+                        test(*args, **fixtures, **values)
+
+        signature = inspect.signature(test)
+        fixtures = [value for name, value in signature.parameters.items() if name not in names]
+        run_all.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
+        return run_all
+
+    return decorate

@@ -96,3 +96,10 @@ def list_contents(batch: Batch) -> list[str]:
 @pytest.fixture
 def ctx(kit: Kit) -> StoreContext:
     return StoreContext(kit)
+
+
+@pytest.fixture
+def retired_agent(ctx: StoreContext) -> str:
+    ctx.register("gone")
+    ctx.store.run_sync(directory.retire, "gone")
+    return "gone"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.collected_failures import CollectedFailures
+from tests.collected_failures import CollectedFailures, check_cases
 
 
 def check_quotient(number: int) -> None:
@@ -36,3 +36,29 @@ def test_cases_that_pass_raise_nothing() -> None:
 def test_a_loop_over_nothing_fails() -> None:
     with pytest.raises(AssertionError, match="no case was checked"), CollectedFailures():
         pass
+
+
+@pytest.fixture
+def four() -> int:
+    return 4
+
+
+@check_cases(("number", "quotient"), [(3, 4), (6, 2)])
+def test_cases_share_the_fixtures_of_their_test(four: int, number: int, quotient: int) -> None:
+    assert 3 * four // number == quotient
+
+
+class TestMethods:
+    @pytest.mark.parametrize("factor", [1, 2])
+    @check_cases("number", [3, 4])
+    def test_may_have_cases_too(self, four: int, number: int, factor: int) -> None:
+        assert number * factor <= four * factor
+
+
+def test_a_case_that_fails_is_named_by_its_values() -> None:
+    @check_cases(("number", "text"), [(3, "x"), (6, "y" * 100)])
+    def check(number: int, text: str) -> None:
+        assert number < 6, text[0]
+
+    with pytest.raises(AssertionError, match=r"1 of 2 cases failed: 1 \(6, 'y{59}\)"):
+        check()

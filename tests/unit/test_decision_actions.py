@@ -13,6 +13,7 @@ from gatepost.core.render import render_event
 from gatepost.core.times import HOUR
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, TooLarge
 from gatepost.testing import Kit
+from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext
 from tests.unit.decision_calls import (
     YES_OR_NO,
@@ -61,7 +62,7 @@ class TestAsking:
     def test_a_question_without_an_action_allows_no_kinds(self, ctx: StoreContext) -> None:
         assert ask_decision(ctx).allow is None
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("fields", "error", "message"),
         [
             ({"allow": ("approve",)}, Invalid, "'approve' is not a kind of answer to an action"),
@@ -156,7 +157,7 @@ class TestAnswering:
         assert [item.state for item in list_decision_items(ctx, "husam")] == [ItemState.DELIVERED]
         assert ctx.is_balanced()
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("fields", "reply", "message", "hint"),
         [
             (

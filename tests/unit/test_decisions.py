@@ -15,6 +15,7 @@ from gatepost.core.render import render_event
 from gatepost.core.times import HOUR, MINUTE
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.testing import Kit
+from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext
 from tests.unit.decision_calls import (
     YES_OR_NO,
@@ -89,7 +90,7 @@ class TestAsking:
         ctx.store.run_sync(directory.update, "ann", owner="bob")
         assert ask_decision(ctx, respondents=()).respondents == ("bob",)
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("by", "fields", "error"),
         [
             (None, {}, Invalid),
@@ -173,7 +174,7 @@ class TestAnswering:
         assert ctx.store.read_sync(inbox.page, "ann", type=EventType.GATE) == []
         assert ctx.is_balanced()
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("fields", "reply", "error"),
         [
             ({}, {}, Invalid),

@@ -11,6 +11,7 @@ from gatepost.core.event import Push
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused, UnknownAddress
 from gatepost.ports import Reader, Store
 from gatepost.testing import Kit
+from tests.collected_failures import check_cases
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ class TestRegistering:
             with pytest.raises(Conflict):
                 register(store, name)
 
-    @pytest.mark.parametrize(
+    @check_cases(
         "fields",
         [
             {"name": "Ann"},
@@ -130,7 +131,7 @@ class TestFinding:
             store.read_sync(directory.find, "xyzzy")
         assert "agent list" in str(error.value.hint)
 
-    @pytest.mark.parametrize("address", ["*", "ALL", "team:red", "", "a b", "a\x00b", "\ud800", "é"])
+    @check_cases("address", ["*", "ALL", "team:red", "", "a b", "a\x00b", "\ud800", "é"])
     def test_only_one_entity_can_be_found(self, store: Store, address: str) -> None:
         with pytest.raises(Invalid):
             store.read_sync(directory.find, address)

@@ -17,6 +17,7 @@ from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, GatepostError, Invalid, TooLarge, UnknownAddress
 from gatepost.settings.trigger_tables import format_triggers, parse_triggers
 from gatepost.testing import Kit
+from tests.collected_failures import check_cases
 
 SECRET = "sixteen-chars-ok"
 FILE = """
@@ -291,7 +292,7 @@ class TestRows:
         assert (row.provider, row.scheme, row.is_from_file) == ("cron", None, True)
         assert row.id != before.id
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("old", "new", "error"),
         [
             ('to = "ana"', 'to = "nobody"', UnknownAddress),

@@ -28,6 +28,7 @@ from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
 from gatepost.ports import Store
 from gatepost.testing import Kit
+from tests.collected_failures import check_cases
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 
@@ -74,7 +75,7 @@ class TestMaking:
         assert "gate:" + gate.id in {signal.recipient for signal in ctx.signal_sink.signals}
         assert ctx.is_balanced()
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("by", "fields", "error"),
         [
             (None, {}, Invalid),
@@ -180,7 +181,7 @@ class TestEnding:
         with pytest.raises(Late):
             ctx.store.run_sync(gates.add_waiter, gate.id, "bob", by="ann")
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("fields", "verb", "by", "error"),
         [
             ({}, gates.resolve, "ann", Refused),  # it would open its own gate

@@ -9,6 +9,7 @@ from gatepost.actions import directory, inbox_items, maintenance, replies
 from gatepost.core.event import EventType, ItemState, Priority, Ref
 from gatepost.core.mail import MESSAGE_TYPES, AckRequest, Mail
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
+from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext
 from tests.unit.mail_post import Post
 
@@ -96,7 +97,8 @@ class TestSending:
         post.send(payload=None, subject="Lunch")
         assert [(event.subject, event.content) for event in post.read_events("bob")] == [("Lunch", "")]
 
-    @pytest.mark.parametrize(
+    @pytest.mark.usefixtures("retired_agent")
+    @check_cases(
         ("fields", "error"),
         [
             ({"payload": None}, Invalid),
@@ -137,8 +139,6 @@ class TestSending:
     def test_what_is_refused_is_not_stored(
         self, post: Post, fields: dict[str, Any], error: type[GatepostError]
     ) -> None:
-        post.ctx.register("gone")
-        post.ctx.store.run_sync(directory.retire, "gone")
         with pytest.raises(error) as caught:
             post.send(**fields)
         assert caught.type is error

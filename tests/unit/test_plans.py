@@ -17,6 +17,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, format_rfc3339, parse_duration, parse_instant
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.ports import Store
+from tests.collected_failures import check_cases
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 
@@ -162,7 +163,7 @@ class TestSetting:
         set_plan(ctx, id=plan.id, name="another")
         assert ctx.signal_sink.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("owner", "fields", "error"),
         [
             ("ann", {}, Invalid),

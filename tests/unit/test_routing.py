@@ -16,6 +16,7 @@ from gatepost.core.route_rule import RouteRule, RouteSpec, UnroutedReason
 from gatepost.core.trigger import Trigger
 from gatepost.errors import Conflict, GatepostError, Invalid, LimitReached, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.testing import Kit
+from tests.collected_failures import check_cases
 
 PAYLOAD = {"repository": {"name": "shop", "private": True, "stars": 1}, "labels": ["a", "b"]}
 
@@ -322,7 +323,13 @@ class TestRights:
         assert skilled.list_recipients() == ["cat"]
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+def _taken_rule(channel: Channel) -> None:
+    channel.add_rule("taken")
+
+
+@pytest.mark.usefixtures("_taken_rule")
+@check_cases(
     ("fields", "error"),
     [
         ({"targets": ()}, Invalid),
@@ -341,7 +348,6 @@ class TestRights:
 def test_a_rule_that_is_not_valid_is_not_made(
     channel: Channel, fields: dict[str, Any], error: type[GatepostError]
 ) -> None:
-    channel.add_rule("taken")
     spec: dict[str, Any] = {"name": "new", "targets": ("ana",)} | fields
     with pytest.raises(error):
         channel.kit.store.run_sync(routing.create_rule, RouteSpec(**spec), by=None)

@@ -32,6 +32,7 @@ from gatepost.ports import Reader, Transaction
 from gatepost.tables import channel_messages as message_rows
 from gatepost.tables import channels as channel_rows
 from gatepost.tables import entities
+from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext
 from tests.unit.tool_caller import ToolCaller
 
@@ -87,7 +88,7 @@ class TestPrompts:
         assert received.entry is not None
         assert list_contents(ctx) == ["Anybody?"]
 
-    @pytest.mark.parametrize("content", ["", "  \n", "nul \x00", "x" * 300_000])
+    @check_cases("content", ["", "  \n", "nul \x00", "x" * 300_000])
     def test_what_cannot_be_stored_is_refused(self, ctx: StoreContext, content: str) -> None:
         for to in ("ann", None):
             with pytest.raises((Invalid, TooLarge)):

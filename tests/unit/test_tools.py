@@ -14,6 +14,7 @@ from gatepost.core.event import MAX_HOPS, EventType, Priority
 from gatepost.core.memory import GoalSpec
 from gatepost.core.plan import AfterDelay, PlanSpec
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge
+from tests.collected_failures import check_cases
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 from tests.unit.tool_caller import ToolCaller
@@ -86,7 +87,7 @@ class TestSpaces:
                 ann.use("read_messages", **{"spaceId": "tea", name: number})  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("tool", ["enter_space", "read_messages"])
-    @pytest.mark.parametrize(
+    @check_cases(
         "space",
         ["secret", "SECRET", "../secret", "tea/../secret", "secret\x00", "", "*", "tea' OR '1'='1", "x" * 5_000],
     )
@@ -209,7 +210,7 @@ class TestMemories:
         ann.use("set_memories", memories=[{"key": "tea", "value": "mine"}])
         assert [entry.value for entry in ctx.store.read_sync(memories.page_memories, "bob")] == ["secret"]
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("key", "value"),
         [("", "x"), (" ", "x"), ("k" * 201, "x"), ("a\nb", "x"), ("a\x00", "x"), ("k", "a\x00b"), ("k", "é" * 8_193)],
     )
@@ -263,7 +264,7 @@ class TestGoals:
         assert ctx.store.read_sync(memories.page_goals, "bob") == [replace(bob_goal, number=1)]
         assert ctx.store.read_sync(memories.page_goals, "ann") == []
 
-    @pytest.mark.parametrize(
+    @check_cases(
         "goal",
         [
             {},
@@ -333,7 +334,7 @@ class TestPlans:
         assert [plan["name"] for plan in ann.use("get_plans")["plans"]] == ["Mine"]
         assert ctx.store.read_sync(plans.show, bob_plan.id) == bob_plan
 
-    @pytest.mark.parametrize(
+    @check_cases(
         "schedule",
         [
             {},

@@ -37,6 +37,7 @@ from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Transaction
 from gatepost.tables import triggers as rows
 from gatepost.testing import Kit
+from tests.collected_failures import check_cases
 
 SECRET = "sixteen-chars-ok"
 HOURLY = TriggerConfig(schedule=TriggerSchedule(every=HOUR))
@@ -152,7 +153,7 @@ def test_a_field_that_means_nothing_to_a_provider_is_refused(provider: str, fiel
     assert error.value.message == f"a trigger of {provider!r} has no {field}"
 
 
-@pytest.mark.parametrize(
+@check_cases(
     ("fields", "message"),
     [
         ({"provider": "cron", "token": "7:token"}, "a trigger of 'cron' has no token"),

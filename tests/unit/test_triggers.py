@@ -22,6 +22,7 @@ from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused,
 from gatepost.handlers.executor import LocalExecutor
 from gatepost.ports import Store
 from gatepost.testing import Kit
+from tests.collected_failures import check_cases
 
 SECRET = "sixteen-chars-ok"
 
@@ -88,7 +89,13 @@ def test_a_target_is_any_address(store: Store, target: str) -> None:
     assert store.run_sync(triggers.add, build_trigger(target=target)).target == target.replace("ALL", "*")
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+def _retired_ben(store: Store) -> None:
+    store.run_sync(directory.retire, "ben")
+
+
+@pytest.mark.usefixtures("_retired_ben")
+@check_cases(
     ("fields", "error"),
     [
         ({"target": "anna"}, UnknownAddress),
@@ -109,8 +116,6 @@ def test_a_target_is_any_address(store: Store, target: str) -> None:
     ],
 )
 def test_what_cannot_be_is_not_added(store: Store, fields: dict[str, str], error: type[GatepostError]) -> None:
-    store.run_sync(directory.retire, "ben")
-
     with pytest.raises(error):
         store.run_sync(triggers.add, build_trigger(**fields))
     assert store.read_sync(triggers.page) == []
@@ -293,7 +298,7 @@ class TestChanges:
         assert changed.next_at == trigger.created_at + 2 * HOUR
 
 
-@pytest.mark.parametrize(
+@check_cases(
     ("spec", "message"),
     [
         (TriggerSpec(name="a", secret=None), "a webhook needs a secret"),

@@ -13,6 +13,7 @@ from gatepost.core.work import Note, WorkEvent, WorkItem, WorkItemSpec, WorkType
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress
 from gatepost.ports import Reader
 from gatepost.tables.statements import Sql
+from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext
 
 TASK = Ref("task", "7")
@@ -71,6 +72,11 @@ def board(ctx: StoreContext) -> Board:
     return Board(ctx)
 
 
+@pytest.fixture
+def _task(board: Board) -> None:
+    board.add()
+
+
 class TestItems:
     def test_an_item_is_found_by_its_id_and_by_its_topic(self, board: Board) -> None:
         item = board.add("task", "schema", title="Write the schema", topic="0.0.123")
@@ -115,7 +121,7 @@ class TestItems:
             board.add(type, id, topic=topic)
         assert len(board.ctx.store.read_sync(work.page)) == 1
 
-    @pytest.mark.parametrize(
+    @check_cases(
         ("fields", "error"),
         [
             ({"id": ""}, Invalid),
@@ -202,7 +208,8 @@ class TestNotes:
         [kept] = board.ctx.store.read_sync(work.page_notes, TASK)
         assert (kept.id, kept.text, kept.author, kept.notify) == (note.id, "look", "ann", tuple(notify))
 
-    @pytest.mark.parametrize(
+    @pytest.mark.usefixtures("_task", "retired_agent")
+    @check_cases(
         ("fields", "error"),
         [
             ({"text": ""}, Invalid),
@@ -224,9 +231,6 @@ class TestNotes:
     def test_what_is_refused_is_not_stored(
         self, board: Board, fields: dict[str, Any], error: type[GatepostError]
     ) -> None:
-        board.add()
-        board.ctx.register("gone")
-        board.ctx.store.run_sync(directory.retire, "gone")
         with pytest.raises(error):
             board.note(**fields)
         assert (board.list_records(), board.read_events("bob")) == ([], [])
@@ -369,7 +373,8 @@ class TestEvents:
         [told] = board.read_events("admin")
         assert len(told.content.encode()) <= 1_024
 
-    @pytest.mark.parametrize(
+    @pytest.mark.usefixtures("_task")
+    @check_cases(
         ("fields", "error"),
         [
             ({"event": ""}, Invalid),
@@ -390,7 +395,6 @@ class TestEvents:
     def test_what_is_refused_is_not_stored(
         self, board: Board, fields: dict[str, Any], error: type[GatepostError]
     ) -> None:
-        board.add()
         with pytest.raises(error) as caught:
             board.report(**fields)
         assert caught.type is error
