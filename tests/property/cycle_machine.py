@@ -31,8 +31,9 @@ from gatepost.tables import items
 from gatepost.testing import Kit
 
 AGENTS: Final = ("ana", "ben")
-PROCESSES: Final = ("p1", "p2", "p3")
+PROCESSES: Final = ("p1", "p2")
 LEASE: Final = 10 * SECOND
+WAYS_TO_END: Final = ("finish", "finish", "stop", "fail", "skip", "renew", "renew", "let_go", "cancel", "die")
 
 
 @dataclass
@@ -60,9 +61,12 @@ class CycleMachine(RuleBasedStateMachine):
         super().__init__()
         self.kit = Kit(url)
         self.store = self.kit.store
-        self.cycle_models: dict[tuple[str, str], CycleModel] = {}
-        #: who took the lease last: nobody else's writes may count
-        self.last_processes: dict[str, str] = {}
+        #: what processes believe, by the agent and a number that grows. A process that was overtaken may take the lease
+        #: again, and another task of it wakes later, which still believes what it did.
+        self.cycle_models: dict[tuple[str, int], CycleModel] = {}
+        self.take_count = 0
+        #: who took the lease last, and the number: nobody else's writes may count
+        self.last_takes: dict[str, tuple[str, int]] = {}
         self.pushed_ids: dict[str, set[str]] = {name: set() for name in AGENTS}
         self.push_count = 0
 
@@ -83,16 +87,26 @@ class CycleMachine(RuleBasedStateMachine):
         self.pushed_ids[name].add(self.store.run_sync(push_actions.push_event, push).event)
         self.push_count += 1
 
-    @rule(seconds=st.sampled_from([1, 4, 11]))
-    def wait(self, seconds: int) -> None:
+    @rule(
+        name=st.sampled_from(AGENTS),
+        process=st.sampled_from(PROCESSES),
+        seconds=st.sampled_from([0, 1, 4, 11, 11]),
+        has_news=st.booleans(),
+    )
+    def take(self, name: str, process: str, seconds: int, has_news: bool) -> None:
+        """Take a run some time later, perhaps past the lease of another process, perhaps with something new to read."""
         self.kit.clock.advance(seconds * SECOND)
-
-    @rule(name=st.sampled_from(AGENTS), process=st.sampled_from(PROCESSES))
-    def take(self, name: str, process: str) -> None:
+        if has_news:
+            self.push(name, urgent=False)
         run_state = self.store.run_sync(run_journal.take_run, name, process, length=LEASE)
         if run_state is not None:
-            self.cycle_models[process, name] = CycleModel(run_state, [step.turn for step in run_state.steps])
-            self.last_processes[name] = process
+            last_process, last_number = self.last_takes.get(name, ("", 0))
+            if last_process == process:  # the same task goes on
+                self.cycle_models.pop((name, last_number), None)
+            self.take_count += 1
+            self.last_takes[name] = process, self.take_count
+            turns = [step.turn for step in run_state.steps]
+            self.cycle_models[name, self.take_count] = CycleModel(run_state, turns)
 
     @precondition(lambda self: self.cycle_models)
     @rule(data=st.data(), calls=st.integers(1, 3))
@@ -125,7 +139,7 @@ class CycleMachine(RuleBasedStateMachine):
             model.turns += [prompt] if isinstance(prompt, Prompt) else []
 
     @precondition(lambda self: self.cycle_models)
-    @rule(data=st.data(), way=st.sampled_from(["finish", "finish", "stop", "fail", "skip", "renew", "let_go"]))
+    @rule(data=st.data(), way=st.sampled_from(WAYS_TO_END))
     def end(self, data: st.DataObject, way: str) -> None:
         key, model = self._pick_cycle(data)
         has_acted = any(isinstance(turn, CallResult) for turn in model.turns)
@@ -156,44 +170,41 @@ class CycleMachine(RuleBasedStateMachine):
             case "let_go":
                 self.store.run_sync(run_endings.hand_over, model.run_state.run_lease)
                 return
+            case "cancel":
+                self._cancel(model.run_state.run_lease.run.id)
+                return
+            case "die":
+                del self.cycle_models[key]
+                return
             case _:
                 return
         if result is not False:
             self.cycle_models.pop(key, None)
 
-    @precondition(lambda self: self.cycle_models)
-    @rule(data=st.data())
-    def cancel(self, data: st.DataObject) -> None:
-        _, model = self._pick_cycle(data)
-        run = self.store.read_sync(runs_actions.show, model.run_state.run_lease.run.id)
+    def _cancel(self, run_id: str) -> None:
+        run = self.store.read_sync(runs_actions.show, run_id)
         if run.status is RunStatus.RUNNING:
             self.store.run_sync(runs_actions.cancel, run.id)
-            self.last_processes.pop(run.agent, None)
-
-    @precondition(lambda self: self.cycle_models)
-    @rule(data=st.data())
-    def die(self, data: st.DataObject) -> None:
-        key, _ = self._pick_cycle(data)
-        del self.cycle_models[key]
+            self.last_takes.pop(run.agent, None)
 
     @rule()
     def tidy(self) -> None:
         self.store.run_sync(runs_actions.expire_calls)
         self.store.run_sync(maintenance.expire_items)
 
-    def _pick_cycle(self, data: st.DataObject) -> tuple[tuple[str, str], CycleModel]:
+    def _pick_cycle(self, data: st.DataObject) -> tuple[tuple[str, int], CycleModel]:
         key = data.draw(st.sampled_from(sorted(self.cycle_models)))
         return key, self.cycle_models[key]
 
-    def _write(self, key: tuple[str, str], verb: object, *args: object, **kwargs: object) -> object:
+    def _write(self, key: tuple[str, int], verb: object, *args: object, **kwargs: object) -> object:
         """Write as a process that believes it may; False when it is refused, as it must be once it was overtaken."""
-        process, name = key
+        name, number = key
         try:
             result: object = self.store.run_sync(verb, self.cycle_models[key].run_state.run_lease, *args, **kwargs)  # type: ignore[arg-type]
         except Lost:
             del self.cycle_models[key]
             return False
-        assert self.last_processes.get(name) == process, "whoever was overtaken is refused"
+        assert self.last_takes.get(name, ("", 0))[1] == number, "whoever was overtaken is refused"
         return True if result is None else result
 
     @invariant()
