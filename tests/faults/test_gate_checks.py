@@ -28,6 +28,8 @@ from tests.fork_server import ForkedProcess
 from tests.servers import wait_until
 from tests.waits import LAST_RESORT
 
+POSTGRES_BY_NIGHT = True
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:

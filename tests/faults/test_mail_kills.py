@@ -15,6 +15,8 @@ from tests.faults.crew_store import RunQuery, open_database_alone
 from tests.faults.grids import list_passes, select_points
 from tests.faults.worker_process import WorkerProcess
 
+POSTGRES_BY_NIGHT = True  # the points of a transaction there are those of test_kills.py
+
 REQUIRED_POINTS = {
     *("outgoing/insert", "outgoing/insert_recipients", "items/deliver", "outgoing/set_ack", "commit"),
     *("topics/insert_account", "topics/insert", "topics/insert_messages", "topics/advance", "outgoing/set_posted"),
