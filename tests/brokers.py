@@ -14,7 +14,8 @@ from importlib.metadata import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.servers import WAIT_TIMEOUT, PrivateServer
+from tests.servers import PrivateServer
+from tests.waits import LAST_RESORT
 
 
 class Broker(PrivateServer):
@@ -43,7 +44,7 @@ cd / && rm -rf {folder}
         """SIGKILL the server, and return when it is dead."""
         if self._server is not None:
             self._server.kill()
-            self._server.wait(WAIT_TIMEOUT)
+            self._server.wait(LAST_RESORT)
         (self._folder / "pid").unlink(missing_ok=True)  # its number may soon be somebody else's
 
     def _prepare(self) -> None:

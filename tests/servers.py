@@ -37,9 +37,7 @@ import psycopg
 
 from tests.waits import LAST_RESORT
 
-#: seconds within which a server must have started, or its processes must be gone
-WAIT_TIMEOUT: Final = LAST_RESORT
-SERVER_SETTINGS = {
+SERVER_SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
     "max_connections": "200",
@@ -207,7 +205,7 @@ cd / && rm -rf {folder}
         """SIGKILL the server and every backend, and return when all are dead."""
         processes = self._send_signal(signal.SIGKILL)
         if self._server is not None:
-            self._server.wait(WAIT_TIMEOUT)
+            self._server.wait(LAST_RESORT)
         wait_until(lambda: all(map(_is_dead, processes)), "the killed backends are gone")
         (self._data / "postmaster.pid").unlink(missing_ok=True)  # its number may soon be somebody else's
 
@@ -314,15 +312,15 @@ def wait_until(condition: Callable[[], bool], description: str, *, interval: flo
     Ask until it is so: neither a server's start nor a stranger's death can be waited for. `interval` is in seconds:
     what costs much to ask is asked seldom.
     """
-    deadline = time.monotonic() + WAIT_TIMEOUT
+    deadline = time.monotonic() + LAST_RESORT
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {WAIT_TIMEOUT:.0f} s in vain until {description}")
+            raise TimeoutError(f"waited {LAST_RESORT:.0f} s in vain until {description}")
         time.sleep(interval)
 
 
 async def wait_until_async(
-    condition: Callable[[], Awaitable[object]], description: str, *, seconds: float = WAIT_TIMEOUT
+    condition: Callable[[], Awaitable[object]], description: str, *, seconds: float = LAST_RESORT
 ) -> None:
     """Ask until it is so, without holding up a loop: another process sends no signal for what it does."""
     try:
