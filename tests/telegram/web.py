@@ -109,10 +109,15 @@ class ServerThread(threading.Thread):
         await self._exit_requested.wait()
         for listener in server.servers:
             listener.close()
+        # A connection that was just accepted is not among those of uvicorn yet: a task of the loop makes it one.
+        accepts = [task for task in asyncio.all_tasks() if "_accept_connection2" in repr(task.get_coro())]
+        await asyncio.gather(*accepts, return_exceptions=True)
         for connection in list(server.server_state.connections):
             transport: Any = connection.transport
             transport.abort()
-        await asyncio.sleep(0)  # uvicorn learns of it first, and answers nothing to requests that are cancelled
+        # uvicorn learns of it, and answers nothing to what is cancelled; it has no event that says so.
+        while server.server_state.connections:  # noqa: ASYNC110
+            await asyncio.sleep(0)
         for task in list(server.server_state.tasks):
             task.cancel()
         await asyncio.gather(*server.server_state.tasks, return_exceptions=True)
