@@ -20,7 +20,7 @@ from gatepost.ports import Store, Transaction
 from gatepost.testing import Kit
 from tests.fork_server import ForkedProcess
 from tests.property.poster import post_messages
-from tests.property.run_machine import scale_examples
+from tests.property.run_machine import NIGHTLY
 from tests.waits import LAST_RESORT
 
 AGENTS = ("designer", "developer", "analyst")
@@ -128,7 +128,7 @@ step_lists = st.lists(
 )
 
 
-@settings(max_examples=scale_examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50 if NIGHTLY else 8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=step_lists)
 def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, str]]) -> None:
     """Against the plainest model there is: lists."""
