@@ -34,6 +34,9 @@ class DurationMeter:
         self._own_time, self._child_time = own, child
         return gains
 
+    def pytest_collection_finish(self) -> None:
+        self._read_times()  # what was imported so far belongs to no test
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         report = yield

@@ -4,7 +4,6 @@ import os
 import resource
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
@@ -35,7 +34,7 @@ def _list_descendants(parent: int) -> Iterator[int]:
         return
     for thread in threads:
         try:
-            children = Path(f"/proc/{parent}/task/{thread}/children").read_bytes().split()
+            children = _read_file(f"/proc/{parent}/task/{thread}/children").split()
         except OSError:
             continue
         for child in map(int, children):
@@ -46,8 +45,17 @@ def _list_descendants(parent: int) -> Iterator[int]:
 def _read_time(pid: int) -> float:
     """Return the processor time of a process, and of those of its children that it has waited for."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = _read_file(f"/proc/{pid}/stat")
     except OSError:
         return 0.0
-    fields = text.rpartition(")")[2].split()  # the name before it may have spaces and parentheses
+    fields = text.rpartition(b")")[2].split()  # the name before it may have spaces and parentheses
     return sum(map(int, fields[11:15])) / _TICKS_PER_SECOND
+
+
+def _read_file(path: str) -> bytes:
+    """Return what a file of /proc has: it is asked for after every test, and pathlib takes twice as long."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, 1 << 16)
+    finally:
+        os.close(file)
