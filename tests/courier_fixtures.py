@@ -19,8 +19,7 @@ from typing import Any, ClassVar, Final, Self
 
 import pytest
 
-from gatepost.actions import directory, inbox
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.adapters.transports.jetstream import JetStreamSubscription

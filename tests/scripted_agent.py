@@ -3,8 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Callable
 
-from gatepost.actions import agents, directory, inbox, run_journal, runs, spaces
-from gatepost.actions import push as push_actions
+from gatepost.actions import agents, directory, inbox, push as push_actions, run_journal, runs, spaces
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.agent import AgentConfig
 from gatepost.core.entity import EntityKind

@@ -26,17 +26,7 @@ from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.core.transport import TransportStatus
 from gatepost.errors import Conflict, GatepostError, Invalid, Unavailable, UnknownAddress
-from gatepost.ports import (
-    Clock,
-    IntakeQueue,
-    Nudge,
-    SignalSink,
-    Spool,
-    Store,
-    Subscription,
-    Transport,
-    ignore_signals,
-)
+from gatepost.ports import Clock, IntakeQueue, Nudge, SignalSink, Spool, Store, Subscription, Transport, ignore_signals
 from gatepost.settings import Configuration, Settings, check_ledger, mask_passwords
 
 if TYPE_CHECKING:

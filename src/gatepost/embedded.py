@@ -27,8 +27,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from gatepost import app
-from gatepost.actions import agents, directory, inbox, spaces
-from gatepost.actions import push as push_actions
+from gatepost.actions import agents, directory, inbox, push as push_actions, spaces
 from gatepost.actions.directory import EntitySpec
 from gatepost.api.operation import Request
 from gatepost.core import agent_config

@@ -12,8 +12,7 @@ import pytest
 
 from gatepost.hooks.session import Session
 from tests import fork_server
-from tests.acceptance.command_line import GATEPOST_COMMAND as MODULE
-from tests.acceptance.command_line import CommandLine
+from tests.acceptance.command_line import GATEPOST_COMMAND as MODULE, CommandLine
 
 GATEPOST_PATH = str(Path(sys.executable).parent / "gatepost")
 

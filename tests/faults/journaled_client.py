@@ -12,8 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from gatepost.actions import inbox
-from gatepost.actions import push as push_actions
+from gatepost.actions import inbox, push as push_actions
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.claim import Batch
 from gatepost.core.event import Push, PushResult

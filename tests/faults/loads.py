@@ -12,8 +12,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from gatepost.actions import directory, inbox, maintenance
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, maintenance, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.core.entity import EntityKind

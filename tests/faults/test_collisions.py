@@ -8,8 +8,7 @@ from typing import cast
 
 import psycopg
 
-from gatepost.actions import directory, inbox, maintenance
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, maintenance, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store

@@ -18,8 +18,7 @@ from typing import Any, Final, Self
 import psutil
 import pytest
 
-from gatepost.actions import agents, directory, inbox, maintenance, plans, spaces
-from gatepost.actions import runs as runs_actions
+from gatepost.actions import agents, directory, inbox, maintenance, plans, runs as runs_actions, spaces
 from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
 from gatepost.core.agent import AgentConfig

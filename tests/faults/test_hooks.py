@@ -20,8 +20,7 @@ from pathlib import Path
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import directory, gates, inbox, inbox_items
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, gates, inbox, inbox_items, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.core import spool_line

@@ -5,14 +5,7 @@ from base64 import b64encode
 from typing import Any
 
 from tests.hedera.keys import format_key
-from tests.hedera.state import (
-    SECOND,
-    Account,
-    ExecutedTransaction,
-    Message,
-    Topic,
-    format_timestamp,
-)
+from tests.hedera.state import SECOND, Account, ExecutedTransaction, Message, Topic, format_timestamp
 
 #: nanoseconds
 BLOCK_LENGTH = 2 * SECOND

@@ -32,16 +32,7 @@ from tests.hedera.mirror import Mirror
 from tests.hedera.prechecks import Submission, check
 from tests.hedera.protobufs import consensus_submit_message_pb2
 from tests.hedera.services import NodeServer
-from tests.hedera.state import (
-    SECOND,
-    TREASURY,
-    Account,
-    ExecutedTransaction,
-    Message,
-    Refusal,
-    State,
-    Topic,
-)
+from tests.hedera.state import SECOND, TREASURY, Account, ExecutedTransaction, Message, Refusal, State, Topic
 from tests.hedera.transactions import build_body, build_topic_id, sign
 from tests.servers import find_free_port
 from tests.waits import LAST_RESORT

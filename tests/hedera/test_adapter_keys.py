@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 from hiero_sdk_python import PrivateKey, PublicKey  # type: ignore[import-untyped]
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.adapters.hedera.compression import compress, decompress
 from gatepost.adapters.hedera.keys import KeyFolder, convert_mirror_key, import_key, read_key

@@ -5,8 +5,7 @@ from itertools import cycle
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gatepost.actions import connections
 from gatepost.actions.ledger import page_messages

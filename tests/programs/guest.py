@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost import app, settings
-from gatepost.actions import directory
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Push

@@ -15,9 +15,16 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import agents, directory, maintenance, run_endings, run_journal, spaces
-from gatepost.actions import push as push_actions
-from gatepost.actions import runs as runs_actions
+from gatepost.actions import (
+    agents,
+    directory,
+    maintenance,
+    push as push_actions,
+    run_endings,
+    run_journal,
+    runs as runs_actions,
+    spaces,
+)
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.run_journal import RunState
 from gatepost.core.agent import AgentConfig, MindRules

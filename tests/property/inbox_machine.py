@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from gatepost.actions import directory, inbox, inbox_items, maintenance
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, inbox_items, maintenance, push as push_actions
 from gatepost.actions.directory import EntitySpec
-from gatepost.core import event as core
-from gatepost.core import render
+from gatepost.core import event as core, render
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Account, EventType, ItemState, Priority, Push, PushResult
 from gatepost.core.limits import Limits

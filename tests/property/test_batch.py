@@ -3,8 +3,7 @@
 from collections import Counter
 from random import Random
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.core import batch
 from gatepost.core.batch import Candidate, SelectedItem, select_batch

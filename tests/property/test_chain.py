@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.hooks.chain import Handler, Wait, run_handlers
 from gatepost.hooks.context import HookContext

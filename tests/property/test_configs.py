@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.core import agent_config
 from gatepost.core.agent import AgentConfig, Execution, ModelChoice

@@ -6,8 +6,7 @@ from functools import cache
 from itertools import cycle
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gatepost.actions.row_checks import MAX_NUMBER
 from gatepost.core.times import MAX_INSTANT

@@ -4,14 +4,11 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from gatepost.actions import directory, inbox
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, push as push_actions
 from gatepost.actions.directory import EntitySpec
-from gatepost.core import event as core
-from gatepost.core import render
+from gatepost.core import event as core, render
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Priority, Push
 from gatepost.testing import Kit

@@ -6,13 +6,10 @@ whoever does what in whatever order, a gate ends once, a round has one answer, a
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
-from gatepost.core import decision as decisions
-from gatepost.core import decision_action
-from gatepost.core import gate as gates
+from gatepost.core import decision as decisions, decision_action, gate as gates
 from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, Option, Question
 from gatepost.core.decision_action import Action, AnswerKind
 from gatepost.core.event import Priority, Ref

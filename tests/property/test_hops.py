@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gatepost.actions import directory, inbox, inbox_items, push
 from gatepost.actions.chains import build_alert_topic

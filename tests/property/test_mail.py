@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gatepost.actions import directory, inbox, inbox_items, mail, maintenance

@@ -7,8 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from gatepost.hosts import jsonc, mcp_entries, settings_file, toml
 from gatepost.hosts.mcp_entries import McpFormat

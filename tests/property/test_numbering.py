@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gatepost.actions import directory, inbox, maintenance, spaces
 from gatepost.actions.directory import EntitySpec

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from gatepost.core import address, ids, times
 from gatepost.core.address import AllAgentsAddress, EntityAddress, TeamAddress

@@ -9,8 +9,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from gatepost.core import plan as rules
 from gatepost.core.cron import Cron

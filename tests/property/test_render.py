@@ -4,8 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from msgspec.structs import replace
 
 from gatepost.core import render as lines

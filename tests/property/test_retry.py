@@ -1,7 +1,6 @@
 """Whatever its numbers, a backoff never shrinks, never passes its cap, and stays between the ends of its jitter."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.retry import Backoff
 

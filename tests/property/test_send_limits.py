@@ -3,8 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.core.send_limits import SendLimits
 from gatepost.core.times import MINUTE, SECOND, Duration, Instant

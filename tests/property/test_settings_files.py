@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from gatepost.errors import Invalid, Malformed
 from gatepost.hosts import hook_entries, jsonc, settings_file, toml

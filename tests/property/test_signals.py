@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import example, given
-from hypothesis import strategies as some
+from hypothesis import example, given, strategies as some
 
 from gatepost.adapters.transports import codec
 from gatepost.core.event import Event, EventType

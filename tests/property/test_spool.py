@@ -14,8 +14,7 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
 
-from gatepost.actions import directory, inbox, inbox_items, maintenance
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, inbox_items, maintenance, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.spool import FileSpool
 from gatepost.core import spool_line as spool_lines

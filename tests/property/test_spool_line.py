@@ -5,8 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from msgspec.structs import replace
 
 from gatepost.core import spool_line as spool_lines

@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from gatepost.core.telegram_markdown import convert_markdown
 from gatepost.core.telegram_text import (

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.api.decoding import get_decoder
 from gatepost.api.encoding import encode_json

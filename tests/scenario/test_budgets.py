@@ -3,8 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.actions import agents, inbox, run_journal, runs
 from gatepost.actions.agents import count_spending

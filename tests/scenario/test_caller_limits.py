@@ -16,10 +16,10 @@ from gatepost.actions import (
     inbox_items,
     memories,
     plans,
+    push as push_actions,
     run_journal,
     spaces,
 )
-from gatepost.actions import push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.agent import AgentConfig
 from gatepost.core.decision import Question

@@ -8,17 +8,7 @@ from typing import Any, Final
 import pytest
 
 from gatepost import Gatepost
-from gatepost.actions import (
-    agents,
-    channel_replies,
-    chat,
-    directory,
-    inbox,
-    replies,
-    routing,
-    runs,
-    shared_inbox,
-)
+from gatepost.actions import agents, channel_replies, chat, directory, inbox, replies, routing, runs, shared_inbox
 from gatepost.actions.chat import ChatSpec
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.run_journal import take_run

@@ -20,8 +20,7 @@ from gatepost.api.health import ShowHealth
 from gatepost.api.inbox import AckClaim, ClaimBatch, ShowAccount, WatchInbox
 from gatepost.api.push import PushEvent, PushEvents, TriggerAgent
 from gatepost.api.spaces import MessageView, PostMessage, WatchSpace
-from gatepost.client import Client
-from gatepost.client import http as http_client
+from gatepost.client import Client, http as http_client
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import ItemState
 from gatepost.errors import Conflict, Unavailable

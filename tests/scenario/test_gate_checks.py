@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates
-from gatepost.actions import push as push_actions
+from gatepost.actions import decisions, directory, gates, push as push_actions
 from gatepost.actions.directory import EntitySpec
-from gatepost.core.decision import AnswerSpec as Answered
-from gatepost.core.decision import Question
+from gatepost.core.decision import AnswerSpec as Answered, Question
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import EventType, Push
 from gatepost.core.gate import CommandResult, Ending, Gate, GateKind, GateSpec

@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 import httpx2
 import pytest
 
-from gatepost.actions import inbox, triggers
-from gatepost.actions import push as push_actions
+from gatepost.actions import inbox, push as push_actions, triggers
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.core import dedup, foreign
 from gatepost.core.event import EventType, Push

@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 import jsonschema_rs
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, note, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, note, settings, strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeVar, cast
 
 import pytest
-from hypothesis import event, given
-from hypothesis import strategies as st
+from hypothesis import event, given, strategies as st
 from msgspec import to_builtins
 from msgspec.structs import replace
 

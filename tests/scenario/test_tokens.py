@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from gatepost.actions import directory
 from gatepost.core.entity import EntityKind
 from gatepost.errors import Unavailable
-from gatepost.gateway import auth
-from gatepost.gateway import stream as stream_module
+from gatepost.gateway import auth, stream as stream_module
 from gatepost.gateway.auth import TokenRules
 from tests.gateways import JWT_SECRET, TOKEN_RULES, Gateway, create_entities, create_token, open_gateway
 from tests.waits import LAST_RESORT

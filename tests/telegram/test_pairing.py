@@ -17,14 +17,7 @@ from gatepost.core.telegram_buttons import PairingButton, build_callback_data
 from gatepost.core.trigger import GroupMode, TriggerConfig
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused
 from gatepost.testing import Kit
-from tests.telegram.channel_office import (
-    AGENT,
-    TOKEN,
-    ChannelOffice,
-    VerbOffice,
-    open_office,
-    pair,
-)
+from tests.telegram.channel_office import AGENT, TOKEN, ChannelOffice, VerbOffice, open_office, pair
 from tests.telegram.server import TelegramServer
 from tests.telegram.verb_updates import (
     ADMIN,

@@ -6,14 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import (
-    channel_messages,
-    channel_replies,
-    decisions,
-    directory,
-    telegram,
-    telegram_presses,
-)
+from gatepost.actions import channel_messages, channel_replies, decisions, directory, telegram, telegram_presses
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.telegram import UpdateOutcome
 from gatepost.core.decision import Option, Question

@@ -28,8 +28,7 @@ from gatepost.core.route_rule import RouteSpec
 from gatepost.core.telegram_buttons import DecisionButton
 from gatepost.core.trigger import GroupMode, TriggerConfig
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
-from gatepost.tables import channel_messages as message_rows
-from gatepost.tables import jobs
+from gatepost.tables import channel_messages as message_rows, jobs
 from gatepost.testing import Kit
 from tests.exports import export_lines, import_lines
 from tests.telegram.channel_office import AGENT, VerbOffice, pair

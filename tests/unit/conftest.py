@@ -5,8 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import directory, inbox, inbox_items, maintenance
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, inbox_items, maintenance, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.claim import Batch, Claim
 from gatepost.core.entity import EntityKind

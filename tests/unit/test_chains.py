@@ -5,17 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import (
-    agents,
-    deadlines,
-    decisions,
-    gates,
-    inbox,
-    plans,
-    run_endings,
-    run_journal,
-    spaces,
-)
+from gatepost.actions import agents, deadlines, decisions, gates, inbox, plans, run_endings, run_journal, spaces
 from gatepost.core.agent import AgentConfig
 from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.core.event import MAX_HOPS, EventType, Item

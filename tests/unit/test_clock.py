@@ -1,11 +1,9 @@
 """Time never stands still: small steps back are hidden, large ones are followed and repaired (X7)."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gatepost.actions import directory, inbox, jobs, leases, maintenance, plans
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, jobs, leases, maintenance, plans, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.clock import SystemClock
 from gatepost.core import plan as plan_rules

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from cloudevents.core.bindings.http import HTTPMessage, to_binary_event, to_structured_event
 from cloudevents.core.v1.event import CloudEvent
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.core import cloudevent, webhook
 from gatepost.core.webhook import Occurrence, Scheme, Verification

@@ -1,7 +1,6 @@
 """How a mind is kept small: the rule alone, with any weights."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.core.agent import MindRules
 from gatepost.core.mind import (

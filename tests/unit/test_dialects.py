@@ -12,8 +12,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.errors import Invalid
 from gatepost.hook_entry import HookCall, HookEntry

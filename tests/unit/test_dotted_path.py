@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.core.dotted_path import MAX_DEPTH, MAX_LENGTH, MISSING, parse_path, read_path
 from gatepost.errors import Invalid

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from gatepost.actions import directory, inbox, jobs, leases, maintenance
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, jobs, leases, maintenance, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind
 from gatepost.core.event import Priority, Push
@@ -16,8 +15,7 @@ from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import Conflict, Unavailable
 from gatepost.ports import Reader, Store, Transaction
-from gatepost.runtime import duties
-from gatepost.runtime import jobs as runner
+from gatepost.runtime import duties, jobs as runner
 from gatepost.runtime.periodic import Duty, run_duties
 from gatepost.runtime.signal_bus import SignalBus
 from gatepost.testing import Kit

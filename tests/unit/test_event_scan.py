@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import deadlines, directory, gates
-from gatepost.actions import push as push_actions
+from gatepost.actions import deadlines, directory, gates, push as push_actions
 from gatepost.actions.deadlines import RESCAN_AFTER, EventScan
 from gatepost.actions.directory import EntitySpec
 from gatepost.core.entity import EntityKind

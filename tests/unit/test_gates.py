@@ -7,8 +7,7 @@ import pytest
 from gatepost.actions import deadlines, directory, gates, inbox, maintenance, plans
 from gatepost.core import gate as core
 from gatepost.core.entity import EntityKind
-from gatepost.core.event import Ended as EndedEvent
-from gatepost.core.event import EventType, Item, ItemState, Priority, parse_body
+from gatepost.core.event import Ended as EndedEvent, EventType, Item, ItemState, Priority, parse_body
 from gatepost.core.gate import (
     AtDeadline,
     CheckFailed,

@@ -6,8 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.core.session import ENDED, IDLE, WORKING, decode_filename, encode_filename
 from gatepost.core.times import DAY

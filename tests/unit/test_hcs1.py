@@ -10,8 +10,7 @@ from typing import Any
 import brotli  # type: ignore[import-untyped]
 import pytest
 import zstandard
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.core import hcs1
 from gatepost.core.hcs1 import FileMemo, build_file, check_content, join_parts, parse_memo, read_file

@@ -5,8 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.core.capability import Capability, parse_capability
 from gatepost.core.entity import EntityKind

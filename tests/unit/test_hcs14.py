@@ -1,8 +1,7 @@
 """Ids of agents: the vectors of the standard, one that others have published, and ids of others."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from gatepost.core.hcs10 import OperatorId

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatepost.actions import directory, inbox, inbox_feed
-from gatepost.actions import push as push_actions
+from gatepost.actions import directory, inbox, inbox_feed, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.inbox_feed import FeedPage, Position
 from gatepost.core.entity import EntityKind

@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.actions import directory, memories, plans, run_context, spaces
 from gatepost.core import prompt as prompt_rules

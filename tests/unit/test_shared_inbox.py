@@ -16,8 +16,8 @@ from gatepost.actions import (
     replies,
     routing,
     shared_inbox,
+    triggers as trigger_actions,
 )
-from gatepost.actions import triggers as trigger_actions
 from gatepost.actions.chat import ChatSpec
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.core.channel import PairingState, build_own_session, parse_base
@@ -29,9 +29,7 @@ from gatepost.core.shared_entry import EntryKind, QuestionStatus, SharedEntry
 from gatepost.core.trigger import TriggerConfig
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import channel_messages as message_rows
-from gatepost.tables import channels as channel_rows
-from gatepost.tables import entities
+from gatepost.tables import channel_messages as message_rows, channels as channel_rows, entities
 from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext
 from tests.unit.tool_caller import ToolCaller

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatepost.actions import decisions, directory, gates, plans
-from gatepost.actions import push as push_actions
+from gatepost.actions import decisions, directory, gates, plans, push as push_actions
 from gatepost.actions.directory import EntitySpec
 from gatepost.adapters.stores.group_commit import CallOutcome, PendingCall
 from gatepost.adapters.stores.threaded import WriteQueue

@@ -1,8 +1,7 @@
 """Buttons on Telegram: only what the gateway made for this chat counts."""
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from gatepost.core.decision import MAX_OPTIONS, MAX_ROUNDS
 from gatepost.core.ids import mint

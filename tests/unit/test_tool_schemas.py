@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 
 import jsonschema_rs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.actions.tools import BUILT_IN_TOOLS
 from gatepost.core.model import ToolCaller

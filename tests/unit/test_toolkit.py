@@ -15,8 +15,16 @@ from gatepost.actions.tools import list_tools
 from gatepost.adapters.tools.http import HttpTools
 from gatepost.adapters.tools.mcp import McpServers
 from gatepost.core import strict
-from gatepost.core.agent import AgentConfig, Execution, LoopRules, Phase, Resident, ToolRequest, ToolServer
-from gatepost.core.agent import Tool as ConfiguredTool
+from gatepost.core.agent import (
+    AgentConfig,
+    Execution,
+    LoopRules,
+    Phase,
+    Resident,
+    Tool as ConfiguredTool,
+    ToolRequest,
+    ToolServer,
+)
 from gatepost.core.event import Json
 from gatepost.core.mind import CallResult, ToolCall
 from gatepost.core.model import ToolCaller, ToolResult, ToolSpec

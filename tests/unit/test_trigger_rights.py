@@ -4,17 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import (
-    agents,
-    channel_replies,
-    chat,
-    directory,
-    export,
-    inbox,
-    pairing,
-    schedules,
-    triggers,
-)
+from gatepost.actions import agents, channel_replies, chat, directory, export, inbox, pairing, schedules, triggers
 from gatepost.actions.chat import ChatSpec
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.triggers import TriggerSpec
@@ -23,14 +13,7 @@ from gatepost.core import agent_config, render
 from gatepost.core.entity import EntityKind
 from gatepost.core.route_rule import RouteSpec, check_rule
 from gatepost.core.times import HOUR, MINUTE, SECOND
-from gatepost.core.trigger import (
-    DeliveryMode,
-    GroupMode,
-    Heartbeat,
-    TriggerConfig,
-    TriggerSchedule,
-    check_public_url,
-)
+from gatepost.core.trigger import DeliveryMode, GroupMode, Heartbeat, TriggerConfig, TriggerSchedule, check_public_url
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, Invalid, LimitReached, Refused
 from gatepost.handlers.executor import LocalExecutor

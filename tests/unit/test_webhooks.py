@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gatepost.actions import directory, inbox, maintenance, routing, triggers
 from gatepost.actions.directory import EntitySpec

@@ -24,11 +24,10 @@ from gatepost.actions import (
     push,
     routing,
     shared_inbox,
+    unrouted as unrouted_messages,
 )
-from gatepost.actions import unrouted as unrouted_messages
 from gatepost.actions.routing import RouteDecision
-from gatepost.core import address
-from gatepost.core import envelope as envelopes
+from gatepost.core import address, envelope as envelopes
 from gatepost.core.channel import ChannelSession, ChannelStatus, parse_base
 from gatepost.core.entity import Entity
 from gatepost.core.envelope import Envelope, EnvelopeKind

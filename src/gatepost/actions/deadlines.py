@@ -33,9 +33,7 @@ from gatepost.core.gate import AtDeadline, Ending, Gate, GateKind
 from gatepost.core.signals import Position
 from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import decisions as decision_rows
-from gatepost.tables import events
-from gatepost.tables import gates as gate_rows
+from gatepost.tables import decisions as decision_rows, events, gates as gate_rows
 
 #: gates that one call ends; the next call ends the rest
 BATCH_LIMIT: Final = 100

@@ -21,9 +21,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gatepost.actions import chains, channel_questions, directory, gates, inbox_items, jobs, push
-from gatepost.core import address, decision_action, ids
-from gatepost.core import decision as rules
-from gatepost.core import gate as gate_rules
+from gatepost.core import address, decision as rules, decision_action, gate as gate_rules, ids
 from gatepost.core.address import AllAgentsAddress, EntityAddress
 from gatepost.core.decision import MAX_ROUNDS, Answer, AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Question
 from gatepost.core.decision_action import Arguments
@@ -35,8 +33,7 @@ from gatepost.core.text import has_visible_text
 from gatepost.core.times import Instant, format_rfc3339
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress, quote_value
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import decisions, entities, items
-from gatepost.tables import gates as gate_rows
+from gatepost.tables import decisions, entities, gates as gate_rows, items
 
 #: the kind of a job that runs the command of `decision.on_answer`
 ANSWER_JOB: Final = "on_answer"

@@ -22,8 +22,7 @@ from gatepost.core.trigger import ENV_TOKEN, Trigger
 from gatepost.core.webhook import Scheme
 from gatepost.errors import Conflict, GatepostError, Invalid
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import channels
-from gatepost.tables import triggers as rows
+from gatepost.tables import channels, triggers as rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.actions import chains, directory, inbox_items, plans, push
-from gatepost.core import address, ids
-from gatepost.core import gate as gate_rules
+from gatepost.core import address, gate as gate_rules, ids
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import EventType, Push, Ref
 from gatepost.core.gate import (

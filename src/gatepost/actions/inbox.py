@@ -29,9 +29,7 @@ from typing import Final, TypedDict, Unpack
 from msgspec.structs import replace
 
 from gatepost.actions import directory
-from gatepost.core import batch as batch_rules
-from gatepost.core import claim as claim_rules
-from gatepost.core import ids
+from gatepost.core import batch as batch_rules, claim as claim_rules, ids
 from gatepost.core.batch import Candidate, SelectedItem
 from gatepost.core.claim import Batch, Claim, EndedClaim
 from gatepost.core.entity import Entity, EntityKind

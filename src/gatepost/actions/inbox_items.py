@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from gatepost.actions import chains, directory, inbox, push
 from gatepost.actions.inbox import ClaimTerms
-from gatepost.core import decision as decision_rules
-from gatepost.core import ids
+from gatepost.core import decision as decision_rules, ids
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import Item, ItemState, Push
 from gatepost.core.signals import Signal

@@ -19,8 +19,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.actions import directory, jobs
-from gatepost.core import hcs1, hcs10, ledger_message
-from gatepost.core import ledger as rules
+from gatepost.core import hcs1, hcs10, ledger as rules, ledger_message
 from gatepost.core.entity import Entity
 from gatepost.core.event import Priority
 from gatepost.core.ledger import (

@@ -13,8 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.actions import connections, directory, mail, push, work
-from gatepost.core import hcs10, hcs10_operations, ledger_posts
-from gatepost.core import mail as mail_rules
+from gatepost.core import hcs10, hcs10_operations, ledger_posts, mail as mail_rules
 from gatepost.core.connection import Connection, ConnectionState
 from gatepost.core.entity import Entity
 from gatepost.core.event import EventType, Json, Priority, Push, Trust
@@ -28,8 +27,7 @@ from gatepost.core.ledger import NANOSECONDS, LedgerId, Topic, TopicKind, TopicM
 from gatepost.core.ledger_posts import EventPost, MailData, NotePost
 from gatepost.errors import Invalid
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import connections as connection_rows
-from gatepost.tables import posts, topics
+from gatepost.tables import connections as connection_rows, posts, topics
 from gatepost.tables.posts import Post
 
 _HOUR: Final = 3_600 * NANOSECONDS

@@ -20,8 +20,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.actions import connections, directory, inbox_items, ledger, push
-from gatepost.core import address
-from gatepost.core import mail as rules
+from gatepost.core import address, mail as rules
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress
 from gatepost.core.connection import Connection
 from gatepost.core.entity import Entity

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from gatepost.actions import directory
-from gatepost.core import ids
-from gatepost.core import memory as rules
+from gatepost.core import ids, memory as rules
 from gatepost.core.entity import Entity
 from gatepost.core.memory import Goal, GoalSpec, GoalStatus, Memory
 from gatepost.core.times import Instant

@@ -18,15 +18,7 @@ from typing import Final
 
 from gatepost.actions import channel_access, channel_messages, directory, push
 from gatepost.actions.directory import EntitySpec
-from gatepost.core.channel import (
-    CODE_ALPHABET,
-    CODE_LENGTH,
-    MAX_PAIRINGS,
-    PAIRING_TIME,
-    Button,
-    Pairing,
-    PairingState,
-)
+from gatepost.core.channel import CODE_ALPHABET, CODE_LENGTH, MAX_PAIRINGS, PAIRING_TIME, Button, Pairing, PairingState
 from gatepost.core.entity import Entity, EntityKind
 from gatepost.core.event import Ref
 from gatepost.core.render import escape_invisible, escape_markdown, remove_invisible

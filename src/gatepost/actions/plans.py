@@ -32,8 +32,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.actions import chains, directory, push
-from gatepost.core import ids
-from gatepost.core import plan as rules
+from gatepost.core import ids, plan as rules
 from gatepost.core.cron import Cron
 from gatepost.core.entity import Entity
 from gatepost.core.event import CHAIN_PAUSE, EventType, Push, Ref

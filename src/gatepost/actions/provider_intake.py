@@ -27,9 +27,7 @@ from gatepost.core.trigger import GroupMode, Trigger
 from gatepost.core.webhook import Occurrence
 from gatepost.errors import Invalid, NotFound
 from gatepost.ports import Transaction
-from gatepost.tables import channel_messages as message_rows
-from gatepost.tables import channels as channel_rows
-from gatepost.tables import jobs, triggers
+from gatepost.tables import channel_messages as message_rows, channels as channel_rows, jobs, triggers
 
 _HELP: Final = (
     "Write to me: I pass it on, and the answer comes here.\n\n"

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gatepost.actions import keys
-from gatepost.actions import triggers as trigger_actions
+from gatepost.actions import keys, triggers as trigger_actions
 from gatepost.actions.directory import ADMINISTRATOR
 from gatepost.core import address, agent_config, cron, dotted_path, gate, memory, strict, work
 from gatepost.core.channel import Button

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from gatepost.actions import gates, inbox, leases
 from gatepost.actions.agents import alert_owner, start_budget_rest
 from gatepost.actions.run_journal import RunLease, renew_lease, write_step
-from gatepost.core import mind as rules
-from gatepost.core import retry_policy
+from gatepost.core import mind as rules, retry_policy
 from gatepost.core.event import ItemState
 from gatepost.core.gate import render_reminder
 from gatepost.core.mind import ModelReply, Prompt
@@ -31,8 +30,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import Duration, Instant
 from gatepost.errors import Lost
 from gatepost.ports import Transaction
-from gatepost.tables import agents, items, runs
-from gatepost.tables import gates as gate_rows
+from gatepost.tables import agents, gates as gate_rows, items, runs
 
 #: how often a model may refuse to continue a run before the run fails
 _MAX_REFUSALS: Final = 5

@@ -34,8 +34,7 @@ from gatepost.actions.agents import find_exhausted_budget, start_budget_rest
 from gatepost.actions.run_context import CycleContext
 from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from gatepost.actions.tools.context import MAX_RESULT_SIZE
-from gatepost.core import address, batch
-from gatepost.core import mind as rules
+from gatepost.core import address, batch, mind as rules
 from gatepost.core.agent import Resident
 from gatepost.core.channel import is_user_prompt
 from gatepost.core.claim import Batch, Lease, name_agent_lease

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatepost.actions import directory, inbox, leases, maintenance, push
-from gatepost.core import ids
-from gatepost.core import mind as rules
+from gatepost.core import ids, mind as rules
 from gatepost.core.claim import name_agent_lease
 from gatepost.core.event import EventType, Json, Push
 from gatepost.core.mind import MindSummaries, Turn

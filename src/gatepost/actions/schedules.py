@@ -37,8 +37,7 @@ from gatepost.core.times import HOUR, Instant, format_rfc3339
 from gatepost.core.trigger import DEFAULT_TARGET, USER_AGENT, Trigger, TriggerSchedule
 from gatepost.errors import GatepostError, Invalid
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import agents, items, work_items
-from gatepost.tables import triggers as trigger_rows
+from gatepost.tables import agents, items, triggers as trigger_rows, work_items
 
 CRON: Final = "cron"
 #: triggers that one round looks at; the next one looks at the rest

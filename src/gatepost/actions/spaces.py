@@ -19,8 +19,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.actions import directory, push
-from gatepost.core import address
-from gatepost.core import space as rules
+from gatepost.core import address, space as rules
 from gatepost.core.address import EntityAddress
 from gatepost.core.entity import Entity
 from gatepost.core.event import EventType, Json, Push, Trust

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from gatepost.actions import inbox
 from gatepost.actions.inbox import ClaimTerms
-from gatepost.core import batch as batch_rules
-from gatepost.core import spool_merge
+from gatepost.core import batch as batch_rules, spool_merge
 from gatepost.core.entity import Entity
 from gatepost.core.event import ItemState
 from gatepost.core.spool_line import SpoolLine

@@ -26,15 +26,7 @@ from typing import Final, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.actions import (
-    channel_access,
-    channel_messages,
-    channels,
-    directory,
-    pairing,
-    telegram_presses,
-    voices,
-)
+from gatepost.actions import channel_access, channel_messages, channels, directory, pairing, telegram_presses, voices
 from gatepost.actions.telegram_presses import PressAnswer
 from gatepost.core import access_list, telegram_update
 from gatepost.core.access_list import ListVerdict
@@ -59,10 +51,7 @@ from gatepost.core.times import DAY
 from gatepost.core.trigger import GroupMode, Trigger
 from gatepost.errors import Invalid, NotFound
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import channel_messages as message_rows
-from gatepost.tables import channels as channel_rows
-from gatepost.tables import jobs
-from gatepost.tables import triggers as trigger_rows
+from gatepost.tables import channel_messages as message_rows, channels as channel_rows, jobs, triggers as trigger_rows
 
 #: why a chat keeps its id
 NO_GROUP: Final = "only a group gets another id"

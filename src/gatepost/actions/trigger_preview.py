@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from gatepost.actions import channels, routing, schedules, telegram_preview, webhooks
 from gatepost.actions.routing import RouteDecision
 from gatepost.actions.telegram_preview import PreviewedReset
-from gatepost.core import envelope as envelopes
-from gatepost.core import message_template, webhook, webhook_lines
+from gatepost.core import envelope as envelopes, message_template, webhook, webhook_lines
 from gatepost.core.channel import RESET_TEXT, parse_command
 from gatepost.core.envelope import Envelope, EnvelopeKind
 from gatepost.core.event import Json, Priority

@@ -12,8 +12,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gatepost.actions import directory
-from gatepost.core import address, message_template, text_template, webhook
-from gatepost.core import trigger as rules
+from gatepost.core import address, message_template, text_template, trigger as rules, webhook
 from gatepost.core.address import AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.agent_config import ROUTING
 from gatepost.core.entity import Entity

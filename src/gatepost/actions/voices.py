@@ -20,8 +20,7 @@ from gatepost.core.event import Json
 from gatepost.core.text import has_visible_text
 from gatepost.core.trigger import Trigger
 from gatepost.ports import Reader, Transaction
-from gatepost.tables import channel_messages as rows
-from gatepost.tables import triggers
+from gatepost.tables import channel_messages as rows, triggers
 from gatepost.tables.channel_messages import Voice
 
 #: the kind of the jobs that transcribe; the payload is the id of a voice message

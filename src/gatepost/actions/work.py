@@ -13,8 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.actions import chains, directory, ledger, push
-from gatepost.core import address
-from gatepost.core import work as rules
+from gatepost.core import address, work as rules
 from gatepost.core.address import Address, AllAgentsAddress, TeamAddress
 from gatepost.core.entity import Entity
 from gatepost.core.event import EventType, Priority, Push, PushResult, Ref

@@ -22,8 +22,7 @@ from gatepost.api.fields import (
 )
 from gatepost.api.operation import Page, Request, View, read, write
 from gatepost.api.tool import McpTool, Scale
-from gatepost.core import address
-from gatepost.core import mail as rules
+from gatepost.core import address, mail as rules
 from gatepost.core.event import ItemState
 from gatepost.core.mail import AckRequest, AckState, Mail, MailRecipient, PostState
 from gatepost.core.text import ParsedEnum

@@ -12,8 +12,7 @@ from typing import IO, Annotated, Never
 from click.exceptions import Exit
 
 from gatepost import app, settings
-from gatepost.actions import export as verbs
-from gatepost.actions import store_import
+from gatepost.actions import export as verbs, store_import
 from gatepost.cli import inputs, output
 from gatepost.cli.command import build_verb
 from gatepost.cli.connect import find_gateway

@@ -23,8 +23,7 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import Facts, Noun, TableRow
 from gatepost.cli.connect import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
-from gatepost.core import ledger as rules
-from gatepost.core import mirror, render
+from gatepost.core import ledger as rules, mirror, render
 from gatepost.core.address import check_entity_address
 from gatepost.core.ledger import LedgerId, TopicKind
 from gatepost.errors import Invalid

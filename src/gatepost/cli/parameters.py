@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
-from inspect import Parameter as PythonParameter
-from inspect import signature
+from inspect import Parameter as PythonParameter, signature
 from typing import Annotated, Any, Final, get_args, get_origin
 
 import click

@@ -24,8 +24,7 @@ from gatepost.cli.command import LimitOption, Noun, TableRow, build_verb
 from gatepost.cli.connect import choose_actor, connect
 from gatepost.cli.parameters import AS, JsonFlag, ParameterSpec, argument, option
 from gatepost.cli.send import join_names
-from gatepost.core import render
-from gatepost.core import work as rules
+from gatepost.core import render, work as rules
 from gatepost.core.event import Priority, Ref
 from gatepost.core.work import WorkType
 

@@ -17,9 +17,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from gatepost.core import address, strict
-from gatepost.core import mail as mail_rules
-from gatepost.core import work as work_rules
+from gatepost.core import address, mail as mail_rules, strict, work as work_rules
 from gatepost.core.address import AllAgentsAddress
 from gatepost.core.event import MAX_REF_LENGTH, Json, Priority, Ref
 from gatepost.core.hcs10_operations import MAX_SIZE, parse_document

@@ -23,8 +23,7 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
-from gatepost.core import cron as crons
-from gatepost.core import ids
+from gatepost.core import cron as crons, ids
 from gatepost.core.cron import Cron
 from gatepost.core.text import ParsedEnum, check_label, parse_field
 from gatepost.core.times import MINUTE, Duration, Instant, parse_duration, parse_instant

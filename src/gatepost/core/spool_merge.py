@@ -25,8 +25,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from gatepost.core import ids, render
-from gatepost.core import spool_line as spool_lines
+from gatepost.core import ids, render, spool_line as spool_lines
 from gatepost.core.batch import Candidate, SelectedItem
 from gatepost.core.claim import Claim
 from gatepost.core.entity import EntityKind

@@ -25,13 +25,7 @@ from functools import cache
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gatepost.core.telegram_text import (
-    MAX_MESSAGE_LENGTH,
-    FormattedText,
-    Span,
-    build_formatted_text,
-    clean_text,
-)
+from gatepost.core.telegram_text import MAX_MESSAGE_LENGTH, FormattedText, Span, build_formatted_text, clean_text
 from gatepost.core.text import has_visible_text
 
 if TYPE_CHECKING:

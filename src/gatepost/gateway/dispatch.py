@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import msgspec
 import structlog
-from starlette.requests import ClientDisconnect
-from starlette.requests import Request as HttpRequest
+from starlette.requests import ClientDisconnect, Request as HttpRequest
 
 from gatepost.api import access
 from gatepost.api.access import Caller

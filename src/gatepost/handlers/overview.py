@@ -5,14 +5,7 @@ from typing import Final
 from gatepost.actions import directory, overview
 from gatepost.api.access import Caller
 from gatepost.api.events import ItemView
-from gatepost.api.overview import (
-    OverviewView,
-    RecentView,
-    ShowOverview,
-    ThinkingView,
-    UnreadSpaceView,
-    WaitingView,
-)
+from gatepost.api.overview import OverviewView, RecentView, ShowOverview, ThinkingView, UnreadSpaceView, WaitingView
 from gatepost.api.runs import RunView
 from gatepost.api.spaces import MessageView
 from gatepost.api.usage import UsageView

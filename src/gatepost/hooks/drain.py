@@ -44,9 +44,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from gatepost.actions import inbox, spool_merge
-from gatepost.core import batch as batch_rules
-from gatepost.core import render
-from gatepost.core import spool_merge as merge_rules
+from gatepost.core import batch as batch_rules, render, spool_merge as merge_rules
 from gatepost.core.event import Event
 from gatepost.core.session import PrintedBatch, encode_filename
 from gatepost.core.spool_merge import BatchLine, MergedBatch

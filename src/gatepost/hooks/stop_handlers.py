@@ -129,8 +129,7 @@ def _write_instruction(ctx: HookContext, agent: str) -> str:
 
 def _continue_with_answer(ctx: HookContext, decision: "Decision", answer: "Answer") -> Verdict:
     """Make the agent continue; the inbox stop_decision shows it the answer (`ctx.decision_answer`)."""
-    from gatepost.core import decision as rules
-    from gatepost.core import render
+    from gatepost.core import decision as rules, render
     from gatepost.core.decision import DecisionStatus
     from gatepost.core.text import count_bytes, truncate
 

@@ -21,9 +21,9 @@ from mcp.types import (
     CallToolResult,
     ListToolsResult,
     TextContent,
+    Tool as WireTool,
     ToolAnnotations,
 )
-from mcp.types import Tool as WireTool
 from msgspec.structs import replace
 
 from gatepost.api.decisions import AskDecision

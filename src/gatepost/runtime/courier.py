@@ -22,8 +22,7 @@ when the store was read, gone when the spool was read, and written once more.
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set as AbstractSet
 from functools import partial
 from typing import ClassVar, Final
 

@@ -19,9 +19,7 @@ from typing import Any, Final, assert_never
 import structlog
 from msgspec.structs import replace
 
-from gatepost.actions import channel_replies, spaces
-from gatepost.actions import run_endings as endings
-from gatepost.actions import run_journal as journal
+from gatepost.actions import channel_replies, run_endings as endings, run_journal as journal, spaces
 from gatepost.actions.agents import ExhaustedBudget, find_exhausted_budget
 from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.api.stream_events import (

@@ -22,8 +22,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from gatepost.actions import inbox_items, run_endings, user_agent
-from gatepost.actions import run_journal as journal
+from gatepost.actions import inbox_items, run_endings, run_journal as journal, user_agent
 from gatepost.actions.run_journal import RunLease, RunState
 from gatepost.core.event import Body, Event, Heard, Mailed, Posted, parse_body
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall

@@ -8,8 +8,7 @@ from typing import Final
 import structlog
 
 from gatepost.actions import ledger_posts
-from gatepost.core import hcs1, hcs10
-from gatepost.core import ledger as rules
+from gatepost.core import hcs1, hcs10, ledger as rules
 from gatepost.core.entity import Entity
 from gatepost.core.ledger import SINGLE_MEMOS, Chunk, LedgerId, Topic, TopicKind
 from gatepost.core.ledger_message import LedgerFile

@@ -16,8 +16,7 @@ from typing import Any
 from gatepost.actions import agents, directory, run_context, runs
 from gatepost.actions.tools import list_tools
 from gatepost.api.runs import ReplayRun, ReplayView
-from gatepost.core import agent_config
-from gatepost.core import prompt as prompt_rules
+from gatepost.core import agent_config, prompt as prompt_rules
 from gatepost.core.agent import AgentConfig, ModelChoice, Resident
 from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, render_summaries, trim_turns
 from gatepost.core.model import ChatRequest, ModelFailed, ToolSpec

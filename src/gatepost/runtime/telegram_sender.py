@@ -32,8 +32,7 @@ from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.ports import Reader, Store, Transaction
 from gatepost.runtime.jobs import RetryLater
 from gatepost.runtime.telegram_bots import OpenBot, TelegramBots
-from gatepost.tables import channel_messages as message_rows
-from gatepost.tables import triggers
+from gatepost.tables import channel_messages as message_rows, triggers
 
 #: a shorter wait is waited for
 _SHORT_WAIT: Final = SECOND // 20

@@ -25,8 +25,7 @@ from typing import Any, Final
 import structlog
 
 from gatepost.actions.tools import BUILT_IN_TOOLS, list_tools
-from gatepost.core.agent import Execution, LoopRules, Resident, ToolServer
-from gatepost.core.agent import Tool as ConfiguredTool
+from gatepost.core.agent import Execution, LoopRules, Resident, Tool as ConfiguredTool, ToolServer
 from gatepost.core.event import Json
 from gatepost.core.mind import CallResult, ToolCall
 from gatepost.core.model import ToolCaller, ToolResult, ToolSpec

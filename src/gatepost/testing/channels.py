@@ -30,16 +30,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import pytest
 
-from gatepost.actions import (
-    channel_replies,
-    decisions,
-    directory,
-    inbox,
-    jobs,
-    pairing,
-    shared_inbox,
-    triggers,
-)
+from gatepost.actions import channel_replies, decisions, directory, inbox, jobs, pairing, shared_inbox, triggers
 from gatepost.actions.channel_messages import SEND_JOB
 from gatepost.actions.directory import EntitySpec
 from gatepost.actions.triggers import TriggerSpec

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from gatepost.actions import memories as memory_actions
-from gatepost.actions import plans as plan_actions
+from gatepost.actions import memories as memory_actions, plans as plan_actions
 from gatepost.actions.tools.context import MAX_RESULT_SIZE, ToolContext, check_count, optional, shorten, take_fitting
 from gatepost.api.plans import PlanView
 from gatepost.core import plan as rules

@@ -12,9 +12,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from gatepost.actions import channels, unrouted
-from gatepost.actions import routing as routing_actions
-from gatepost.actions import triggers as trigger_actions
+from gatepost.actions import channels, routing as routing_actions, triggers as trigger_actions, unrouted
 from gatepost.actions.tools.context import MAX_RESULT_SIZE, ToolContext, shorten, take_fitting
 from gatepost.actions.triggers import TriggerSpec
 from gatepost.api.routes import DeadLetterView, RouteView

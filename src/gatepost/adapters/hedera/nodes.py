@@ -26,9 +26,7 @@ import grpc  # type: ignore[import-untyped]
 from hiero_sdk_python.account.account_id import AccountId  # type: ignore[import-untyped]
 from hiero_sdk_python.client.network import Network  # type: ignore[import-untyped]
 from hiero_sdk_python.node import _Node  # type: ignore[import-untyped]
-from hiero_sdk_python.query.transaction_get_receipt_query import (  # type: ignore[import-untyped]
-    TransactionGetReceiptQuery,
-)
+from hiero_sdk_python.query.transaction_get_receipt_query import TransactionGetReceiptQuery  # type: ignore[import-untyped]
 from hiero_sdk_python.response_code import ResponseCode  # type: ignore[import-untyped]
 
 from gatepost.adapters.hedera.keys import SigningKey

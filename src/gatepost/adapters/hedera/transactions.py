@@ -8,20 +8,12 @@ of a message that it splits, and for a transaction without an id.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hiero_sdk_python.account.account_create_transaction import (  # type: ignore[import-untyped]
-    AccountCreateTransaction,
-)
+from hiero_sdk_python.account.account_create_transaction import AccountCreateTransaction  # type: ignore[import-untyped]
 from hiero_sdk_python.account.account_id import AccountId  # type: ignore[import-untyped]
-from hiero_sdk_python.account.account_update_transaction import (  # type: ignore[import-untyped]
-    AccountUpdateTransaction,
-)
-from hiero_sdk_python.consensus.topic_create_transaction import (  # type: ignore[import-untyped]
-    TopicCreateTransaction,
-)
+from hiero_sdk_python.account.account_update_transaction import AccountUpdateTransaction  # type: ignore[import-untyped]
+from hiero_sdk_python.consensus.topic_create_transaction import TopicCreateTransaction  # type: ignore[import-untyped]
 from hiero_sdk_python.consensus.topic_id import TopicId  # type: ignore[import-untyped]
-from hiero_sdk_python.consensus.topic_message_submit_transaction import (  # type: ignore[import-untyped]
-    TopicMessageSubmitTransaction,
-)
+from hiero_sdk_python.consensus.topic_message_submit_transaction import TopicMessageSubmitTransaction  # type: ignore[import-untyped]
 from hiero_sdk_python.crypto.key_list import KeyList  # type: ignore[import-untyped]
 from hiero_sdk_python.hapi.services import consensus_submit_message_pb2, timestamp_pb2  # type: ignore[import-untyped]
 from hiero_sdk_python.transaction import transaction_id as sdk_ids  # type: ignore[import-untyped]
