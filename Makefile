@@ -56,6 +56,7 @@ check: .venv/.installed ## check format, lint, types, layers and file sizes
 	@$(BIN)/python tools/sizes.py
 	@$(BIN)/python tools/reference.py --check
 	@$(BIN)/python tools/typescript.py --check
+	@$(BIN)/python tools/facade.py --check
 
 bench: .venv/.installed ## measure what docs/performance.md claims
 	@$(BIN)/python -m bench

@@ -15,10 +15,11 @@ from msgspec.structs import replace
 
 from bench import _fixtures
 from bench._raw import RawDatabase, open_raw, read_newest_row
-from gatepost.actions import inbox, push
-from gatepost.core.claim import Batch
-from gatepost.core.event import Priority
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.claim import Batch
+from gatepost.inbox.event import Priority
+from gatepost.inbox.push import actions as push
 
 #: whose inbox it is
 READER: Final = _fixtures.get_agent_name(0)

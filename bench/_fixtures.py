@@ -4,12 +4,12 @@ import random
 import time
 from typing import Final
 
-from gatepost.actions import directory
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
 from gatepost.core.ids import mint
-from gatepost.ports import Store, Transaction
+from gatepost.core.ports import Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox.event import Push
 
 AGENTS: Final = 100
 CONTENT: Final = "The quarterly figures are in; please look them over before noon. ".ljust(200, ".")

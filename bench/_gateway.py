@@ -15,13 +15,13 @@ import uvicorn
 from bench import _fixtures
 from bench._process import ChildProcess, ParentPipe
 from gatepost import paths, telemetry
-from gatepost.core.event import Delivery, Push, PushResult
-from gatepost.gateway.app import GatewayApp
-from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
+from gatepost.core.ports import Store
+from gatepost.gateway.http_limits import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.serve import freeze_loaded_objects, open_gateway
-from gatepost.ports import Store
-from gatepost.runtime.gateway_files import ensure_admin_key, read_admin_key
+from gatepost.gateway.web_app import GatewayApp
+from gatepost.inbox.event import Delivery, Push, PushResult
 from gatepost.settings import load
+from gatepost.settings.gateway_files import ensure_admin_key, read_admin_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from bench import _fixtures
 from bench._measure import Effort, measure_in_turns
 from bench._raw import RawDatabase, find_written_tables
 from bench._table import Row, Target, rate
-from gatepost.actions import push
-from gatepost.core.event import Push, PushResult
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.inbox.event import Push, PushResult
+from gatepost.inbox.push import actions as push
 
 #: the number of callers that has a target
 TARGET_CALLERS: Final = 100

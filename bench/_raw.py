@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 import psycopg
 
-from gatepost.adapters.stores.sqlite import open_file
 from gatepost.app import parse_sqlite_path
+from gatepost.stores.sqlite import open_file
 
 Values = dict[str, Any]
 

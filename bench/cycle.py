@@ -20,18 +20,23 @@ from typing import Any, Final
 from bench._measure import FULL, Effort, measure_in_turns
 from bench._process import create_runner
 from bench._table import Row, Target, at_most, millis
-from gatepost.actions import agents, directory, leases, run_journal, spaces
-from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.agent import AgentConfig, MindRules, ModelChoice
-from gatepost.core.entity import EntityKind
-from gatepost.core.mind import CallResult, ModelReply, ToolCall, Usage
-from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.gateway.serve import freeze_loaded_objects
-from gatepost.ports import HttpToolCaller, Model, Store, ToolServers
-from gatepost.runtime.cycle import think
-from gatepost.runtime.cycle_outcome import CycleDeps
-from gatepost.runtime.toolkit import Toolbox
+from gatepost.jobs import lease_actions as leases
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig, MindRules, ModelChoice
+from gatepost.residents.background.cycle_outcome import CycleDeps
+from gatepost.residents.background.think_cycle import think
+from gatepost.residents.background.toolkit import Toolbox
+from gatepost.residents.mind import CallResult, ModelReply, ToolCall, Usage
+from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput
+from gatepost.residents.ports import HttpToolCaller, Model, ToolServers
+from gatepost.residents.runs import journal_actions as run_journal
+from gatepost.spaces import actions as spaces
 from tests.servers import Postgres
 
 SPACE: Final = "office"

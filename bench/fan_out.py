@@ -18,11 +18,12 @@ from bench._raw import RawDatabase, RawPostgres, RawSqlite, Values, find_written
 from bench._table import Row, at_least, rate
 from bench.push_postgres import build_insert as insert_columns
 from bench.push_sqlite import build_insert as insert_row
-from gatepost.actions import directory, spaces
-from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.entity import EntityKind
-from gatepost.ports import Store, Transaction
+from gatepost.core.ports import Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.spaces import actions as spaces
 from tests.servers import Postgres
 
 SPACE: Final = "floor-3"

@@ -15,14 +15,16 @@ from typing import Final
 
 from bench._measure import FULL, Effort, measure_in_turns
 from bench._table import Row, at_most, millis
-from gatepost.actions import directory, ledger, mail
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.clock import SystemClock
-from gatepost.adapters.stores.sqlite import SqliteStore
-from gatepost.core.entity import EntityKind
-from gatepost.core.ledger import TopicKind
 from gatepost.core.limits import Limits
-from gatepost.core.mail import MailSpec
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.ledger import topic_actions as ledger
+from gatepost.ledger.topic import TopicKind
+from gatepost.mail import mail_actions as mail
+from gatepost.mail.sent_mail import MailSpec
+from gatepost.stores.clock import SystemClock
+from gatepost.stores.sqlite import SqliteStore
 
 SENDS: Final = 20
 #: bytes of the text of a mail

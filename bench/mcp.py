@@ -21,11 +21,11 @@ from bench._commands import GATEPOST, build_environment, measure_seconds, run_co
 from bench._measure import FULL, Effort, measure_in_turns
 from bench._table import Row, at_most, millis
 from gatepost import app, settings
-from gatepost.api.access import Caller, CallerKind
-from gatepost.api.inbox import ListInbox
-from gatepost.api.operation import Request
-from gatepost.api.spaces import PostMessage
 from gatepost.client.local import LocalClient
+from gatepost.inbox.item_api import ListInbox
+from gatepost.operations.access import Caller, CallerKind
+from gatepost.operations.operation import Request
+from gatepost.spaces.api import PostMessage
 
 _META: Final = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -18,14 +18,14 @@ import psutil
 from bench._measure import FULL, Effort, Measurement, Spread
 from bench._table import Row, Target, Unit
 from gatepost import app
-from gatepost.actions import agents
-from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.agent import AgentConfig
-from gatepost.core.entity import EntityKind
-from gatepost.ports import Transaction
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import WorkerOptions, run_worker
+from gatepost.core.ports import Transaction
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.background_tasks import WorkerOptions, run_worker
 from tests.servers import wait_until
 
 _BATCH: Final = 1_000

@@ -31,12 +31,13 @@ from bench._table import Row, at_most, micros
 from bench.push_postgres import Inserts
 from bench.push_sqlite import Inserts as SqliteInserts
 from gatepost import telemetry
-from gatepost.actions import inbox, push
 from gatepost.app import build_transport, open_store, prepare_store
 from gatepost.core.signals import Frame, TransportMessage
 from gatepost.gateway.serve import freeze_loaded_objects
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.push import actions as push
 from gatepost.settings import load
+from gatepost.transports.signal_bus import SignalBus
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 

@@ -20,17 +20,19 @@ from bench._measure import FULL, Effort, Measurement, Spread
 from bench._process import create_runner
 from bench._table import Row, millis
 from bench.cycle import InstantModel, build_deps
-from gatepost.actions import agents, directory, spaces
-from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.agent import AgentConfig
-from gatepost.core.entity import EntityKind
-from gatepost.core.mind import ModelReply, Prompt
-from gatepost.core.model import ChatRequest, ModelOutput
+from gatepost.core.ports import Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.gateway.serve import freeze_loaded_objects
-from gatepost.ports import Store, Transaction
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import WorkerOptions, run_worker
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.mind import ModelReply, Prompt
+from gatepost.residents.model_request import ChatRequest, ModelOutput
+from gatepost.spaces import actions as spaces
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.background_tasks import WorkerOptions, run_worker
 
 _ANSWER_SECONDS: Final = 0.05
 _MAX_CYCLES: Final = 100

@@ -7,40 +7,34 @@ from typing import Any, Final
 
 import psycopg
 
-from gatepost.actions import (
-    decisions,
-    directory,
-    gates,
-    inbox,
-    inbox_items,
-    keys,
-    ledger,
-    mail,
-    pairing,
-    plans,
-    push,
-    routing,
-    sessions,
-    shared_inbox,
-    spaces,
-    triggers,
-    work,
-)
-from gatepost.actions.triggers import TriggerSpec
 from gatepost.app import parse_sqlite_path
-from gatepost.core.decision import Option, Question
-from gatepost.core.envelope import Envelope, EnvelopeKind
-from gatepost.core.event import Push, Route
-from gatepost.core.gate import GateSpec
-from gatepost.core.ledger import TopicKind
-from gatepost.core.mail import MailSpec
-from gatepost.core.route_rule import RouteSpec, UnroutedReason
-from gatepost.core.shared_entry import EntryKind
-from gatepost.core.webhook import Scheme
-from gatepost.core.work import WorkItemSpec, WorkType
-from gatepost.handlers.keys import generate_secret
-from gatepost.ports import Reader, Store, Transaction
-from gatepost.tables import connections, route_rules
+from gatepost.channels import pairing_actions as pairing
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.routing import actions as routing, rows as route_rules
+from gatepost.channels.routing.rule import RouteSpec, UnroutedReason
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.core.ports import Reader, Store, Transaction
+from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory.key_handlers import generate_secret
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import Option, Question
+from gatepost.gates.gate import GateSpec
+from gatepost.guests import session_actions as sessions
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import Push, Route
+from gatepost.inbox.push import actions as push
+from gatepost.ledger import topic_actions as ledger
+from gatepost.ledger.connections import rows as connections
+from gatepost.ledger.topic import TopicKind
+from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.plans import actions as plans
+from gatepost.spaces import actions as spaces
 from tests import resident_runs
 from tests.gateways import Gateway, create_entities, create_token, list_operations
 from tests.plan_specs import parse_spec

@@ -5,8 +5,8 @@ from typing import Self
 
 import httpx2
 
-from gatepost.actions import sign_in
-from gatepost.handlers.keys import generate_secret
+from gatepost.directory import sign_in_actions as sign_in
+from gatepost.directory.key_handlers import generate_secret
 from tests.gateways import Gateway, StreamListener
 
 ORIGIN = "http://127.0.0.1:4283"

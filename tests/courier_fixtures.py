@@ -19,26 +19,28 @@ from typing import Any, ClassVar, Final, Self
 
 import pytest
 
-from gatepost.actions import directory, inbox, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.jetstream import JetStreamSubscription
-from gatepost.adapters.transports.nats import NatsTransport
-from gatepost.adapters.transports.redis import RedisSubscription, RedisTransport
 from gatepost.app import open_store, register_administrator
-from gatepost.cli.courier import GatewaySubscription
 from gatepost.client import Client
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, Item, Push
-from gatepost.core.session import Guest
+from gatepost.core.ports import EventHandler, ResyncHandler, Store, Subscription, Transport
 from gatepost.core.signals import Signal
-from gatepost.core.spool_line import SpoolLine
-from gatepost.core.transport import SubscribedEvent
+from gatepost.core.transport_records import SubscribedEvent
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
-from gatepost.hooks import drain
-from gatepost.ports import EventHandler, ResyncHandler, Store, Subscription, Transport
-from gatepost.runtime.courier import Courier, StoreSubscription
+from gatepost.guests.background.courier import Courier, StoreSubscription
+from gatepost.guests.courier_commands import GatewaySubscription
+from gatepost.guests.hooks import drain
+from gatepost.guests.session import Guest
+from gatepost.guests.spool_files import FileSpool
+from gatepost.guests.spool_line import SpoolLine
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event, Item, Push
+from gatepost.inbox.push import actions as push_actions
 from gatepost.testing.transports import RecordingListener
+from gatepost.transports.jetstream import JetStreamSubscription
+from gatepost.transports.nats import NatsTransport
+from gatepost.transports.redis import RedisSubscription, RedisTransport
 from tests.fork_server import ForkedProcess
 from tests.gateway_process import GATEPOST_COMMAND
 from tests.gateways import serve_gateway

@@ -9,61 +9,58 @@ from typing import Any
 import psycopg
 from msgspec.structs import replace
 
-from gatepost.actions import (
-    connections,
-    decisions,
-    directory,
-    export,
-    gates,
-    inbox,
-    inbox_items,
-    jobs,
-    keys,
-    ledger,
-    ledger_posts,
-    ledger_profiles,
-    mail,
-    maintenance,
-    plans,
-    push,
-    routing,
-    run_endings,
-    sessions,
-    shared_inbox,
-    spaces,
-    store_import,
-    triggers,
-    work,
-)
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.export import Summary
-from gatepost.actions.idempotency import run_once
-from gatepost.actions.runs import answer_call
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core import hcs10
-from gatepost.core.channel import Button, PairingState
-from gatepost.core.decision import AnswerSpec, Option, Question
-from gatepost.core.decision_action import Action
-from gatepost.core.entity import EntityKind
-from gatepost.core.envelope import Envelope, EnvelopeKind
-from gatepost.core.event import EventType, Priority, Push, Ref, Route, Trust
-from gatepost.core.gate import GateKind, GateSpec
-from gatepost.core.hcs10 import OperatorId
-from gatepost.core.ledger import LedgerId, TopicKind
-from gatepost.core.ledger_transaction import LedgerReceipt
+from gatepost.channels import conversation_rows as channels, message_rows as channel_messages
+from gatepost.channels.conversation import Button, PairingState
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.routing import actions as routing, rows as route_rules
+from gatepost.channels.routing.rule import RouteSpec, UnroutedReason
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import Heartbeat, TriggerConfig, TriggerSchedule
+from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.limits import Limits
-from gatepost.core.mail import AckRequest, MailSpec
-from gatepost.core.mind import MindSummaries
-from gatepost.core.route_rule import RouteSpec, UnroutedReason
-from gatepost.core.run import RunLimit
-from gatepost.core.shared_entry import EntryKind
+from gatepost.core.ports import Store, Transaction
 from gatepost.core.times import DAY
-from gatepost.core.trigger import Heartbeat, TriggerConfig, TriggerSchedule
-from gatepost.core.webhook import Scheme
-from gatepost.core.work import WorkItemSpec, WorkType
-from gatepost.ports import Store, Transaction
-from gatepost.tables import channel_messages, channels, entities, route_rules, runs, topics
+from gatepost.directory import entity_actions as directory, entity_rows as entities, key_actions as keys
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.export import export_actions as export, import_actions as store_import
+from gatepost.export.export_actions import Summary
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import AnswerSpec, Option, Question
+from gatepost.gates.gate import GateKind, GateSpec
+from gatepost.gates.proposed_action import Action
+from gatepost.guests import session_actions as sessions
+from gatepost.inbox import claim_actions as inbox, expiry_actions, item_actions as inbox_items
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import EventType, Priority, Push, Ref, Route, Trust
+from gatepost.inbox.push import actions as push
+from gatepost.jobs import job_actions as jobs
+from gatepost.jobs.idempotency_actions import run_once
+from gatepost.ledger import (
+    posting_actions as ledger_posts,
+    profile_actions as ledger_profiles,
+    topic_actions as ledger,
+    topic_rows as topics,
+)
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.hcs import hcs10_messages as hcs10
+from gatepost.ledger.hcs.hcs10_messages import OperatorId
+from gatepost.ledger.topic import LedgerId, TopicKind
+from gatepost.ledger.transaction import LedgerReceipt
+from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail.sent_mail import AckRequest, MailSpec
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.plans import actions as plans
+from gatepost.residents.mind import MindSummaries
+from gatepost.residents.runs import ending_actions as run_endings, rows as runs
+from gatepost.residents.runs.actions import answer_call
+from gatepost.residents.runs.run import RunLimit
+from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
+from gatepost.worker import maintenance_actions as maintenance
 from tests import resident_runs
 from tests.plan_specs import parse_spec
 
@@ -306,7 +303,7 @@ def _fill_inboxes(kit: Kit) -> None:
     drain()
     send("too late", ttl=1)
     clock.advance("2 days")
-    store.run_sync(maintenance.expire_items)
+    store.run_sync(expiry_actions.expire_items)
     clock.advance("2 days")
     assert store.run_sync(maintenance.reap) > 0
     poison = send("poison")
@@ -318,7 +315,7 @@ def _fill_inboxes(kit: Kit) -> None:
     store.run_sync(inbox_items.discard, send("put away"))
     send("runs out", ttl=1)
     clock.advance("1 second")
-    store.run_sync(maintenance.expire_items)
+    store.run_sync(expiry_actions.expire_items)
     send("to all", "*", sender="ana")
     send("to a team", "team:web", data={"n": [1, None, "ü\u2028", 1e300]}, dedup_key="team")
     send("being read", "ben", ttl=10**15)
@@ -397,5 +394,5 @@ def _dump_postgres(url: str) -> dict[str, list[tuple[Any, ...]]]:
 
 def check_health(store: Store) -> None:
     assert store.check() == []
-    assert store.read_sync(maintenance.find_orphans) == []
-    assert store.read_sync(maintenance.find_unbalanced)[0] == []
+    assert store.read_sync(actions.find_orphans) == []
+    assert store.read_sync(actions.find_unbalanced)[0] == []

@@ -31,29 +31,34 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from gatepost import cli
+from gatepost.operations import discovery
 
 ROOT = Path(__file__).parent.parent
 PRELOADED_MODULES = (
-    *(f"gatepost.cli.{module.name}" for module in iter_modules(cli.__path__)),
+    "gatepost.cli.main",
+    "gatepost.cli.root",
+    *discovery.find_modules("commands"),
     "gatepost.gateway.serve",
-    "gatepost.gateway.app",
-    "gatepost.hook_entry",
+    "gatepost.gateway.web_app",
+    "gatepost.guests.hook_entry",
     # What these import when they need it. Modules of `api` and `handlers` are left out: whoever needs one imports it.
-    *(f"gatepost.adapters.stores.{name}" for name in ("postgres", "sqlite")),
-    *(f"gatepost.adapters.transports.{name}" for name in ("nats", "postgres", "redis", "socket")),
-    *(f"gatepost.adapters.{name}" for name in ("command", "models.factory", "spool", "telegram", "tools.http")),
-    "gatepost.plugins",
+    *(f"gatepost.stores.{name}" for name in ("postgres", "sqlite")),
+    *(f"gatepost.transports.{name}" for name in ("nats", "postgres", "redis", "socket")),
+    "gatepost.channels.telegram.client",
+    "gatepost.gates.command_runner",
+    "gatepost.guests.spool_files",
+    "gatepost.residents.models.factory",
+    "gatepost.residents.remote_tools.http",
+    "gatepost.channels.provider_plugins",
     "uvicorn.lifespan.on",
     "uvicorn.loops.auto",
     "uvloop",
 )
 #: what `gatepost mcp` needs besides; it is large, and a fork of a large process costs more, so it has its own server
-MCP_MODULES = ("gatepost.cli._mcp_connector", "gatepost.mcp.stdio", "anyio._backends._asyncio")
+MCP_MODULES = ("gatepost.cli.mcp_connection", "gatepost.mcp.stdio", "anyio._backends._asyncio")
 #: what an interpreter reads when it starts; the fork server has started already
 START_VARIABLES = ("PYTHON", "LC_", "LANG", "LD_")
 

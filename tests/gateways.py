@@ -23,27 +23,29 @@ import jwt
 import uvicorn
 from starlette.types import Message
 
-from gatepost.actions import directory, keys, spaces
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.models.factory import open_model
-from gatepost.api import openapi
 from gatepost.app import open_store, register_administrator
-from gatepost.core.agent import ModelChoice
-from gatepost.core.entity import EntityKind
-from gatepost.core.key import KeyKind
 from gatepost.core.limits import Limits
+from gatepost.core.ports import Clock, Store, Transport
 from gatepost.core.signals import TransportMessage
-from gatepost.gateway.app import GatewayApp
-from gatepost.gateway.auth import Authenticator, TokenRules
-from gatepost.gateway.connections import ConnectionLimits, build_protocol
-from gatepost.gateway.health import Meters
-from gatepost.gateway.state import GatewayState
-from gatepost.handlers.executor import load_operations
-from gatepost.handlers.keys import generate_secret
-from gatepost.ports import Clock, Model, Store, Transport
-from gatepost.runtime.live import LiveStreams
-from gatepost.runtime.periodic import Duty, run_duties
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.directory.key import KeyKind
+from gatepost.directory.key_handlers import generate_secret
+from gatepost.executor import load_operations
+from gatepost.gateway import openapi
+from gatepost.gateway.authentication import Authenticator, TokenRules
+from gatepost.gateway.gateway_state import GatewayState
+from gatepost.gateway.health_operations import Meters
+from gatepost.gateway.http_limits import ConnectionLimits, build_protocol
+from gatepost.gateway.live_streams import LiveStreams
+from gatepost.gateway.web_app import GatewayApp
+from gatepost.jobs.background.periodic_duty import Duty, run_duties
+from gatepost.residents.agent_config import ModelChoice
+from gatepost.residents.models.factory import open_model
+from gatepost.residents.ports import Model
+from gatepost.spaces import actions as spaces
+from gatepost.transports.signal_bus import SignalBus
 from tests.waits import LAST_RESORT
 
 #: seconds after which what was waited for is missing

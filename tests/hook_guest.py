@@ -6,15 +6,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from gatepost.adapters.spool import FileSpool
-from gatepost.core.spool_line import SpoolLine
+from gatepost.core.ports import Store
 from gatepost.errors import Unavailable
-from gatepost.hooks import chain
-from gatepost.hooks.chain import Handler, LazyHandler, Wait
-from gatepost.hooks.context import HookContext, HookOptions
-from gatepost.hooks.events import HookEvent, Verdict
-from gatepost.hooks.session import Session
-from gatepost.ports import Store
+from gatepost.guests.hooks import handler_chain as chain
+from gatepost.guests.hooks.handler_chain import Handler, LazyHandler, Wait
+from gatepost.guests.hooks.hook_context import HookContext, HookOptions
+from gatepost.guests.hooks.hook_events import HookEvent, Verdict
+from gatepost.guests.hooks.session_files import Session
+from gatepost.guests.spool_files import FileSpool
+from gatepost.guests.spool_line import SpoolLine
 from gatepost.testing import FakeClock
 
 

@@ -20,7 +20,7 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from gatepost.adapters.stores import postgres
+from gatepost.stores import postgres
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -12,13 +12,13 @@ import httpx2
 import pytest
 
 from gatepost import settings
+from gatepost.core.ports import Transport
 from gatepost.gateway import serve
-from gatepost.gateway.app import GatewayApp
-from gatepost.gateway.state import GatewayState
+from gatepost.gateway.gateway_state import GatewayState
+from gatepost.gateway.web_app import GatewayApp
+from gatepost.jobs.background.periodic_duty import Duty
 from gatepost.paths import make_home
-from gatepost.ports import Transport
-from gatepost.runtime.gateway_files import ensure_admin_key, read_admin_key
-from gatepost.runtime.periodic import Duty
+from gatepost.settings.gateway_files import ensure_admin_key, read_admin_key
 from tests.gateways import StreamListener
 
 

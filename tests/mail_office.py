@@ -6,13 +6,14 @@ from typing import Any
 
 import httpx2
 
-from gatepost.actions import directory, maintenance
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
+from gatepost.core.ports import Reader
 from gatepost.core.times import DAY
-from gatepost.ports import Reader
-from gatepost.tables.statements import Sql
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.stores.statements import Sql
 from gatepost.testing import FakeClock
+from gatepost.worker import maintenance_actions as maintenance
 from tests.gateways import Gateway, create_entities, open_gateway
 
 

@@ -19,9 +19,9 @@ from typing import Final, cast
 
 import pytest
 
-from gatepost.adapters.stores.sqlite import SqliteStore
 from gatepost.app import open_store
-from gatepost.tables import statements
+from gatepost.stores import statements
+from gatepost.stores.sqlite import SqliteStore
 
 _migrate_really: Final = SqliteStore.migrate
 #: where SQLite locks a file, and how many bytes: see "File Locking And Concurrency In SQLite"

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gatepost.api.decoding import get_decoder
-from gatepost.api.plans import CreatePlan
-from gatepost.core.plan import PlanSpec
-from gatepost.handlers.plans import build_spec
+from gatepost.operations.decoding import get_decoder
+from gatepost.plans.api import CreatePlan
+from gatepost.plans.handlers import build_spec
+from gatepost.plans.plan import PlanSpec
 
 
 def parse_spec(fields: Mapping[str, Any]) -> PlanSpec:

@@ -4,14 +4,15 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from gatepost.actions import agents, memories, push, run_endings, run_journal
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import agent_config
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
-from gatepost.core.memory import GoalSpec
-from gatepost.core.mind import CallResult, ModelReply, ToolCall, Usage
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config, memory_actions as memories
+from gatepost.residents.memory import GoalSpec
+from gatepost.residents.mind import CallResult, ModelReply, ToolCall, Usage
+from gatepost.residents.runs import ending_actions as run_endings, journal_actions as run_journal
 
 AGENT_CONFIG: dict[str, Any] = {
     "model": "demo",

@@ -3,18 +3,23 @@
 import json
 from collections.abc import AsyncGenerator, Callable
 
-from gatepost.actions import agents, directory, inbox, push as push_actions, run_journal, runs, spaces
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.agent import AgentConfig
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Priority, Push
-from gatepost.core.mind import ModelReply, Prompt, ToolCall, Usage
-from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
-from gatepost.core.run import RunStatus
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
-from gatepost.runtime.cycle import think
-from gatepost.runtime.cycle_outcome import CycleDeps, CycleFinished, CycleOutcome, CyclePaused
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import ItemState, Priority, Push
+from gatepost.inbox.push import actions as push_actions
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.background.cycle_outcome import CycleDeps, CycleFinished, CycleOutcome, CyclePaused
+from gatepost.residents.background.think_cycle import think
+from gatepost.residents.mind import ModelReply, Prompt, ToolCall, Usage
+from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput
+from gatepost.residents.runs import actions as runs, journal_actions as run_journal
+from gatepost.residents.runs.run import RunStatus
+from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from tests.faults.cycle_process import build_deps
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.times import SECOND, Instant
-from gatepost.core.webhook import Scheme
 
 SECRET: Final = "a secret of Ana's, 27 chars"
 STANDARD_SECRET: Final = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -15,33 +15,33 @@ from typing import Any, Final, TypeVar
 import httpx2
 
 from gatepost import app
-from gatepost.adapters.clock import SystemClock
-from gatepost.api.agents import RegisterAgent
-from gatepost.api.chat import SendChat
-from gatepost.api.decisions import ActionSpec, AnswerDecision, AskDecision, OptionSpec
-from gatepost.api.entities import RegisterEntity
-from gatepost.api.fields import RefSpec
-from gatepost.api.gates import AddGate, ResolveGate
-from gatepost.api.inbox import AckClaim, ClaimBatch
-from gatepost.api.mail import SendMail
-from gatepost.api.operation import Request
-from gatepost.api.plans import CreatePlan
-from gatepost.api.push import PushEvent
-from gatepost.api.routes import CreateRoute
-from gatepost.api.spaces import CreateSpace, ListSpaces, MarkRead, PostMessage, WatchSpace
-from gatepost.api.triggers import AddTrigger, ChangeTrigger, ScheduleSpec
-from gatepost.api.work import AddWorkItem, PostNote, PostWorkEvent
+from gatepost.channels.chat_api import SendChat
+from gatepost.channels.routing.api import CreateRoute
+from gatepost.channels.triggers.api import AddTrigger, ChangeTrigger, ScheduleSpec
+from gatepost.channels.webhooks.verification import Scheme
 from gatepost.client import SyncClient
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType
-from gatepost.core.gate import GateKind
-from gatepost.core.webhook import Scheme
-from gatepost.core.work import WorkType
-from gatepost.handlers.executor import LocalExecutor
-from gatepost.ports import Store
-from gatepost.runtime.duties import fire_due_plans, fire_due_triggers
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
+from gatepost.core.ports import Store
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_api import RegisterEntity
+from gatepost.executor import LocalExecutor
+from gatepost.gates.decision_api import ActionSpec, AnswerDecision, AskDecision, OptionSpec
+from gatepost.gates.gate import GateKind
+from gatepost.gates.gate_api import AddGate, ResolveGate
+from gatepost.inbox.event import EventType
+from gatepost.inbox.item_api import AckClaim, ClaimBatch
+from gatepost.inbox.push.api import PushEvent
+from gatepost.inbox.ref_fields import RefSpec
+from gatepost.mail.mail_api import SendMail
+from gatepost.mail.work_api import AddWorkItem, PostNote, PostWorkEvent
+from gatepost.mail.work_item import WorkType
+from gatepost.operations.operation import Request
+from gatepost.plans.api import CreatePlan
+from gatepost.residents.agent_api import RegisterAgent
+from gatepost.spaces.api import CreateSpace, ListSpaces, MarkRead, PostMessage, WatchSpace
+from gatepost.stores.clock import SystemClock
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.background_tasks import Worker, WorkerOptions, run_worker
+from gatepost.worker.duties import fire_due_plans, fire_due_triggers
 
 R = TypeVar("R")
 

@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from gatepost.api.channels import ApprovePairing, ListPairings
-from gatepost.api.connections import AcceptConnection, ListConnections, RequestConnection
-from gatepost.api.entities import RegisterEntity
-from gatepost.api.ledger import ListTopics, SyncLedger
-from gatepost.api.triggers import AddTrigger
+from gatepost.channels.conversation_api import ApprovePairing, ListPairings
+from gatepost.channels.triggers.api import AddTrigger
 from gatepost.client import SyncClient
-from gatepost.core.connection import ConnectionState
-from gatepost.core.entity import EntityKind
-from gatepost.core.ledger import TopicKind
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_api import RegisterEntity
+from gatepost.ledger.connections.api import AcceptConnection, ListConnections, RequestConnection
+from gatepost.ledger.connections.connection import ConnectionState
+from gatepost.ledger.topic import TopicKind
+from gatepost.ledger.topic_api import ListTopics, SyncLedger
 from tests.hedera.node import HederaNetwork
 from tests.hedera.posters import Poster, create_poster
 from tests.servers import wait_until

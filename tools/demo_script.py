@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, Final
 
-from gatepost.core.envelope import build_telegram_session
+from gatepost.channels.envelope import build_telegram_session
 from tests.model_server import Answer, CompletionRequest, Part, PausePoint, Say, Think, Tokens, Use
 
 _NAME: Final = re.compile(r"Your name here is (\S+)\.")

@@ -19,10 +19,10 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final, NamedTuple
 
-from gatepost.api.openapi import build_openapi
-from gatepost.api.operation import Kind, Operation, View
-from gatepost.api.stream_events import CONTROL_EVENTS, EVENTS
-from gatepost.handlers.executor import load_operations
+from gatepost.executor import load_operations
+from gatepost.gateway.openapi import build_openapi
+from gatepost.gateway.stream_events import CONTROL_EVENTS, EVENTS
+from gatepost.operations.operation import Kind, Operation, View
 
 FOLDER: Final = Path(__file__).parent.parent / "clients" / "typescript" / "src"
 NOTE: Final = "// Written by tools/typescript.py from the operations of the gateway; change those instead.\n"

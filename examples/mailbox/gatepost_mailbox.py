@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gatepost.core.provider import BoundTrigger, ChatClosed, MessageToSend, ProviderIntake, UserMessage
+from gatepost.channels.provider import BoundTrigger, ChatClosed, MessageToSend, ProviderIntake, UserMessage
 from gatepost.errors import Invalid, Unavailable
 
 

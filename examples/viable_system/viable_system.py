@@ -16,15 +16,15 @@ import tempfile
 from pathlib import Path
 
 from gatepost import Gatepost
-from gatepost.actions.tools.decisions import OptionInput
-from gatepost.api.chat import SendChat
-from gatepost.api.entities import ChangeEntity
-from gatepost.api.runs import ListRuns
-from gatepost.api.shared_inbox import ListSharedEntries
-from gatepost.api.triggers import AddTrigger
-from gatepost.core.event import Answered, Heard, Mailed
-from gatepost.core.webhook import Scheme
-from gatepost.runtime.function_agent import AgentContext, EventBatch
+from gatepost.channels.chat_api import SendChat
+from gatepost.channels.shared_inbox.api import ListSharedEntries
+from gatepost.channels.triggers.api import AddTrigger
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.directory.entity_api import ChangeEntity
+from gatepost.inbox.event import Answered, Heard, Mailed
+from gatepost.residents.background.function_agent import AgentContext, EventBatch
+from gatepost.residents.runs.api import ListRuns
+from gatepost.residents.tools.decisions import OptionInput
 
 TEAMS = ("root", "shop")
 ROLES = ("system1", "system2", "system3", "system4", "system5")

@@ -4,8 +4,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gatepost.core.event import Answered, Called, Due, Ended, Heard, Mailed, Noted, Posted, Returned, Told
     from gatepost.embedded import Gatepost
+    from gatepost.inbox.event import Answered, Called, Due, Ended, Heard, Mailed, Noted, Posted, Returned, Told
 
 __all__ = ["Answered", "Called", "Due", "Ended", "Gatepost", "Heard", "Mailed", "Noted", "Posted", "Returned", "Told"]
 
@@ -16,4 +16,4 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(f"module 'gatepost' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module("gatepost.embedded" if name == "Gatepost" else "gatepost.core.event"), name)
+    return getattr(import_module("gatepost.embedded" if name == "Gatepost" else "gatepost.inbox.event"), name)

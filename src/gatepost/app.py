@@ -16,27 +16,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from gatepost import paths
-from gatepost.actions import directory
-from gatepost.adapters import transports
-from gatepost.adapters.clock import SystemClock
-from gatepost.core.agent import ModelChoice
-from gatepost.core.entity import EntityKind
+from gatepost import paths, transports
+from gatepost.core.ports import Clock, IntakeQueue, SignalSink, Store, Subscription, Transport, ignore_signals
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
-from gatepost.core.transport import TransportStatus
+from gatepost.core.transport_records import TransportStatus
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, GatepostError, Invalid, Unavailable, UnknownAddress
-from gatepost.ports import Clock, IntakeQueue, Nudge, SignalSink, Spool, Store, Subscription, Transport, ignore_signals
+from gatepost.guests.ports import Nudge, Spool
+from gatepost.residents.agent_config import ModelChoice
 from gatepost.settings import Configuration, Settings, check_ledger, mask_passwords
+from gatepost.stores.clock import SystemClock
 
 if TYPE_CHECKING:
-    from gatepost.actions.file_triggers import FileTrigger
-    from gatepost.core.public_ledger import PublicLedger
-    from gatepost.core.speech import Transcriber
-    from gatepost.hooks.spool_writer import SpoolWriter
-    from gatepost.runtime.channels import ChannelOptions
-    from gatepost.runtime.cycle_outcome import CycleDeps
-    from gatepost.runtime.gate_checks import CommandOptions
+    from gatepost.channels.background.channel_tasks import ChannelOptions
+    from gatepost.channels.speech.transcriber import Transcriber
+    from gatepost.channels.triggers.settings_file_actions import FileTrigger
+    from gatepost.gates.background.gate_checks import CommandOptions
+    from gatepost.guests.hooks.spool_writer import SpoolWriter
+    from gatepost.ledger.public_ledger import PublicLedger
+    from gatepost.residents.background.cycle_outcome import CycleDeps
 
 #: the extra of the package that installs the driver, by the scheme of the URL
 _EXTRAS: Final = {
@@ -130,7 +130,7 @@ def build_ledger(configuration: Configuration) -> "PublicLedger | None":
     if not url.startswith("hedera:"):
         return None
     with _explain_missing_driver(url, "ledger"):
-        from gatepost.adapters.hedera import HederaLedger
+        from gatepost.ledger.hedera import HederaLedger
 
         return HederaLedger(
             url.removeprefix("hedera:"),
@@ -150,7 +150,7 @@ def find_keys_folder(configuration: Configuration) -> Path:
 def read_ledger_key(configuration: Configuration, source: Path) -> str:
     """Return the public key of the private key in a file."""
     with _explain_missing_driver(configuration.settings.ledger.url, "ledger"):
-        from gatepost.adapters.hedera.keys import read_key
+        from gatepost.ledger.hedera.keys import read_key
 
         return read_key(source).public_text
 
@@ -162,7 +162,7 @@ def import_ledger_key(configuration: Configuration, owner: str, source: Path) ->
     account that is made later must not have it.
     """
     with _explain_missing_driver(configuration.settings.ledger.url, "ledger"):
-        from gatepost.adapters.hedera import import_key
+        from gatepost.ledger.hedera import import_key
 
         path = find_keys_folder(configuration) / f"{owner}.key"
         is_new = not path.exists()
@@ -186,9 +186,9 @@ def build_channel_options(
     """
     import structlog
 
-    from gatepost import plugins
-    from gatepost.adapters.telegram import TelegramClient
-    from gatepost.runtime.channels import ChannelOptions
+    from gatepost.channels import provider_plugins as plugins
+    from gatepost.channels.background.channel_tasks import ChannelOptions
+    from gatepost.channels.telegram.client import TelegramClient
 
     settings = configuration.settings if configuration is not None else Settings()
     variables = os.environ if environ is None else environ
@@ -210,10 +210,10 @@ def build_transcriber(configuration: Configuration, environ: Mapping[str, str]) 
         return None
     if speech.url == "local:":
         with _explain_missing_driver(speech.url, "speech service"):
-            from gatepost.adapters.speech_local import LocalTranscriber
+            from gatepost.channels.speech.local_transcriber import LocalTranscriber
 
             return LocalTranscriber(speech.model or "small", time_limit=speech.patience / SECOND)
-    from gatepost.adapters.speech import OpenAiTranscriber
+    from gatepost.channels.speech.remote_transcriber import OpenAiTranscriber
 
     return OpenAiTranscriber(speech.url, model=speech.model or "whisper-1", key=environ.get(speech.key_variable))
 
@@ -235,7 +235,7 @@ def build_file_triggers(
 
 def _prepare_file_trigger(trigger: "FileTrigger") -> "FileTrigger":
     """Have the provider of another package check a trigger of the settings file."""
-    from gatepost import plugins
+    from gatepost.channels import provider_plugins as plugins
 
     try:
         config = plugins.prepare_config(trigger.spec.provider, trigger.spec.config)
@@ -252,16 +252,16 @@ def _find_token(variables: Mapping[str, str], reference: str) -> str | None:
 
 def build_spool(configuration: Configuration) -> Spool:
     """Return the spool of guests' sessions; its files are created with the first line."""
-    from gatepost.adapters.spool import FileSpool
+    from gatepost.guests.spool_files import FileSpool
 
     return FileSpool(configuration.settings.spool.path)
 
 
 def build_spool_writer(configuration: Configuration, *, own_session: str | None = None) -> "SpoolWriter":
     """Return a writer of events to the spools of this machine's guests. It waits for another program's lock briefly."""
-    from gatepost.adapters.spool import FileSpool
-    from gatepost.hooks.session import list_guests
-    from gatepost.hooks.spool_writer import SpoolWriter
+    from gatepost.guests.hooks.session_files import list_guests
+    from gatepost.guests.hooks.spool_writer import SpoolWriter
+    from gatepost.guests.spool_files import FileSpool
 
     clock, spool = SystemClock(), FileSpool(configuration.settings.spool.path, lock_timeout=0.2)
     return SpoolWriter(spool, lambda: list_guests(configuration.home, now=clock.now()), own_session=own_session)
@@ -276,9 +276,9 @@ def build_subscription(configuration: Configuration, agent: str) -> Subscription
 
 def build_nudge(configuration: Configuration, method: str, sessions: Path) -> Nudge:
     """Return the nudge for idle agents; `method` is `rewake`, a URL or a command."""
-    from gatepost.adapters.command import ShellCommands
-    from gatepost.adapters.tools.http import UrlNudge
-    from gatepost.runtime.nudge import CommandNudge, FileNudge
+    from gatepost.gates.command_runner import ShellCommands
+    from gatepost.guests.background.nudge import CommandNudge, FileNudge
+    from gatepost.residents.remote_tools.http import UrlNudge
 
     courier_settings = configuration.settings.courier
     timeout = courier_settings.nudge_limit / SECOND
@@ -302,11 +302,11 @@ async def open_cycle_deps(
     While entered, what cycles need is open: models, with their keys from `environ`, and tools; `functions` are Python
     functions of this process, by agent and name.
     """
-    from gatepost.adapters.models.factory import OpenModels
-    from gatepost.adapters.tools.http import HttpTools
-    from gatepost.adapters.tools.mcp import McpServers
-    from gatepost.runtime.cycle_outcome import CycleDeps
-    from gatepost.runtime.toolkit import Toolbox
+    from gatepost.residents.background.cycle_outcome import CycleDeps
+    from gatepost.residents.background.toolkit import Toolbox
+    from gatepost.residents.models.factory import OpenModels
+    from gatepost.residents.remote_tools.http import HttpTools
+    from gatepost.residents.remote_tools.mcp import McpServers
 
     variables = os.environ if environ is None else environ
     toolbox = Toolbox(
@@ -331,15 +331,15 @@ async def open_cycle_deps(
 
 def find_missing_key(choice: ModelChoice) -> str | None:
     """Return the variable of a model's key if this process does not have it; then the demo replaces the model."""
-    from gatepost.adapters.models import factory
+    from gatepost.residents.models import factory
 
     return factory.find_missing_key(choice, os.environ)
 
 
 def build_command_options(settings: Settings | None = None) -> "CommandOptions":
     """Return which commands a worker may run for gates and decisions."""
-    from gatepost.adapters.command import ShellCommands
-    from gatepost.runtime.gate_checks import CommandOptions
+    from gatepost.gates.background.gate_checks import CommandOptions
+    from gatepost.gates.command_runner import ShellCommands
 
     settings = settings or Settings()
     return CommandOptions(
@@ -357,12 +357,12 @@ def open_store(url: str, *, clock: Clock | None = None, **options: Any) -> Store
     options |= {"clock": clock or SystemClock(), "prefer_clock": clock is not None}
     match url.partition(":")[0]:
         case "sqlite":
-            from gatepost.adapters.stores.sqlite import SqliteStore
+            from gatepost.stores.sqlite import SqliteStore
 
             return SqliteStore(parse_sqlite_path(url), **options)
         case "postgresql" | "postgres":
             with _explain_missing_driver(url, "store"):
-                from gatepost.adapters.stores.postgres import PostgresStore
+                from gatepost.stores.postgres import PostgresStore
 
                 return PostgresStore(url, **options)
         case _:

@@ -27,21 +27,24 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from gatepost import app
-from gatepost.actions import agents, directory, inbox, push as push_actions, spaces
-from gatepost.actions.directory import EntitySpec
-from gatepost.api.operation import Request
-from gatepost.core import agent_config
-from gatepost.core.agent import CODE, DEMO, AgentConfig, ModelChoice
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Item, Push, PushResult, get_trust
-from gatepost.core.space import Message
+from gatepost.channels.background.channel_tasks import Channels
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, UnknownAddress
-from gatepost.handlers.executor import LocalExecutor
-from gatepost.ports import Store
-from gatepost.runtime.channels import Channels
-from gatepost.runtime.function_agent import AgentFunction
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import Worker, WorkerOptions, build_holder, run_worker
+from gatepost.executor import LocalExecutor
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType, Item, Push, PushResult, get_trust
+from gatepost.inbox.push import actions as push_actions
+from gatepost.operations.operation import Request
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents.agent_config import CODE, DEMO, AgentConfig, ModelChoice
+from gatepost.residents.background.function_agent import AgentFunction
+from gatepost.spaces import actions as spaces
+from gatepost.spaces.space import Message
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.background_tasks import Worker, WorkerOptions, build_holder, run_worker
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")

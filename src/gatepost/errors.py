@@ -22,8 +22,8 @@ The tree of errors. The second level decides the HTTP status and the exit code.
 A message is one sentence without a capital or a full stop. It quotes the value (`quote_value`); a message that is too
 long all the same loses its middle. `hint` names the fix when it is known. Fields of the request are named as in JSON,
 at the beginning (`ttl: '10' is not a duration`) or in backticks; the command line puts the names of its options there
-(`api/validation.py`). Foreign errors (of drivers, of the operating system) are translated into these at one point each,
-in the adapters.
+(`operations/validation.py`). Foreign errors (of drivers, of the operating system) are translated into these at one
+point each, in the adapters.
 """
 
 from collections.abc import Mapping

@@ -13,11 +13,11 @@ import pytest
 import structlog
 
 from gatepost import app, paths, settings
-from gatepost.actions import directory
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.gateway.hook_socket import HookSocket
-from gatepost.runtime import gateway_files
+from gatepost.settings import gateway_files
 from tests.acceptance.command_line import ACCESS_MODES, CommandLine
 from tests.gateways import WAIT_TIMEOUT, GatewayThread, serve_gateway
 

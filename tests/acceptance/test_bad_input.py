@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.core.entity import EntityKind
+from gatepost.directory.entity import EntityKind
 from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
 from tests.collected_failures import CollectedFailures
 from tests.waits import LAST_RESORT
@@ -378,7 +378,7 @@ def test_an_unexpected_error_is_one_sentence_too(cli: CommandLine, monkeypatch: 
     def raise_error(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oh, postgresql://ana:xyzzy@db")
 
-    monkeypatch.setattr("gatepost.handlers.push.build_push", raise_error)
+    monkeypatch.setattr("gatepost.inbox.push.handlers.build_push", raise_error)
     result = cli("inbox", "push", "--to", "analyst", "x")
     assert result.code == 1
     assert result.error == "internal error: ZeroDivisionError: oh, postgresql://ana:***@db"

@@ -5,8 +5,10 @@ import json
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import channels, directory, pairing, triggers
-from gatepost.ports import Transaction
+from gatepost.channels import intake_actions as channels, pairing_actions as pairing
+from gatepost.channels.triggers import actions as triggers
+from gatepost.core.ports import Transaction
+from gatepost.directory import entity_actions as directory
 from tests.acceptance.command_line import CommandLine
 
 

@@ -5,16 +5,18 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, inbox, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.api.inbox import BatchView, ClaimBatch
-from gatepost.cli import drain
-from gatepost.cli.drain import sweep
 from gatepost.client import LocalClient
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Item, ItemState, Push
 from gatepost.core.times import parse_instant
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Unavailable
+from gatepost.guests import drain_commands as drain
+from gatepost.guests.drain_commands import sweep
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Item, ItemState, Push
+from gatepost.inbox.item_api import BatchView, ClaimBatch
+from gatepost.inbox.push import actions as push
 from gatepost.testing import Kit
 
 POSTGRES_BY_NIGHT = True

@@ -8,8 +8,8 @@ import unicodedata
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import export as verbs
 from gatepost.errors import GatepostError
+from gatepost.export import export_actions as verbs
 from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
 from tests.exports import let_own_itself
 from tests.fork_server import ForkedProcess

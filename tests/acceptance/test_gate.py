@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from gatepost.core.gate import GateKind
+from gatepost.gates.gate import GateKind
 from tests.acceptance.command_line import EITHER_WAY_BY_DAY, CommandLine, CommandResult
 from tests.waits import LAST_RESORT
 

@@ -10,9 +10,9 @@ from queue import SimpleQueue
 
 import pytest
 
-from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.core.signals import Signal, TransportMessage
-from gatepost.runtime import gateway_files
+from gatepost.settings import gateway_files
+from gatepost.transports.socket import SocketTransport
 from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
 from tests.acceptance.conftest import start_local_gateway
 from tests.fork_server import ForkedProcess

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from gatepost.hooks import gates
-from gatepost.hooks.gates import SessionGate
-from gatepost.hooks.wire import HOSTS
-from gatepost.hosts import hook_entries
+from gatepost.guests.hooks import session_gates as gates
+from gatepost.guests.hooks.dialects import HOSTS
+from gatepost.guests.hooks.session_gates import SessionGate
+from gatepost.guests.host_settings import hook_entries
 from tests.acceptance.command_line import CommandLine
 
 GATEPOST_PATH = str(Path(sys.executable).parent / "gatepost")

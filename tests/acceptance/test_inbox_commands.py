@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.core.event import EventType
+from gatepost.inbox.event import EventType
 from tests import fork_server
 from tests.acceptance.command_line import GATEPOST_COMMAND, WITHOUT_GATEWAY, CommandLine
 from tests.waits import LAST_RESORT

@@ -10,14 +10,16 @@ from typing import Any, Final
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import connections, directory, jobs, ledger_profiles
-from gatepost.actions.directory import EntitySpec
 from gatepost.cli import output
-from gatepost.core.entity import EntityKind
-from gatepost.core.ledger import LedgerId, TopicKind
 from gatepost.core.limits import Limits
-from gatepost.ports import Transaction
-from gatepost.tables import topics
+from gatepost.core.ports import Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.jobs import job_actions as jobs
+from gatepost.ledger import profile_actions as ledger_profiles, topic_rows as topics
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.topic import LedgerId, TopicKind
 from tests.acceptance.command_line import ACCESS_MODES, CommandLine
 from tests.acceptance.conftest import start_local_gateway
 from tests.hedera.node import HederaNetwork

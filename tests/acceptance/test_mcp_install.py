@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.hosts.mcp_entries import HOSTS
+from gatepost.guests.host_settings.mcp_entries import HOSTS
 from tests.acceptance.command_line import ACCESS_MODES, CommandLine
 
 GATEPOST_PATH = str(Path(sys.executable).parent / "gatepost")
@@ -412,7 +412,7 @@ def test_wrong_words(empty_cli: CommandLine, words: tuple[str, ...], error: str,
 
 def test_without_the_package_nothing_is_installed(empty_cli: CommandLine) -> None:
     empty_cli.run_ok("mcp", "install", "--file", "there.json")
-    empty_cli.monkeypatch.setattr("gatepost.cli.mcp.find_spec", lambda _: None)
+    empty_cli.monkeypatch.setattr("gatepost.mcp.commands.find_spec", lambda _: None)
     refusal = empty_cli("mcp", "install", "--file", "a.json")
     assert (refusal.code, refusal.error) == (3, "the MCP server needs the package mcp")
     assert "hint: pip install 'gatepost[mcp]'\n" in refusal.err

@@ -20,7 +20,7 @@ def test_claude_desktop_keeps_its_file_where_the_system_wants_it(
     empty_cli: CommandLine, tmp_path: Path, platform: str, folder: str
 ) -> None:
     empty_cli.environ |= {"HOME": str(tmp_path), "APPDATA": "", "XDG_CONFIG_HOME": ""}
-    empty_cli.monkeypatch.setattr("gatepost.hosts.mcp_entries.sys.platform", platform)
+    empty_cli.monkeypatch.setattr("gatepost.guests.host_settings.mcp_entries.sys.platform", platform)
     [row] = empty_cli("mcp", "status", "--host", "claude-desktop", "--json").json
     assert row["file"] == str(tmp_path / folder / "Claude" / "claude_desktop_config.json")
 

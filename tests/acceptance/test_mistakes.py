@@ -377,7 +377,7 @@ def test_help_shows_values_as_they_are_typed(cli: CommandLine) -> None:
 
 @WITHOUT_GATEWAY
 def test_a_person_at_a_terminal_learns_what_mcp_waits_for(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatepost.cli._mcp_connector.serve_agent", lambda *_, **__: None)
+    monkeypatch.setattr("gatepost.cli.mcp_connection.serve_agent", lambda *_, **__: None)
     monkeypatch.setattr("os.isatty", lambda _: False)
     assert cli.run_ok("mcp").err == ""
     monkeypatch.setattr("os.isatty", lambda _: True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.hosts import hook_entries, mcp_entries
+from gatepost.guests.host_settings import hook_entries, mcp_entries
 from tools import reference
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ import subprocess
 import psycopg
 import pytest
 
-from gatepost.adapters.stores.postgres import PostgresConnection
 from gatepost.app import open_store
+from gatepost.stores.postgres import PostgresConnection
 from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
 from tests.fork_server import ForkedProcess
 from tests.waits import LAST_RESORT

@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 
 from gatepost import Gatepost
-from gatepost.api.triggers import AddTrigger
-from gatepost.runtime.function_agent import AgentContext, EventBatch
+from gatepost.channels.triggers.api import AddTrigger
+from gatepost.residents.background.function_agent import AgentContext, EventBatch
 from tests.acceptance.command_line import CommandLine
 from tests.waits import LAST_RESORT
 
@@ -17,7 +17,7 @@ EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "mailbox"
 
 BELL: Final = """
 import asyncio
-from gatepost.core.provider import ServiceEvent
+from gatepost.channels.provider import ServiceEvent
 
 class Bell:
     receives, sends = True, False

@@ -109,11 +109,13 @@ def test_from_a_file_and_back(cli: CommandLine) -> None:
     document = cli.run_ok("agent", "show", "cleo", "--json").out.encode()
     assert cli.run_ok("agent", "set", "cleo", "--config", "-", "--json", stdin=document).json["version"] == 2
     with app.prepare_store(settings.load({"GATEPOST_HOME": str(cli.home)})) as store:
-        assert "Bearer sk_crm" in str(store.read_sync(lambda tx: tx.fetch_all("agents/read", entity=_find_number(tx))))
+        assert "Bearer sk_crm" in str(
+            store.read_sync(lambda tx: tx.fetch_all("residents/agents/read", entity=_find_number(tx)))
+        )
 
 
 def _find_number(reader: object) -> int:
-    from gatepost.actions import directory
+    from gatepost.directory import entity_actions as directory
 
     return directory.find(reader, "cleo").number  # type: ignore[arg-type]
 

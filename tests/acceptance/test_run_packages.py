@@ -19,8 +19,8 @@ LOCK: Final = Path(__file__).parents[2] / "requirements" / "run.txt"
 PROGRAM: Final = """
 import json, sys
 sys.modules.update(dict.fromkeys(json.loads(sys.argv.pop(1))))
-from gatepost.adapters.models.factory import open_model
-from gatepost.core.agent import ModelChoice
+from gatepost.residents.models.factory import open_model
+from gatepost.residents.agent_config import ModelChoice
 for name in ("openai:gpt-5", "anthropic:claude", "ollama:qwen3"):
     assert open_model(ModelChoice(name=name), {"OPENAI_API_KEY": "-", "ANTHROPIC_API_KEY": "-"}).name == name
 from gatepost.cli.main import main

@@ -20,11 +20,13 @@ import click
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import keys, pairing, triggers
-from gatepost.actions.triggers import TriggerSpec
+from gatepost.channels import pairing_actions as pairing
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.core.limits import Limits
-from gatepost.handlers.keys import generate_secret
-from gatepost.ports import Transaction
+from gatepost.core.ports import Transaction
+from gatepost.directory import key_actions as keys
+from gatepost.directory.key_handlers import generate_secret
 from tests import resident_runs
 from tests.acceptance.bad_commands import BAD_COMMANDS
 from tests.acceptance.command_line import CommandLine, CommandResult

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gatepost.hooks.gates import GATE_EVENTS
+from gatepost.guests.hooks.session_gates import GATE_EVENTS
 from tests.acceptance.command_line import CommandLine, CommandResult
 
 ONE_GATE_OR_EVENT = "give either NAME or --hook EVENT"

@@ -147,7 +147,7 @@ class TestDoctor:
             "doctor", GATEPOST_SPEECH__URL="http://127.0.0.1:1/v1", GATEPOST_SPEECH__KEY_VARIABLE="NO_KEY"
         )
         assert "ok     speech     http://127.0.0.1:1/v1, without a key: NO_KEY is not set\n" in result.out
-        cli.monkeypatch.setattr("gatepost.adapters.speech_local.find_spec", lambda _: None)
+        cli.monkeypatch.setattr("gatepost.channels.speech.local_transcriber.find_spec", lambda _: None)
         result = cli("doctor", GATEPOST_SPEECH__URL="local:")
         assert result.code == 1
         assert "wrong  speech     the speech service 'local:' needs its driver\n" in result.out

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from gatepost.cli.sign_in import open_page
+from gatepost.directory.sign_in_commands import open_page
 from tests.acceptance.command_line import CommandLine
 from tests.gateway_process import run_gateway_process
 from tests.waits import LAST_RESORT

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gatepost.handlers import pages as handler_pages
+from gatepost.operations import pagination as handler_pages
 from tests.acceptance.command_line import CommandLine
 
 EITHER_WAY = True

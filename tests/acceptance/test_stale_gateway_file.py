@@ -10,13 +10,13 @@ from contextlib import ExitStack
 import pytest
 
 from gatepost import settings
-from gatepost.api.entities import ShowEntity
-from gatepost.api.inbox import WatchInbox
 from gatepost.cli.connect import find_agent
-from gatepost.cli.courier import CourierSource
 from gatepost.client import Client
+from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import Unavailable
-from gatepost.runtime import gateway_files
+from gatepost.guests.courier_commands import CourierSource
+from gatepost.inbox.item_api import WatchInbox
+from gatepost.settings import gateway_files
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.conftest import start_local_gateway
 

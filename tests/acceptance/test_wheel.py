@@ -13,7 +13,7 @@ from typing import Final
 import httpx2
 import pytest
 
-from gatepost.gateway.page import PAGE_FOLDER
+from gatepost.gateway.page_files import PAGE_FOLDER
 from tests.waits import LAST_RESORT
 from tools import page
 

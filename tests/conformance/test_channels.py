@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import chat, shared_inbox
-from gatepost.actions.chat import ChatSpec
-from gatepost.core.provider import Provider
-from gatepost.core.shared_entry import EntryKind
+from gatepost.channels import chat_actions as chat
+from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels.provider import Provider
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.entry import EntryKind
 from gatepost.testing.channels import (
     AGENT,
     ChannelDriver,

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis as RedisClient
 
-from gatepost.adapters.transports.nats import EVENT_HEADER, STREAM, build_agent_subject, escape_name
-from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.core.event import EventType, Priority, Ref, Route
 from gatepost.core.signals import JANITOR, Signal
 from gatepost.core.times import HOUR
-from gatepost.core.transport import SubscribedEvent
+from gatepost.core.transport_records import SubscribedEvent
+from gatepost.inbox.event import EventType, Priority, Ref, Route
+from gatepost.transports.nats import EVENT_HEADER, STREAM, build_agent_subject, escape_name
+from gatepost.transports.redis import RedisTransport
 from tests.brokers import Nats, Redis
 from tests.courier_fixtures import (
     SOURCE_KINDS,

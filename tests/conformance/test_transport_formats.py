@@ -12,12 +12,12 @@ from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
 from redis.asyncio import Redis as RedisClient
 
-from gatepost.adapters.transports import codec
-from gatepost.adapters.transports.nats import NatsTransport
-from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.core.event import Event, EventType
 from gatepost.core.signals import WAKEUP, Frame, Signal
+from gatepost.inbox.event import Event, EventType
 from gatepost.testing.transports import SAMPLE_EVENT, WAIT_TIMEOUT, RecordingListener
+from gatepost.transports import codec
+from gatepost.transports.nats import NatsTransport
+from gatepost.transports.redis import RedisTransport
 from tests.brokers import Nats, Redis
 
 

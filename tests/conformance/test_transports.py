@@ -8,13 +8,13 @@ from typing import Any, Final
 import pytest
 import uvloop
 
-from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
-from gatepost.adapters.transports.nats import NatsTransport
-from gatepost.adapters.transports.postgres import PostgresTransport
-from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.core.signals import Frame, Signal
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener, TransportFactory, TransportSuite
+from gatepost.transports.memory import MemoryBus, MemoryTransport
+from gatepost.transports.nats import NatsTransport
+from gatepost.transports.postgres import PostgresTransport
+from gatepost.transports.redis import RedisTransport
+from gatepost.transports.socket import SocketTransport
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 
@@ -54,9 +54,7 @@ class TestMemory(TransportSuite):
 
 
 class TestSocket(ProcessTransportSuite):
-    setup_code = (
-        "from pathlib import Path\nfrom gatepost.adapters.transports.socket import *\nSocketTransport(Path('{where}'))"
-    )
+    setup_code = "from pathlib import Path\nfrom gatepost.transports.socket import *\nSocketTransport(Path('{where}'))"
 
     @pytest.fixture
     def where(self, tmp_path: Path) -> Path:
@@ -77,7 +75,7 @@ class TestSocketFarDown(TestSocket):
 
 class TestPostgres(ProcessTransportSuite):
     carries_events = False
-    setup_code = "from gatepost.adapters.transports.postgres import *\nPostgresTransport('{where}')"
+    setup_code = "from gatepost.transports.postgres import *\nPostgresTransport('{where}')"
 
     @pytest.fixture
     def where(self, postgres: Postgres) -> str:
@@ -89,7 +87,7 @@ class TestPostgres(ProcessTransportSuite):
 
 
 class TestRedis(ProcessTransportSuite):
-    setup_code = "from gatepost.adapters.transports.redis import *\nRedisTransport('{where}')"
+    setup_code = "from gatepost.transports.redis import *\nRedisTransport('{where}')"
 
     @pytest.fixture
     def where(self, redis: Redis) -> str:
@@ -102,7 +100,7 @@ class TestRedis(ProcessTransportSuite):
 
 class TestNats(ProcessTransportSuite):
     carries_events = False
-    setup_code = "from gatepost.adapters.transports.nats import *\nNatsTransport('{where}')"
+    setup_code = "from gatepost.transports.nats import *\nNatsTransport('{where}')"
 
     @pytest.fixture
     def where(self, nats: Nats) -> str:

@@ -8,9 +8,9 @@ import click
 import pytest
 
 from gatepost import settings
-from gatepost.actions import ledger_posts
 from gatepost.cli.root import ROOT
-from gatepost.core.ledger import TopicKind
+from gatepost.ledger import posting_actions as ledger_posts
+from gatepost.ledger.topic import TopicKind
 from tests.docs.test_readme import Block, is_as_expected, parse_blocks, run_block
 
 FILE = Path(__file__).parents[2] / "docs" / "ledger.md"

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from gatepost.api.tool_spec import load_tools
 from gatepost.mcp.prompts import PROMPTS
 from gatepost.mcp.resources import KINDS
+from gatepost.operations.tool_schema import load_tools
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
 

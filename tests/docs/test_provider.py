@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gatepost.core.provider import MessageToSend, Provider
+from gatepost.channels.provider import MessageToSend, Provider
 from gatepost.testing.channels import ProviderDriver, RemoteChannelDriver, RemoteChannelSuite
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "provider.md").read_text(encoding="utf-8")

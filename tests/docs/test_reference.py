@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from gatepost.core import agent_config
+from gatepost.residents import agent_config_json as agent_config
 
 PAGE = Path(__file__).parents[2] / "docs/reference/agent-config.md"
 

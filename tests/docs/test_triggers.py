@@ -4,13 +4,14 @@ import re
 from pathlib import Path
 
 from gatepost import app, settings
-from gatepost.actions import directory, file_triggers, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.tools import list_tools
-from gatepost.core.entity import EntityKind
-from gatepost.core.trigger import BUILT_IN_PROVIDERS
-from gatepost.core.work import CLOSING_EVENTS
-from gatepost.handlers.executor import load_operations
+from gatepost.channels.triggers import actions as triggers, settings_file_actions as file_triggers
+from gatepost.channels.triggers.trigger import BUILT_IN_PROVIDERS
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.executor import load_operations
+from gatepost.mail.work_item import CLOSING_EVENTS
+from gatepost.residents.tools import list_tools
 from gatepost.settings.trigger_tables import TriggerTable
 from tests.docs.test_readme import Block, is_as_expected, parse_blocks, run_block
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from gatepost.adapters.stores import threaded
-from gatepost.adapters.stores.group_commit import CallOutcome, GroupWriter, PendingCall, StoreConnection
-from gatepost.adapters.stores.threaded import ThreadedStore, WriteQueue
+from gatepost.core.ports import Row
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
-from gatepost.ports import Row
+from gatepost.stores import threaded_store as threaded
+from gatepost.stores.group_commit import CallOutcome, GroupWriter, PendingCall, StoreConnection
+from gatepost.stores.threaded_store import ThreadedStore, WriteQueue
 
 PointHandler = Callable[[str], None]
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import psycopg
 
-from gatepost.actions import directory
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.clock import SystemClock
 from gatepost.app import open_store, parse_sqlite_path
-from gatepost.core.entity import EntityKind
 from gatepost.core.times import HOUR, Instant
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.stores.clock import SystemClock
 from tests.servers import wait_until
 
 #: the agents, all of them in the team `crew`

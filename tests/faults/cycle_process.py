@@ -19,22 +19,23 @@ from typing import Any, Final
 
 import structlog
 
-from gatepost.actions import run_journal
-from gatepost.adapters.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
-from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
-from gatepost.core.agent import ModelChoice
-from gatepost.core.mind import ModelReply, Prompt, ToolCall, Turn, Usage
-from gatepost.core.model import CallDelta, ChatRequest, ModelOutput
+from gatepost.core.ports import Store
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.errors import Lost
-from gatepost.ports import HttpToolCaller, Model, Store, ToolServers
-from gatepost.runtime.cycle import think
-from gatepost.runtime.cycle_outcome import CycleDeps
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.toolkit import Toolbox, _build_built_in_tools
-from gatepost.runtime.worker import Worker, WorkerOptions, run_worker
+from gatepost.residents.agent_config import ModelChoice
+from gatepost.residents.background.cycle_outcome import CycleDeps
+from gatepost.residents.background.think_cycle import think
+from gatepost.residents.background.toolkit import Toolbox, _build_built_in_tools
+from gatepost.residents.mind import ModelReply, Prompt, ToolCall, Turn, Usage
+from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput
+from gatepost.residents.ports import HttpToolCaller, Model, ToolServers
+from gatepost.residents.runs import journal_actions as run_journal
+from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
+from gatepost.stores.threaded_store import ThreadedStore
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.background_tasks import Worker, WorkerOptions, run_worker
 from tests.faults.commit_points import watch_store
 
 LEASE: Final = 1 * SECOND
@@ -248,7 +249,7 @@ async def run_rival(url: str, stop_at: int) -> None:
 
     def on_point(point: str) -> None:
         nonlocal begin_count, is_thinking
-        is_thinking = is_thinking or point == "after runs/insert"
+        is_thinking = is_thinking or point == "after residents/runs/insert"
         begin_count += is_thinking and point == "before begin"
         if is_thinking and begin_count == stop_at and point == "before begin":
             _signal_self(signal.SIGSTOP)

@@ -22,15 +22,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from gatepost.adapters import spool as files
-from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.stores import sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.app import open_store
+from gatepost.core.ports import Store
 from gatepost.core.times import MINUTE, Instant
 from gatepost.errors import Unavailable
-from gatepost.hooks.drain import drain
-from gatepost.hooks.proof import PROVE, RELEASE, settle_batches
-from gatepost.ports import Store
+from gatepost.guests import spool_files as files
+from gatepost.guests.hooks.delivery_proof import PROVE, RELEASE, settle_batches
+from gatepost.guests.hooks.drain import drain
+from gatepost.guests.spool_files import FileSpool
+from gatepost.stores import sqlite  # noqa: F401 (imported before the fork, for speed)
 
 LIMIT: Final = 3
 #: sessions in which somebody is killed at the same time

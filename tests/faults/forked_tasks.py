@@ -24,10 +24,10 @@ from typing import Any, Final, NoReturn, Self, TypeVar
 import msgspec
 from msgspec import Struct
 
-from gatepost.actions import jobs
-from gatepost.adapters.stores.threaded import ThreadedStore
+from gatepost.core.ports import Transaction
 from gatepost.core.times import Duration, Instant
-from gatepost.ports import Transaction
+from gatepost.jobs import job_actions as jobs
+from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.commit_points import watch_store
 from tests.fork_server import ForkedProcess
 from tests.waits import LAST_RESORT

@@ -5,11 +5,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from gatepost.adapters.command import ShellCommands
 from gatepost.app import open_store
 from gatepost.core.times import MINUTE
-from gatepost.runtime import gate_checks
-from gatepost.runtime.gate_checks import CommandOptions
+from gatepost.gates.background import gate_checks
+from gatepost.gates.background.gate_checks import CommandOptions
+from gatepost.gates.command_runner import ShellCommands
 from tests.faults.forked_tasks import SharedClock
 
 

@@ -10,12 +10,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from gatepost.actions import directory, keys, spaces
-from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store, register_administrator
-from gatepost.core.entity import EntityKind
-from gatepost.handlers.keys import generate_secret
-from gatepost.runtime.gateway_files import read_admin_key
+from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.directory.key_handlers import generate_secret
+from gatepost.settings.gateway_files import read_admin_key
+from gatepost.spaces import actions as spaces
 from tests.faults.crew_store import CREW
 from tests.fork_server import ForkedProcess
 from tests.servers import find_free_port

@@ -12,14 +12,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from gatepost.actions import inbox, push as push_actions
-from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.core.claim import Batch
-from gatepost.core.event import Push, PushResult
+from gatepost.core.ports import Transaction
 from gatepost.core.signals import Signal
 from gatepost.core.times import MINUTE, Duration
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports import Transaction
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.claim import Batch
+from gatepost.inbox.event import Push, PushResult
+from gatepost.inbox.push import actions as push_actions
+from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.crew_store import resolve_recipients
 from tests.faults.journal import Journal
 

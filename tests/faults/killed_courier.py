@@ -10,12 +10,12 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.jetstream import JetStreamSubscription
-from gatepost.core.event import Item
-from gatepost.core.session import Guest
-from gatepost.core.spool_line import SpoolLine
-from gatepost.runtime.courier import Courier
+from gatepost.guests.background.courier import Courier
+from gatepost.guests.session import Guest
+from gatepost.guests.spool_files import FileSpool
+from gatepost.guests.spool_line import SpoolLine
+from gatepost.inbox.event import Item
+from gatepost.transports.jetstream import JetStreamSubscription
 
 #: seconds after which what it did not ack comes again
 ACK_WAIT = 1.0

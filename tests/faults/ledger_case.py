@@ -16,30 +16,29 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from gatepost.actions import (
-    connections,
-    directory,
-    inbox,
-    jobs,
-    ledger,
-    ledger_posts,
-    ledger_profiles,
-    mail,
-    maintenance,
-    work,
-)
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.hedera import compression, import_key
 from gatepost.app import open_store
-from gatepost.core import hcs1, hcs10
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Ref
-from gatepost.core.hcs10 import OperatorId
-from gatepost.core.ledger import LedgerId, Topic, TopicKind
-from gatepost.core.mail import MailSpec
-from gatepost.core.work import WorkItemSpec, WorkType
-from gatepost.ports import Reader, Store
-from gatepost.tables import topics
+from gatepost.core.ports import Reader, Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Priority, Ref
+from gatepost.jobs import job_actions as jobs
+from gatepost.ledger import (
+    posting_actions as ledger_posts,
+    profile_actions as ledger_profiles,
+    topic_actions as ledger,
+    topic_rows as topics,
+)
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
+from gatepost.ledger.hcs.hcs10_messages import OperatorId
+from gatepost.ledger.hedera import compression, import_key
+from gatepost.ledger.topic import LedgerId, Topic, TopicKind
+from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.testing import MORNING, FakeClock
 from tests.faults.crew_store import RunQuery, open_database
 from tests.faults.forked_tasks import SharedClock
@@ -168,9 +167,9 @@ def read_outcome(case: LedgerCase) -> dict[str, Any]:
 
 def check_rest(store: Store) -> None:
     assert [store.read_sync(jobs.count_open, kind) for kind in JOB_KINDS] == [0, 0, 0]
-    assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
-    assert store.read_sync(maintenance.find_unbalanced)[0] == []
-    assert store.read_sync(maintenance.find_orphans) == []
+    assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+    assert store.read_sync(actions.find_unbalanced)[0] == []
+    assert store.read_sync(actions.find_orphans) == []
 
 
 def _count_steps(query: RunQuery) -> dict[str, int]:

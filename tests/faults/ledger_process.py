@@ -21,27 +21,29 @@ from typing import Any, Final, cast
 
 import structlog
 
-from gatepost.actions import connections, jobs, ledger_posts
-from gatepost.actions.connections import CONNECTION_JOB
-from gatepost.actions.ledger import POST_JOB
-from gatepost.actions.ledger_profiles import SYNC_JOB
-from gatepost.adapters.hedera import HederaLedger
-from gatepost.adapters.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
-from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
-from gatepost.core.connection import ConnectionState
-from gatepost.core.ledger_transaction import LedgerReceipt, LedgerTransaction
 from gatepost.core.limits import Limits
-from gatepost.core.public_ledger import PublicLedger
+from gatepost.core.ports import Store, Transaction
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, Unavailable
-from gatepost.ports import Store, Transaction
-from gatepost.runtime.jobs import run_due_jobs
-from gatepost.runtime.ledger_connections import LedgerConnections
-from gatepost.runtime.ledger_listener import LedgerListener
-from gatepost.runtime.ledger_poster import LedgerPoster, retry_outages
-from gatepost.runtime.ledger_profiles import ProfilePublisher
-from gatepost.runtime.ledger_steps import LedgerSteps
+from gatepost.jobs import job_actions as jobs
+from gatepost.jobs.background.job_runner import run_due_jobs
+from gatepost.ledger import posting_actions as ledger_posts
+from gatepost.ledger.background.listener import LedgerListener
+from gatepost.ledger.background.poster import LedgerPoster, retry_outages
+from gatepost.ledger.background.profile_publisher import ProfilePublisher
+from gatepost.ledger.background.transaction_steps import LedgerSteps
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.connections.actions import CONNECTION_JOB
+from gatepost.ledger.connections.background import LedgerConnections
+from gatepost.ledger.connections.connection import ConnectionState
+from gatepost.ledger.hedera import HederaLedger
+from gatepost.ledger.profile_actions import SYNC_JOB
+from gatepost.ledger.public_ledger import PublicLedger
+from gatepost.ledger.topic_actions import POST_JOB
+from gatepost.ledger.transaction import LedgerReceipt, LedgerTransaction
+from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
+from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.forked_tasks import FaultPoint, FaultTask, SharedClock, WatchedStore, serve_tasks
 
 LIMITS: Final = Limits(ledger="hedera:testnet", work_notify=())

@@ -12,12 +12,15 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from gatepost.actions import directory, inbox, maintenance, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Unavailable
+from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push_actions
+from gatepost.stores.threaded_store import ThreadedStore
+from gatepost.worker import maintenance_actions as maintenance
 from tests.faults.crew_store import CREW
 from tests.faults.journaled_client import JournaledClient, build_push, fail_then_push, push_then_fail
 
@@ -223,7 +226,9 @@ async def run_conflicting_writes(
             await asyncio.gather(
                 *(
                     store.run(verb)
-                    for verb in random.sample((maintenance.expire_items, maintenance.reap, maintenance.lapse_claims), 3)
+                    for verb in random.sample(
+                        (expiry_actions.expire_items, maintenance.reap, expiry_actions.lapse_claims), 3
+                    )
                 )
             )
 

@@ -8,14 +8,16 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from gatepost.actions import directory, inbox, mail, work
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push, Ref
-from gatepost.core.mail import AckRequest, MailSpec
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Push, Ref
+from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail.sent_mail import AckRequest, MailSpec
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults import journal
 from tests.faults.commit_points import KillPoint
 from tests.faults.crew_store import CREW

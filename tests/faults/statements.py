@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import psycopg
 
-from gatepost.tables import statements
+from gatepost.stores import statements
 
 #: a migration that does not exist, for either dialect
 EXTRA_MIGRATION = """-- oldest: 1

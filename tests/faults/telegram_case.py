@@ -18,13 +18,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.actions import inbox, jobs
 from gatepost.app import open_store
-from gatepost.core.event import Event
-from gatepost.core.telegram_api import derive_keys
+from gatepost.channels.background.channel_tasks import JOB_HOLD
+from gatepost.channels.telegram.bot_port import derive_keys
+from gatepost.channels.triggers.trigger import DeliveryMode
 from gatepost.core.times import DAY, MINUTE, SECOND, Instant
-from gatepost.core.trigger import DeliveryMode
-from gatepost.runtime.channels import JOB_HOLD
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event
+from gatepost.jobs import job_actions as jobs
 from gatepost.testing import MORNING
 from tests.faults.forked_tasks import SharedClock, TaskProgram
 from tests.faults.telegram_process import BOT, CRASHING, JOB_KINDS, TelegramTask

@@ -25,25 +25,25 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gatepost.actions import jobs
-from gatepost.actions.channel_messages import SEND_JOB
-from gatepost.actions.voices import TRANSCRIBE_JOB
-from gatepost.adapters.speech_local import SAMPLE_RATE, decode_audio
-from gatepost.adapters.stores import sqlite  # noqa: F401 (imported before the fork, for speed)
-from gatepost.adapters.stores.threaded import ThreadedStore
-from gatepost.adapters.telegram import TelegramClient
 from gatepost.app import open_store
-from gatepost.core.event import Json
+from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
+from gatepost.channels.message_actions import SEND_JOB
+from gatepost.channels.speech.local_transcriber import SAMPLE_RATE, decode_audio
+from gatepost.channels.speech.transcriber import Transcript
+from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
+from gatepost.channels.telegram.bot_port import TelegramApi
+from gatepost.channels.telegram.client import TelegramClient
+from gatepost.core.json_limits import Json
 from gatepost.core.limits import Limits
-from gatepost.core.speech import Transcript
-from gatepost.core.telegram_api import TelegramApi
+from gatepost.core.ports import Store
 from gatepost.core.times import SECOND
 from gatepost.errors import Unavailable
-from gatepost.gateway.app import GatewayApp
-from gatepost.ports import Store
-from gatepost.runtime.channels import ChannelOptions, Channels
-from gatepost.runtime.live import LiveStreams
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.gateway.live_streams import LiveStreams
+from gatepost.gateway.web_app import GatewayApp
+from gatepost.jobs import job_actions as jobs
+from gatepost.stores import sqlite  # noqa: F401 (imported before the fork, for speed)
+from gatepost.stores.threaded_store import ThreadedStore
+from gatepost.transports.signal_bus import SignalBus
 from tests.faults.forked_tasks import FaultPoint, FaultTask, SharedClock, WatchedStore, send_message, serve_tasks
 from tests.gateways import TOKEN_RULES, build_app_state
 from tests.servers import wait_until

@@ -8,16 +8,20 @@ from typing import cast
 
 import psycopg
 
-from gatepost.actions import directory, inbox, maintenance, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
 from gatepost.core.limits import Limits
+from gatepost.core.ports import RetryTransaction, Transaction
 from gatepost.core.signals import Signal
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ports import RetryTransaction, Transaction
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push_actions
+from gatepost.stores.threaded_store import ThreadedStore
+from gatepost.worker import maintenance_actions as maintenance
 from tests.faults.commit_points import watch_store
 from tests.faults.conftest import NIGHTLY
 from tests.faults.crew_store import CREW, LaterClock, open_database, open_database_alone
@@ -52,7 +56,7 @@ def test_a_quarrel_over_the_same_rows(postgres_crew_url: str, tmp_path: Path) ->
 
             def has_collided() -> bool:
                 """Whether enough transactions have failed by a deadlock and enough was stored; the accounts balance."""
-                accounts = store.read_sync(maintenance.list_accounts)
+                accounts = store.read_sync(actions.list_accounts)
                 assert all(account.is_balanced for account in accounts), accounts
                 return query(COUNT_COLLISIONS) >= [(DEADLOCK_COUNT,)] and sum(a.accepted for a in accounts) > 50
 
@@ -65,7 +69,7 @@ def test_a_quarrel_over_the_same_rows(postgres_crew_url: str, tmp_path: Path) ->
         open_database_alone(postgres_crew_url) as query,
         closing(open_store(postgres_crew_url, clock=LaterClock())) as store,
     ):
-        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
         assert query(LIST_STRAY_EVENTS) == []
 
 
@@ -139,7 +143,7 @@ async def test_one_that_keeps_colliding_fails_alone(crew_url: str) -> None:
         names = [f"{when}-{number}" for when in ("before", "after") for number in range(5)]
         assert [event.content for event in events] == names
         assert sorted(signal.event.id for signal in signals if signal.event) == sorted(event.id for event in events)
-        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
 
 
 def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) -> None:
@@ -156,7 +160,7 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) 
         reaped_counts: list[int] = []
 
         def on_point(point: str) -> None:
-            if point == "before items/find_by_key" and not reaped_counts:
+            if point == "before inbox/items/find_by_key" and not reaped_counts:
                 reaped_counts.append(reaper.run_sync(maintenance.reap))
 
         watch_store(store, on_point)
@@ -165,7 +169,7 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) 
         assert reaped_counts
         assert not second.deliveries[0].duplicate
         assert second.event != first.event
-        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
 
 
 def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
@@ -199,9 +203,7 @@ def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
             release_event.set()
         slow_thread.join()
         quick_thread.join()
-        assert all(
-            account.is_balanced and account.delivered == 1 for account in store.read_sync(maintenance.list_accounts)
-        )
+        assert all(account.is_balanced and account.delivered == 1 for account in store.read_sync(actions.list_accounts))
     with open_database(postgres_crew_url) as query:
         assert query("SELECT count(*) FROM items") == [(0,)]
         assert query("SELECT count(*) FROM events") == [(0,)]

@@ -8,11 +8,11 @@ from typing import cast
 
 import pytest
 
-from gatepost.actions import push
-from gatepost.adapters.stores.postgres import PostgresStore
 from gatepost.app import open_store
 from gatepost.core.signals import Signal
 from gatepost.errors import Unavailable
+from gatepost.inbox.push import actions as push
+from gatepost.stores.postgres import PostgresStore
 from tests.faults.commit_points import watch_store
 from tests.faults.crew_store import create_crew, open_database
 from tests.faults.journaled_client import build_push

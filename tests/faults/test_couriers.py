@@ -16,15 +16,17 @@ import pytest
 from nats.aio.client import Client as Connection
 from nats.js.errors import NotFoundError
 
-from gatepost.actions import directory, inbox, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.nats import STREAM, escape_name
 from gatepost.app import open_store
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Item, ItemState, Push
-from gatepost.hooks import drain
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.guests.hooks import drain
+from gatepost.guests.spool_files import FileSpool
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Item, ItemState, Push
+from gatepost.inbox.push import actions as push
+from gatepost.transports.nats import STREAM, escape_name
 from tests.brokers import Broker, Nats
 from tests.courier_fixtures import (
     WAIT_TIMEOUT,

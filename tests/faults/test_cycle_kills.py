@@ -18,14 +18,20 @@ from typing import Any, Final, Self
 import psutil
 import pytest
 
-from gatepost.actions import agents, directory, inbox, maintenance, plans, runs as runs_actions, spaces
-from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.agent import AgentConfig
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, ItemState
-from gatepost.core.run import RunStatus
-from gatepost.ports import Reader, Store
+from gatepost.core.ports import Reader, Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import EventType, ItemState
+from gatepost.plans import actions as plans
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.runs import actions as runs_actions
+from gatepost.residents.runs.run import RunStatus
+from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from tests.faults.cycle_process import Case, encode_cases, open_worker
 from tests.faults.grids import select_points
@@ -168,7 +174,7 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
             assert message_counts == {"I am on it.": len(runs), "It is done.": len(runs)}
             assert sum(run.events for run in runs) == 3
             assert len(store.read_sync(plans.page, name)) == len(runs)
-        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
 
 
 def are_all_delivered(tx: Reader, names: Sequence[str]) -> bool:
@@ -227,5 +233,5 @@ def test_a_thinker_is_killed_or_stopped_at_every_point(url: str) -> None:
     assert len(expected["mail"]) == len(expected["plans"]) == 1
     for case in cases:
         assert read_state(store, case.agent) == expected, case
-    assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+    assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
     store.close()

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import inbox, maintenance
-from gatepost.adapters.clock import SystemClock
-from gatepost.adapters.stores import sqlite
-from gatepost.adapters.stores.sqlite import SqliteConnection, SqliteStore
 from gatepost.app import parse_sqlite_path
-from gatepost.core.event import Push
 from gatepost.errors import Unavailable
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Push
+from gatepost.stores import sqlite
+from gatepost.stores.clock import SystemClock
+from gatepost.stores.sqlite import SqliteConnection, SqliteStore
 from tests.faults import journal, rounds
 from tests.faults.audit import audit, drain_and_audit
 from tests.faults.crew_store import CREW, open_database
@@ -158,7 +159,7 @@ async def test_a_file_that_somebody_else_has_locked(sqlite_crew_url: str, tmp_pa
         for push in rounds.list_unanswered(tmp_path):
             await client.push_async(push)
         assert client.answer_count == 1 + 1 + 20
-        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
     drain_and_audit(sqlite_crew_url, tmp_path)
 
 

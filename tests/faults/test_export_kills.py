@@ -16,7 +16,7 @@ from tests.waits import LAST_RESORT
 #: the command itself, but it stops in the middle of its file until its stdin ends
 STALLED_EXPORT = """
 import sys
-from gatepost.actions import export
+from gatepost.export import export_actions as export
 from gatepost.cli.main import main
 
 def write_half(tx, write, **options):

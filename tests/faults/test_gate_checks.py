@@ -10,18 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import directory, gates, inbox
-from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType
-from gatepost.core.gate import Ending, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
+from gatepost.core.ports import Reader, Store
 from gatepost.core.times import SECOND
-from gatepost.ports import Reader, Store
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import WorkerOptions, run_worker
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates import gate_actions as gates
+from gatepost.gates.gate import Ending, Gate, GateKind, GateSpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType
 from gatepost.testing import MORNING
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.background_tasks import WorkerOptions, run_worker
 from tests.faults.cycle_process import build_deps
 from tests.faults.forked_tasks import SharedClock
 from tests.fork_server import ForkedProcess

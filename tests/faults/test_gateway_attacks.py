@@ -15,11 +15,11 @@ from typing import Final
 
 import pytest
 
-from gatepost.actions import triggers
-from gatepost.actions.triggers import TriggerSpec
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.limits import Limits
-from gatepost.core.webhook import Scheme
-from gatepost.gateway.connections import ConnectionLimits
+from gatepost.gateway.http_limits import ConnectionLimits
 from tests.faults.guarded_gateway import GuardedGateway, create_crew_and_space, run_gateways
 from tests.faults.raw_connections import LoopClock, RawConnection, connect, count_connections, push_content
 from tests.gateways import GatewayThread, create_entities, serve_gateway
@@ -246,7 +246,7 @@ def test_when_full_the_oldest_without_a_head_is_closed(url: str, connections: Ex
 def test_when_full_those_that_were_refused_make_room(
     url: str, connections: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gatepost.gateway.http._DISCARD_TIME", 2 * LAST_RESORT)
+    monkeypatch.setattr("gatepost.gateway.http_exchange._DISCARD_TIME", 2 * LAST_RESORT)
     with serve_gateway(url, connections=ConnectionLimits(connections=5)) as server:
         create_entities(server.gateway.store)
         refused_connections = [
@@ -409,7 +409,7 @@ def test_a_signed_webhook_may_have_1_mib(size: int, status: int, url: str, conne
 def test_all_signed_webhooks_together_have_a_limit(
     hooked_server: GatewayThread, connections: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gatepost.gateway.state._MAX_UNVERIFIED", 10_000)
+    monkeypatch.setattr("gatepost.gateway.gateway_state._MAX_UNVERIFIED", 10_000)
 
     def deliver() -> int:
         connection = connect(connections, hooked_server).send_request(

@@ -16,11 +16,13 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import inbox, maintenance, spaces
 from gatepost.app import open_store
-from gatepost.core.event import Item
-from gatepost.core.space import Message
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Item
+from gatepost.spaces import actions as spaces
+from gatepost.spaces.space import Message
 from tests.brokers import Nats, Redis
 from tests.faults.callers import Caller, Watcher
 from tests.faults.conftest import NIGHTLY
@@ -237,7 +239,7 @@ def check_results(url: str, scenario: OutageScenario) -> None:
     load = scenario.load
     with closing(open_store(url)) as store:
         messages, items = read_all(store)
-        [account] = store.read_sync(maintenance.list_accounts, "ana")
+        [account] = store.read_sync(actions.list_accounts, "ana")
     assert account.is_balanced
     assert account.accepted == len(items)
     assert {message.content: message.seq for message in messages} == load.posted_seqs

@@ -11,12 +11,14 @@ from typing import Final
 
 import pytest
 
-from gatepost.actions import inbox, push, spaces
-from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
 from gatepost.app import open_store
-from gatepost.core.event import Push
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.spaces import actions as spaces
 from gatepost.testing.transports import FlakyTransport, RecordingListener
+from gatepost.transports.memory import MemoryBus, MemoryTransport
 from tests.faults.guarded_gateway import SPACE, create_crew_and_space
 from tests.linked_gateways import LinkedGateway, open_linked_gateway
 from tests.waits import LAST_RESORT

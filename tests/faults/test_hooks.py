@@ -20,15 +20,18 @@ from pathlib import Path
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import directory, gates, inbox, inbox_items, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.spool import FileSpool
-from gatepost.core import spool_line
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Push
-from gatepost.core.gate import FailMode, GateSpec
-from gatepost.hook_entry import HookCall, HookEntry, HookResponse
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates import gate_actions as gates
+from gatepost.gates.gate import FailMode, GateSpec
+from gatepost.guests import spool_line
+from gatepost.guests.hook_entry import HookCall, HookEntry, HookResponse
+from gatepost.guests.spool_files import FileSpool
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import ItemState, Push
+from gatepost.inbox.push import actions as push_actions
 from tests import fork_server
 from tests.claude_code import HookOutcome, parse_hook_output
 from tests.faults.grids import select_points

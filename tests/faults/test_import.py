@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import directory, export, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.export import Summary
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
+from gatepost.export import export_actions as export
+from gatepost.export.export_actions import Summary
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock, Kit
 from tests.acceptance.command_line import GATEPOST_COMMAND
 from tests.exports import check_health, dump, export_lines, import_lines

@@ -15,8 +15,8 @@ from tests.faults.worker_process import WorkerProcess
 
 #: what each way to write must pass besides its statements
 REQUIRED_POINTS: Final = {
-    "sync": {"begin", "accounts/add", "commit", "signals"},
-    "group": {"begin", "savepoint", "release", "rollback_to", "accounts/add", "commit", "signals", "answer"},
+    "sync": {"begin", "inbox/accounts/add", "commit", "signals"},
+    "group": {"begin", "savepoint", "release", "rollback_to", "inbox/accounts/add", "commit", "signals", "answer"},
 }
 #: how many points each passes at least, every pass counted
 POINT_COUNTS: Final = {"sync": 160, "group": 180}

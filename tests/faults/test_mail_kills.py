@@ -6,11 +6,14 @@ messages on the ledger are there together or not at all, and the sender hears on
 from contextlib import closing
 from pathlib import Path
 
-from gatepost.actions import directory, ledger, maintenance, work
-from gatepost.actions.directory import EntitySpec
 from gatepost.app import open_store
-from gatepost.core.entity import EntityKind
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox.accounts import actions
+from gatepost.ledger import topic_actions as ledger
+from gatepost.mail import work_actions as work
+from gatepost.mail.work_item import WorkItemSpec, WorkType
 from tests.faults.crew_store import RunQuery, open_database_alone
 from tests.faults.grids import list_passes, select_points
 from tests.faults.worker_process import WorkerProcess
@@ -18,12 +21,27 @@ from tests.faults.worker_process import WorkerProcess
 POSTGRES_BY_NIGHT = True  # the points of a transaction there are those of test_kills.py
 
 REQUIRED_POINTS = {
-    *("outgoing/insert", "outgoing/insert_recipients", "items/deliver", "outgoing/set_ack", "commit"),
-    *("topics/insert_account", "topics/insert", "topics/insert_messages", "topics/advance", "outgoing/set_posted"),
+    *(
+        "mail/outgoing/insert",
+        "mail/outgoing/insert_recipients",
+        "inbox/items/deliver",
+        "mail/outgoing/set_ack",
+        "commit",
+    ),
+    *(
+        "ledger/topics/insert_account",
+        "ledger/topics/insert",
+        "ledger/topics/insert_messages",
+        "ledger/topics/advance",
+        "mail/outgoing/set_posted",
+    ),
 }
 #: between what belongs together, and around the commits
 CRITICAL_POINTS = [
-    *((f"after {name}", 1) for name in ("outgoing/insert", "items/deliver", "topics/insert_messages")),
+    *(
+        (f"after {name}", 1)
+        for name in ("mail/outgoing/insert", "inbox/items/deliver", "ledger/topics/insert_messages")
+    ),
     *((f"{moment} commit", nth) for moment in ("before", "after") for nth in (1, 2)),
 ]
 
@@ -86,8 +104,8 @@ def check_records(url: str) -> None:
     assert record_events.keys() == events
     assert [entry for entry in record_events.values() if entry[1] != entry[2]] == []
     with closing(open_store(url)) as store:
-        assert store.read_sync(maintenance.find_unbalanced)[0] == []
-        assert store.read_sync(maintenance.find_orphans) == []
+        assert store.read_sync(actions.find_unbalanced)[0] == []
+        assert store.read_sync(actions.find_orphans) == []
 
 
 def check_finished_lives(query: RunQuery, count: int) -> None:

@@ -9,11 +9,11 @@ from typing import Any, Final, cast
 import psycopg
 import pytest
 
-from gatepost.actions import directory
-from gatepost.adapters.stores.threaded import ThreadedStore
 from gatepost.app import open_store, parse_sqlite_path
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import Unavailable
-from gatepost.tables import statements
+from gatepost.stores import statements
+from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.audit import audit
 from tests.faults.conftest import NIGHTLY
 from tests.faults.crew_store import CREW, create_crew, open_database_alone

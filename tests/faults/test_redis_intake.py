@@ -11,21 +11,21 @@ from typing import Final
 import pytest
 from redis.asyncio import Redis as Client
 
-from gatepost.actions import inbox
-from gatepost.adapters.transports.redis import RedisIntakeQueue
 from gatepost.app import open_store
+from gatepost.core.ports import Store
 from gatepost.errors import Unavailable
-from gatepost.ports import Store
-from gatepost.runtime.queue_reader import QueueReader
+from gatepost.inbox import claim_actions as inbox
 from gatepost.testing.transports import WAIT_TIMEOUT
+from gatepost.transports.redis import RedisIntakeQueue
+from gatepost.worker.queue_reader import QueueReader
 from tests.brokers import Redis
 
 #: Collects, and dies by its own hand: as soon as entries were taken, or once they were committed.
 KILLED_READER: Final = """
 import asyncio, os, signal, sys
-from gatepost.adapters.transports.redis import RedisIntakeQueue
+from gatepost.transports.redis import RedisIntakeQueue
 from gatepost.app import open_store
-from gatepost.runtime.queue_reader import QueueReader
+from gatepost.worker.queue_reader import QueueReader
 
 url, store, moment = sys.argv[1:]
 

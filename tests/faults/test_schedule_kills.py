@@ -7,24 +7,34 @@ from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from gatepost.actions import directory, inbox, maintenance, memories, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
 from gatepost.app import open_store
-from gatepost.core.entity import EntityKind
-from gatepost.core.memory import GoalSpec
+from gatepost.channels.triggers import actions as triggers, rows as trigger_rows
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import Heartbeat, Trigger, TriggerConfig, TriggerSchedule
+from gatepost.core.ports import Store, Transaction
 from gatepost.core.times import SECOND, Instant, format_rfc3339, parse_instant
-from gatepost.core.trigger import Heartbeat, Trigger, TriggerConfig, TriggerSchedule
-from gatepost.ports import Store, Transaction
-from gatepost.tables import triggers as trigger_rows
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.residents import memory_actions as memories
+from gatepost.residents.memory import GoalSpec
 from tests.faults.conftest import NIGHTLY
 from tests.faults.grids import list_passes, select_points
 from tests.faults.worker_process import WorkerProcess
 
-REQUIRED_POINTS = {"triggers/lock_due", "items/insert", "events/insert", "triggers/set_next_at", "commit", "answer"}
+REQUIRED_POINTS = {
+    "channels/triggers/lock_due",
+    "inbox/items/insert",
+    "inbox/events/insert",
+    "channels/triggers/set_next_at",
+    "commit",
+    "answer",
+}
 #: where a slot could be fired twice, or never
 CRITICAL_POINTS = [
-    *((f"after {name}", 1) for name in ("items/insert", "triggers/set_next_at")),
+    *((f"after {name}", 1) for name in ("inbox/items/insert", "channels/triggers/set_next_at")),
     *(("before commit", 1), ("after commit", 1)),
 ]
 #: the time of all triggers; the test sets the slots that are due
@@ -109,7 +119,7 @@ def test_each_slot_fires_once_wherever_one_is_killed_who_fires_it(crew_url: str,
             for recipient in RECIPIENTS[name]
         )
         assert len(slots) == 1 + len(selection)
-        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
 
 
 def test_three_at_once_of_which_some_are_killed_fire_each_slot_once(crew_url: str, tmp_path: Path) -> None:
@@ -119,7 +129,7 @@ def test_three_at_once_of_which_some_are_killed_fire_each_slot_once(crew_url: st
         made = prepare(store)
         names = ["plain", "wide"]
         slot = store.read_sync(lambda tx: tx.now) // SECOND * SECOND - 3_600 * SECOND
-        points = ("before commit", "after commit", "after triggers/lock_due", "after items/insert")
+        points = ("before commit", "after commit", "after channels/triggers/lock_due", "after inbox/items/insert")
         rounds = 24 if NIGHTLY else 4  # one for each point
         for number in range(rounds):
             store.run_sync(make_due, names, slot + number * SECOND)

@@ -14,15 +14,15 @@ from typing import Final
 
 import pytest
 
-from gatepost.adapters.transports.socket import SocketTransport
-from gatepost.core.event import Event, EventType
 from gatepost.core.signals import Frame, Signal
-from gatepost.core.transport import TransportStatus
+from gatepost.core.transport_records import TransportStatus
+from gatepost.inbox.event import Event, EventType
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
+from gatepost.transports.socket import SocketTransport
 
 LISTENER_SCRIPT: Final = """
 import asyncio, pathlib, sys
-from gatepost.adapters.transports.socket import SocketTransport
+from gatepost.transports.socket import SocketTransport
 
 async def main():
     async with SocketTransport(pathlib.Path(sys.argv[1])).listen(lambda message: None):

@@ -17,15 +17,18 @@ from typing import Final
 
 import pytest
 
-from gatepost.actions import directory, inbox, inbox_items, maintenance, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.spool import FileSpool
 from gatepost.app import open_store
-from gatepost.core import spool_line as spool_lines
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, Push
+from gatepost.core.ports import Store, Transaction
 from gatepost.core.times import HOUR, Instant
-from gatepost.ports import Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.guests import spool_line as spool_lines
+from gatepost.guests.spool_files import FileSpool
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Event, Push
+from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock
 from tests import fork_server
 from tests.compiler import compile_c
@@ -97,7 +100,7 @@ def drain_rest(store: Store, url: str, folder: Path, sessions: Sequence[str]) ->
             assert not FileSpool(f"{folder}/<session>.jsonl").peek(session)
             assert not store.read_sync(inbox.peek, session)
             assert not (folder / f"{session}.jsonl.draining").exists()
-    assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+    assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
 
 
 def count_words(folder: Path, session: str, *, by_doomed: bool) -> Counter[str]:

@@ -15,13 +15,15 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.actions import directory, inbox, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
 from gatepost.app import open_store, register_administrator
-from gatepost.core.entity import EntityKind
-from gatepost.core.trigger import DeliveryMode, TriggerConfig
-from gatepost.ports import Store
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import DeliveryMode, TriggerConfig
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
 from tests.faults.forked_tasks import TaskProgram
 from tests.faults.telegram_case import FIRST_NUMBERS, PROGRAM, Plan, Point
 from tests.gateway_process import GatewayProcess, run_gateway_process

@@ -14,14 +14,14 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.adapters.transports.nats import NatsTransport
-from gatepost.adapters.transports.postgres import PostgresTransport
-from gatepost.adapters.transports.reconnect import cancel_tasks
-from gatepost.adapters.transports.redis import RedisTransport
-from gatepost.adapters.transports.remote import MAX_MESSAGES, RemoteTransport
 from gatepost.core.signals import Frame, Signal
-from gatepost.core.transport import TransportStatus
+from gatepost.core.transport_records import TransportStatus
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
+from gatepost.transports.nats import NatsTransport
+from gatepost.transports.postgres import PostgresTransport
+from gatepost.transports.reconnect import cancel_tasks
+from gatepost.transports.redis import RedisTransport
+from gatepost.transports.remote import MAX_MESSAGES, RemoteTransport
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 

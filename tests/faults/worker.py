@@ -17,11 +17,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from gatepost.adapters.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.app import open_store, parse_sqlite_path
 from gatepost.core.limits import Limits
-from gatepost.ports import Store
-from gatepost.runtime import duties
+from gatepost.core.ports import Store
+from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
+from gatepost.worker import duties
 from tests.faults import journal, loads, rounds
 from tests.faults.commit_points import KillPoint, watch_store
 from tests.faults.journaled_client import JournaledClient

@@ -1,9 +1,9 @@
 """Short ways to connect with agents outside, for tests."""
 
-from gatepost.actions import connections
-from gatepost.core.connection import Connection
-from gatepost.core.event import EventType
-from gatepost.core.ledger import LedgerId, TopicKind
+from gatepost.inbox.event import EventType
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.connections.connection import Connection
+from gatepost.ledger.topic import LedgerId, TopicKind
 from tests.hedera.office import LedgerOffice
 from tests.hedera.posters import Poster
 

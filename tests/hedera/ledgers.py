@@ -8,9 +8,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from gatepost.adapters.hedera import HederaLedger
-from gatepost.core.ledger import NANOSECONDS, LedgerId
-from gatepost.core.ledger_transaction import (
+from gatepost.ledger.hedera import HederaLedger
+from gatepost.ledger.topic import NANOSECONDS, LedgerId
+from gatepost.ledger.transaction import (
     CreateAccount,
     CreateTopic,
     LedgerTransaction,

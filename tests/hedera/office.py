@@ -12,32 +12,38 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gatepost.actions import connections, directory, inbox, jobs, ledger, ledger_profiles, mail, maintenance, work
-from gatepost.actions.connections import CONNECTION_JOB
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.ledger import POST_JOB
-from gatepost.actions.ledger_profiles import SYNC_JOB
-from gatepost.core import hcs10
-from gatepost.core.connection import Connection
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Ref
-from gatepost.core.ledger import LedgerId, Topic, TopicKind, TopicVerification
-from gatepost.core.ledger_profile import SyncResult
 from gatepost.core.limits import Limits
-from gatepost.core.mail import Mail, MailSpec
-from gatepost.core.public_ledger import PublicLedger
-from gatepost.core.work import Note, WorkEvent, WorkItemSpec, WorkType
+from gatepost.core.ports import Reader, Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
-from gatepost.ports import Reader, Store
-from gatepost.runtime.jobs import JobHandler, run_due_jobs
-from gatepost.runtime.ledger_connections import LedgerConnections
-from gatepost.runtime.ledger_listener import LedgerListener
-from gatepost.runtime.ledger_poster import LedgerPoster, retry_outages
-from gatepost.runtime.ledger_profiles import ProfilePublisher
-from gatepost.runtime.ledger_steps import LedgerSteps
-from gatepost.tables import topics
-from gatepost.tables.statements import Sql
-from gatepost.tables.topics import StoredMessage
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Event, EventType, Ref
+from gatepost.jobs import job_actions as jobs
+from gatepost.jobs.background.job_runner import JobHandler, run_due_jobs
+from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger, topic_rows as topics
+from gatepost.ledger.background.listener import LedgerListener
+from gatepost.ledger.background.poster import LedgerPoster, retry_outages
+from gatepost.ledger.background.profile_publisher import ProfilePublisher
+from gatepost.ledger.background.transaction_steps import LedgerSteps
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.connections.actions import CONNECTION_JOB
+from gatepost.ledger.connections.background import LedgerConnections
+from gatepost.ledger.connections.connection import Connection
+from gatepost.ledger.hcs import hcs10_messages as hcs10
+from gatepost.ledger.profile import SyncResult
+from gatepost.ledger.profile_actions import SYNC_JOB
+from gatepost.ledger.public_ledger import PublicLedger
+from gatepost.ledger.running_hash import TopicVerification
+from gatepost.ledger.topic import LedgerId, Topic, TopicKind
+from gatepost.ledger.topic_actions import POST_JOB
+from gatepost.ledger.topic_rows import StoredMessage
+from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail.sent_mail import Mail, MailSpec
+from gatepost.mail.work_item import Note, WorkEvent, WorkItemSpec, WorkType
+from gatepost.stores.statements import Sql
 from gatepost.testing import Kit
 from tests.hedera.ledgers import open_ledger
 from tests.hedera.node import HBAR, HederaNetwork
@@ -288,7 +294,7 @@ class LedgerOffice:
         self.store.run_sync(lambda tx: tx.execute(Sql(statement), **parameters))
 
     def is_balanced(self) -> bool:
-        return all(account.is_balanced for account in self.store.read_sync(maintenance.list_accounts))
+        return all(account.is_balanced for account in self.store.read_sync(actions.list_accounts))
 
 
 def _list_accounts(tx: Reader) -> set[str]:

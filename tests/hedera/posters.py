@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from gatepost.core import hcs1, hcs10
-from gatepost.core.ledger import LedgerId
+from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
+from gatepost.ledger.topic import LedgerId
 from tests.hedera.keys import SigningKey
 from tests.hedera.node import FIRST_NODE, HederaNetwork
 from tests.hedera.protobufs import basic_types_pb2, consensus_submit_message_pb2

@@ -10,9 +10,11 @@ import pytest
 import requests
 from msgspec.structs import replace
 
-from gatepost.adapters.hedera import HederaLedger
-from gatepost.core.ledger import Chunk, LedgerId, split, verify
-from gatepost.core.ledger_transaction import (
+from gatepost.errors import Invalid, Unavailable
+from gatepost.ledger.hedera import HederaLedger
+from gatepost.ledger.running_hash import verify
+from gatepost.ledger.topic import Chunk, LedgerId, split
+from gatepost.ledger.transaction import (
     CreateAccount,
     CreateTopic,
     FundAccount,
@@ -22,7 +24,6 @@ from gatepost.core.ledger_transaction import (
     TransactionRefused,
     UpdateAccount,
 )
-from gatepost.errors import Invalid, Unavailable
 from tests.hedera.ledgers import MovingClock, Sender, open_ledger
 from tests.hedera.node import HBAR, HederaNetwork
 from tests.waits import LAST_RESORT

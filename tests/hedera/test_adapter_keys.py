@@ -23,11 +23,11 @@ from cryptography.hazmat.primitives.serialization import (
 from hiero_sdk_python import PrivateKey, PublicKey  # type: ignore[import-untyped]
 from hypothesis import given, strategies as st
 
-from gatepost.adapters.hedera.compression import compress, decompress
-from gatepost.adapters.hedera.keys import KeyFolder, convert_mirror_key, import_key, read_key
-from gatepost.core.hcs1 import build_file
-from gatepost.core.mirror import parse_messages
 from gatepost.errors import Conflict, Invalid, Unavailable
+from gatepost.ledger.hcs.hcs1_files import build_file
+from gatepost.ledger.hedera.compression import compress, decompress
+from gatepost.ledger.hedera.keys import KeyFolder, convert_mirror_key, import_key, read_key
+from gatepost.ledger.topic_json import parse_messages
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples/mirror-node"
 needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"NOT CHECKED: there are no samples at {SAMPLES}")

@@ -10,10 +10,13 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gatepost.adapters.hedera import import_key
-from gatepost.adapters.hedera.mirror import MirrorNode
-from gatepost.core.ledger import NANOSECONDS, LedgerId, Proof, verify
-from gatepost.core.ledger_transaction import (
+from gatepost.errors import Unavailable
+from gatepost.ledger.hedera import import_key
+from gatepost.ledger.hedera.mirror import MirrorNode
+from gatepost.ledger.running_hash import Proof, verify
+from gatepost.ledger.topic import NANOSECONDS, LedgerId
+from gatepost.ledger.topic_json import format_timestamp
+from gatepost.ledger.transaction import (
     CreateAccount,
     CreateTopic,
     LedgerReceipt,
@@ -24,8 +27,6 @@ from gatepost.core.ledger_transaction import (
     TransactionId,
     TransactionRefused,
 )
-from gatepost.core.mirror import format_timestamp
-from gatepost.errors import Unavailable
 from tests.hedera.keys import SigningKey
 from tests.hedera.ledgers import MovingClock, Sender, open_ledger
 from tests.hedera.mirror import MirrorServer

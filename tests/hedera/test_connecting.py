@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from gatepost.actions import connections
-from gatepost.core.connection import ConnectionState
-from gatepost.core.ledger import LedgerId, TopicKind
-from gatepost.core.mail import PostState
 from gatepost.errors import Conflict, Refused
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.connections.connection import ConnectionState
+from gatepost.ledger.topic import LedgerId, TopicKind
+from gatepost.mail.sent_mail import PostState
 from tests.hedera.connection_calls import connect, find, find_inbound, list_notices, open_connection
 from tests.hedera.office import LedgerOffice
 from tests.hedera.posters import create_poster

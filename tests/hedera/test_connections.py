@@ -4,14 +4,15 @@ import json
 
 import pytest
 
-from gatepost.actions import connections, directory
-from gatepost.actions.connections import MAX_REQUESTS
-from gatepost.core.connection import ConnectionState
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, ItemState, Priority, Trust
-from gatepost.core.ledger import LedgerId, TopicKind
-from gatepost.core.mail import AckRequest, PostState
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, Invalid, Refused
+from gatepost.inbox.event import EventType, ItemState, Priority, Trust
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.connections.actions import MAX_REQUESTS
+from gatepost.ledger.connections.connection import ConnectionState
+from gatepost.ledger.topic import LedgerId, TopicKind
+from gatepost.mail.sent_mail import AckRequest, PostState
 from tests.hedera.connection_calls import find, find_inbound, list_notices, open_connection
 from tests.hedera.office import LedgerOffice
 from tests.hedera.posters import create_poster

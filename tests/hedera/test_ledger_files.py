@@ -5,8 +5,8 @@ from typing import Any
 import brotli  # type: ignore[import-untyped]
 import pytest
 
-from gatepost.core import hcs1
-from gatepost.core.ledger import TopicKind
+from gatepost.ledger.hcs import hcs1_files as hcs1
+from gatepost.ledger.topic import TopicKind
 from tests.hedera.office import LedgerOffice
 from tests.hedera.posters import Poster, create_poster
 

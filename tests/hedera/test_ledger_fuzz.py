@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from gatepost.actions import connections
-from gatepost.actions.ledger import page_messages
-from gatepost.core.ledger import LedgerId, TopicKind
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.topic import LedgerId, TopicKind
+from gatepost.ledger.topic_actions import page_messages
 from tests.hedera.node import HBAR
 from tests.hedera.office import LedgerOffice
 from tests.hedera.posters import Poster, create_poster

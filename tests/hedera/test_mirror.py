@@ -9,8 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.core.ledger import Proof, TopicMessage, verify
-from gatepost.core.mirror import parse_message
+from gatepost.ledger.running_hash import Proof, verify
+from gatepost.ledger.topic import TopicMessage
+from gatepost.ledger.topic_json import parse_message
 from tests.hedera.fake import FAKE
 from tests.hedera.keys import SigningKey
 from tests.hedera.node import HBAR, HederaNetwork

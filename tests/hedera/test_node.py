@@ -27,8 +27,9 @@ from hiero_sdk_python import (  # type: ignore[import-untyped]
 from hiero_sdk_python.crypto.key_list import KeyList  # type: ignore[import-untyped]
 from hiero_sdk_python.exceptions import MaxAttemptsError, PrecheckError  # type: ignore[import-untyped]
 
-from gatepost.core.ledger import Chunk, Proof, verify
-from gatepost.core.mirror import parse_messages
+from gatepost.ledger.running_hash import Proof, verify
+from gatepost.ledger.topic import Chunk
+from gatepost.ledger.topic_json import parse_messages
 from tests.hedera.fake import FAKE
 from tests.hedera.keys import SigningKey
 from tests.hedera.node import HBAR, HederaNetwork

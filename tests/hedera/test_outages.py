@@ -4,13 +4,14 @@ from collections import Counter
 
 import pytest
 
-from gatepost.actions import ledger_posts, work
-from gatepost.core.event import Priority
-from gatepost.core.ledger import TopicKind
-from gatepost.core.mail import PostState
 from gatepost.errors import Unavailable
-from gatepost.runtime.ledger_poster import LedgerPoster
-from gatepost.runtime.ledger_steps import LedgerSteps
+from gatepost.inbox.event import Priority
+from gatepost.ledger import posting_actions as ledger_posts
+from gatepost.ledger.background.poster import LedgerPoster
+from gatepost.ledger.background.transaction_steps import LedgerSteps
+from gatepost.ledger.topic import TopicKind
+from gatepost.mail import work_actions as work
+from gatepost.mail.sent_mail import PostState
 from tests.hedera.node import HBAR
 from tests.hedera.office import FUND, TASK, LedgerOffice
 from tests.hedera.prechecks import FEES

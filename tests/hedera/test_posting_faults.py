@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import work
-from gatepost.core.event import Ref
-from gatepost.core.ledger import TopicKind
-from gatepost.core.ledger_transaction import LedgerReceipt, LedgerTransaction
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.inbox.event import Ref
+from gatepost.ledger.topic import TopicKind
+from gatepost.ledger.transaction import LedgerReceipt, LedgerTransaction
+from gatepost.mail import work_actions as work
+from gatepost.mail.work_item import WorkItemSpec, WorkType
 from tests.hedera.office import LedgerOffice
 from tests.hedera.prechecks import parse
 

@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, connections, directory, ledger_profiles, work
-from gatepost.adapters.hedera import import_key
-from gatepost.core import agent_config, hcs1, hcs11
-from gatepost.core.entity import EntityKind
-from gatepost.core.ledger import LedgerId, TopicKind
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, NotFound, Refused
+from gatepost.ledger import profile_actions as ledger_profiles
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.hcs import hcs1_files as hcs1, hcs11_profiles as hcs11
+from gatepost.ledger.hedera import import_key
+from gatepost.ledger.topic import LedgerId, TopicKind
+from gatepost.mail import work_actions as work
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from tests.hedera.office import TASK, LedgerOffice
 from tests.hedera.posters import create_poster
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, work
-from gatepost.core.event import Priority, Ref
-from gatepost.core.ledger import MAX_MESSAGE_SIZE, Topic, TopicKind
-from gatepost.core.mail import PostState
+from gatepost.directory import entity_actions as directory
+from gatepost.inbox.event import Priority, Ref
+from gatepost.ledger.topic import MAX_MESSAGE_SIZE, Topic, TopicKind
+from gatepost.mail import work_actions as work
+from gatepost.mail.sent_mail import PostState
 from tests.hedera.office import TASK, LedgerOffice
 from tests.hedera.posters import Poster, create_poster
 

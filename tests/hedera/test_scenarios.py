@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, ledger, mail, work
-from gatepost.core import hcs1, hcs10
-from gatepost.core.event import EventType, ItemState, Priority
-from gatepost.core.ledger import TopicKind
-from gatepost.core.mail import AckRequest, AckState, PostState
 from gatepost.core.times import HOUR
-from gatepost.core.work import MAX_ID_LENGTH, WorkItemSpec, WorkType
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import NotFound
+from gatepost.inbox.event import EventType, ItemState, Priority
+from gatepost.ledger import topic_actions as ledger
+from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
+from gatepost.ledger.topic import TopicKind
+from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail.sent_mail import AckRequest, AckState, PostState
+from gatepost.mail.work_item import MAX_ID_LENGTH, WorkItemSpec, WorkType
 from tests.hedera.office import TASK, LedgerOffice
 from tests.hedera.state import Message
 

@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, ListToolsResult, TextContent
 
-from gatepost.ports import Store
+from gatepost.core.ports import Store
 from tests.gateways import GatewayThread, create_entities, serve_gateway
 from tests.mcp.forked_stdio import open_forked_stdio
 from tests.waits import LAST_RESORT

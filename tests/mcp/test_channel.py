@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, inbox, push
-from gatepost.core.decision import AnswerSpec, Decision, DecisionStatus
-from gatepost.core.event import ItemState, Priority, Push
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import AnswerSpec, Decision, DecisionStatus
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import ItemState, Priority, Push
+from gatepost.inbox.push import actions as push
 from tests.mcp.office import Office
 from tests.mcp.stdio_server import StdioServer, wait_until
 

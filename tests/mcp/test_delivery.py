@@ -16,15 +16,16 @@ import pytest
 from mcp.types import PARSE_ERROR
 from starlette.types import Message
 
-from gatepost.actions import inbox, push
-from gatepost.api.access import Caller, CallerKind
-from gatepost.api.inbox import ClaimBatch
-from gatepost.api.operation import Request
 from gatepost.client import LocalClient
-from gatepost.core.event import ItemState, Push
 from gatepost.errors import Unavailable
-from gatepost.gateway.http import HttpExchange
+from gatepost.gateway.http_exchange import HttpExchange
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import ItemState, Push
+from gatepost.inbox.item_api import ClaimBatch
+from gatepost.inbox.push import actions as push
 from gatepost.mcp.host import BatchDelivery, Peer
+from gatepost.operations.access import Caller, CallerKind
+from gatepost.operations.operation import Request
 from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller
 from tests.mcp.stdio_server import META, StdioServer, wait_until
 

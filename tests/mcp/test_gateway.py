@@ -9,11 +9,12 @@ import anyio
 from mcp import Client
 
 from gatepost import app, settings
-from gatepost.actions import directory, push
-from gatepost.api.push import PushEvent
 from gatepost.client import Client as GatepostClient
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.inbox.push.api import PushEvent
 from tests.gateway_process import GatewayProcess
 from tests.gateways import create_entities, serve_gateway
 from tests.mcp.forked_stdio import open_forked_stdio

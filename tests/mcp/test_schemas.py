@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from gatepost.api.decisions import AskDecision, OptionSpec
-from gatepost.api.gates import AddGate
-from gatepost.api.inbox import DrainInbox, ListInbox
-from gatepost.api.tool_spec import McpToolSpec, load_tools, parse_wait
-from gatepost.core.gate import GateKind
 from gatepost.errors import Invalid
+from gatepost.gates.decision_api import AskDecision, OptionSpec
+from gatepost.gates.gate import GateKind
+from gatepost.gates.gate_api import AddGate
+from gatepost.inbox.item_api import DrainInbox, ListInbox
+from gatepost.operations.tool_schema import McpToolSpec, load_tools, parse_wait
 from tests.collected_failures import CollectedFailures
 from tests.mcp.office import Office
 

@@ -9,10 +9,13 @@ from mcp import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp.types import ResourceUpdatedNotification
 
-from gatepost.actions import decisions, push, spaces, work
-from gatepost.core.decision import AnswerSpec, Option, Question
-from gatepost.core.event import Push, Ref
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import AnswerSpec, Option, Question
+from gatepost.inbox.event import Push, Ref
+from gatepost.inbox.push import actions as push
+from gatepost.mail import work_actions as work
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.spaces import actions as spaces
 from tests.mcp.office import MODES, TRANSPORTS, Office
 from tests.waits import LAST_RESORT
 

@@ -2,10 +2,13 @@
 
 import pytest
 
-from gatepost.actions import decisions, gates, plans, push, spaces
-from gatepost.core.decision import Option, Question
-from gatepost.core.event import Push
-from gatepost.core.gate import GateSpec
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import Option, Question
+from gatepost.gates.gate import GateSpec
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.plans import actions as plans
+from gatepost.spaces import actions as spaces
 from tests.mcp.office import Office, get_text
 from tests.plan_specs import parse_spec
 

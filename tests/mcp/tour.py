@@ -1,9 +1,10 @@
 """A tour through every tool, for any client: it uses each as a model does, and checks what comes back."""
 
-from gatepost.actions import push, work
-from gatepost.api.tool_spec import load_tools
-from gatepost.core.event import Push
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.mail import work_actions as work
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.operations.tool_schema import load_tools
 from tests.mcp.office import Office, ToolCaller
 
 

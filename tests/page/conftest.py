@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.gateway.page import PAGE_FOLDER
+from gatepost.gateway.page_files import PAGE_FOLDER
 from tests.model_server import Answer, CompletionRequest, Say, Script
 from tests.page import chromium as browsers
 from tests.page.chromium import Chromium, Page

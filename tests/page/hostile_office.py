@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatepost import app, settings
-from gatepost.actions import channels, pairing, triggers
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.envelope import Envelope, EnvelopeKind
-from gatepost.ports import Transaction
+from gatepost.channels import intake_actions as channels, pairing_actions as pairing
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.core.ports import Transaction
 from tests.model_server import Answer, CompletionRequest, Say, Script, Use
 from tests.scripted_gateway import ScriptedGateway
 

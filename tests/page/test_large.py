@@ -9,7 +9,7 @@ import pytest
 
 from bench._backlog import READER, Backlog, spread_evenly
 from gatepost import app, settings
-from gatepost.actions import spaces
+from gatepost.spaces import actions as spaces
 from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Use
 from tests.page.chromium import Chromium, Page
 from tests.page.conftest import PageOpener, Scripts

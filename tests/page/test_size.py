@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from gatepost.gateway.page import PAGE_FOLDER
+from gatepost.gateway.page_files import PAGE_FOLDER
 
 ASSETS: Final = PAGE_FOLDER / "assets"
 #: bytes, compressed by gzip

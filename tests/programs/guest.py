@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost import app, settings
-from gatepost.actions import directory, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push_actions
 from tests.programs.model import ScriptedModel
 from tests.programs.programs import Program, ProgramResult
 

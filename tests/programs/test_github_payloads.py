@@ -14,12 +14,14 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from gatepost.actions import directory, inbox, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.webhook import Scheme
-from gatepost.core.webhook_lines import MAX_OWN_LENGTH, build_lines
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.channels.wording.payload_lines import MAX_OWN_LENGTH, build_lines
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
 from tests.gateways import Gateway, open_gateway
 from tests.programs import cache
 from tests.webhook_senders import SENDERS

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions
+from gatepost.gates import decision_actions as decisions
 from tests.programs import cache
 from tests.telegram.channel_office import TOKEN, ChannelOffice, open_office
 from tests.telegram.server import TelegramServer

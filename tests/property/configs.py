@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from gatepost.core import agent_config
-from gatepost.core.agent import (
+from gatepost.residents import agent_config_json as agent_config
+from gatepost.residents.agent_config import (
     AgentConfig,
     Budget,
     Execution,

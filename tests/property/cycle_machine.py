@@ -15,26 +15,26 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import (
-    agents,
-    directory,
-    maintenance,
-    push as push_actions,
-    run_endings,
-    run_journal,
-    runs as runs_actions,
-    spaces,
-)
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.run_journal import RunState
-from gatepost.core.agent import AgentConfig, MindRules
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Priority, Push
-from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall
-from gatepost.core.run import RunLimit, RunStatus
 from gatepost.core.times import SECOND
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Lost
-from gatepost.tables import items
+from gatepost.inbox import expiry_actions, item_rows as items
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import ItemState, Priority, Push
+from gatepost.inbox.push import actions as push_actions
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig, MindRules
+from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall
+from gatepost.residents.runs import (
+    actions as runs_actions,
+    ending_actions as run_endings,
+    journal_actions as run_journal,
+)
+from gatepost.residents.runs.journal_actions import RunState
+from gatepost.residents.runs.run import RunLimit, RunStatus
+from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 
 AGENTS: Final = ("ana", "ben")
@@ -197,7 +197,7 @@ class CycleMachine(RuleBasedStateMachine):
     @rule()
     def tidy(self) -> None:
         self.store.run_sync(runs_actions.expire_calls)
-        self.store.run_sync(maintenance.expire_items)
+        self.store.run_sync(expiry_actions.expire_items)
 
     def _pick_cycle(self, data: st.DataObject) -> tuple[tuple[str, int], CycleModel]:
         key = data.draw(st.sampled_from(sorted(self.cycle_models)))
@@ -277,7 +277,7 @@ class CycleMachine(RuleBasedStateMachine):
 
     @invariant()
     def accounts_agree(self) -> None:
-        for account in self.store.read_sync(maintenance.list_accounts):
+        for account in self.store.read_sync(actions.list_accounts):
             assert account.is_balanced
 
     def teardown(self) -> None:

@@ -8,17 +8,21 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gatepost.actions import deadlines, decisions, directory, gates, inbox, maintenance, push
-from gatepost.actions.deadlines import EventScan
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.decision import AnswerSpec, Option, Question
-from gatepost.core.decision_action import Action
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Item, ItemState, Push
-from gatepost.core.gate import AtDeadline, GateKind, GateSpec
+from gatepost.core.ports import Reader
 from gatepost.core.times import HOUR, MINUTE
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Late
-from gatepost.ports import Reader
+from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines, gate_actions as gates
+from gatepost.gates.decision import AnswerSpec, Option, Question
+from gatepost.gates.expiry_actions import EventScan
+from gatepost.gates.gate import AtDeadline, GateKind, GateSpec
+from gatepost.gates.proposed_action import Action
+from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import EventType, Item, ItemState, Push
+from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock, Kit
 
 #: the items of an inbox, by its owner and the type of their events
@@ -280,7 +284,7 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule()
     def tidy(self) -> None:
-        while self.store.run_sync(maintenance.expire_items) or self.store.run_sync(maintenance.lapse_claims):
+        while self.store.run_sync(expiry_actions.expire_items) or self.store.run_sync(expiry_actions.lapse_claims):
             pass
 
     @invariant()
@@ -290,7 +294,7 @@ class GateMachine(RuleBasedStateMachine):
     def _compare_with_model(self, tx: Reader) -> None:
         """In one transaction, because it is done after every step, and nobody writes meanwhile."""
         list_items = cache(lambda name, event_type: inbox.page(tx, name, type=event_type, limit=1_000))
-        assert all(account.is_balanced for account in maintenance.list_accounts(tx))
+        assert all(account.is_balanced for account in actions.list_accounts(tx))
         for model in self.gate_models:
             gate = gates.show(tx, model.id)
             assert gate.is_pending is (model.outcome is None)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gatepost.adapters.spool import FileSpool
-from gatepost.hooks import chain
-from gatepost.hooks.context import HookContext
-from gatepost.hooks.events import HookEvent, Verdict
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.guests.hooks import handler_chain as chain
+from gatepost.guests.hooks.hook_context import HookContext
+from gatepost.guests.hooks.hook_events import HookEvent, Verdict
+from gatepost.guests.spool_files import FileSpool
 from gatepost.testing import FakeClock
 from tests.hook_guest import HookGuest, run_to_end
 

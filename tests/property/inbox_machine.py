@@ -9,16 +9,24 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from gatepost.actions import directory, inbox, inbox_items, maintenance, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import event as core, render
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Account, EventType, ItemState, Priority, Push, PushResult
 from gatepost.core.limits import Limits
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, NotFound, Refused, UnknownAddress
-from gatepost.tables import inboxes
+from gatepost.inbox import (
+    claim_actions as inbox,
+    event as core,
+    event_rendering as render,
+    expiry_actions,
+    item_actions as inbox_items,
+)
+from gatepost.inbox.accounts import actions, rows
+from gatepost.inbox.event import Account, EventType, ItemState, Priority, Push, PushResult
+from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import FakeClock, Kit
+from gatepost.worker import maintenance_actions as maintenance
 from tests.property.inbox_model import ClaimModel, EventModel, InboxModel, ItemModel
 
 #: Ann and Bob are there from the start, the others come by and by. Ann stays.
@@ -302,9 +310,9 @@ class InboxMachine(RuleBasedStateMachine):
     def _run_duty(self, duty: str, limit: int = 500) -> None:
         match duty:
             case "lapse":
-                assert self.store.run_sync(maintenance.lapse_claims) == self.model.lapse(self.now)
+                assert self.store.run_sync(expiry_actions.lapse_claims) == self.model.lapse(self.now)
             case "expire":
-                assert self.store.run_sync(maintenance.expire_items) == self.model.expire(self.now)
+                assert self.store.run_sync(expiry_actions.expire_items) == self.model.expire(self.now)
             case _:
                 while self.store.run_sync(maintenance.reap, limit=limit):
                     pass
@@ -415,9 +423,9 @@ class InboxMachine(RuleBasedStateMachine):
             lambda tx: (
                 inbox.page(tx, limit=100_000),
                 {name: inbox.peek(tx, name, limit=1_000) for name in names},
-                maintenance.list_accounts(tx),
-                inboxes.count_stuck_items(tx),
-                inboxes.count_lost_events(tx),
+                actions.list_accounts(tx),
+                rows.count_stuck_items(tx),
+                rows.count_lost_events(tx),
             )
         )
         self._check_items(page)

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gatepost.core import event as core
-from gatepost.core.batch import Candidate, SelectedItem, select_batch
-from gatepost.core.claim import Claim
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Priority
 from gatepost.core.limits import Limits
+from gatepost.directory.entity import EntityKind
+from gatepost.inbox import event as core
+from gatepost.inbox.batch_selection import Candidate, SelectedItem, select_batch
+from gatepost.inbox.claim import Claim
+from gatepost.inbox.event import ItemState, Priority
 
 DEFAULT_LIMITS = Limits()
 END_STATES = (ItemState.DELIVERED, ItemState.EXPIRED, ItemState.DISCARDED)

@@ -4,9 +4,9 @@ import asyncio
 import json
 import sys
 
-from gatepost.actions import spaces
 from gatepost.app import open_store
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.spaces import actions as spaces
 
 
 async def post_messages(store: Store, space: str, senders: list[str], rounds: int) -> list[int]:

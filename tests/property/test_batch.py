@@ -5,8 +5,8 @@ from random import Random
 
 from hypothesis import given, strategies as st
 
-from gatepost.core import batch
-from gatepost.core.batch import Candidate, SelectedItem, select_batch
+from gatepost.inbox import batch_selection as batch
+from gatepost.inbox.batch_selection import Candidate, SelectedItem, select_batch
 
 SOURCES = ["ana", "ben", "ci", "deploy"]
 PEOPLE = {"ana", "ben"}

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import given, strategies as st
 
-from gatepost.hooks.chain import Handler, Wait, run_handlers
-from gatepost.hooks.context import HookContext
-from gatepost.hooks.events import HookEvent, Verdict
+from gatepost.guests.hooks.handler_chain import Handler, Wait, run_handlers
+from gatepost.guests.hooks.hook_context import HookContext
+from gatepost.guests.hooks.hook_events import HookEvent, Verdict
 from tests.hook_guest import HookGuest, run_to_end
 
 EVENTS = ("Stop", "PostToolUse")

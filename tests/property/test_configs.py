@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.core import agent_config
-from gatepost.core.agent import AgentConfig, Execution, ModelChoice
 from gatepost.errors import Invalid
+from gatepost.residents import agent_config_json as agent_config
+from gatepost.residents.agent_config import AgentConfig, Execution, ModelChoice
 from tests.property import texts
 from tests.property.configs import configs
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from gatepost.actions.row_checks import MAX_NUMBER
 from gatepost.core.times import MAX_INSTANT
-from gatepost.tables.rows import BOOLEANS
+from gatepost.export.row_check_actions import MAX_NUMBER
+from gatepost.stores.row_mapping import BOOLEANS
 from gatepost.testing import Kit
 from tests.database_reset import reset_database
 from tests.exports import dump, export_lines, fill_store, import_lines

@@ -6,11 +6,12 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from gatepost.actions import directory, inbox, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import event as core, render
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Push
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox, event as core, event_rendering as render
+from gatepost.inbox.event import Priority, Push
+from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit
 from tests.property.inbox_model import EventModel, InboxModel
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
-from gatepost.core import decision as decisions, decision_action, gate as gates
-from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, Option, Question
-from gatepost.core.decision_action import Action, AnswerKind
-from gatepost.core.event import Priority, Ref
-from gatepost.core.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.errors import Conflict, Invalid
+from gatepost.gates import decision as decisions, gate as gates, proposed_action as decision_action
+from gatepost.gates.decision import AnswerSpec, Decision, DecisionOutcome, Option, Question
+from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
+from gatepost.gates.proposed_action import Action, AnswerKind
+from gatepost.inbox.event import Priority, Ref
 from tests.property.gate_machine import GateMachine
 from tests.property.run_machine import run_on_postgres, run_on_sqlite
 from tests.property.texts import texts

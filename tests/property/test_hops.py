@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from gatepost.actions import directory, inbox, inbox_items, push
-from gatepost.actions.chains import build_alert_topic
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import MAX_HOPS, Push, compute_next_hops
 from gatepost.core.times import HOUR, MINUTE
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import MAX_HOPS, Push, compute_next_hops
+from gatepost.inbox.push import actions as push
+from gatepost.inbox.push.hop_actions import build_alert_topic
 from gatepost.testing import Kit
 
 

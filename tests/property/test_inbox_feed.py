@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from gatepost.actions import directory, inbox, inbox_feed, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.inbox_feed import Position
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
-from gatepost.ports import Store, Transaction
+from gatepost.core.ports import Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox, feed_actions as inbox_feed
+from gatepost.inbox.event import Push
+from gatepost.inbox.feed_actions import Position
+from gatepost.inbox.push import actions as push
 from gatepost.testing import Kit
 
 WRITERS = 4

@@ -6,17 +6,20 @@ from typing import Any
 from hypothesis import given, strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gatepost.actions import directory, inbox, inbox_items, mail, maintenance
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import mail as mail_rules
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, ItemState, Priority, Ref
-from gatepost.core.mail import AckRequest, AckState, Mail, MailSpec
 from gatepost.core.text import has_visible_text
 from gatepost.core.times import HOUR, Instant
-from gatepost.core.work import NotifyRule, WorkType, check_pattern, find_rule, parse_event
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import EventType, ItemState, Priority, Ref
+from gatepost.mail import mail_actions as mail, sent_mail as mail_rules
+from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailSpec
+from gatepost.mail.work_item import NotifyRule, WorkType, check_pattern, find_rule, parse_event
 from gatepost.testing import Kit
+from gatepost.worker import maintenance_actions as maintenance
 from tests.property.run_machine import run_on_postgres, run_on_sqlite
 from tests.property.texts import texts, values
 
@@ -199,7 +202,7 @@ class MailMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_vanishes(self) -> None:
-        assert self.store.read_sync(maintenance.find_unbalanced)[0] == []
+        assert self.store.read_sync(actions.find_unbalanced)[0] == []
 
 
 def test_mails_and_their_items_agree_on_sqlite(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import assume, example, given, strategies as st
 
-from gatepost.hosts import jsonc, mcp_entries, settings_file, toml
-from gatepost.hosts.mcp_entries import McpFormat
+from gatepost.guests.host_settings import jsonc, mcp_entries, settings_file, toml
+from gatepost.guests.host_settings.mcp_entries import McpFormat
 from tests.property.settings_files import build_values, write_jsonc, write_toml
 
 PROGRAM = "/opt/my tools/gatepost"

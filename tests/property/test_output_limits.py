@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import example, given, strategies as st
 
-from gatepost.hooks import chain, wire
-from gatepost.hooks.chain import Handler
-from gatepost.hooks.context import HookContext
-from gatepost.hooks.events import HookEvent, Verdict
+from gatepost.guests.hooks import dialects as wire, handler_chain as chain
+from gatepost.guests.hooks.handler_chain import Handler
+from gatepost.guests.hooks.hook_context import HookContext
+from gatepost.guests.hooks.hook_events import HookEvent, Verdict
 from tests.hook_guest import HookGuest, run_to_end
 
 LETTERS = ["x", "<", "\\", "\xe9", "\u5bdf", "\U0001f680", "\U000e0041"]

@@ -11,9 +11,9 @@ from hypothesis import assume, example, given, strategies as st
 
 from gatepost.core import address, ids, times
 from gatepost.core.address import AllAgentsAddress, EntityAddress, TeamAddress
-from gatepost.core.event import EventType, ItemState, Priority, Ref, Trust
 from gatepost.core.times import DAY, MAX_INSTANT, format_duration, format_rfc3339, parse_duration, parse_instant
 from gatepost.errors import Invalid
+from gatepost.inbox.event import EventType, ItemState, Priority, Ref, Trust
 from tests.property.texts import texts
 
 LETTERS = string.ascii_lowercase + string.digits

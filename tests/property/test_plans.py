@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 from hypothesis import example, given, strategies as st
 
-from gatepost.core import plan as rules
-from gatepost.core.cron import Cron
-from gatepost.core.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanStatus
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant, parse_instant
+from gatepost.plans import plan as rules
+from gatepost.plans.cron import Cron
+from gatepost.plans.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanStatus
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STEP = timedelta(minutes=1)

@@ -12,13 +12,16 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatepost.actions import directory, inbox, inbox_items, maintenance, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import spool_line as spool_lines
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Push
-from gatepost.core.spool_line import SpoolLine
 from gatepost.core.times import MINUTE
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.guests import spool_line as spool_lines
+from gatepost.guests.spool_line import SpoolLine
+from gatepost.inbox import claim_actions as inbox, expiry_actions, item_actions as inbox_items
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import ItemState, Push
+from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit
 from tests.property.hook_host import HostSession, count_words
 from tests.property.run_machine import run_on_postgres, run_on_sqlite
@@ -114,7 +117,7 @@ class Deliveries(RuleBasedStateMachine):
             for session in self.sessions:
                 self.excuse_recent(session)
         if minutes > 30:
-            self.store.run_sync(maintenance.lapse_claims)
+            self.store.run_sync(expiry_actions.lapse_claims)
 
     @rule(index=st.integers(0, 1), kill=kill_steps, reached=st.booleans(), died=rare_booleans, news=NEW_ITEMS)
     def end(self, index: int, kill: int | None, reached: bool, died: bool, news: list[str]) -> None:
@@ -222,7 +225,7 @@ class Deliveries(RuleBasedStateMachine):
             assert states <= {ItemState.DELIVERED}
             assert not [batch for session in self.sessions for batch in session.spool.read_unproved(session.session_id)]
             assert not [line for session in self.sessions for line in session.spool.peek(session.session_id)]
-            [account] = self.store.read_sync(maintenance.list_accounts, "ann")
+            [account] = self.store.read_sync(actions.list_accounts, "ann")
             assert account.is_balanced
 
 

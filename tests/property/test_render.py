@@ -7,13 +7,13 @@ import pytest
 from hypothesis import example, given, strategies as st
 from msgspec.structs import replace
 
-from gatepost.core import render as lines
-from gatepost.core.batch import Candidate, select_batch
-from gatepost.core.claim import Batch
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Item, Priority, Ref, Route, Sender, Trust
-from gatepost.core.render import quote, render_event, render_name
 from gatepost.core.times import HOUR, parse_instant
+from gatepost.directory.entity import EntityKind
+from gatepost.inbox import event_rendering as lines
+from gatepost.inbox.batch_selection import Candidate, select_batch
+from gatepost.inbox.claim import Batch
+from gatepost.inbox.event import Event, EventType, Item, Priority, Ref, Route, Sender, Trust
+from gatepost.inbox.event_rendering import quote, render_event, render_name
 from tests.property.texts import BREAKS, WIDE, event_strategy, is_dangerous, texts, values
 
 NOW = parse_instant("2026-02-18T15:07:00Z")

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from gatepost.retry import Backoff
+from gatepost.core.backoff import Backoff
 
 SECONDS = st.floats(0.001, 10_000.0)
 BACKOFFS = st.builds(

@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.core import cron
-from gatepost.core.cron import Cron
-from gatepost.core.plan import GRACE
+from gatepost.channels.triggers.trigger import Heartbeat, TriggerSchedule, check_heartbeat, check_schedule
 from gatepost.core.times import DAY, HOUR, MAX_DURATION, MINUTE, SECOND, Duration, Instant, parse_instant
-from gatepost.core.trigger import Heartbeat, TriggerSchedule, check_heartbeat, check_schedule
 from gatepost.errors import Invalid
+from gatepost.plans import cron
+from gatepost.plans.cron import Cron
+from gatepost.plans.plan import GRACE
 
 ZONES = ("UTC", "Europe/Riga", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 #: clocks change within the days after, in Riga; and in New York and on Lord Howe Island a little later or earlier

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from hypothesis import given, strategies as st
 
-from gatepost.core.send_limits import SendLimits
+from gatepost.channels.telegram.send_limits import SendLimits
 from gatepost.core.times import MINUTE, SECOND, Duration, Instant
 
 START = 1_700_000_000 * SECOND

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from gatepost.errors import Invalid, Malformed
-from gatepost.hosts import hook_entries, jsonc, settings_file, toml
-from gatepost.hosts.hook_entries import HOSTS, HookFormat
+from gatepost.guests.host_settings import hook_entries, jsonc, settings_file, toml
+from gatepost.guests.host_settings.hook_entries import HOSTS, HookFormat
 from tests.property.settings_files import OLD_COMMANDS, build_values, is_ours, write_jsonc, write_toml
 
 PROGRAM = "/opt/my tools/gatepost"

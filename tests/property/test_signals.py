@@ -5,9 +5,9 @@ from typing import Any
 
 from hypothesis import example, given, strategies as some
 
-from gatepost.adapters.transports import codec
-from gatepost.core.event import Event, EventType
 from gatepost.core.signals import Frame, Signal, TransportMessage
+from gatepost.inbox.event import Event, EventType
+from gatepost.transports import codec
 from tests.property.texts import event_strategy, texts, values
 
 recipients = some.text("abc.-_", min_size=1, max_size=8) | some.sampled_from(["*", "space:q4", "x" * 63])

@@ -14,19 +14,22 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
 
-from gatepost.actions import directory, inbox, inbox_items, maintenance, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.spool import FileSpool
-from gatepost.core import spool_line as spool_lines
-from gatepost.core.batch import MIN_BUDGET
-from gatepost.core.claim import Batch
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, Priority, Push
-from gatepost.core.spool_line import SpoolLine
+from gatepost.core.ports import Store
 from gatepost.core.times import HOUR, MINUTE, SECOND
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
-from gatepost.hooks.drain import DrainedBatch, drain
-from gatepost.ports import Store
+from gatepost.guests import spool_line as spool_lines
+from gatepost.guests.hooks.drain import DrainedBatch, drain
+from gatepost.guests.spool_files import FileSpool
+from gatepost.guests.spool_line import SpoolLine
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.batch_selection import MIN_BUDGET
+from gatepost.inbox.claim import Batch
+from gatepost.inbox.event import Event, Priority, Push
+from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit
 from tests.property.run_machine import run_on_postgres, run_on_sqlite
 
@@ -175,7 +178,7 @@ class GuestMachine(RuleBasedStateMachine):
                 self.check_batch(batch)
             assert set(self.seen_counts) == self.expected_words
             assert not self.spool.peek(SESSION)
-            [account] = self.store.read_sync(maintenance.list_accounts, "ann")
+            [account] = self.store.read_sync(actions.list_accounts, "ann")
             assert account.is_balanced
             assert not self.store.read_sync(inbox.peek, "ann")
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given, strategies as st
 from msgspec.structs import replace
 
-from gatepost.core import spool_line as spool_lines
-from gatepost.core.event import Event, EventType, Priority, Trust
-from gatepost.core.render import render_event
-from gatepost.core.session import encode_filename
 from gatepost.core.times import SECOND
+from gatepost.guests import spool_line as spool_lines
+from gatepost.guests.session import encode_filename
+from gatepost.inbox.event import Event, EventType, Priority, Trust
+from gatepost.inbox.event_rendering import render_event
 from tests.property.texts import BREAKS, event_strategy, is_dangerous, texts, values
 
 KNOWN_FIELDS = ("id", "type", "source", "content", "priority", "timestamp", "dedup_key", "ttl_seconds")

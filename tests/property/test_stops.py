@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gatepost.core.session import IDLE, WORKING
 from gatepost.core.times import SECOND, WEEK
-from gatepost.hooks.context import HookOptions
-from gatepost.hooks.gates import SessionGate, register
+from gatepost.guests.hooks.hook_context import HookOptions
+from gatepost.guests.hooks.session_gates import SessionGate, register
+from gatepost.guests.session import IDLE, WORKING
 from tests.hook_guest import HookGuest
 from tests.property.run_machine import run_machine
 

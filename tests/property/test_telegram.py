@@ -4,8 +4,7 @@ from typing import Any, Final
 
 from hypothesis import example, given, strategies as st
 
-from gatepost.core.telegram_markdown import convert_markdown
-from gatepost.core.telegram_text import (
+from gatepost.channels.telegram.formatted_text import (
     MAX_ENTITIES,
     FormattedText,
     Span,
@@ -16,7 +15,8 @@ from gatepost.core.telegram_text import (
     slice_units,
     split_text,
 )
-from gatepost.core.telegram_update import BotIdentity, Ignored, InboundMessage, parse_update
+from gatepost.channels.telegram.markdown import convert_markdown
+from gatepost.channels.telegram.update import BotIdentity, Ignored, InboundMessage, parse_update
 from gatepost.core.text import find_unstorable, has_visible_text
 from gatepost.errors import Invalid
 from tests.property.texts import texts, values

@@ -5,10 +5,10 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from gatepost.api.decoding import get_decoder
-from gatepost.api.encoding import encode_json
-from gatepost.api.tool_spec import WAIT, load_tools, parse_wait
 from gatepost.errors import Invalid
+from gatepost.operations.decoding import get_decoder
+from gatepost.operations.encoding import encode_json
+from gatepost.operations.tool_schema import WAIT, load_tools, parse_wait
 
 TOOLS = load_tools()
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Priority, Ref, Route, Sender, Trust
 from gatepost.core.ids import mint
 from gatepost.core.times import DAY, MAX_INSTANT
+from gatepost.directory.entity import EntityKind
+from gatepost.inbox.event import Event, EventType, Priority, Ref, Route, Sender, Trust
 
 #: Whatever any reader of Unicode takes for the end of a line.
 BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"

@@ -15,8 +15,11 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import directory, inbox, inbox_items, keys, push, spaces
-from gatepost.core.event import Push
+from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.spaces import actions as spaces
 from tests.access_cases import (
     CALL_CASES,
     ENTITY_CREDENTIALS,

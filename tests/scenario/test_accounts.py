@@ -1,8 +1,8 @@
 """The accounts of all inboxes and the topics of the ledger over HTTP: what was lost or changed in the store shows."""
 
-from gatepost.actions import mail
-from gatepost.core.mail import MailSpec
-from gatepost.tables.statements import Sql
+from gatepost.mail import mail_actions as mail
+from gatepost.mail.sent_mail import MailSpec
+from gatepost.stores.statements import Sql
 from tests.gateways import Gateway
 from tests.scenario.test_requests import assert_problem
 

@@ -9,19 +9,20 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.actions import directory, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.telegram_api import derive_keys
-from gatepost.core.telegram_update import BotIdentity
-from gatepost.core.trigger import DeliveryMode, TriggerConfig
-from gatepost.core.webhook import Scheme
+from gatepost.channels.telegram.background.bots import TelegramBots
+from gatepost.channels.telegram.background.intake import TelegramIntake
+from gatepost.channels.telegram.bot_port import derive_keys
+from gatepost.channels.telegram.update import BotIdentity
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import DeliveryMode, TriggerConfig
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import NotFound, TooManyAttempts, Unauthorized
 from gatepost.gateway import attempt_limits
 from gatepost.gateway.attempt_limits import AttemptLimits, find_address
-from gatepost.runtime.telegram_bots import TelegramBots
-from gatepost.runtime.telegram_intake import TelegramIntake
 from tests.gateways import Gateway, GatewayThread, open_gateway
 
 SECRET = "sixteen-chars-at-least"

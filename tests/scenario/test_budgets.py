@@ -5,18 +5,20 @@ import asyncio
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.actions import agents, inbox, run_journal, runs
-from gatepost.actions.agents import count_spending
-from gatepost.core.agent import Budget, Spending
-from gatepost.core.event import EventType, ItemState
-from gatepost.core.mind import ModelReply, Usage
-from gatepost.core.model import ChatRequest
-from gatepost.core.run import RunLimit, RunStatus
 from gatepost.core.times import DAY, HOUR, MINUTE
-from gatepost.runtime.cycle_outcome import CyclePaused
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import WorkerOptions, run_worker
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType, ItemState
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_actions import count_spending
+from gatepost.residents.agent_config import Budget, Spending
+from gatepost.residents.background.cycle_outcome import CyclePaused
+from gatepost.residents.mind import ModelReply, Usage
+from gatepost.residents.model_request import ChatRequest
+from gatepost.residents.runs import actions as runs, journal_actions as run_journal
+from gatepost.residents.runs.run import RunLimit, RunStatus
 from gatepost.testing import Kit
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.background_tasks import WorkerOptions, run_worker
 from tests.scenario.databases import KIT_OF_BOTH
 from tests.scripted_agent import ReplyFunction, ScriptedAgent, build_call, build_final_reply, reply_done
 from tests.waits import LAST_RESORT

@@ -7,30 +7,24 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.actions import (
-    agents,
-    decisions,
-    directory,
-    gates,
-    inbox,
-    inbox_items,
-    memories,
-    plans,
-    push as push_actions,
-    run_journal,
-    spaces,
-)
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.agent import AgentConfig
-from gatepost.core.decision import Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Item, Push, PushResult
-from gatepost.core.gate import GateSpec
-from gatepost.core.mind import ModelReply
-from gatepost.handlers import pages as handler_pages
-from gatepost.handlers.pages import limit_page
-from gatepost.ports import Reader, Store, Transaction
-from gatepost.tables import runs
+from gatepost.core.ports import Reader, Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import Question
+from gatepost.gates.gate import GateSpec
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import Item, Push, PushResult
+from gatepost.inbox.push import actions as push_actions
+from gatepost.operations import pagination as handler_pages
+from gatepost.operations.pagination import limit_page
+from gatepost.plans import actions as plans
+from gatepost.residents import agent_actions as agents, memory_actions as memories
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.mind import ModelReply
+from gatepost.residents.runs import journal_actions as run_journal, rows as runs
+from gatepost.spaces import actions as spaces
 from tests.gateways import Gateway
 from tests.plan_specs import parse_spec
 

@@ -6,13 +6,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.actions import channels, directory, pairing, triggers
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.channel import PairingState
-from gatepost.core.trigger import DeliveryMode, TriggerConfig
+from gatepost.channels import conversation_rows as channel_rows, intake_actions as channels, pairing_actions as pairing
+from gatepost.channels.conversation import PairingState
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import DeliveryMode, TriggerConfig
+from gatepost.core.ports import Transaction
+from gatepost.directory import entity_actions as directory
 from gatepost.gateway.attempt_limits import AttemptLimits
-from gatepost.ports import Transaction
-from gatepost.tables import channels as channel_rows
 from gatepost.testing import FakeClock
 from tests.gateways import Gateway, create_entities, open_gateway
 

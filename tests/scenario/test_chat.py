@@ -8,23 +8,28 @@ from typing import Any, Final
 import pytest
 
 from gatepost import Gatepost
-from gatepost.actions import agents, channel_replies, chat, directory, inbox, replies, routing, runs, shared_inbox
-from gatepost.actions.chat import ChatSpec
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.run_journal import take_run
-from gatepost.actions.tools.decisions import OptionInput
-from gatepost.core import agent_config, reply_reminder
-from gatepost.core.agent import USER_AGENT, AgentConfig, ModelChoice
-from gatepost.core.channel import is_user_prompt, parse_base
-from gatepost.core.decision import Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Answered, EventType, Route
-from gatepost.core.mind import ModelReply, Prompt
-from gatepost.core.model import ChatRequest
-from gatepost.core.run import RunStatus
-from gatepost.core.shared_entry import EntryKind, SharedEntry
-from gatepost.ports import Store
-from gatepost.runtime.function_agent import AgentContext, EventBatch, run_user_agent
+from gatepost.channels import channel_reply_actions as channel_replies, chat_actions as chat, reply_actions as replies
+from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels.conversation import is_user_prompt, parse_base
+from gatepost.channels.routing import actions as routing
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.entry import EntryKind, SharedEntry
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates.decision import Option, Question
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Answered, EventType, Route
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config, reply_reminder
+from gatepost.residents.agent_config import USER_AGENT, AgentConfig, ModelChoice
+from gatepost.residents.background.function_agent import AgentContext, EventBatch, run_user_agent
+from gatepost.residents.mind import ModelReply, Prompt
+from gatepost.residents.model_request import ChatRequest
+from gatepost.residents.runs import actions as runs
+from gatepost.residents.runs.journal_actions import take_run
+from gatepost.residents.runs.run import RunStatus
+from gatepost.residents.tools.decisions import OptionInput
 from gatepost.testing import Kit
 from tests.faults.cycle_process import build_deps
 from tests.gateways import Gateway, StreamFrame

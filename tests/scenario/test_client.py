@@ -9,9 +9,16 @@ import pytest
 from msgspec.structs import replace
 
 from gatepost import errors
-from gatepost.actions import inbox, inbox_items, spaces
-from gatepost.api.agents import WakeAgent
-from gatepost.api.decisions import (
+from gatepost.channels.triggers.api import AddTrigger, ChangeTrigger, DeleteTrigger, ListTriggers, ShowTrigger
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.client import Client, LocalClient
+from gatepost.core.ports import Store, Transaction
+from gatepost.core.times import HOUR, parse_instant
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_api import ChangeEntity, ListEntities, RegisterEntity, RetireEntity, ShowEntity
+from gatepost.directory.key_api import CreateKey, ListKeys, RevokeKey
+from gatepost.gates.decision import DecisionStatus
+from gatepost.gates.decision_api import (
     AnswerDecision,
     AskDecision,
     ListDecisions,
@@ -20,12 +27,13 @@ from gatepost.api.decisions import (
     ShowDecision,
     WithdrawDecision,
 )
-from gatepost.api.entities import ChangeEntity, ListEntities, RegisterEntity, RetireEntity, ShowEntity
-from gatepost.api.events import DiscardEvent, ItemView, MarkDone, ReplayEvent, ShowEvent
-from gatepost.api.fields import RefSpec
-from gatepost.api.gates import AddGate, AddWaiter, ListGates, ResolveGate, ShowGate
-from gatepost.api.health import ShowHealth
-from gatepost.api.inbox import (
+from gatepost.gates.gate import Ending, FailMode, GateKind
+from gatepost.gates.gate_api import AddGate, AddWaiter, ListGates, ResolveGate, ShowGate
+from gatepost.gateway.health_api import ShowHealth
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import Event, EventType, ItemState, Push, Ref, Route
+from gatepost.inbox.event_api import DiscardEvent, ItemView, MarkDone, ReplayEvent, ShowEvent
+from gatepost.inbox.item_api import (
     AckClaim,
     BatchView,
     ClaimBatch,
@@ -38,11 +46,16 @@ from gatepost.api.inbox import (
     ShowAccount,
     WatchInbox,
 )
-from gatepost.api.keys import CreateKey, ListKeys, RevokeKey
-from gatepost.api.operation import Request
-from gatepost.api.plans import ChangePlan, CreatePlan, DeletePlan, ListPlans, ShowPlan
-from gatepost.api.push import PushEvent, PushEvents, PushRoute, TriggerAgent
-from gatepost.api.spaces import (
+from gatepost.inbox.push import dedup_keys as dedup
+from gatepost.inbox.push.api import PushEvent, PushEvents, PushRoute, TriggerAgent
+from gatepost.inbox.ref_fields import RefSpec
+from gatepost.operations import pagination as handler_pages
+from gatepost.operations.operation import Request
+from gatepost.plans.api import ChangePlan, CreatePlan, DeletePlan, ListPlans, ShowPlan
+from gatepost.plans.plan import CatchUp, PlanStatus
+from gatepost.residents.agent_api import WakeAgent
+from gatepost.spaces import actions as spaces
+from gatepost.spaces.api import (
     AddMember,
     ArchiveSpace,
     CreateSpace,
@@ -56,18 +69,6 @@ from gatepost.api.spaces import (
     ShowSpace,
     WatchSpace,
 )
-from gatepost.api.triggers import AddTrigger, ChangeTrigger, DeleteTrigger, ListTriggers, ShowTrigger
-from gatepost.client import Client, LocalClient
-from gatepost.core import dedup
-from gatepost.core.decision import DecisionStatus
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, ItemState, Push, Ref, Route
-from gatepost.core.gate import Ending, FailMode, GateKind
-from gatepost.core.plan import CatchUp, PlanStatus
-from gatepost.core.times import HOUR, parse_instant
-from gatepost.core.webhook import Scheme
-from gatepost.handlers import pages as handler_pages
-from gatepost.ports import Store, Transaction
 from tests.gateways import GatewayThread, create_token
 
 R = TypeVar("R")

@@ -13,18 +13,20 @@ from typing import Any, TypeVar
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import directory, inbox, spaces
-from gatepost.actions.directory import EntitySpec
-from gatepost.api.entities import RegisterEntity
-from gatepost.api.health import ShowHealth
-from gatepost.api.inbox import AckClaim, ClaimBatch, ShowAccount, WatchInbox
-from gatepost.api.push import PushEvent, PushEvents, TriggerAgent
-from gatepost.api.spaces import MessageView, PostMessage, WatchSpace
 from gatepost.client import Client, http as http_client
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.directory.entity_api import RegisterEntity
 from gatepost.errors import Conflict, Unavailable
-from gatepost.ports import Store
+from gatepost.gateway.health_api import ShowHealth
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import ItemState
+from gatepost.inbox.item_api import AckClaim, ClaimBatch, ShowAccount, WatchInbox
+from gatepost.inbox.push.api import PushEvent, PushEvents, TriggerAgent
+from gatepost.spaces import actions as spaces
+from gatepost.spaces.api import MessageView, PostMessage, WatchSpace
 from tests.gateway_process import GatewayProcess, LossyProxy, RequestOutcome, run_gateway_process
 from tests.gateways import GatewayThread
 from tests.waits import LAST_RESORT

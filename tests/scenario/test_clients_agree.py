@@ -15,13 +15,13 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from gatepost.api.access import ADMINISTRATOR, Caller, CallerKind
-from gatepost.api.decoding import get_decoder
-from gatepost.api.operation import Operation, Request
-from gatepost.api.sign_in import CreateSignInLink
 from gatepost.client import LocalClient, SyncClient
+from gatepost.directory.sign_in_api import CreateSignInLink
 from gatepost.errors import GatepostError, Late
-from gatepost.handlers.executor import load_operations
+from gatepost.executor import load_operations
+from gatepost.operations.access import ADMINISTRATOR, Caller, CallerKind
+from gatepost.operations.decoding import get_decoder
+from gatepost.operations.operation import Operation, Request
 from gatepost.testing import FakeClock
 from tests.access_cases import CALL_CASES, create_owned_objects
 from tests.gateways import Gateway, serve_gateway

@@ -4,18 +4,24 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from gatepost.actions import chat, decisions, directory, gates, plans, push, schedules, spaces, triggers
-from gatepost.actions.chat import ChatSpec
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.decision import AnswerSpec, Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
-from gatepost.core.gate import GateSpec
+from gatepost.channels import chat_actions as chat
+from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.rows import set_next_at
+from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
-from gatepost.core.trigger import TriggerConfig, TriggerSchedule
-from gatepost.tables.triggers import set_next_at
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import AnswerSpec, Option, Question
+from gatepost.gates.gate import GateSpec
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.plans import actions as plans
+from gatepost.spaces import actions as spaces
 from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway
 from tests.plan_specs import parse_spec
 from tests.scenario.databases import URL_OF_BOTH

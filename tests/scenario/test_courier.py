@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import inbox, push
 from gatepost.app import open_store
-from gatepost.core import spool_line
-from gatepost.core.event import EventType, ItemState, Priority, Push
-from gatepost.core.session import Guest
+from gatepost.guests import spool_line
+from gatepost.guests.session import Guest
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType, ItemState, Priority, Push
+from gatepost.inbox.push import actions as push
 from tests.courier_fixtures import (
     SOURCE_KINDS,
     CourierSetup,

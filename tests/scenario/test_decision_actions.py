@@ -7,14 +7,16 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.actions import decisions, directory, inbox
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.decision import AnswerSpec, Question
-from gatepost.core.decision_action import MAX_ARGS_BYTES, Action
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType
-from gatepost.core.mind import CallResult, ModelReply, Prompt
-from gatepost.core.model import ChatRequest
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import AnswerSpec, Question
+from gatepost.gates.proposed_action import MAX_ARGS_BYTES, Action
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType
+from gatepost.residents.mind import CallResult, ModelReply, Prompt
+from gatepost.residents.model_request import ChatRequest
 from gatepost.testing import Kit
 from tests.gateways import create_entities, open_gateway
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply

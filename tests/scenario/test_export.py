@@ -10,28 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import (
-    directory,
-    export,
-    gates,
-    inbox,
-    keys,
-    maintenance,
-    plans,
-    push,
-    run_journal,
-    runs,
-    spaces,
-    webhooks,
-)
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
-from gatepost.core.plan import PlanStatus
+from gatepost.channels.webhooks import actions as webhooks
+from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict
-from gatepost.runtime.cycle import think
-from gatepost.runtime.cycle_outcome import CycleFinished
+from gatepost.export import export_actions as export
+from gatepost.gates import gate_actions as gates
+from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.plans import actions as plans
+from gatepost.plans.plan import PlanStatus
+from gatepost.residents.background.cycle_outcome import CycleFinished
+from gatepost.residents.background.think_cycle import think
+from gatepost.residents.runs import actions as runs, journal_actions as run_journal
+from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
+from gatepost.worker import maintenance_actions as maintenance
 from tests.exports import AGENT_KEY, check_health, dump, export_lines, fill_store, import_lines
 from tests.faults.conftest import NIGHTLY
 from tests.resident_runs import WaitingRun
@@ -125,8 +121,8 @@ class TestGoingOn:
         check_health(store)
         moved[0].clock.advance("30 days")
         while (
-            store.run_sync(maintenance.lapse_claims)
-            or store.run_sync(maintenance.expire_items)
+            store.run_sync(expiry_actions.lapse_claims)
+            or store.run_sync(expiry_actions.expire_items)
             or store.run_sync(maintenance.reap)
         ):
             pass
@@ -220,12 +216,12 @@ ITEMS = """
 """
 MEASURED = """
 import resource, sys
-from gatepost.actions import export, store_import
+from gatepost.export import export_actions as export, import_actions as store_import
 from gatepost.app import open_store
 
 verb, url, file = sys.argv[1:]
 store = open_store(url)
-store.read_sync(lambda tx: tx.fetch_all("catalog/list_columns"))
+store.read_sync(lambda tx: tx.fetch_all("export/catalog/list_columns"))
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before = peak()
 with open(file, "wb" if verb == "export" else "rb") as stream:

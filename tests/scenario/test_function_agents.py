@@ -6,12 +6,12 @@ from contextlib import closing
 import pytest
 
 from gatepost import Gatepost, Posted
-from gatepost.actions import spaces
-from gatepost.api.gates import AddGate, ResolveGate
-from gatepost.api.spaces import ShowSpace
 from gatepost.app import open_store
-from gatepost.core.event import EventType, ItemState
 from gatepost.errors import GatepostError, NotFound
+from gatepost.gates.gate_api import AddGate, ResolveGate
+from gatepost.inbox.event import EventType, ItemState
+from gatepost.spaces import actions as spaces
+from gatepost.spaces.api import ShowSpace
 from tests.servers import wait_until
 from tests.waits import LAST_RESORT
 

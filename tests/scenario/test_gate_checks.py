@@ -8,23 +8,26 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.decision import AnswerSpec as Answered, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Push
-from gatepost.core.gate import CommandResult, Ending, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
+from gatepost.core.ports import Store, Transaction
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import MINUTE, SECOND
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
-from gatepost.ports import Store, Transaction
-from gatepost.runtime import duties, gate_checks
-from gatepost.runtime.duties import GateDeadlines
-from gatepost.runtime.gate_checks import CommandOptions
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import WorkerOptions, run_worker
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.background import gate_checks
+from gatepost.gates.background.gate_checks import CommandOptions
+from gatepost.gates.decision import AnswerSpec as Answered, Question
+from gatepost.gates.gate import CommandResult, Ending, Gate, GateKind, GateSpec
+from gatepost.inbox.event import EventType, Push
+from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker import duties
+from gatepost.worker.background_tasks import WorkerOptions, run_worker
+from gatepost.worker.duties import GateDeadlines
 from tests.faults.cycle_process import build_deps
 from tests.scenario.databases import KIT_OF_BOTH
 from tests.waits import LAST_RESORT

@@ -12,10 +12,10 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.actions import inbox
-from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
-from gatepost.core.event import EventType
 from gatepost.core.limits import Limits
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType
+from gatepost.transports.memory import MemoryBus, MemoryTransport
 from tests.gateways import WAIT_TIMEOUT, Gateway, StreamFrame, create_entities, create_token, open_gateway
 from tests.scenario.databases import URL_OF_BOTH
 

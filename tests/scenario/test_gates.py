@@ -8,19 +8,22 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import decisions, directory, gates, inbox, runs
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.agent import AgentConfig, LoopRules
-from gatepost.core.decision import Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType
-from gatepost.core.gate import GateKind, GateSpec
 from gatepost.core.limits import Limits
-from gatepost.core.mind import CallResult, ModelReply, Prompt
-from gatepost.core.model import ChatRequest, ModelFailed, Trouble
-from gatepost.core.run import RunStatus
 from gatepost.core.times import HOUR, MINUTE
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import Option, Question
+from gatepost.gates.gate import GateKind, GateSpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType
+from gatepost.residents.agent_config import AgentConfig, LoopRules
+from gatepost.residents.mind import CallResult, ModelReply, Prompt
+from gatepost.residents.model_request import ChatRequest, ModelFailed, Trouble
+from gatepost.residents.runs import actions as runs
+from gatepost.residents.runs.run import RunStatus
 from gatepost.testing import Kit
 from tests.model_server import Say, Script, Use, follow_script
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply, reply_done

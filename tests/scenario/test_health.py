@@ -11,14 +11,14 @@ import httpx2
 import pytest
 import structlog
 
-from gatepost.adapters.transports.memory import MemoryTransport
 from gatepost.app import open_store
 from gatepost.core.signals import TransportMessage
-from gatepost.gateway import health
-from gatepost.gateway.app import GatewayApp
-from gatepost.runtime.live import LiveStreams
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.gateway import health_operations as health
+from gatepost.gateway.live_streams import LiveStreams
+from gatepost.gateway.web_app import GatewayApp
 from gatepost.testing import FakeClock
+from gatepost.transports.memory import MemoryTransport
+from gatepost.transports.signal_bus import SignalBus
 from tests.gateways import TOKEN_RULES, Gateway, build_app_state, open_gateway
 
 

@@ -16,17 +16,19 @@ from typing import Any
 import pytest
 
 from gatepost import app
-from gatepost.actions import directory, inbox, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Push
+from gatepost.core.ports import Store
 from gatepost.core.signals import Signal
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.gateway import hook_socket, local_socket
 from gatepost.gateway.hook_socket import HookSocket
-from gatepost.hooks.chain import Handler, Wait
-from gatepost.hooks.context import HookContext
-from gatepost.hooks.events import HookEvent, Verdict
-from gatepost.ports import Store
+from gatepost.guests.hooks.handler_chain import Handler, Wait
+from gatepost.guests.hooks.hook_context import HookContext
+from gatepost.guests.hooks.hook_events import HookEvent, Verdict
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import ItemState, Push
+from gatepost.inbox.push import actions as push
 from gatepost.settings import mask_passwords
 
 

@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import directory
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from tests.acceptance.command_line import CommandLine
 from tests.claude_code import MAX_CONTINUATIONS, ClaudeCodeSession
 from tests.gateway_process import GatewayProcess, run_gateway_process

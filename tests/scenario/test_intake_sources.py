@@ -15,19 +15,20 @@ from msgspec import to_builtins
 from nats.js import JetStreamContext
 from redis.asyncio import Redis as Client
 
-from gatepost.actions import directory, inbox, inbox_feed
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.spool import FileSpool
-from gatepost.adapters.transports.jetstream import JetStreamIntakeQueue
-from gatepost.adapters.transports.redis import RedisIntakeQueue
-from gatepost.api.events import EventView, ItemView
-from gatepost.core import foreign, render
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, Item
 from gatepost.core.signals import Position
-from gatepost.core.spool_line import SpoolLine
-from gatepost.hooks import drain
-from gatepost.runtime.queue_reader import QueueReader
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.guests.hooks import drain
+from gatepost.guests.spool_files import FileSpool
+from gatepost.guests.spool_line import SpoolLine
+from gatepost.inbox import claim_actions as inbox, event_rendering as render, feed_actions as inbox_feed
+from gatepost.inbox.event import Event, Item
+from gatepost.inbox.event_api import EventView, ItemView
+from gatepost.inbox.push import foreign_event as foreign
+from gatepost.transports.jetstream import JetStreamIntakeQueue
+from gatepost.transports.redis import RedisIntakeQueue
+from gatepost.worker.queue_reader import QueueReader
 from tests.brokers import Nats, Redis
 from tests.exports import export_lines
 from tests.foreign_documents import MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOCUMENT

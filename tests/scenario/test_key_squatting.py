@@ -14,13 +14,14 @@ from typing import Any, Final, NamedTuple
 import httpx2
 import pytest
 
-from gatepost.actions import inbox, push as push_actions, triggers
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core import dedup, foreign
-from gatepost.core.event import EventType, Push
-from gatepost.core.transport import QueuedEntry
-from gatepost.core.webhook import Scheme
-from gatepost.runtime.queue_reader import QueueReader
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.core.transport_records import QueuedEntry
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType, Push
+from gatepost.inbox.push import actions as push_actions, dedup_keys as dedup, foreign_event as foreign
+from gatepost.worker.queue_reader import QueueReader
 from tests.gateways import Gateway, create_entities, create_token, open_gateway
 from tests.webhook_senders import SENDERS
 

@@ -7,17 +7,20 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import connections, directory, jobs, ledger, ledger_profiles, mail, work
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.hcs10 import OperatorId
-from gatepost.core.ledger import LedgerId, TopicKind, TopicMessage
 from gatepost.core.limits import Limits
-from gatepost.core.mail import MailSpec
-from gatepost.core.work import WorkItemSpec, WorkType
-from gatepost.ports import Transaction
-from gatepost.tables import topics
-from gatepost.tables.topics import NewMessage
+from gatepost.core.ports import Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.jobs import job_actions as jobs
+from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger, topic_rows as topics
+from gatepost.ledger.connections import actions as connections
+from gatepost.ledger.hcs.hcs10_messages import OperatorId
+from gatepost.ledger.topic import LedgerId, TopicKind, TopicMessage
+from gatepost.ledger.topic_rows import NewMessage
+from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.work_item import WorkItemSpec, WorkType
 from tests.gateways import Gateway, create_entities, open_gateway
 from tests.scenario.test_requests import assert_problem
 

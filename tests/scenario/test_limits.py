@@ -3,14 +3,18 @@
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import agents, directory, inbox, memories, run_endings, run_journal, runs, spaces
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.agent import AgentConfig, LoopRules, Phase
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Priority
-from gatepost.core.mind import CallResult, ModelReply, Prompt, Usage, estimate_tokens, weigh
-from gatepost.core.model import ChatRequest
-from gatepost.core.run import Run, RunLimit, RunStatus
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType, Priority
+from gatepost.residents import agent_actions as agents, memory_actions as memories
+from gatepost.residents.agent_config import AgentConfig, LoopRules, Phase
+from gatepost.residents.mind import CallResult, ModelReply, Prompt, Usage, estimate_tokens, weigh
+from gatepost.residents.model_request import ChatRequest
+from gatepost.residents.runs import actions as runs, ending_actions as run_endings, journal_actions as run_journal
+from gatepost.residents.runs.run import Run, RunLimit, RunStatus
+from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply, reply_done
 

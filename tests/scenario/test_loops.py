@@ -7,18 +7,24 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, directory, inbox, inbox_items, plans, push, run_journal, spaces
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.run_journal import RunLease
-from gatepost.core.agent import AgentConfig
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Item, Push
 from gatepost.core.limits import Limits
-from gatepost.core.mind import ModelReply
-from gatepost.core.model import ChatRequest
+from gatepost.core.ports import Store
 from gatepost.core.times import HOUR
-from gatepost.ports import Store
-from gatepost.runtime.cycle import think
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import Event, EventType, Item, Push
+from gatepost.inbox.push import actions as push
+from gatepost.plans import actions as plans
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.background.think_cycle import think
+from gatepost.residents.mind import ModelReply
+from gatepost.residents.model_request import ChatRequest
+from gatepost.residents.runs import journal_actions as run_journal
+from gatepost.residents.runs.journal_actions import RunLease
+from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from tests.faults.cycle_process import build_deps
 from tests.gateways import open_gateway

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import directory
-from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
-from gatepost.api.access import Caller, CallerKind
-from gatepost.api.tool_spec import load_tools
-from gatepost.core.run import Run, RunStatus
+from gatepost.core.ports import Reader, Transaction
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
-from gatepost.handlers.executor import LocalExecutor
-from gatepost.ports import Reader, Transaction
-from gatepost.runtime import tool_schema
+from gatepost.executor import LocalExecutor
+from gatepost.operations.access import Caller, CallerKind
+from gatepost.operations.tool_schema import load_tools
+from gatepost.residents.background import tool_arguments as tool_schema
+from gatepost.residents.runs.run import Run, RunStatus
+from gatepost.residents.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from tests.mail_office import Office, open_office
 
 POSTGRES_BY_NIGHT = True
@@ -130,7 +130,7 @@ async def read_record(office: Office, id: str) -> Any:
     """The data that a ledger posts."""
 
     def read(tx: Reader) -> Any:
-        row = tx.fetch_one("outgoing/find", id=id)
+        row = tx.fetch_one("mail/outgoing/find", id=id)
         assert row is not None
         assert row.posted_at == row.created_at
         return json.loads(row.data)

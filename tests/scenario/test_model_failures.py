@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 
-from gatepost.actions import inbox, maintenance, runs
-from gatepost.core.agent import AgentConfig, ModelChoice
-from gatepost.core.event import EventType, ItemState
-from gatepost.core.mind import ModelReply, weigh
-from gatepost.core.model import ChatRequest, ModelFailed, Trouble
-from gatepost.core.run import RunStatus
 from gatepost.core.times import HOUR, SECOND
-from gatepost.ports import Model
-from gatepost.runtime.cycle_outcome import CyclePaused
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import EventType, ItemState
+from gatepost.residents.agent_config import AgentConfig, ModelChoice
+from gatepost.residents.background.cycle_outcome import CyclePaused
+from gatepost.residents.mind import ModelReply, weigh
+from gatepost.residents.model_request import ChatRequest, ModelFailed, Trouble
+from gatepost.residents.ports import Model
+from gatepost.residents.runs import actions as runs
+from gatepost.residents.runs.run import RunStatus
 from gatepost.testing import Kit
 from tests.scripted_agent import CallbackModel, ScriptedAgent, build_call, build_final_reply, reply_done
 
@@ -35,7 +37,7 @@ async def test_one_poisoned_event_is_found_and_dies_alone(kit: Kit) -> None:
     assert [run.events for run in failed_runs].count(1) == 5, "alone it failed as often as it may"
     [alert] = kit.store.read_sync(inbox.page, "admin")
     assert alert.event.type is EventType.ALERT
-    assert all(account.is_balanced for account in kit.store.read_sync(maintenance.list_accounts))
+    assert all(account.is_balanced for account in kit.store.read_sync(actions.list_accounts))
 
 
 async def test_an_hour_of_outages_kills_nothing(kit: Kit) -> None:

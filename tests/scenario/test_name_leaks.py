@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import directory, spaces
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.spaces import actions as spaces
 from tests.access_cases import (
     CALL_CASES,
     ENTITY_CREDENTIALS,

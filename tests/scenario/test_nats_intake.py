@@ -10,20 +10,23 @@ import nats as driver
 import pytest
 from nats.aio.client import Client
 
-from gatepost.actions import directory, inbox, maintenance, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.transports.jetstream import REJECTED_SUBJECT, JetStreamIntakeQueue, JetStreamSubscription
-from gatepost.adapters.transports.nats import INTAKE_CONSUMER, STREAM, NatsTransport
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, Push, Trust
-from gatepost.core.transport import QueuedEntry
+from gatepost.core.ports import Store
+from gatepost.core.transport_records import QueuedEntry
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
 from gatepost.gateway import serve
-from gatepost.ports import Store
-from gatepost.runtime.queue_reader import QueueReader
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Event, Push, Trust
+from gatepost.inbox.push import actions as push
 from gatepost.settings import load
 from gatepost.testing import Kit
+from gatepost.transports.jetstream import REJECTED_SUBJECT, JetStreamIntakeQueue, JetStreamSubscription
+from gatepost.transports.nats import INTAKE_CONSUMER, STREAM, NatsTransport
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.queue_reader import QueueReader
 from tests.brokers import Nats
 from tests.courier_fixtures import WAIT_TIMEOUT, RecordingSubscriber
 
@@ -60,7 +63,7 @@ def register_agents(store: Store) -> None:
 
 
 def list_events(store: Store, name: str = "ann.smith") -> list[Event]:
-    [account] = store.read_sync(maintenance.list_accounts, name)
+    [account] = store.read_sync(actions.list_accounts, name)
     assert account.is_balanced
     return [item.event for item in store.read_sync(inbox.page, name, limit=1_000)]
 

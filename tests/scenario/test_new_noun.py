@@ -1,8 +1,8 @@
 """
 The test of the design: a new noun is added by adding files only, and every door has it.
 
-`tests/fixtures/new_noun` has a record, its SQL with a migration for each dialect, verbs, four operations, their
-handlers and four commands. They are copied into a copy of the package. Then another process finds them in HTTP, in
+`tests/fixtures/new_noun` has one room: a record, its SQL with a migration for each dialect, verbs, four operations,
+their handlers and four commands. It is copied into a copy of the package. Then another process finds them in HTTP, in
 OpenAPI, in the local executor, on the command line with its help and completion, and in the generated reference.
 """
 
@@ -30,12 +30,12 @@ from contextlib import redirect_stderr, redirect_stdout
 import httpx2
 import msgspec
 
-from gatepost.api.access import Caller, CallerKind
-from gatepost.api.labels import CreateLabel, DeleteLabel, ListLabels, ShowLabel
+from gatepost.operations.access import Caller, CallerKind
+from gatepost.api import CreateLabel, DeleteLabel, ListLabels, ShowLabel
 from gatepost.app import open_store
 from gatepost.cli.main import run
 from gatepost.errors import GatepostError
-from gatepost.handlers.executor import LocalExecutor
+from gatepost.executor import LocalExecutor
 from tests.gateways import build_openapi, open_gateway
 from tools.reference import build_cli_reference
 

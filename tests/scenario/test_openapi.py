@@ -23,12 +23,12 @@ from schemathesis.checks import CHECKS
 from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 
-from gatepost.actions import keys
 from gatepost.app import open_store, register_administrator
-from gatepost.gateway.app import GatewayApp
-from gatepost.handlers.keys import generate_secret
-from gatepost.runtime.live import LiveStreams
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.directory import key_actions as keys
+from gatepost.directory.key_handlers import generate_secret
+from gatepost.gateway.live_streams import LiveStreams
+from gatepost.gateway.web_app import GatewayApp
+from gatepost.transports.signal_bus import SignalBus
 from tests.access_cases import create_owned_objects
 from tests.collected_failures import CollectedFailures
 from tests.gateways import TOKEN_RULES, build_app_state, build_openapi, list_operations

@@ -10,9 +10,9 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from gatepost.api import access
-from gatepost.api.operation import Kind, Operation
-from gatepost.handlers.executor import load_operations
+from gatepost.executor import load_operations
+from gatepost.operations import access
+from gatepost.operations.operation import Kind, Operation
 from tests.gateways import Gateway, create_entities, create_token, list_operations, open_gateway
 
 OPERATIONS: Final = {operation.route: operation for operation in load_operations()}

@@ -1,7 +1,8 @@
 """What a page shows first, over HTTP: the overview, usage, fires and the history, and who sees how much of them."""
 
-from gatepost.actions import decisions, spaces
-from gatepost.core.decision import Question
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Question
+from gatepost.spaces import actions as spaces
 from tests import resident_runs
 from tests.gateways import Gateway
 from tests.scenario.test_requests import assert_problem

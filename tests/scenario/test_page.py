@@ -12,7 +12,7 @@ from typing import Final
 import httpx2
 import pytest
 
-from gatepost.gateway.app import GatewayApp
+from gatepost.gateway.web_app import GatewayApp
 from tests.browser import ORIGIN
 from tests.gateways import Gateway
 

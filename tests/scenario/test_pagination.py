@@ -6,34 +6,28 @@ from typing import Any, Final
 
 import httpx2
 
-from gatepost.actions import (
-    channels,
-    decisions,
-    directory,
-    gates,
-    inbox,
-    keys,
-    ledger,
-    mail,
-    memories,
-    plans,
-    push,
-    schedules,
-    shared_inbox,
-    spaces,
-    triggers,
-    work,
-)
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.decision import Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Push, Ref, Route
-from gatepost.core.gate import GateSpec
-from gatepost.core.ledger import TopicKind
-from gatepost.core.mail import MailSpec
-from gatepost.core.shared_entry import EntryKind
-from gatepost.core.trigger import TriggerConfig, TriggerSchedule
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.channels import intake_actions as channels
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
+from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory.entity import EntityKind
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import Question
+from gatepost.gates.gate import GateSpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Priority, Push, Ref, Route
+from gatepost.inbox.push import actions as push
+from gatepost.ledger import topic_actions as ledger
+from gatepost.ledger.topic import TopicKind
+from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.plans import actions as plans
+from gatepost.residents import memory_actions as memories
+from gatepost.spaces import actions as spaces
 from tests import resident_runs
 from tests.access_cases import add_connection, add_dead_letter, add_pairing
 from tests.collected_failures import CollectedFailures

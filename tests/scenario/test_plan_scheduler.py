@@ -17,20 +17,22 @@ from threading import Event
 import psycopg
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance, plans
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import plan as rules
-from gatepost.core.cron import Cron
-from gatepost.core.entity import EntityKind
-from gatepost.core.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanSpec, PlanStatus
+from gatepost.core.ports import Store, Transaction
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration, Instant, format_rfc3339, parse_instant
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, NotFound
-from gatepost.ports import Store, Transaction
-from gatepost.runtime import duties
-from gatepost.runtime.periodic import Duty, is_about, run_duties
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.jobs.background.periodic_duty import Duty, is_about, run_duties
+from gatepost.plans import actions as plans, plan as rules
+from gatepost.plans.cron import Cron
+from gatepost.plans.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanSpec, PlanStatus
 from gatepost.testing import FakeClock, Kit
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker import duties
 from tests.plan_specs import parse_spec
 from tests.servers import wait_until
 from tests.waits import LAST_RESORT
@@ -157,7 +159,7 @@ async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
         assert after.next_at == expected_plan.cron.find_next(kit.clock.now())
         if expected_plan.catch_up is CatchUp.ALL:
             assert expected_plan.fired_slots == expected_plan.cron.list_between(start, kit.clock.now())
-    assert all(account.is_balanced for account in kit.store.read_sync(maintenance.list_accounts))
+    assert all(account.is_balanced for account in kit.store.read_sync(actions.list_accounts))
 
 
 def choose_advance(clock: FakeClock, store: Store, rng: random.Random) -> Duration:
@@ -258,7 +260,7 @@ async def test_slots_fire_only_while_a_plan_is_enabled(kit: Kit) -> None:
         assert fired[id] == expected_plan.fired_slots
         assert kit.store.read_sync(plans.show, id).active == (id in enabled_ids)
     assert 0 < len(enabled_ids) < len(expected_plans)
-    assert all(account.is_balanced for account in kit.store.read_sync(maintenance.list_accounts))
+    assert all(account.is_balanced for account in kit.store.read_sync(actions.list_accounts))
 
 
 async def test_a_plan_disabled_while_it_fires_has_fired_or_does_not(kit: Kit) -> None:

@@ -8,18 +8,20 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis as Client
 
-from gatepost.actions import directory, inbox, maintenance
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.transports.redis import RedisIntakeQueue, RedisTransport
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Priority, Trust
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
-from gatepost.ports import Store
-from gatepost.runtime.periodic import run_duties
-from gatepost.runtime.queue_reader import QueueReader
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Event, EventType, Priority, Trust
+from gatepost.jobs.background.periodic_duty import run_duties
 from gatepost.testing import Kit
 from gatepost.testing.transports import WAIT_TIMEOUT
+from gatepost.transports.redis import RedisIntakeQueue, RedisTransport
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.queue_reader import QueueReader
 from tests.brokers import Redis
 from tests.foreign_documents import MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOCUMENT
 from tests.scenario.databases import KIT_OF_BOTH
@@ -62,7 +64,7 @@ async def leave_entries(client: Client, agent: str, *entries: Any) -> None:
 
 
 def list_events(store: Store, name: str = "ann") -> list[Event]:
-    [account] = store.read_sync(maintenance.list_accounts, name)
+    [account] = store.read_sync(actions.list_accounts, name)
     assert account.is_balanced
     return [item.event for item in store.read_sync(inbox.page, name, limit=10_000)]
 

@@ -11,9 +11,10 @@ import httpx2
 import pytest
 import structlog
 
-from gatepost.actions import push, spaces
-from gatepost.api import problems
-from gatepost.core.event import Push
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.operations import problems
+from gatepost.spaces import actions as spaces
 from tests.access_cases import CALL_CASES, World, create_owned_objects, read_database
 from tests.collected_failures import CollectedFailures
 from tests.filled_database import FilledDatabase

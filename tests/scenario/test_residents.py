@@ -8,18 +8,21 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, push, run_journal, runs, spaces
-from gatepost.core.agent import AgentConfig, Execution, LoopRules, MindRules, Tool
-from gatepost.core.event import ItemState, Priority, Push
-from gatepost.core.mind import CallResult, ModelReply, Prompt, Usage, render_summaries, trim_turns, weigh
-from gatepost.core.model import CallDelta, ChatRequest, ModelFailed, ModelOutput, Trouble
-from gatepost.core.run import RunStatus
 from gatepost.core.signals import Frame, Signal
-from gatepost.runtime.cycle_outcome import CycleFinished, CyclePaused
-from gatepost.runtime.replay import replay
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import WorkerOptions, run_worker
+from gatepost.inbox.event import ItemState, Priority, Push
+from gatepost.inbox.push import actions as push
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig, Execution, LoopRules, MindRules, Tool
+from gatepost.residents.background.cycle_outcome import CycleFinished, CyclePaused
+from gatepost.residents.background.run_replay import replay
+from gatepost.residents.mind import CallResult, ModelReply, Prompt, Usage, render_summaries, trim_turns, weigh
+from gatepost.residents.model_request import CallDelta, ChatRequest, ModelFailed, ModelOutput, Trouble
+from gatepost.residents.runs import actions as runs, journal_actions as run_journal
+from gatepost.residents.runs.run import RunStatus
+from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.background_tasks import WorkerOptions, run_worker
 from tests.faults.cycle_process import build_deps
 from tests.scenario.databases import KIT_OF_BOTH
 from tests.scripted_agent import CallbackModel, ScriptedAgent, build_call, build_final_reply, count_replies, reply_done
@@ -288,7 +291,7 @@ async def test_one_whose_cycle_breaks_is_tried_again_at_one_time_only(
     async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker:
         supervisor = worker.supervisor
         await supervisor.wait_until_idle()
-        monkeypatch.setattr("gatepost.runtime.supervisor._RETRY", 3_600.0)
+        monkeypatch.setattr("gatepost.residents.background.supervisor._RETRY", 3_600.0)
         monkeypatch.setattr(loop, "call_later", record_timer)
         monkeypatch.setattr(run_journal, "read_readiness", raise_error)
         for _ in range(3):

@@ -8,10 +8,11 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.actions import agents, directory, inbox
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import agent_config
-from gatepost.core.entity import EntityKind
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from tests.gateways import Gateway, create_entities, open_gateway
 
 SECRET: Final = "a-secret-of-16-characters"

@@ -9,9 +9,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import agents, inbox, runs
-from gatepost.api.agent_config import ConfigView
-from gatepost.api.agents import (
+from gatepost.client import Client, LocalClient
+from gatepost.core.ports import Store
+from gatepost.core.signals import Frame
+from gatepost.errors import Conflict, NotFound
+from gatepost.inbox import claim_actions as inbox
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents.agent_api import (
     ChangeAgent,
     ListGoals,
     ListMemories,
@@ -21,7 +25,10 @@ from gatepost.api.agents import (
     ShowAgent,
     ShowMind,
 )
-from gatepost.api.runs import (
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.agent_config_api import ConfigView
+from gatepost.residents.runs import actions as runs
+from gatepost.residents.runs.api import (
     AnswerCall,
     CancelRun,
     ListRuns,
@@ -33,13 +40,7 @@ from gatepost.api.runs import (
     StepView,
     WatchRun,
 )
-from gatepost.client import Client, LocalClient
-from gatepost.core import agent_config
-from gatepost.core.agent import AgentConfig
-from gatepost.core.run import CallStatus, RunStatus
-from gatepost.core.signals import Frame
-from gatepost.errors import Conflict, NotFound
-from gatepost.ports import Store
+from gatepost.residents.runs.run import CallStatus, RunStatus
 from tests import resident_runs
 from tests.gateways import WAIT_TIMEOUT, Gateway, StreamFrame, StreamListener, open_gateway, serve_gateway
 from tests.resident_runs import AGENT_CONFIG

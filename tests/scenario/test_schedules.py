@@ -13,21 +13,26 @@ from dataclasses import dataclass, field
 import psycopg
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance, memories, push, schedules, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Push
-from gatepost.core.memory import GoalSpec, GoalStatus
-from gatepost.core.plan import GRACE
+from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import Heartbeat, Trigger, TriggerConfig, TriggerSchedule
+from gatepost.core.ports import Store
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration, Instant, parse_instant
-from gatepost.core.trigger import Heartbeat, Trigger, TriggerConfig, TriggerSchedule
-from gatepost.ports import Store
-from gatepost.runtime import duties
-from gatepost.runtime.periodic import Duty, is_about, run_duties
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Priority, Push
+from gatepost.inbox.push import actions as push
+from gatepost.jobs.background.periodic_duty import Duty, is_about, run_duties
+from gatepost.plans.plan import GRACE
+from gatepost.residents import memory_actions as memories
+from gatepost.residents.memory import GoalSpec, GoalStatus
 from gatepost.testing import Kit
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker import duties
 from tests.waits import LAST_RESORT
 
 NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
@@ -127,7 +132,7 @@ async def test_each_slot_fires_exactly_once(office: Kit) -> None:
     for trigger in expected:
         assert fired[trigger.trigger.name] == trigger.fired_slots, trigger.trigger
     assert sum(map(len, fired.values())) > 100
-    assert all(account.is_balanced for account in office.store.read_sync(maintenance.list_accounts))
+    assert all(account.is_balanced for account in office.store.read_sync(actions.list_accounts))
 
 
 def choose_advance(kit: Kit, rng: random.Random) -> Duration:
@@ -252,4 +257,4 @@ async def test_a_heartbeat_runs_for_two_weeks(office: Kit) -> None:
     ]
     assert fired == expected_slots
     assert 5 * (end - START) // DAY < len(fired) < 22 * (end - START) // DAY
-    assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+    assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))

@@ -11,23 +11,24 @@ import pytest
 from msgspec.structs import replace
 
 from gatepost import errors
-from gatepost.actions import inbox, push
-from gatepost.api.decisions import AnswerDecision, AskDecision, ShowDecision
-from gatepost.api.entities import RegisterEntity
-from gatepost.api.events import ShowEvent
-from gatepost.api.gates import AddGate, ShowGate
-from gatepost.api.inbox import ClaimBatch, ListInbox, PeekInbox
-from gatepost.api.keys import CreateKey, ListKeys, RevokeKey
-from gatepost.api.operation import Request
-from gatepost.api.plans import CreatePlan, ShowPlan
-from gatepost.api.push import PushEvent
-from gatepost.api.spaces import PostMessage, ReadMessages, ShowSpace, WatchSpace
-from gatepost.api.triggers import ShowTrigger
+from gatepost.channels.triggers.api import ShowTrigger
 from gatepost.client import Client, SyncClient
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
+from gatepost.core.ports import Store
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_api import RegisterEntity
+from gatepost.directory.key_api import CreateKey, ListKeys, RevokeKey
 from gatepost.errors import GatepostError, Invalid, NotFound, Unauthorized, Unavailable
-from gatepost.ports import Store
+from gatepost.gates.decision_api import AnswerDecision, AskDecision, ShowDecision
+from gatepost.gates.gate_api import AddGate, ShowGate
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Push
+from gatepost.inbox.event_api import ShowEvent
+from gatepost.inbox.item_api import ClaimBatch, ListInbox, PeekInbox
+from gatepost.inbox.push import actions as push
+from gatepost.inbox.push.api import PushEvent
+from gatepost.operations.operation import Request
+from gatepost.plans.api import CreatePlan, ShowPlan
+from gatepost.spaces.api import PostMessage, ReadMessages, ShowSpace, WatchSpace
 from tests.collected_failures import CollectedFailures
 from tests.gateway_process import LossyProxy, RequestOutcome
 from tests.gateways import GatewayThread

@@ -9,15 +9,15 @@ import httpx2
 import msgspec
 import pytest
 
-from gatepost.actions import directory, keys, sign_in
-from gatepost.actions.directory import EntitySpec
-from gatepost.api.sign_in import SignInLinkView
-from gatepost.core.entity import EntityKind
-from gatepost.core.key import LINK_LIFETIME, PAGE_LIFETIME
 from gatepost.core.times import DAY, SECOND
+from gatepost.directory import entity_actions as directory, key_actions as keys, sign_in_actions as sign_in
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.directory.key import LINK_LIFETIME, PAGE_LIFETIME
+from gatepost.directory.key_handlers import generate_secret
+from gatepost.directory.sign_in_api import SignInLinkView
 from gatepost.errors import Refused, UnknownAddress
 from gatepost.gateway.attempt_limits import MAX_FAILURES
-from gatepost.handlers.keys import generate_secret
 from gatepost.testing import FakeClock
 from tests.browser import ORIGIN, PAGE_HEADERS, Browser, create_link, open_signed_in
 from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway

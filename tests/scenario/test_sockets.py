@@ -15,13 +15,15 @@ from typing import Any, Final
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from gatepost.actions import inbox, push, spaces
-from gatepost.adapters.transports.postgres import PostgresTransport
-from gatepost.adapters.transports.socket import SocketTransport
 from gatepost.app import parse_sqlite_path
-from gatepost.core.event import ItemState, Push
+from gatepost.core.ports import Transport
 from gatepost.gateway import serve
-from gatepost.ports import Transport
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import ItemState, Push
+from gatepost.inbox.push import actions as push
+from gatepost.spaces import actions as spaces
+from gatepost.transports.postgres import PostgresTransport
+from gatepost.transports.socket import SocketTransport
 from tests.gateways import WAIT_TIMEOUT, GatewayThread, StreamFrame, create_entities, parse_frame, serve_gateway
 from tests.servers import wait_until
 
@@ -97,7 +99,7 @@ def count_connections(server: GatewayThread) -> int:
 async def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(
     server: GatewayThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gatepost.runtime.live.BACKLOG", 20)
+    monkeypatch.setattr("gatepost.gateway.live_streams.BACKLOG", 20)
     count, text = 80, "x" * 100_000
     connection = RawConnection(server, buffer_size=4_096)
     connection.send_request(f"GET {SPACE_PATH}/stream")
@@ -126,7 +128,7 @@ async def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(
 
 
 def test_a_reader_that_takes_nothing_at_all_is_left(server: GatewayThread, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatepost.gateway.stream.STALL_TIMEOUT", 0.3)
+    monkeypatch.setattr("gatepost.gateway.event_stream.STALL_TIMEOUT", 0.3)
     streams = server.gateway.app_state.live_streams
     with closing(RawConnection(server, buffer_size=4_096)) as connection:
         connection.send_request(f"GET {SPACE_PATH}/stream")

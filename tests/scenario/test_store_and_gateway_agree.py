@@ -13,15 +13,15 @@ from hypothesis import event, given, strategies as st
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from gatepost.api.decisions import AnswerDecision, AskDecision, DecisionView, OptionSpec, ReviseDecision
-from gatepost.api.fields import RefSpec
-from gatepost.api.gates import AddGate, GateView, ResolveGate
-from gatepost.api.operation import Request
 from gatepost.app import open_store, register_administrator
 from gatepost.client import LocalClient, SyncClient
-from gatepost.core.gate import AtDeadline, FailMode, GateKind
 from gatepost.core.times import MAX_INSTANT, SECOND, format_rfc3339
 from gatepost.errors import GatepostError, Late
+from gatepost.gates.decision_api import AnswerDecision, AskDecision, DecisionView, OptionSpec, ReviseDecision
+from gatepost.gates.gate import AtDeadline, FailMode, GateKind
+from gatepost.gates.gate_api import AddGate, GateView, ResolveGate
+from gatepost.inbox.ref_fields import RefSpec
+from gatepost.operations.operation import Request
 from tests.gateways import create_entities, serve_gateway
 from tests.property import texts as harmful
 

@@ -16,10 +16,12 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.actions import inbox, keys, spaces
-from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
+from gatepost.core.ports import Store
 from gatepost.core.signals import Frame
-from gatepost.ports import Store
+from gatepost.directory import key_actions as keys
+from gatepost.inbox import claim_actions as inbox
+from gatepost.spaces import actions as spaces
+from gatepost.transports.memory import MemoryBus, MemoryTransport
 from tests.collected_failures import CollectedFailures
 from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway
 from tests.scenario.databases import URL_OF_BOTH
@@ -358,7 +360,7 @@ async def test_a_place_that_is_not_reached_yet_is_refused(path: str, last: str, 
 
 
 async def test_a_quiet_stream_shows_that_it_lives(deaf_gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatepost.gateway.stream.PING_INTERVAL", 0.01)
+    monkeypatch.setattr("gatepost.gateway.event_stream.PING_INTERVAL", 0.01)
     async with await deaf_gateway.open_stream("/api/stream?space=q4-report&inbox=analyst&inbox=designer") as stream:
         events = []
         async for frame in stream:

@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from gatepost.actions import directory
-from gatepost.core.entity import EntityKind
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import Unavailable
-from gatepost.gateway import auth, stream as stream_module
-from gatepost.gateway.auth import TokenRules
+from gatepost.gateway import authentication as auth, event_stream as stream_module
+from gatepost.gateway.authentication import TokenRules
 from tests.gateways import JWT_SECRET, TOKEN_RULES, Gateway, create_entities, create_token, open_gateway
 from tests.waits import LAST_RESORT
 

@@ -4,14 +4,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gatepost.actions import channel_replies, chat, directory, shared_inbox
-from gatepost.actions.chat import ChatSpec
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.decision import Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.mind import ModelReply
-from gatepost.core.model import ChatRequest
+from gatepost.channels import channel_reply_actions as channel_replies, chat_actions as chat
+from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.core.signals import Frame
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates.decision import Option, Question
+from gatepost.residents.mind import ModelReply
+from gatepost.residents.model_request import ChatRequest
 from gatepost.testing import Kit
 from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply

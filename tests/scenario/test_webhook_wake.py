@@ -7,8 +7,8 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.actions import inbox
-from gatepost.core.event import Event, Priority
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event, Priority
 from tests.gateways import Gateway, create_entities, open_gateway
 
 SECRET: Final = "a-secret-of-16-characters"

@@ -35,7 +35,7 @@ from gatepost import paths
 from gatepost.app import open_store
 from gatepost.cli.main import run
 from gatepost.gateway.hook_socket import HookSocket
-from gatepost.runtime import gateway_files
+from gatepost.settings import gateway_files
 from gatepost.testing import FakeClock
 from tests.gateways import WAIT_TIMEOUT, serve_gateway
 from tests.snapshot.office import copy_store, do_what_is_due, hold_clock, silence_logs

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import structlog
 
-from gatepost.adapters.clock import SystemClock
 from gatepost.app import open_store, register_administrator
-from gatepost.ports import Store
-from gatepost.runtime.duties import GateDeadlines, fire_due_plans, fire_due_triggers
+from gatepost.core.ports import Store
+from gatepost.stores.clock import SystemClock
 from gatepost.testing import FakeClock
+from gatepost.worker.duties import GateDeadlines, fire_due_plans, fire_due_triggers
 from tests.access_cases import create_owned_objects
 
 

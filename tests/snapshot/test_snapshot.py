@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from gatepost.handlers.executor import load_operations
+from gatepost.executor import load_operations
 from tests.snapshot.commands import ENDLESS, find_command, list_commands
 from tests.snapshot.record import FOLDER, WRONG_INPUT, explain_difference, list_files, record
 from tests.snapshot.requests import parse_request

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from gatepost.api.operation import Kind, Operation
-from gatepost.handlers.executor import load_operations
+from gatepost.executor import load_operations
+from gatepost.operations.operation import Kind, Operation
 from tests.access_cases import CALL_CASES
 from tests.snapshot.requests import TRIGGER_KEY, Office, open_office
 

@@ -8,39 +8,39 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from gatepost.actions import (
-    channel_messages,
-    channel_replies,
-    channels,
-    directory,
-    inbox,
-    pairing,
-    shared_inbox,
-    telegram,
-    triggers,
-)
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.telegram import BotProfile, TakenUpdate
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.adapters.telegram import TelegramClient
 from gatepost.app import open_store
-from gatepost.core.channel import ChannelMessage, ChannelSession, Pairing
-from gatepost.core.decision import Decision, Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event
+from gatepost.channels import (
+    channel_reply_actions as channel_replies,
+    intake_actions as channels,
+    message_actions as channel_messages,
+    message_rows,
+    pairing_actions as pairing,
+)
+from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
+from gatepost.channels.conversation import ChannelMessage, ChannelSession, Pairing
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.entry import SharedEntry
+from gatepost.channels.speech.transcriber import Transcriber
+from gatepost.channels.telegram import update_actions as telegram
+from gatepost.channels.telegram.bot_port import derive_keys
+from gatepost.channels.telegram.client import TelegramClient
+from gatepost.channels.telegram.update import BotIdentity
+from gatepost.channels.telegram.update_actions import BotProfile, TakenUpdate
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import Trigger, TriggerConfig
 from gatepost.core.limits import Limits
-from gatepost.core.shared_entry import SharedEntry
+from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import TransportMessage
-from gatepost.core.speech import Transcriber
-from gatepost.core.telegram_api import derive_keys
-from gatepost.core.telegram_update import BotIdentity
 from gatepost.core.times import MINUTE, Instant
-from gatepost.core.trigger import Trigger, TriggerConfig
-from gatepost.ports import Reader, Store
-from gatepost.runtime.channels import ChannelOptions, Channels
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.tables import channel_messages as message_rows
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates.decision import Decision, Option, Question
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event
 from gatepost.testing import FakeClock
+from gatepost.transports.signal_bus import SignalBus
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import User
 from tests.waits import LAST_RESORT

@@ -26,8 +26,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from gatepost.adapters.speech_local import SAMPLE_RATE, decode_audio
-from gatepost.core.speech import SpeechRefused, Transcript
+from gatepost.channels.speech.local_transcriber import SAMPLE_RATE, decode_audio
+from gatepost.channels.speech.transcriber import SpeechRefused, Transcript
 from tests.telegram.web import ServerThread
 
 #: the sentences that are recognised

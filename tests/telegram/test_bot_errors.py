@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from gatepost.actions import channels, triggers
-from gatepost.core.channel import ChannelStatus
+from gatepost.channels import intake_actions as channels
+from gatepost.channels.conversation import ChannelStatus
+from gatepost.channels.triggers import actions as triggers
 from tests.telegram.channel_office import ChannelOffice, open_office
 from tests.telegram.server import TelegramServer
 

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import directory, pairing, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.adapters.telegram import TelegramClient
-from gatepost.core.channel import PairingState
-from gatepost.core.entity import EntityKind
-from gatepost.core.trigger import TriggerConfig
-from gatepost.runtime.channels import ChannelOptions, Channels
+from gatepost.channels import pairing_actions as pairing
+from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
+from gatepost.channels.conversation import PairingState
+from gatepost.channels.telegram.client import TelegramClient
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import TriggerConfig
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from tests.exports import export_lines
 from tests.telegram.channel_office import ChannelOffice, build_free_clock, open_office
 from tests.telegram.server import TelegramServer

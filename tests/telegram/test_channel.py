@@ -12,17 +12,19 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.actions import decisions, telegram, triggers
-from gatepost.adapters.telegram import TelegramClient
-from gatepost.core.decision import DecisionStatus
-from gatepost.core.shared_entry import EntryKind
+from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.telegram import update_actions as telegram
+from gatepost.channels.telegram.background.presence import SEEN
+from gatepost.channels.telegram.bot_port import OtherReader, TokenRefused, derive_keys
+from gatepost.channels.telegram.client import TelegramClient
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.trigger import DeliveryMode, GroupMode
 from gatepost.core.signals import Frame
-from gatepost.core.telegram_api import OtherReader, TokenRefused, derive_keys
-from gatepost.core.trigger import DeliveryMode, GroupMode
 from gatepost.errors import Invalid, Unavailable
-from gatepost.gateway.app import GatewayApp
-from gatepost.runtime.live import LiveStreams
-from gatepost.runtime.telegram_presence import SEEN
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import DecisionStatus
+from gatepost.gateway.live_streams import LiveStreams
+from gatepost.gateway.web_app import GatewayApp
 from gatepost.testing import FakeClock
 from tests.gateways import TOKEN_RULES, build_app_state
 from tests.telegram.channel_office import AGENT, ChannelOffice, open_office

@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.adapters.telegram import TelegramClient
-from gatepost.runtime.channels import ChannelOptions
+from gatepost.channels.background.channel_tasks import ChannelOptions
+from gatepost.channels.telegram.client import TelegramClient
+from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.testing.channels import AGENT, TRIGGER, RemoteChannelDriver, RemoteChannelSuite
 from tests.telegram.channel_office import build_free_clock
 from tests.telegram.server import TelegramServer

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channel_replies, directory
-from gatepost.core.event import Event
-from gatepost.core.send_limits import MAX_PER_GROUP_MINUTE, MAX_PER_SECOND
-from gatepost.core.trigger import GroupMode
-from gatepost.ports import Transaction
+from gatepost.channels import channel_reply_actions as channel_replies
+from gatepost.channels.telegram.send_limits import MAX_PER_GROUP_MINUTE, MAX_PER_SECOND
+from gatepost.channels.triggers.trigger import GroupMode
+from gatepost.core.ports import Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.inbox.event import Event
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, TOKEN, VerbOffice, build_profile, set_up_store
 from tests.telegram.state import Chat, Message, User

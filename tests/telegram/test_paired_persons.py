@@ -3,15 +3,18 @@
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import channel_replies, decisions, directory, push, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.decision import Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Push
+from gatepost.channels import channel_reply_actions as channel_replies, conversation_rows as channel_rows
+from gatepost.channels.telegram.buttons import DecisionButton
+from gatepost.channels.triggers import actions as triggers
 from gatepost.core.limits import Limits
-from gatepost.core.telegram_buttons import DecisionButton
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Refused
-from gatepost.tables import channels as channel_rows
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Option, Question
+from gatepost.inbox.event import Priority, Push
+from gatepost.inbox.push import actions as push
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, VerbOffice, pair
 from tests.telegram.verb_updates import EVE, GROUP, HUSAM, ask, press, sign, write

@@ -6,15 +6,21 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channel_replies, channels, directory, pairing, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.telegram import UpdateOutcome
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.channel import MAX_PAIRINGS, PairingState
-from gatepost.core.entity import EntityKind
-from gatepost.core.telegram_api import derive_keys, is_webhook_secret
-from gatepost.core.telegram_buttons import PairingButton, build_callback_data
-from gatepost.core.trigger import GroupMode, TriggerConfig
+from gatepost.channels import (
+    channel_reply_actions as channel_replies,
+    intake_actions as channels,
+    pairing_actions as pairing,
+)
+from gatepost.channels.conversation import MAX_PAIRINGS, PairingState
+from gatepost.channels.telegram.bot_port import derive_keys, is_webhook_secret
+from gatepost.channels.telegram.buttons import PairingButton, build_callback_data
+from gatepost.channels.telegram.update_actions import UpdateOutcome
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import GroupMode, TriggerConfig
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, TOKEN, ChannelOffice, VerbOffice, open_office, pair

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import agents, run_journal
-from gatepost.core.agent import AgentConfig
-from gatepost.core.model import ChatRequest, ModelOutput
+from gatepost.channels.telegram.background.presence import SEEN
+from gatepost.channels.triggers.trigger import GroupMode
 from gatepost.core.signals import Frame
-from gatepost.core.trigger import GroupMode
-from gatepost.runtime.cycle import think
-from gatepost.runtime.telegram_presence import SEEN
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.background.think_cycle import think
+from gatepost.residents.model_request import ChatRequest, ModelOutput
+from gatepost.residents.runs import journal_actions as run_journal
 from tests.faults.cycle_process import build_deps
 from tests.scripted_agent import CallbackModel, reply_done
 from tests.telegram.channel_office import AGENT, ChannelOffice, open_office

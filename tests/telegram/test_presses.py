@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channel_messages, channel_replies, decisions, directory, telegram, telegram_presses
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.telegram import UpdateOutcome
-from gatepost.core.decision import Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.telegram_buttons import DecisionButton
-from gatepost.core.trigger import GroupMode
+from gatepost.channels import channel_reply_actions as channel_replies, message_actions as channel_messages
+from gatepost.channels.telegram import button_press_actions as telegram_presses, update_actions as telegram
+from gatepost.channels.telegram.buttons import DecisionButton
+from gatepost.channels.telegram.update_actions import UpdateOutcome
+from gatepost.channels.triggers.trigger import GroupMode
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Option, Question
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, ChannelOffice, VerbOffice, open_office, pair
 from tests.telegram.server import TelegramServer

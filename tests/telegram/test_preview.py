@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channel_replies, directory, routing, trigger_preview, triggers
-from gatepost.core.decision import Option, Question
-from gatepost.core.envelope import EnvelopeKind
-from gatepost.core.route_rule import RouteSpec
-from gatepost.core.trigger import GroupMode
+from gatepost.channels import channel_reply_actions as channel_replies
+from gatepost.channels.envelope import EnvelopeKind
+from gatepost.channels.routing import actions as routing
+from gatepost.channels.routing.rule import RouteSpec
+from gatepost.channels.triggers import actions as triggers, preview_actions as trigger_preview
+from gatepost.channels.triggers.trigger import GroupMode
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
+from gatepost.gates.decision import Option, Question
 from gatepost.testing import Kit
 from tests.exports import export_lines
 from tests.telegram.channel_office import AGENT, TOKEN, VerbOffice, build_profile, pair, set_up_store

@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, channel_replies, channels, directory, routing, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import agent_config
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Json
-from gatepost.core.route_rule import RouteSpec
+from gatepost.channels import channel_reply_actions as channel_replies, intake_actions as channels
+from gatepost.channels.routing import actions as routing
+from gatepost.channels.routing.rule import RouteSpec
+from gatepost.channels.triggers import actions as triggers
+from gatepost.core.json_limits import Json
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Refused
+from gatepost.inbox.event import EventType
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, VerbOffice
 from tests.telegram.verb_updates import HUSAM, open_verb_office, write

@@ -9,19 +9,21 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channel_messages, decisions, jobs, pairing, triggers
-from gatepost.actions.channel_messages import SEND_JOB
-from gatepost.core.channel import Button, MessageState
-from gatepost.core.decision import AnswerSpec, Option, Question
-from gatepost.core.telegram_markdown import convert_markdown
-from gatepost.core.telegram_text import FormattedText
+from gatepost.channels import message_actions as channel_messages, message_rows, pairing_actions as pairing
+from gatepost.channels.background.message_sender import ChannelSender
+from gatepost.channels.conversation import Button, MessageState
+from gatepost.channels.message_actions import SEND_JOB
+from gatepost.channels.telegram.background import sender as telegram_sender
+from gatepost.channels.telegram.background.sender import TelegramSender
+from gatepost.channels.telegram.formatted_text import FormattedText
+from gatepost.channels.telegram.markdown import convert_markdown
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.trigger import TriggerConfig
 from gatepost.core.times import SECOND
-from gatepost.core.trigger import TriggerConfig
-from gatepost.runtime import telegram_sender
-from gatepost.runtime.channel_sender import ChannelSender
-from gatepost.runtime.jobs import run_due_jobs
-from gatepost.runtime.telegram_sender import TelegramSender
-from gatepost.tables import channel_messages as message_rows
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import AnswerSpec, Option, Question
+from gatepost.jobs import job_actions as jobs
+from gatepost.jobs.background.job_runner import run_due_jobs
 from gatepost.testing import FakeClock
 from tests.telegram.channel_office import AGENT, ChannelOffice, open_office
 from tests.telegram.server import TelegramServer

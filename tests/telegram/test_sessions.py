@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import chat, directory, shared_inbox, triggers
-from gatepost.actions.chat import ChatSpec
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event
-from gatepost.core.shared_entry import EntryKind
-from gatepost.core.trigger import GroupMode, TriggerConfig
+from gatepost.channels import chat_actions as chat
+from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import GroupMode, TriggerConfig
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox.event import Event
 from tests.telegram.channel_office import AGENT, ChannelOffice, open_office
 from tests.telegram.server import TelegramServer
 from tests.telegram.state import Bot, Chat, User

@@ -16,9 +16,9 @@ import pytest
 from starlette.responses import Response
 
 from gatepost import app, settings
-from gatepost.adapters import speech_local
-from gatepost.adapters.speech_local import MAX_LENGTH, SAMPLE_RATE, LocalTranscriber, decode_audio
-from gatepost.core.speech import SpeechRefused, SpokenSegment, compute_confidence
+from gatepost.channels.speech import local_transcriber as speech_local
+from gatepost.channels.speech.local_transcriber import MAX_LENGTH, SAMPLE_RATE, LocalTranscriber, decode_audio
+from gatepost.channels.speech.transcriber import SpeechRefused, SpokenSegment, compute_confidence
 from gatepost.errors import Unavailable
 from tests.collected_failures import CollectedFailures
 from tests.servers import wait_until

@@ -4,16 +4,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatepost.actions import channel_replies, decisions, directory, pairing, push, routing
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.decision import Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Push
-from gatepost.core.render import preview, render_event
-from gatepost.core.route_rule import RouteSpec
-from gatepost.core.telegram_buttons import PairingButton
-from gatepost.core.telegram_markdown import convert_markdown
-from gatepost.core.trigger import GroupMode
+from gatepost.channels import channel_reply_actions as channel_replies, pairing_actions as pairing
+from gatepost.channels.routing import actions as routing
+from gatepost.channels.routing.rule import RouteSpec
+from gatepost.channels.telegram.buttons import PairingButton
+from gatepost.channels.telegram.markdown import convert_markdown
+from gatepost.channels.triggers.trigger import GroupMode
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Option, Question
+from gatepost.inbox.event import Priority, Push
+from gatepost.inbox.event_rendering import preview, render_event
+from gatepost.inbox.push import actions as push
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, pair
 from tests.telegram.verb_updates import ADMIN, EVE, GROUP, HUSAM, open_verb_office, press, sign, write

@@ -4,31 +4,31 @@ from hashlib import sha256
 
 import pytest
 
-from gatepost.actions import (
-    channel_replies,
-    channels,
-    decisions,
-    directory,
-    pairing,
-    push,
-    routing,
-    shared_inbox,
-    triggers,
-    unrouted,
-    voices,
+from gatepost.channels import (
+    channel_reply_actions as channel_replies,
+    intake_actions as channels,
+    message_rows,
+    pairing_actions as pairing,
 )
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.telegram import UpdateOutcome
-from gatepost.core.channel import PairingState
-from gatepost.core.decision import Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Priority, Push, Route, Trust
+from gatepost.channels.conversation import PairingState
+from gatepost.channels.routing import actions as routing, unrouted_actions as unrouted
+from gatepost.channels.routing.rule import RouteSpec
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.speech import voice_actions as voices
+from gatepost.channels.telegram.buttons import DecisionButton
+from gatepost.channels.telegram.update_actions import UpdateOutcome
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.trigger import GroupMode, TriggerConfig
 from gatepost.core.limits import Limits
-from gatepost.core.route_rule import RouteSpec
-from gatepost.core.telegram_buttons import DecisionButton
-from gatepost.core.trigger import GroupMode, TriggerConfig
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
-from gatepost.tables import channel_messages as message_rows, jobs
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Option, Question
+from gatepost.inbox.event import EventType, Priority, Push, Route, Trust
+from gatepost.inbox.push import actions as push
+from gatepost.jobs import job_rows as jobs
 from gatepost.testing import Kit
 from tests.exports import export_lines, import_lines
 from tests.telegram.channel_office import AGENT, VerbOffice, pair

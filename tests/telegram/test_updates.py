@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import channel_replies, decisions, directory, pairing, shared_inbox, telegram, triggers
-from gatepost.actions.telegram import UpdateOutcome
-from gatepost.core.decision import Option, Question
-from gatepost.core.event import Priority
-from gatepost.core.trigger import GroupMode
+from gatepost.channels import channel_reply_actions as channel_replies, pairing_actions as pairing
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.telegram import update_actions as telegram
+from gatepost.channels.telegram.update_actions import UpdateOutcome
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.trigger import GroupMode
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Option, Question
+from gatepost.inbox.event import Priority
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, TOKEN, VerbOffice, build_profile, pair, set_up_store
 

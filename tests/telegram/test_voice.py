@@ -12,15 +12,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from gatepost.actions import decisions, jobs, voices
-from gatepost.actions.voices import TRANSCRIBE_JOB
-from gatepost.adapters.speech import OpenAiTranscriber
 from gatepost.app import open_store
+from gatepost.channels.speech import voice_actions as voices
+from gatepost.channels.speech.background import VoiceJobs
+from gatepost.channels.speech.remote_transcriber import OpenAiTranscriber
+from gatepost.channels.speech.transcriber import SpeechRefused, Transcriber, Transcript
+from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
 from gatepost.core.limits import Limits
-from gatepost.core.speech import SpeechRefused, Transcriber, Transcript
 from gatepost.errors import Invalid, Unavailable
-from gatepost.runtime.jobs import run_due_jobs
-from gatepost.runtime.voice_jobs import VoiceJobs
+from gatepost.gates import decision_actions as decisions
+from gatepost.jobs import job_actions as jobs
+from gatepost.jobs.background.job_runner import run_due_jobs
 from gatepost.testing import FakeClock
 from tests.telegram.channel_office import ChannelOffice, open_office
 from tests.telegram.server import TelegramServer

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from gatepost.actions import decisions, pairing
-from gatepost.actions.telegram import TakenUpdate, UpdateOutcome
-from gatepost.core.channel import CODE_ALPHABET, PairingState
-from gatepost.core.decision import Option, Question
-from gatepost.core.telegram_buttons import DecisionButton, PairingButton, build_callback_data
+from gatepost.channels import pairing_actions as pairing
+from gatepost.channels.conversation import CODE_ALPHABET, PairingState
+from gatepost.channels.telegram.buttons import DecisionButton, PairingButton, build_callback_data
+from gatepost.channels.telegram.update_actions import TakenUpdate, UpdateOutcome
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Option, Question
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, TOKEN, VerbOffice, build_profile, set_up_store
 

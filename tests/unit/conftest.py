@@ -5,13 +5,16 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import directory, inbox, inbox_items, maintenance, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.claim import Batch, Claim
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Item, Push, PushResult
 from gatepost.core.limits import Limits
-from gatepost.ports import Store, Transaction
+from gatepost.core.ports import Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.claim import Batch, Claim
+from gatepost.inbox.event import Item, Push, PushResult
+from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import FakeClock, Kit, RecordingSignalSink
 from tests.database_reset import furnish_database
 
@@ -85,7 +88,7 @@ class StoreContext:
         return [item.event.content for item in self.store.read_sync(inbox.page, name, **filters)]
 
     def is_balanced(self) -> bool:
-        return all(account.is_balanced for account in self.store.read_sync(maintenance.list_accounts))
+        return all(account.is_balanced for account in self.store.read_sync(actions.list_accounts))
 
 
 def list_contents(batch: Batch) -> list[str]:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from gatepost.actions import deadlines, decisions, inbox
-from gatepost.core.decision import AnswerSpec, Decision, Option, Question
-from gatepost.core.event import EventType, Item
+from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines
+from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType, Item
 from tests.unit.conftest import StoreContext
 
 YES_OR_NO = (Option(id="yes", label="Ship it"), Option(id="no", label="Wait", description="until Monday"))

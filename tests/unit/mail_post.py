@@ -3,12 +3,14 @@
 import json
 from typing import Any
 
-from gatepost.actions import inbox, mail, maintenance
-from gatepost.core.event import Event, EventType, ItemState
-from gatepost.core.mail import Mail, MailSpec
+from gatepost.core.ports import Reader
 from gatepost.core.times import DAY
-from gatepost.ports import Reader
-from gatepost.tables.statements import Sql
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event, EventType, ItemState
+from gatepost.mail import mail_actions as mail
+from gatepost.mail.sent_mail import Mail, MailSpec
+from gatepost.stores.statements import Sql
+from gatepost.worker import maintenance_actions as maintenance
 from tests.unit.conftest import StoreContext
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import psycopg
 
-from gatepost.ports import Store, Transaction
-from gatepost.tables import inboxes
-from gatepost.tables.statements import Sql
+from gatepost.core.ports import Store, Transaction
+from gatepost.inbox.accounts import rows
+from gatepost.reactions import Question, find_reactions
+from gatepost.stores.statements import Sql
 from gatepost.testing import Kit
 from tests.unit.conftest import StoreContext
 from tests.waits import LAST_RESORT
@@ -28,6 +29,14 @@ class WatchedTransaction:
         self._tx = tx
         self._statement = before
         self._pause = stop
+
+    def react(self, event: tuple[Any, ...]) -> None:
+        for reaction in find_reactions(type(event).__name__):
+            reaction(self, event)
+
+    def ask(self, question: Question[Any]) -> Any:
+        [find_answer] = find_reactions(type(question).__name__)
+        return find_answer(self, question)
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._tx, name)
@@ -90,6 +99,6 @@ class Race(StoreContext):
         """Whether nothing is stuck, lost or unaccounted for."""
         return (
             self.is_balanced()
-            and self.store.read_sync(inboxes.count_stuck_items)[0] == 0
-            and self.store.read_sync(inboxes.count_lost_events)[0] == 0
+            and self.store.read_sync(rows.count_stuck_items)[0] == 0
+            and self.store.read_sync(rows.count_lost_events)[0] == 0
         )

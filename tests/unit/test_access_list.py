@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.access_list import ListVerdict, decide, parse_ids
+from gatepost.channels.access_list import ListVerdict, decide, parse_ids
 from gatepost.errors import Invalid
 
 

@@ -4,14 +4,17 @@ from typing import Any, cast
 
 import pytest
 
-from gatepost.actions import agents, directory, inbox, run_journal, spaces
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import agent_config
-from gatepost.core.agent import AgentConfig, ModelChoice
-from gatepost.core.entity import EntityKind
-from gatepost.core.mind import ToolCall
+from gatepost.core.ports import Reader
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, UnknownAddress
-from gatepost.ports import Reader
+from gatepost.inbox import claim_actions as inbox
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents.agent_config import AgentConfig, ModelChoice
+from gatepost.residents.mind import ToolCall
+from gatepost.residents.runs import journal_actions as run_journal
+from gatepost.spaces import actions as spaces
 from tests.resident_runs import create_resident
 from tests.unit.conftest import StoreContext
 

@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.adapters.models.provider import PydanticModel
-from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
-from gatepost.core.model import ChatRequest, ModelFailed, ToolSpec, Trouble
+from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
+from gatepost.residents.model_request import ChatRequest, ModelFailed, ToolSpec, Trouble
+from gatepost.residents.models.provider import PydanticModel
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
 

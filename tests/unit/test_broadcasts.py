@@ -2,12 +2,15 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox, inbox_items, maintenance
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Priority
 from gatepost.core.limits import Limits
 from gatepost.core.times import HOUR
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, NotFound
+from gatepost.inbox import claim_actions as inbox, expiry_actions, item_actions as inbox_items
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import ItemState, Priority
+from gatepost.worker import maintenance_actions as maintenance
 from tests.unit.conftest import StoreContext, list_contents
 
 
@@ -68,7 +71,7 @@ def test_once_expired_it_is_never_delivered(ctx: StoreContext) -> None:
     assert drain(ctx, "ann") == ["short"]
     ctx.clock.advance(HOUR)
     assert (ctx.list_waiting("bob"), drain(ctx, "bob")) == ([], [])
-    [account] = ctx.store.read_sync(maintenance.list_accounts, "bob")
+    [account] = ctx.store.read_sync(actions.list_accounts, "bob")
     assert account.accepted == 0
     assert {item.state for item in ctx.store.read_sync(inbox_items.show, event)} <= {
         ItemState.DELIVERED,
@@ -81,7 +84,7 @@ def test_what_was_taken_in_time_expires_like_anything_else(ctx: StoreContext) ->
     ctx.push_event("short", to="*", ttl=HOUR)
     ctx.claim(limit=1)
     ctx.clock.advance(HOUR)
-    assert ctx.store.run_sync(maintenance.expire_items) == 1
+    assert ctx.store.run_sync(expiry_actions.expire_items) == 1
     assert ctx.is_balanced()
 
 

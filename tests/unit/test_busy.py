@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gatepost.adapters.stores.group_commit import CallOutcome, PendingCall
-from gatepost.adapters.stores.sqlite import FileIdentity, SqliteConnection
-from gatepost.adapters.stores.threaded import WriteQueue
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
+from gatepost.stores.group_commit import CallOutcome, PendingCall
+from gatepost.stores.sqlite import FileIdentity, SqliteConnection
+from gatepost.stores.threaded_store import WriteQueue
 
 HOUR_SECONDS = 3600.0
 

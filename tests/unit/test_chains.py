@@ -5,18 +5,23 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import agents, deadlines, decisions, gates, inbox, plans, run_endings, run_journal, spaces
-from gatepost.core.agent import AgentConfig
-from gatepost.core.decision import AnswerSpec, Option, Question
-from gatepost.core.event import MAX_HOPS, EventType, Item
-from gatepost.core.gate import CheckFailed, ConditionMet, Gate, GateKind, GateSpec
 from gatepost.core.limits import Limits
-from gatepost.core.mind import ModelReply as Said
-from gatepost.core.model import ChatRequest
-from gatepost.core.plan import Plan
 from gatepost.core.times import MINUTE
 from gatepost.errors import Invalid, UnknownAddress
-from gatepost.runtime.cycle import think
+from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines, gate_actions as gates
+from gatepost.gates.decision import AnswerSpec, Option, Question
+from gatepost.gates.gate import CheckFailed, ConditionMet, Gate, GateKind, GateSpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import MAX_HOPS, EventType, Item
+from gatepost.plans import actions as plans
+from gatepost.plans.plan import Plan
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.background.think_cycle import think
+from gatepost.residents.mind import ModelReply as Said
+from gatepost.residents.model_request import ChatRequest
+from gatepost.residents.runs import ending_actions as run_endings, journal_actions as run_journal
+from gatepost.spaces import actions as spaces
 from tests.exports import let_own_itself
 from tests.faults.cycle_process import build_deps
 from tests.plan_specs import parse_spec

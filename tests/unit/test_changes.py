@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from gatepost.actions import directory
-from gatepost.actions.directory import EntityChanges, EntitySpec
-from gatepost.core.entity import EntityKind
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntityChanges, EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused, UnknownAddress
-from gatepost.ports import Store
 from gatepost.testing import Kit
 
 

@@ -3,17 +3,20 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.actions import directory, inbox, jobs, leases, maintenance, plans, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.clock import SystemClock
-from gatepost.core import plan as plan_rules
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
-from gatepost.core.plan import PlanSpec
+from gatepost.core.ports import Store
 from gatepost.core.times import CLOCK_TOLERANCE, HOUR, MINUTE, SECOND, Duration, Instant
-from gatepost.ports import Store
-from gatepost.runtime import duties
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push_actions
+from gatepost.jobs import job_actions as jobs, lease_actions as leases
+from gatepost.plans import actions as plans, plan as plan_rules
+from gatepost.plans.plan import PlanSpec
+from gatepost.stores.clock import SystemClock
 from gatepost.testing import Kit
+from gatepost.worker import duties, maintenance_actions as maintenance
 
 #: 2026-02-18T09:00:00Z
 START = 1_771_405_200 * SECOND
@@ -119,7 +122,7 @@ def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: 
     kit.clock.advance("2 hours")
     store.run_sync(inbox.claim, "analyst", owner="old")
     kit.clock.set_back("2 hours")
-    assert store.run_sync(maintenance.lapse_claims) == 1
+    assert store.run_sync(expiry_actions.lapse_claims) == 1
     assert store.read_sync(inbox.peek, "analyst")
 
 

@@ -11,8 +11,8 @@ from cloudevents.core.bindings.http import HTTPMessage, to_binary_event, to_stru
 from cloudevents.core.v1.event import CloudEvent
 from hypothesis import given, strategies as st
 
-from gatepost.core import cloudevent, webhook
-from gatepost.core.webhook import Occurrence, Scheme, Verification
+from gatepost.channels.webhooks import cloudevent, verification as webhook
+from gatepost.channels.webhooks.verification import Occurrence, Scheme, Verification
 from gatepost.errors import Malformed, TooLarge
 
 STRUCTURED = "application/cloudevents+json"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from gatepost.adapters.command import ShellCommands
-from gatepost.core.gate import COMMAND_NOT_FOUND, CommandResult
+from gatepost.gates.command_runner import ShellCommands
+from gatepost.gates.gate import COMMAND_NOT_FOUND, CommandResult
 from tests.waits import LAST_RESORT
 
 

@@ -2,8 +2,8 @@
 
 from hypothesis import given, strategies as st
 
-from gatepost.core.agent import MindRules
-from gatepost.core.mind import (
+from gatepost.residents.agent_config import MindRules
+from gatepost.residents.mind import (
     CallResult,
     CycleWeight,
     MindSummaries,

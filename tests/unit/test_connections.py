@@ -10,8 +10,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from gatepost.gateway import connections
-from gatepost.gateway.connections import ConnectionLimits, HttpConnection, allow_connections, build_protocol
+from gatepost.gateway import http_limits as connections
+from gatepost.gateway.http_limits import ConnectionLimits, HttpConnection, allow_connections, build_protocol
 
 HEAD: Final = b"POST / HTTP/1.1\r\nhost: gateway\r\ncontent-length: 1000000\r\n%b\r\n"
 

@@ -7,9 +7,9 @@ from itertools import islice, product
 
 import pytest
 
-from gatepost.core import cron
 from gatepost.core.times import format_rfc3339, parse_instant
 from gatepost.errors import Invalid
+from gatepost.plans import cron
 from tests.collected_failures import CollectedFailures
 
 #: expression, start, the slots that follow; all UTC

@@ -4,14 +4,17 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates, jobs
-from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option
-from gatepost.core.decision_action import MAX_ARGS_BYTES, Action
-from gatepost.core.event import ItemState, Json
+from gatepost.core.json_limits import Json
 from gatepost.core.limits import Limits
-from gatepost.core.render import render_event
 from gatepost.core.times import HOUR
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, TooLarge
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option
+from gatepost.gates.proposed_action import MAX_ARGS_BYTES, Action
+from gatepost.inbox.event import ItemState
+from gatepost.inbox.event_rendering import render_event
+from gatepost.jobs import job_actions as jobs
 from gatepost.testing import Kit
 from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext

@@ -2,13 +2,16 @@
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates, inbox_items, maintenance
-from gatepost.core.decision import DecisionOutcome, DecisionStatus
-from gatepost.core.event import ItemState, Priority
-from gatepost.core.gate import Ending
-from gatepost.core.render import render_event
 from gatepost.core.times import DAY, HOUR
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, GatepostError, Late, NotFound, Refused
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import DecisionOutcome, DecisionStatus
+from gatepost.gates.gate import Ending
+from gatepost.inbox import item_actions as inbox_items
+from gatepost.inbox.event import ItemState, Priority
+from gatepost.inbox.event_rendering import render_event
+from gatepost.worker import maintenance_actions as maintenance
 from tests.unit.conftest import StoreContext
 from tests.unit.decision_calls import (
     answer_decision,

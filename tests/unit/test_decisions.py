@@ -5,15 +5,18 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import decisions, directory, gates, inbox, jobs
-from gatepost.core.decision import AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, ItemState, Priority, Ref
-from gatepost.core.gate import Ending
 from gatepost.core.limits import Limits
-from gatepost.core.render import render_event
 from gatepost.core.times import HOUR, MINUTE
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option
+from gatepost.gates.gate import Ending
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType, ItemState, Priority, Ref
+from gatepost.inbox.event_rendering import render_event
+from gatepost.jobs import job_actions as jobs
 from gatepost.testing import Kit
 from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext

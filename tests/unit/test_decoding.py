@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec import Meta
 
-from gatepost.api.access import Anybody
-from gatepost.api.decoding import RequestDecoder
-from gatepost.api.operation import Kind, Operation, Repetition, Request
-from gatepost.api.validation import explain
-from gatepost.core.entity import EntityKind
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid, Malformed
+from gatepost.operations.access import Anybody
+from gatepost.operations.decoding import RequestDecoder
+from gatepost.operations.operation import Kind, Operation, Repetition, Request
+from gatepost.operations.validation import explain
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):

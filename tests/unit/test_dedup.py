@@ -6,15 +6,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import inbox, inbox_items, maintenance, push, spool_merge, webhooks
-from gatepost.actions.webhooks import ServiceCall
-from gatepost.core import dedup
-from gatepost.core.event import EventType, Priority, Push, PushResult, Ref
+from gatepost.channels.webhooks import actions as webhooks
+from gatepost.channels.webhooks.actions import ServiceCall
 from gatepost.core.limits import Limits
-from gatepost.core.spool_line import SpoolLine
+from gatepost.core.ports import Store
 from gatepost.errors import Invalid, TooLarge
-from gatepost.ports import Store
+from gatepost.guests import spool_merge_actions as spool_merge
+from gatepost.guests.spool_line import SpoolLine
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
+from gatepost.inbox.push import actions as push, dedup_keys as dedup
 from gatepost.testing import Kit
+from gatepost.worker import maintenance_actions as maintenance
 from tests.unit.conftest import StoreContext
 
 

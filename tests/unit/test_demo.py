@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from gatepost.adapters.models.demo import DemoModel
-from gatepost.core import prompt, render
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Sender
-from gatepost.core.mind import CallResult, ModelReply, Prompt, Turn
-from gatepost.core.model import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
-from gatepost.core.prompt import AgentFacts, MemberFacts, SpaceFacts
+from gatepost.directory.entity import EntityKind
+from gatepost.inbox import event_rendering as render
+from gatepost.inbox.event import Event, EventType, Sender
+from gatepost.residents import system_prompt as prompt
+from gatepost.residents.mind import CallResult, ModelReply, Prompt, Turn
+from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
+from gatepost.residents.models.demo import DemoModel
+from gatepost.residents.system_prompt import AgentFacts, SpaceFacts
+from gatepost.spaces.space import MemberFacts
 
 NOW = 1_771_427_220_000_000
 HUSAM = Sender("husam", "Husam", EntityKind.HUMAN)

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gatepost.errors import Invalid
-from gatepost.hook_entry import HookCall, HookEntry
-from gatepost.hooks import wire
-from gatepost.hooks.chain import Handler
-from gatepost.hooks.context import HookContext
-from gatepost.hooks.events import READABLE_EVENTS, HookEvent, HookOutput, Verdict
+from gatepost.guests.hook_entry import HookCall, HookEntry
+from gatepost.guests.hooks import dialects as wire
+from gatepost.guests.hooks.handler_chain import Handler
+from gatepost.guests.hooks.hook_context import HookContext
+from gatepost.guests.hooks.hook_events import READABLE_EVENTS, HookEvent, HookOutput, Verdict
 from tests.claude_code import EVENT_FIELDS, parse_hook_output
 from tests.collected_failures import CollectedFailures
 from tests.property.texts import texts, values

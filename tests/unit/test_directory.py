@@ -2,14 +2,15 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.core import render
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
-from gatepost.core.entity import Entity, EntityKind
-from gatepost.core.event import Push
+from gatepost.core.ports import Reader, Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import Entity, EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused, UnknownAddress
-from gatepost.ports import Reader, Store
+from gatepost.inbox import claim_actions as inbox, event_rendering as render
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
 from gatepost.testing import Kit
 from tests.collected_failures import check_cases
 

@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, fires, gates, inbox, plans
-from gatepost.api.plans import PlanView
-from gatepost.core.gate import Gate, GateKind, GateSpec
-from gatepost.core.plan import Plan, PlanStatus
 from gatepost.core.signals import Signal
 from gatepost.core.times import DAY, HOUR, parse_instant
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, NotFound, Refused
+from gatepost.gates import gate_actions as gates
+from gatepost.gates.gate import Gate, GateKind, GateSpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.plans import actions as plans
+from gatepost.plans.api import PlanView
+from gatepost.plans.plan import Plan, PlanStatus
+from gatepost.reports import fire_actions as fires
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 

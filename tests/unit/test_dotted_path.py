@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.core.dotted_path import MAX_DEPTH, MAX_LENGTH, MISSING, parse_path, read_path
+from gatepost.channels.wording.dotted_path import MAX_DEPTH, MAX_LENGTH, MISSING, parse_path, read_path
 from gatepost.errors import Invalid
 
 DOCUMENT = {

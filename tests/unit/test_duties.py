@@ -6,19 +6,24 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from gatepost.actions import directory, inbox, jobs, leases, maintenance, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Priority, Push
-from gatepost.core.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
+from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import DAY, MINUTE, SECOND
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Unavailable
-from gatepost.ports import Reader, Store, Transaction
-from gatepost.runtime import duties, jobs as runner
-from gatepost.runtime.periodic import Duty, run_duties
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Priority, Push
+from gatepost.inbox.push import actions as push_actions
+from gatepost.jobs import job_actions as jobs, lease_actions as leases
+from gatepost.jobs.background import job_runner as runner
+from gatepost.jobs.background.periodic_duty import Duty, run_duties
+from gatepost.jobs.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.testing import Kit
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker import duties
 from tests.servers import wait_until_async
 from tests.waits import LAST_RESORT
 
@@ -203,13 +208,13 @@ class TestJanitor:
         store.run_sync(inbox.claim, "analyst", owner="me", hold=SECOND, limit=1)
         kit.clock.advance("2m")
         await self.tidy_and_list_signals(store)
-        [_, account, _] = store.read_sync(maintenance.list_accounts)
+        [_, account, _] = store.read_sync(actions.list_accounts)
         assert account.is_balanced
         assert (account.claimed, account.expired, account.pending) == (0, 1, 1)
         kit.clock.advance("2d")
         await self.tidy_and_list_signals(store)
         assert len(store.read_sync(inbox.page)) == 1, "what had expired is forgotten"
-        assert store.read_sync(maintenance.list_accounts)[1].is_balanced
+        assert store.read_sync(actions.list_accounts)[1].is_balanced
 
 
 class CountedRounds:

@@ -2,9 +2,15 @@
 
 import pytest
 
-from gatepost.core import envelope, event, gate, memory, plan, telegram_update, webhook  # noqa: F401 # their words are subclasses
+from gatepost.channels import envelope  # noqa: F401 # their words are subclasses
+from gatepost.channels.telegram import update as telegram_update  # noqa: F401 # their words are subclasses
+from gatepost.channels.webhooks import verification as webhook  # noqa: F401 # their words are subclasses
 from gatepost.core.text import ParsedEnum
 from gatepost.errors import Invalid
+from gatepost.gates import gate  # noqa: F401 # their words are subclasses
+from gatepost.inbox import event  # noqa: F401 # their words are subclasses
+from gatepost.plans import plan  # noqa: F401 # their words are subclasses
+from gatepost.residents import memory  # noqa: F401 # their words are subclasses
 
 
 @pytest.mark.parametrize("enum", ParsedEnum.__subclasses__())

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.core.envelope import (
+from gatepost.channels.envelope import (
     Envelope,
     EnvelopeKind,
     TelegramSession,

@@ -8,20 +8,21 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import deadlines, directory, gates, push as push_actions
-from gatepost.actions.deadlines import RESCAN_AFTER, EventScan
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Push
-from gatepost.core.gate import Gate, GateKind, GateSpec
+from gatepost.core.ports import Store, Transaction
 from gatepost.core.signals import Position
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
-from gatepost.ports import Store, Transaction
-from gatepost.runtime import duties
-from gatepost.runtime.duties import GateDeadlines
-from gatepost.tables import gates as gate_rows
-from gatepost.tables.statements import Sql
+from gatepost.gates import expiry_actions as deadlines, gate_actions as gates, gate_rows
+from gatepost.gates.expiry_actions import RESCAN_AFTER, EventScan
+from gatepost.gates.gate import Gate, GateKind, GateSpec
+from gatepost.inbox.event import EventType, Push
+from gatepost.inbox.push import actions as push_actions
+from gatepost.stores.statements import Sql
 from gatepost.testing import Kit
+from gatepost.worker import duties
+from gatepost.worker.duties import GateDeadlines
 from tests.unit.races import lift_idle_limit
 from tests.waits import LAST_RESORT
 

@@ -8,10 +8,9 @@ import pytest
 from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
-from gatepost.api.events import EventDetailView, EventView, ItemView
-from gatepost.api.push import PushResultView
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import (
+from gatepost.core.times import parse_instant
+from gatepost.directory.entity import EntityKind
+from gatepost.inbox.event import (
     Delivery,
     Event,
     EventType,
@@ -25,7 +24,8 @@ from gatepost.core.event import (
     Sender,
     Trust,
 )
-from gatepost.core.times import parse_instant
+from gatepost.inbox.event_api import EventDetailView, EventView, ItemView
+from gatepost.inbox.push.api import PushResultView
 from tests.collected_failures import CollectedFailures
 
 NOW = parse_instant("2026-02-18T15:06:55Z")

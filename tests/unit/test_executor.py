@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatepost.actions import directory
-from gatepost.actions.directory import EntitySpec
-from gatepost.api.access import Caller, CallerKind
-from gatepost.api.inbox import ListInbox
-from gatepost.api.keys import CreateKey
-from gatepost.api.push import PushEvent, PushEvents, TriggerAgent
-from gatepost.api.runs import ReplayRun
-from gatepost.api.spaces import CreateSpace, ListSpaces, PostMessage
-from gatepost.core.entity import EntityKind
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.directory.key_api import CreateKey
 from gatepost.errors import Invalid, Refused, Reused, Unavailable, UnknownAddress
-from gatepost.handlers.executor import LocalExecutor
+from gatepost.executor import LocalExecutor
+from gatepost.inbox.item_api import ListInbox
+from gatepost.inbox.push.api import PushEvent, PushEvents, TriggerAgent
+from gatepost.operations.access import Caller, CallerKind
+from gatepost.residents.runs.api import ReplayRun
+from gatepost.spaces.api import CreateSpace, ListSpaces, PostMessage
 from gatepost.testing import Kit
 
 

@@ -7,28 +7,23 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import (
-    agents,
-    directory,
-    export,
-    inbox,
-    keys,
-    leases,
-    push,
-    spaces,
-    store_import,
-    triggers,
-    webhooks,
-)
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.export import COUNTERS, TABLES
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.webhooks import actions as webhooks
+from gatepost.core.ports import Reader
 from gatepost.core.times import MINUTE
+from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound
-from gatepost.ports import Reader
-from gatepost.tables import catalog
-from gatepost.tables.rows import is_boolean
+from gatepost.export import export_actions as export, import_actions as store_import, table_rows as catalog
+from gatepost.export.export_actions import COUNTERS, TABLES
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.jobs import lease_actions as leases
+from gatepost.residents import agent_actions as agents
+from gatepost.spaces import actions as spaces
+from gatepost.stores.row_mapping import is_boolean
 from gatepost.testing import Kit
 from tests.exports import (
     ADMIN_KEY,
@@ -59,7 +54,7 @@ class TestDeclaration:
 
     @pytest.fixture
     def columns(self, kit: Kit) -> list[Any]:
-        return kit.store.read_sync(lambda tx: tx.fetch_all("catalog/list_columns"))
+        return kit.store.read_sync(lambda tx: tx.fetch_all("export/catalog/list_columns"))
 
     def test_every_table_is_exported_or_left_out_on_purpose(self, columns: list[Any]) -> None:
         assert {row.table_name for row in columns} == {*TABLES, COUNTERS, "leases", "schema_version"}
@@ -74,7 +69,7 @@ class TestDeclaration:
 
     def test_truth_values_are_those_of_postgres(self, empty_postgres_url: str) -> None:
         with Kit(empty_postgres_url) as kit:
-            columns = kit.store.read_sync(lambda tx: tx.fetch_all("catalog/list_columns"))
+            columns = kit.store.read_sync(lambda tx: tx.fetch_all("export/catalog/list_columns"))
         assert [row.column_name for row in columns if is_boolean(row.column_name) != (row.type == "boolean")] == []
 
     def test_both_databases_have_the_same_columns_in_the_same_order(self, empty_postgres_url: str) -> None:
@@ -147,7 +142,7 @@ class TestSecrets:
 
     def test_a_configuration_that_cannot_be_read_is_left_out_and_said(self, kit: Kit) -> None:
         fill_store(kit)
-        kit.store.run_sync(lambda tx: tx.execute("agents/update", entity=7, config="{torn", now=tx.now))
+        kit.store.run_sync(lambda tx: tx.execute("residents/agents/update", entity=7, config="{torn", now=tx.now))
         written: list[bytes] = []
         summary = kit.store.read_sync(export.export_store, written.append)
         assert summary.omissions == ["agents: the configuration of entity 7 cannot be read"]

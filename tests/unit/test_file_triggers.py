@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 
 from gatepost import app, settings
-from gatepost.actions import channels, directory, file_triggers, triggers, webhooks
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.file_triggers import FileTrigger
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.entity import EntityKind
+from gatepost.channels import intake_actions as channels
+from gatepost.channels.triggers import actions as triggers, settings_file_actions as file_triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.settings_file_actions import FileTrigger
+from gatepost.channels.triggers.trigger import DeliveryMode, GroupMode, Heartbeat, TriggerConfig, TriggerSchedule
+from gatepost.channels.webhooks import actions as webhooks
+from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.times import HOUR, MINUTE, parse_instant
-from gatepost.core.trigger import DeliveryMode, GroupMode, Heartbeat, TriggerConfig, TriggerSchedule
-from gatepost.core.webhook import Scheme
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, TooLarge, UnknownAddress
 from gatepost.settings.trigger_tables import format_triggers, parse_triggers
 from gatepost.testing import Kit

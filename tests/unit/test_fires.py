@@ -2,13 +2,15 @@
 
 import pytest
 
-from gatepost.actions import fires, plans, schedules, triggers
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.cron import Cron
-from gatepost.core.fire import START, Fire, FireKind, FirePosition, Recurrence, iter_fires
+from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
 from gatepost.core.times import DAY, HOUR, MINUTE, parse_instant
-from gatepost.core.trigger import TriggerConfig, TriggerSchedule
 from gatepost.errors import NotFound, Refused
+from gatepost.plans import actions as plans
+from gatepost.plans.cron import Cron
+from gatepost.reports import fire_actions as fires
+from gatepost.reports.fire import START, Fire, FireKind, FirePosition, Recurrence, iter_fires
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 

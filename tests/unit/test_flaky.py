@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from gatepost.adapters.transports.memory import MemoryBus, MemoryTransport
 from gatepost.core.signals import Signal
 from gatepost.testing.transports import FlakyTransport, RecordingListener
+from gatepost.transports.memory import MemoryBus, MemoryTransport
 
 
 async def collect_received(seed: int, count: int = 1_000) -> list[int]:

@@ -4,11 +4,14 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import deadlines, directory, gates, inbox, maintenance, plans
-from gatepost.core import gate as core
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Ended as EndedEvent, EventType, Item, ItemState, Priority, parse_body
-from gatepost.core.gate import (
+from gatepost.core.limits import Limits
+from gatepost.core.ports import Store
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
+from gatepost.gates import expiry_actions as deadlines, gate as core, gate_actions as gates
+from gatepost.gates.gate import (
     AtDeadline,
     CheckFailed,
     CheckResult,
@@ -21,12 +24,12 @@ from gatepost.core.gate import (
     GateKind,
     GateSpec,
 )
-from gatepost.core.limits import Limits
-from gatepost.core.plan import Plan, PlanStatus
-from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
-from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
-from gatepost.ports import Store
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Ended as EndedEvent, EventType, Item, ItemState, Priority, parse_body
+from gatepost.plans import actions as plans
+from gatepost.plans.plan import Plan, PlanStatus
 from gatepost.testing import Kit
+from gatepost.worker import maintenance_actions as maintenance
 from tests.collected_failures import check_cases
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gatepost.errors import Unavailable
-from gatepost.runtime import gateway_files
-from gatepost.runtime.gateway_files import GatewayFile
+from gatepost.settings import gateway_files
+from gatepost.settings.gateway_files import GatewayFile
 
 STORE_URL = "sqlite:///office.db"
 OUR_URL = "http://127.0.0.1:1"

@@ -12,9 +12,9 @@ import pytest
 import zstandard
 from hypothesis import given, strategies as st
 
-from gatepost.core import hcs1
-from gatepost.core.hcs1 import FileMemo, build_file, check_content, join_parts, parse_memo, read_file
 from gatepost.errors import Invalid
+from gatepost.ledger.hcs import hcs1_files as hcs1
+from gatepost.ledger.hcs.hcs1_files import FileMemo, build_file, check_content, join_parts, parse_memo, read_file
 
 SAMPLE = Path(__file__).parents[3] / "shared/samples/mirror-node/testnet-hcs1-file-0.0.10448507.json"
 needs_sample = pytest.mark.skipif(not SAMPLE.exists(), reason=f"NOT CHECKED: there is no sample at {SAMPLE}")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.core import hcs10
-from gatepost.core.hcs10 import (
+from gatepost.errors import Invalid
+from gatepost.ledger.hcs import hcs10_messages as hcs10
+from gatepost.ledger.hcs.hcs10_messages import (
     ConnectionMemo,
     InboundMemo,
     OperationCode,
@@ -24,7 +25,7 @@ from gatepost.core.hcs10 import (
     parse_reference,
     parse_transaction_memo,
 )
-from gatepost.core.hcs10_operations import (
+from gatepost.ledger.hcs.hcs10_operations import (
     MAX_SIZE,
     CloseConnectionOperation,
     ConnectionClosed,
@@ -40,8 +41,7 @@ from gatepost.core.hcs10_operations import (
     Register,
     parse_operation,
 )
-from gatepost.core.ledger import MAX_NUMBER, LedgerId
-from gatepost.errors import Invalid
+from gatepost.ledger.topic import MAX_NUMBER, LedgerId
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples/mirror-node"
 needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"NOT CHECKED: there are no samples at {SAMPLES}")

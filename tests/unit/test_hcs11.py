@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.core.capability import Capability, parse_capability
-from gatepost.core.entity import EntityKind
-from gatepost.core.hcs11 import (
+from gatepost.directory.entity import EntityKind
+from gatepost.errors import Invalid
+from gatepost.ledger.hcs.hcs11_profiles import (
     build_account_memo,
     build_definition,
     build_profile,
     parse_account_memo,
     validate_profile,
 )
-from gatepost.core.hcs14 import parse_uaid
-from gatepost.core.ledger import LedgerId
-from gatepost.errors import Invalid
+from gatepost.ledger.hcs.hcs14_ids import parse_uaid
+from gatepost.ledger.topic import LedgerId
+from gatepost.residents.capability import Capability, parse_capability
 
 TOPICS: dict[str, Any] = {"account": LedgerId(0, 0, 4), "inbound": LedgerId(0, 0, 5), "outbound": LedgerId(0, 0, 6)}
 UAID = "uaid:did:QmX4fB9XpS3yKqP8MHTbcQW7R6wN4PrGHz;uid=helper-bot;registry=hol;nativeId=hedera:testnet:0.0.2656337"

@@ -4,10 +4,17 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
-from gatepost.core.hcs10 import OperatorId
-from gatepost.core.hcs14 import AgentIdentity, Uaid, build_canonical_json, build_native_id, build_uaid, parse_uaid
-from gatepost.core.ledger import LedgerId
 from gatepost.errors import Invalid
+from gatepost.ledger.hcs.hcs10_messages import OperatorId
+from gatepost.ledger.hcs.hcs14_ids import (
+    AgentIdentity,
+    Uaid,
+    build_canonical_json,
+    build_native_id,
+    build_uaid,
+    parse_uaid,
+)
+from gatepost.ledger.topic import LedgerId
 
 SUPPORT = AgentIdentity(
     registry="hol",

@@ -19,13 +19,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from gatepost.adapters.tools import ssrf
-from gatepost.adapters.tools.http import MAX_RESPONSE_BYTES, HttpTools
-from gatepost.adapters.tools.ssrf import AddressScope, classify_address
-from gatepost.core.agent import Execution, Tool, ToolRequest
-from gatepost.core.model import ToolResult
 from gatepost.core.times import HOUR, SECOND
 from gatepost.errors import Invalid, Unavailable
+from gatepost.residents.agent_config import Execution, Tool, ToolRequest
+from gatepost.residents.model_request import ToolResult
+from gatepost.residents.remote_tools import ssrf
+from gatepost.residents.remote_tools.http import MAX_RESPONSE_BYTES, HttpTools
+from gatepost.residents.remote_tools.ssrf import AddressScope, classify_address
 
 ENVIRON = {"API_KEY": "s3cret-key-of-the-api"}
 

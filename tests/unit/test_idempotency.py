@@ -4,16 +4,20 @@ import asyncio
 
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.idempotency import run_once
-from gatepost.api.push import PushEvent
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Json, Push
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid, Reused, UnknownAddress
-from gatepost.handlers.executor import LocalExecutor
-from gatepost.ports import Store, Transaction
+from gatepost.executor import LocalExecutor
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.inbox.push.api import PushEvent
+from gatepost.jobs.idempotency_actions import run_once
 from gatepost.testing import Kit
+from gatepost.worker import maintenance_actions as maintenance
 
 
 @pytest.fixture

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, keys, row_checks, webhooks
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
+from gatepost.channels.webhooks import actions as webhooks
 from gatepost.core.times import MAX_INSTANT
+from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid, NotFound
+from gatepost.export import row_check_actions as row_checks
 from gatepost.testing import Kit
 from tests.collected_failures import CollectedFailures
 from tests.exports import (

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatepost.actions import directory, inbox, inbox_feed, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.inbox_feed import FeedPage, Position
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Push
+from gatepost.core.ports import Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid, UnknownAddress
-from gatepost.ports import Store, Transaction
+from gatepost.inbox import claim_actions as inbox, feed_actions as inbox_feed
+from gatepost.inbox.event import ItemState, Push
+from gatepost.inbox.feed_actions import FeedPage, Position
+from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit
 from tests.unit.races import lift_idle_limit
 from tests.waits import LAST_RESORT

@@ -6,7 +6,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from gatepost.adapters.stores import postgres
+from gatepost.stores import postgres
 from tests.kept_connections import keep_connections, list_idle_sessions
 
 

@@ -6,18 +6,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatepost.actions import directory, export, keys, sign_in
-from gatepost.actions.directory import EntitySpec
-from gatepost.api.keys import CreateKey, ListKeys
 from gatepost.app import register_administrator
-from gatepost.core import key as key_rules
-from gatepost.core.entity import EntityKind
-from gatepost.core.key import Key
+from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import Signal
+from gatepost.directory import (
+    entity_actions as directory,
+    key as key_rules,
+    key_actions as keys,
+    sign_in_actions as sign_in,
+)
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.directory.key import Key
+from gatepost.directory.key_api import CreateKey, ListKeys
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, UnknownAddress
-from gatepost.handlers.executor import LocalExecutor
-from gatepost.ports import Reader, Store
-from gatepost.tables import catalog
+from gatepost.executor import LocalExecutor
+from gatepost.export import export_actions as export, table_rows as catalog
 from gatepost.testing import Kit
 
 
@@ -73,7 +77,7 @@ def test_nothing_of_the_secret_is_kept_but_its_prefix(store: Store) -> None:
     assert key.prefix == secret[:11]
 
     def read_rows(tx: Reader) -> str:
-        return repr(tx.fetch_all("keys/find_by_hash", hash=key_rules.hash_secret(secret), now=tx.now))
+        return repr(tx.fetch_all("directory/keys/find_by_hash", hash=key_rules.hash_secret(secret), now=tx.now))
 
     assert secret[11:] not in store.read_sync(read_rows)
     with pytest.raises(Conflict) as error:

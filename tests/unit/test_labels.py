@@ -2,9 +2,9 @@
 
 import pytest
 
-from gatepost.actions import decisions, gates
-from gatepost.core.decision import AnswerSpec, Option, Question
 from gatepost.errors import Invalid
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.decision import AnswerSpec, Option, Question
 from tests.unit.conftest import StoreContext
 
 

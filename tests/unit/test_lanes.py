@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gatepost.ports import Transaction
+from gatepost.core.ports import Transaction
 from gatepost.testing import Kit
 from gatepost.testing.conformance.fixtures import BlockingVerb, yield_to_loop
 

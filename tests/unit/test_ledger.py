@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
-from gatepost.core.ledger import GENESIS_HASH, Chunk, LedgerId, Proof, TopicMessage, verify
-from gatepost.core.mirror import format_timestamp, parse_message, parse_messages, parse_timestamp
 from gatepost.errors import Invalid
+from gatepost.ledger.running_hash import Proof, verify
+from gatepost.ledger.topic import GENESIS_HASH, Chunk, LedgerId, TopicMessage
+from gatepost.ledger.topic_json import format_timestamp, parse_message, parse_messages, parse_timestamp
 
 SAMPLES = Path(__file__).parents[3] / "shared/samples/mirror-node"
 needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"NOT CHECKED: there are no samples at {SAMPLES}")

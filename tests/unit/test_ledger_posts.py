@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.core import hcs10
-from gatepost.core.event import Priority, Ref
-from gatepost.core.ledger_posts import EventPost, MailData, NotePost, parse_mail_data, parse_work_post
-from gatepost.core.mail import Mail
-from gatepost.core.work import Note, WorkEvent, WorkType
 from gatepost.errors import Invalid
+from gatepost.inbox.event import Priority, Ref
+from gatepost.ledger.hcs import hcs10_messages as hcs10
+from gatepost.ledger.payloads import EventPost, MailData, NotePost, parse_mail_data, parse_work_post
+from gatepost.mail.sent_mail import Mail
+from gatepost.mail.work_item import Note, WorkEvent, WorkType
 
 TEXTS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
 VALUES = st.recursive(

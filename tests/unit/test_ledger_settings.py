@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gatepost import settings
-from gatepost.core.capability import Capability
 from gatepost.errors import Invalid
+from gatepost.residents.capability import Capability
 from tests.unit.test_settings import get_load_error, load
 
 

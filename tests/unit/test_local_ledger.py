@@ -6,17 +6,18 @@ from hashlib import sha256
 
 import pytest
 
-from gatepost.actions import ledger, mail, work
-from gatepost.actions.export import export_store
-from gatepost.core import hcs1
-from gatepost.core.event import Priority, Ref
-from gatepost.core.ledger import LedgerId, TopicKind, TopicMessage
 from gatepost.core.limits import Limits
-from gatepost.core.mail import MailSpec
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.errors import NotFound, TooLarge
-from gatepost.ports import Reader, Store, Transaction
-from gatepost.tables.statements import Sql
+from gatepost.export.export_actions import export_store
+from gatepost.inbox.event import Priority, Ref
+from gatepost.ledger import topic_actions as ledger
+from gatepost.ledger.hcs import hcs1_files as hcs1
+from gatepost.ledger.topic import LedgerId, TopicKind, TopicMessage
+from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.stores.statements import Sql
 from tests.unit.conftest import StoreContext
 
 TASK = Ref("task", "7")

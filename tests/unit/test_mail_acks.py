@@ -2,12 +2,14 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox_items, mail
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Ref
-from gatepost.core.mail import AckRequest, AckState
 from gatepost.core.times import DAY, HOUR, MINUTE
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid
+from gatepost.inbox import item_actions as inbox_items
+from gatepost.inbox.event import Ref
+from gatepost.mail import mail_actions as mail
+from gatepost.mail.sent_mail import AckRequest, AckState
 from tests.unit.conftest import StoreContext
 from tests.unit.mail_post import Post
 

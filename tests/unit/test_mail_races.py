@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatepost.actions import inbox, inbox_items, mail, maintenance
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, ItemState
-from gatepost.core.mail import AckRequest, AckState, Mail, MailSpec
 from gatepost.core.times import DAY
+from gatepost.directory.entity import EntityKind
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import EventType, ItemState
+from gatepost.mail import mail_actions as mail
+from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailSpec
 from gatepost.testing import Kit
+from gatepost.worker import maintenance_actions as maintenance
 from tests.unit.races import Race
 from tests.waits import LAST_RESORT
 
@@ -33,7 +35,9 @@ def list_notices(race: Race, name: str = "ann") -> list[str]:
     return [item.event.content for item in pending_items if item.event.type is EventType.SYSTEM]
 
 
-@pytest.mark.parametrize("before", ["claims/end", "items/deliver", "outgoing/list_awaited", "outgoing/lock", None])
+@pytest.mark.parametrize(
+    "before", ["inbox/claims/end", "inbox/items/deliver", "mail/outgoing/list_awaited", "mail/outgoing/lock", None]
+)
 def test_two_who_read_it_at_once_are_told_of_once(race: Race, before: str | None) -> None:
     sent = send(race)
     first, second = race.take_claim("bob"), race.take_claim("cem")
@@ -67,7 +71,7 @@ def test_two_batches_with_the_same_mails_do_not_deadlock(race: Race) -> None:
     assert race.is_consistent()
 
 
-@pytest.mark.parametrize("before", ["outgoing/set_ack", None])
+@pytest.mark.parametrize("before", ["mail/outgoing/set_ack", None])
 def test_two_who_look_for_overdue_mail_report_it_once(race: Race, before: str | None) -> None:
     for _ in range(3):
         send(race)
@@ -104,7 +108,7 @@ def test_mail_that_becomes_overdue_while_it_is_read(race: Race) -> None:
     assert race.store.read_sync(mail.show, sent.id).ack is AckState.READ
 
 
-@pytest.mark.parametrize("before", ["items/insert", "outgoing/insert", None])
+@pytest.mark.parametrize("before", ["inbox/items/insert", "mail/outgoing/insert", None])
 def test_the_same_key_at_once_is_one_mail(race: Race, before: str | None) -> None:
     spec = MailSpec(to="team:red", payload="tea?")
     with race.pause_midway(mail.send, spec, sender="ann", key="k", before=before) as first_future:

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import inbox, spaces, work
-from gatepost.core.event import EventType
-from gatepost.core.work import WorkItemSpec, WorkType
 from gatepost.errors import Invalid, NotFound, Refused, UnknownAddress
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType
+from gatepost.mail import work_actions as work
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.spaces import actions as spaces
 from tests.unit.conftest import StoreContext
 from tests.unit.tool_caller import ToolCaller
 

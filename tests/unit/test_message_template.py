@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.core import text_template
-from gatepost.core.event import Priority
-from gatepost.core.message_template import MAX_ITEMS, MAX_LINE_LENGTH, MAX_SESSION_LENGTH, parse_templates
-from gatepost.core.text_template import Scope
-from gatepost.core.webhook_lines import Line, build_lines, find_skip_reason
+from gatepost.channels.wording import text_template
+from gatepost.channels.wording.message_template import MAX_ITEMS, MAX_LINE_LENGTH, MAX_SESSION_LENGTH, parse_templates
+from gatepost.channels.wording.payload_lines import Line, build_lines, find_skip_reason
+from gatepost.channels.wording.text_template import Scope
 from gatepost.errors import Invalid
+from gatepost.inbox.event import Priority
 
 PULL_REQUEST = {
     "action": "opened",

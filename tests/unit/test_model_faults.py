@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gatepost.adapters.models.factory import open_model
-from gatepost.core.agent import ModelChoice
-from gatepost.core.mind import ModelReply, Prompt
-from gatepost.core.model import ChatRequest, ModelFailed, ModelOutput, TextDelta, ToolSpec, Trouble
-from gatepost.ports import Model
+from gatepost.residents.agent_config import ModelChoice
+from gatepost.residents.mind import ModelReply, Prompt
+from gatepost.residents.model_request import ChatRequest, ModelFailed, ModelOutput, TextDelta, ToolSpec, Trouble
+from gatepost.residents.models.factory import open_model
+from gatepost.residents.ports import Model
 from tests.model_server import (
     Answer,
     Cut,

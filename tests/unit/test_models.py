@@ -15,15 +15,15 @@ from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolC
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
-from gatepost.adapters.models import messages
-from gatepost.adapters.models.demo import DemoModel
-from gatepost.adapters.models.factory import open_model
-from gatepost.adapters.models.provider import PydanticModel
-from gatepost.core.agent import ModelChoice
-from gatepost.core.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
-from gatepost.core.model import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ports import Model
+from gatepost.residents.agent_config import ModelChoice
+from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
+from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
+from gatepost.residents.models import messages
+from gatepost.residents.models.demo import DemoModel
+from gatepost.residents.models.factory import open_model
+from gatepost.residents.models.provider import PydanticModel
+from gatepost.residents.ports import Model
 from tests.model_server import Answer, CompletionRequest, ModelServer, Say, Think, Tokens, Use, follow_script
 
 ENTER = ToolSpec(
@@ -253,8 +253,8 @@ def test_any_turns_make_a_conversation_that_providers_take(turn_list: list[Turn]
 def test_the_demo_needs_no_library() -> None:
     program = """
 import sys
-from gatepost.adapters.models.factory import open_model
-from gatepost.core.agent import ModelChoice
+from gatepost.residents.models.factory import open_model
+from gatepost.residents.agent_config import ModelChoice
 open_model(ModelChoice(), {}), open_model(ModelChoice(name="openai:gpt-5"), {})
 assert not {"pydantic_ai", "openai", "anthropic", "pydantic"} & set(sys.modules)
 """

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from gatepost.adapters.command import ShellCommands
-from gatepost.adapters.tools.http import UrlNudge
-from gatepost.core.event import Event, EventType, Priority
-from gatepost.core.session import Guest
 from gatepost.errors import Invalid, Unavailable
-from gatepost.runtime.nudge import CommandNudge, FileNudge, Nudger, render_nudge, wait_for_nudge
+from gatepost.gates.command_runner import ShellCommands
+from gatepost.guests.background.nudge import CommandNudge, FileNudge, Nudger, render_nudge, wait_for_nudge
+from gatepost.guests.session import Guest
+from gatepost.inbox.event import Event, EventType, Priority
+from gatepost.residents.remote_tools.http import UrlNudge
 from tests.waits import LAST_RESORT
 
 GUEST = Guest(session="s/1", agent="ann", is_idle=True)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from gatepost.api.access import ADMINISTRATOR, Caller, CallerKind
-from gatepost.api.agents import ChangeAgent, RegisterAgent
-from gatepost.api.decoding import get_decoder
-from gatepost.api.gates import AddGate, ResolveGate
-from gatepost.api.operation import list_operations
 from gatepost.errors import Invalid, Refused
+from gatepost.gates.gate_api import AddGate, ResolveGate
+from gatepost.operations.access import ADMINISTRATOR, Caller, CallerKind
+from gatepost.operations.decoding import get_decoder
+from gatepost.operations.operation import list_operations
+from gatepost.residents.agent_api import ChangeAgent, RegisterAgent
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_a_repr_shows_no_secret_of_a_configuration() -> None:
             assert "analyst" in text
 
 
-def test_operations_are_in_the_order_of_their_modules() -> None:
-    modules = [operation.request.__module__ for operation in list_operations()]
-    assert modules == sorted(modules)
+def test_operations_are_in_the_order_of_their_groups() -> None:
+    groups = [operation.tag for operation in list_operations()]
+    assert groups == sorted(groups)

@@ -2,11 +2,15 @@
 
 import pytest
 
-from gatepost.actions import decisions, history, inbox, overview, push, spaces
-from gatepost.core.decision import AnswerSpec, Question
-from gatepost.core.event import ItemState, Priority
 from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import Invalid
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import AnswerSpec, Question
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import ItemState, Priority
+from gatepost.inbox.push import actions as push
+from gatepost.reports import history_actions as history, overview_actions as overview
+from gatepost.spaces import actions as spaces
 from tests import resident_runs
 from tests.unit.conftest import StoreContext
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from gatepost.actions import directory, inbox, inbox_items
-from gatepost.core.event import EventType, ItemState, Ref
 from gatepost.core.times import HOUR
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid, NotFound, UnknownAddress
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox.event import EventType, ItemState, Ref
 from tests.unit.conftest import StoreContext
 
 

@@ -5,10 +5,6 @@ from typing import Annotated, Any
 import click
 import pytest
 
-from gatepost.api.decisions import AnswerDecision, ListDecisions, ReviseDecision
-from gatepost.api.gates import AddGate, GateView, ResolveGate
-from gatepost.api.plans import ListPlans
-from gatepost.api.runs import ReplayRun
 from gatepost.cli import inputs
 from gatepost.cli.command import Noun, Outcome, build_verb
 from gatepost.cli.parameters import (
@@ -22,6 +18,10 @@ from gatepost.cli.parameters import (
     option,
 )
 from gatepost.errors import Invalid
+from gatepost.gates.decision_api import AnswerDecision, ListDecisions, ReviseDecision
+from gatepost.gates.gate_api import AddGate, GateView, ResolveGate
+from gatepost.plans.api import ListPlans
+from gatepost.residents.runs.api import ReplayRun
 
 
 def list_flags(parameters: RequestParameters) -> list[str]:

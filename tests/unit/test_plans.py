@@ -5,18 +5,20 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from gatepost.actions import directory, inbox, maintenance, plans
-from gatepost.api.events import EventView
-from gatepost.api.plans import PlanView
-from gatepost.core import plan as rules
-from gatepost.core.cron import Cron, _load_zone
-from gatepost.core.event import EventType, Item, ItemState, Priority, parse_body
 from gatepost.core.limits import Limits
-from gatepost.core.plan import AfterDelay, AtTime, CatchUp, OnGate, Plan, PlanSpec, PlanStatus
+from gatepost.core.ports import Store
 from gatepost.core.signals import Signal
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, format_rfc3339, parse_duration, parse_instant
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.ports import Store
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import EventType, Item, ItemState, Priority, parse_body
+from gatepost.inbox.event_api import EventView
+from gatepost.plans import actions as plans, plan as rules
+from gatepost.plans.api import PlanView
+from gatepost.plans.cron import Cron, _load_zone
+from gatepost.plans.plan import AfterDelay, AtTime, CatchUp, OnGate, Plan, PlanSpec, PlanStatus
+from gatepost.worker import maintenance_actions as maintenance
 from tests.collected_failures import check_cases
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
@@ -442,7 +444,7 @@ class TestFiring:
         plan = set_plan(ctx, cron="0 * * * *", timeZone="Europe/Riga")
         ctx.clock.advance("1 hour")
         with monkeypatch.context() as patch:
-            patch.setattr("gatepost.core.cron._load_zone_names", lambda: {"utc": "UTC"})
+            patch.setattr("gatepost.plans.cron._load_zone_names", lambda: {"utc": "UTC"})
             _load_zone.cache_clear()
             assert fire_plans(ctx.store) == 1
         assert "'Europe/Riga' is not a time zone" in list_items(ctx, "ann")[0].event.content

@@ -5,13 +5,17 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.actions import directory, memories, plans, run_context, spaces
-from gatepost.core import prompt as prompt_rules
-from gatepost.core.agent import AgentConfig
-from gatepost.core.entity import EntityKind
-from gatepost.core.memory import Goal, GoalSpec, GoalStatus, Memory
-from gatepost.core.plan import AfterDelay, CatchUp, Plan, PlanSpec, PlanStatus
-from gatepost.core.prompt import AgentFacts, MemberFacts, SpaceFacts
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.plans import actions as plans
+from gatepost.plans.plan import AfterDelay, CatchUp, Plan, PlanSpec, PlanStatus
+from gatepost.residents import memory_actions as memories, system_prompt as prompt_rules
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.memory import Goal, GoalSpec, GoalStatus, Memory
+from gatepost.residents.runs import context_actions as run_context
+from gatepost.residents.system_prompt import AgentFacts, SpaceFacts
+from gatepost.spaces import actions as spaces
+from gatepost.spaces.space import MemberFacts
 from tests.unit.conftest import StoreContext
 
 SECTIONS = ["IDENTITY", "YOUR SPACES", "GOALS", "MEMORIES", "PLANS", "INSTRUCTIONS", "CUSTOM INSTRUCTIONS"]

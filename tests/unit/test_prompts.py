@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import directory, inbox
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.hook_entry import HookCall, HookEntry
-from gatepost.hooks.chain import normalize_text
-from gatepost.hooks.gates import SessionGate, register
-from gatepost.hooks.session import Session
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.guests.hook_entry import HookCall, HookEntry
+from gatepost.guests.hooks.handler_chain import normalize_text
+from gatepost.guests.hooks.session_files import Session
+from gatepost.guests.hooks.session_gates import SessionGate, register
+from gatepost.inbox import claim_actions as inbox
 from gatepost.testing import Kit
 from tests.hook_guest import HookGuest
 

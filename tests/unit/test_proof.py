@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import gates, inbox, maintenance
-from gatepost.core import spool_line as spool_lines
-from gatepost.core.event import ItemState, Priority
-from gatepost.core.gate import GateSpec
-from gatepost.core.spool_line import SpoolLine
+from gatepost.core.ports import Store
 from gatepost.core.times import MINUTE, SECOND
-from gatepost.hooks import wire
-from gatepost.hooks.drain import drain
-from gatepost.ports import Store
+from gatepost.gates import gate_actions as gates
+from gatepost.gates.gate import GateSpec
+from gatepost.guests import spool_line as spool_lines
+from gatepost.guests.hooks import dialects as wire
+from gatepost.guests.hooks.drain import drain
+from gatepost.guests.spool_line import SpoolLine
+from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox.event import ItemState, Priority
 from tests.hook_guest import HookGuest
 from tests.unit.conftest import StoreContext
 
@@ -241,7 +242,7 @@ class TestTime:
         tea = ctx.push_event("tea")
         run_hook(guest, "UserPromptSubmit")
         ctx.clock.advance(40 * MINUTE)
-        ctx.store.run_sync(maintenance.lapse_claims)
+        ctx.store.run_sync(expiry_actions.lapse_claims)
         assert get_state(ctx, tea) is ItemState.PENDING
         assert run_hook(guest, "PostToolUse") == "", "it was read here"
         assert get_state(ctx, tea) is ItemState.DELIVERED

@@ -7,19 +7,22 @@ from typing import Any
 import pytest
 import structlog
 
-from gatepost.actions import channel_replies, directory, inbox, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.provider import BoundTrigger, MessageToSend, ProviderIntake, UserMessage
-from gatepost.core.trigger import TriggerConfig
+from gatepost.channels import channel_reply_actions as channel_replies
+from gatepost.channels.background import provider_calls
+from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
+from gatepost.channels.background.provider_calls import call_provider
+from gatepost.channels.provider import BoundTrigger, MessageToSend, ProviderIntake, UserMessage
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import TriggerConfig
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.runtime import provider_calls
-from gatepost.runtime.channels import ChannelOptions, Channels
-from gatepost.runtime.provider_calls import call_provider
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.inbox import claim_actions as inbox
 from gatepost.testing import Kit
 from gatepost.testing.channels import WatchedStore
+from gatepost.transports.signal_bus import SignalBus
 from tests.waits import LAST_RESORT
 
 

@@ -7,16 +7,15 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.actions import channel_replies, decisions, directory, inbox, pairing, shared_inbox, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.api.access import Caller, CallerKind
-from gatepost.api.push import PushEvent, PushRoute
-from gatepost.core.channel import Button, MessageState
-from gatepost.core.decision import Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType
-from gatepost.core.provider import (
+from gatepost.channels import (
+    channel_reply_actions as channel_replies,
+    message_rows as channel_messages,
+    pairing_actions as pairing,
+)
+from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
+from gatepost.channels.background.provider_channel import TriggerIntake
+from gatepost.channels.conversation import Button, MessageState
+from gatepost.channels.provider import (
     BoundTrigger,
     MessageToSend,
     ProviderIntake,
@@ -25,16 +24,25 @@ from gatepost.core.provider import (
     UserMessage,
     build_chat_session,
 )
-from gatepost.core.trigger import GroupMode, TriggerConfig
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import GroupMode, TriggerConfig
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Refused, Unavailable
-from gatepost.handlers.push import build_push
-from gatepost.ports import Store
-from gatepost.runtime.channels import ChannelOptions, Channels
-from gatepost.runtime.provider_channel import TriggerIntake
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.tables import channel_messages
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Option, Question
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event, EventType
+from gatepost.inbox.push.api import PushEvent, PushRoute
+from gatepost.inbox.push.handlers import build_push
+from gatepost.operations.access import Caller, CallerKind
 from gatepost.testing import Kit
 from gatepost.testing.channels import WatchedStore
+from gatepost.transports.signal_bus import SignalBus
 from tests.waits import LAST_RESORT
 
 AGENT: Final = "analyst"

@@ -6,16 +6,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import directory, inbox, maintenance, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Delivery, EventType, Item, ItemState, Priority, Push, PushResult, Ref, Route, Trust
 from gatepost.core.limits import Limits
+from gatepost.core.ports import Store
 from gatepost.core.signals import Signal
 from gatepost.core.times import HOUR
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
-from gatepost.ports import Store
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Delivery, EventType, Item, ItemState, Priority, Push, PushResult, Ref, Route, Trust
+from gatepost.inbox.push import actions as push
 from gatepost.testing import Kit
+from gatepost.worker import maintenance_actions as maintenance
 
 
 @pytest.fixture
@@ -43,7 +47,7 @@ def list_texts(store: Store, name: str = "ann") -> list[str]:
 
 
 def is_empty(store: Store) -> bool:
-    return all(account.accepted == account.total == 0 for account in store.read_sync(maintenance.list_accounts))
+    return all(account.accepted == account.total == 0 for account in store.read_sync(actions.list_accounts))
 
 
 class TestAccepting:

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.api.decoding import get_decoder
-from gatepost.api.operation import Request
-from gatepost.api.push import PushEvent, PushEvents, TriggerAgent
 from gatepost.errors import Invalid, Malformed
-from gatepost.handlers.executor import LocalExecutor
+from gatepost.executor import LocalExecutor
+from gatepost.inbox.push.api import PushEvent, PushEvents, TriggerAgent
+from gatepost.operations.decoding import get_decoder
+from gatepost.operations.operation import Request
 from tests.gateways import build_openapi
 from tests.unit.conftest import StoreContext
 

@@ -11,32 +11,25 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import (
-    agents,
-    deadlines,
-    decisions,
-    directory,
-    gates,
-    inbox,
-    inbox_items,
-    maintenance,
-    plans,
-    push,
-    run_endings,
-    run_journal,
-    runs,
-)
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.decision import AnswerSpec, Decision, DecisionStatus, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import ItemState, Push, PushResult
-from gatepost.core.gate import Ending, Gate, GateSpec
 from gatepost.core.limits import Limits
-from gatepost.core.mind import ModelReply as Said
+from gatepost.core.ports import Transaction
 from gatepost.core.times import HOUR, MINUTE
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Late, NotFound, Refused
-from gatepost.ports import Transaction
+from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines, gate_actions as gates
+from gatepost.gates.decision import AnswerSpec, Decision, DecisionStatus, Question
+from gatepost.gates.gate import Ending, Gate, GateSpec
+from gatepost.inbox import claim_actions as inbox, expiry_actions, item_actions as inbox_items
+from gatepost.inbox.event import ItemState, Push, PushResult
+from gatepost.inbox.push import actions as push
+from gatepost.plans import actions as plans
+from gatepost.residents import agent_actions as agents
+from gatepost.residents.mind import ModelReply as Said
+from gatepost.residents.runs import actions as runs, ending_actions as run_endings, journal_actions as run_journal
 from gatepost.testing import Kit
+from gatepost.worker import maintenance_actions as maintenance
 from tests.plan_specs import parse_spec
 from tests.resident_runs import create_resident
 from tests.unit.conftest import list_contents
@@ -69,9 +62,9 @@ def test_two_claims_share_nothing(race: Race) -> None:
 
 def test_a_claim_never_gets_what_expires_meanwhile(race: Race) -> None:
     event = race.push_event(ttl=MINUTE)
-    with race.pause_midway(inbox.claim, "ann", owner="me", before="items/take") as claim_future:
+    with race.pause_midway(inbox.claim, "ann", owner="me", before="inbox/items/take") as claim_future:
         race.clock.advance(MINUTE)
-        assert race.store.run_sync(maintenance.expire_items) == 1
+        assert race.store.run_sync(expiry_actions.expire_items) == 1
     assert claim_future.result(LAST_RESORT).claim is None
     assert race.show_item(event).state is ItemState.EXPIRED
     assert race.is_consistent()
@@ -81,7 +74,7 @@ def test_what_is_being_claimed_does_not_expire(race: Race) -> None:
     event = race.push_event(ttl=MINUTE)
     with race.pause_midway(inbox.claim, "ann", owner="me") as claim_future:
         race.clock.advance(MINUTE)
-        assert race.store.run_sync(maintenance.expire_items) == 0
+        assert race.store.run_sync(expiry_actions.expire_items) == 0
     claim = claim_future.result(LAST_RESORT).claim
     assert race.ack(claim) == 1
     assert race.show_item(event).state is ItemState.DELIVERED
@@ -90,13 +83,13 @@ def test_what_is_being_claimed_does_not_expire(race: Race) -> None:
 def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
     first = race.push_event("1")
     race.push_event("2")
-    with race.pause_midway(inbox.claim, "ann", owner="me", before="items/take") as claim_future:
+    with race.pause_midway(inbox.claim, "ann", owner="me", before="inbox/items/take") as claim_future:
         race.store.run_sync(inbox_items.discard, first)
     assert list_contents(claim_future.result(LAST_RESORT)) == ["2"]
     assert race.is_consistent()
 
 
-@pytest.mark.parametrize("before", ["items/insert", "events/insert", None])
+@pytest.mark.parametrize("before", ["inbox/items/insert", "inbox/events/insert", None])
 def test_a_key_pushed_twice_at_once_is_delivered_once(race: Race, before: str | None) -> None:
     with race.pause_midway(push.push_event, build_push("one", dedup_key="k"), before=before) as first_future:
         second_future = race.start_blocked(push.push_event, build_push("two", dedup_key="k"))
@@ -141,7 +134,7 @@ def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
     race.ack(race.take_claim())
     race.clock.advance(Limits().remember)
     with race.pause_midway(
-        push.push_event, build_push("new", dedup_key="k"), before="items/find_by_key"
+        push.push_event, build_push("new", dedup_key="k"), before="inbox/items/find_by_key"
     ) as push_future:
         assert race.store.run_sync(maintenance.reap) > 0
     assert push_future.result(LAST_RESORT).deliveries[0].duplicate is False
@@ -175,14 +168,14 @@ def test_two_reapers_leave_no_event_behind(race: Race) -> None:
     assert race.is_consistent()
 
 
-@pytest.mark.parametrize("before", ["names/insert", None])
+@pytest.mark.parametrize("before", ["directory/names/insert", None])
 def test_a_registration_and_a_broadcast_take_turns(race: Race, before: str | None) -> None:
     newcomer = EntitySpec(name="cem", kind=EntityKind.AGENT)
     with race.pause_midway(directory.register, newcomer, before=before):
         push_future = race.start_blocked(push.push_event, build_push("to all", to="*"))
     assert push_future.result(LAST_RESORT).broadcast == 1
     assert list_contents(race.claim("cem")) == ["to all"]
-    with race.pause_midway(push.push_event, build_push("2", to="*"), before=before and "broadcasts/insert"):
+    with race.pause_midway(push.push_event, build_push("2", to="*"), before=before and "inbox/broadcasts/insert"):
         register_future = race.start_blocked(directory.register, EntitySpec(name="dan", kind=EntityKind.AGENT))
     register_future.result(LAST_RESORT)
     assert race.claim("dan").claim is None
@@ -220,7 +213,7 @@ def test_a_claim_is_not_taken_back_while_it_is_acked(race: Race) -> None:
     race.clock.advance(MINUTE)
     with race.pause_midway(inbox.ack, claim.id, owner="me", fence=claim.fence) as ack_future:
         assert race.claim(owner="next").claim is None
-        assert race.store.run_sync(maintenance.lapse_claims) == 0
+        assert race.store.run_sync(expiry_actions.lapse_claims) == 0
     assert ack_future.result(LAST_RESORT) == 1
     assert race.claim(owner="next").claim is None
     assert race.is_consistent()
@@ -244,14 +237,16 @@ def test_nothing_is_stuck_in_a_claim_that_ends_while_more_is_pulled(race: Race, 
     race.push_event("2")
     claim = race.take_claim(limit=1)
     race.clock.advance(MINUTE)
-    with race.pause_midway(inbox.pull, claim.id, owner="me", fence=claim.fence, before="items/take") as pull_future:
+    with race.pause_midway(
+        inbox.pull, claim.id, owner="me", fence=claim.fence, before="inbox/items/take"
+    ) as pull_future:
         if ending == "lapse":
-            end_future = race.start_blocked(maintenance.lapse_claims)
+            end_future = race.start_blocked(expiry_actions.lapse_claims)
         else:
             end_future = race.start_blocked(getattr(inbox, ending), claim.id, owner="me", fence=claim.fence)
     pull_future.result(LAST_RESORT)
     end_future.result(LAST_RESORT)
-    race.store.run_sync(maintenance.lapse_claims)
+    race.store.run_sync(expiry_actions.lapse_claims)
     assert race.is_consistent()
     assert race.list_waiting() == {"ack": [], "release": ["1", "2"], "lapse": ["1", "2"]}[ending]
 
@@ -349,7 +344,9 @@ def test_a_deadline_does_not_wait_for_whoever_just_ends_the_gate(race: Race) -> 
 
 def test_two_answers_at_once_are_one(race: Race) -> None:
     decision = ask_decision(race, "husam", "admin")
-    with race.pause_midway(decisions.answer, decision.id, AnswerSpec(text="yes"), by="husam", before="answers/insert"):
+    with race.pause_midway(
+        decisions.answer, decision.id, AnswerSpec(text="yes"), by="husam", before="gates/answers/insert"
+    ):
         late_future = race.start_blocked(decisions.answer, decision.id, AnswerSpec(text="no"), by="admin")
     with pytest.raises(Late, match="answered already by 'husam': 'yes'"):
         late_future.result(LAST_RESORT)

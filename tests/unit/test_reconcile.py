@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import inbox_items
-from gatepost.adapters.spool import FileSpool
-from gatepost.core import spool_line as spool_lines
-from gatepost.core.event import ItemState, Priority
-from gatepost.core.spool_line import SpoolLine
 from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.errors import Unavailable
-from gatepost.hooks.drain import DrainedBatch, drain
+from gatepost.guests import spool_line as spool_lines
+from gatepost.guests.hooks.drain import DrainedBatch, drain
+from gatepost.guests.spool_files import FileSpool
+from gatepost.guests.spool_line import SpoolLine
+from gatepost.inbox import item_actions as inbox_items
+from gatepost.inbox.event import ItemState, Priority
 from tests.unit.conftest import StoreContext
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gatepost.hooks import wire
-from gatepost.hooks.events import HookEvent
+from gatepost.guests.hooks import dialects as wire
+from gatepost.guests.hooks.hook_events import HookEvent
 
 FOLDER = Path(__file__).parents[1] / "fixtures/hooks"
 HOSTS = ("claude", "codex", "gemini")

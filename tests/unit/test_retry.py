@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.retry import Backoff, apply_jitter
+from gatepost.core.backoff import Backoff, apply_jitter
 
 
 def list_delays(backoff: Backoff, count: int = 6) -> list[float]:

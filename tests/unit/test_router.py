@@ -2,9 +2,9 @@
 
 import pytest
 
-from gatepost.api.problems import MethodNotAllowed
 from gatepost.errors import NotFound
-from gatepost.gateway.app import Router
+from gatepost.gateway.web_app import Router
+from gatepost.operations.problems import MethodNotAllowed
 
 
 @pytest.fixture

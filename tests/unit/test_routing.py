@@ -4,17 +4,22 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gatepost.actions import agents, channels, directory, inbox, routing, triggers
-from gatepost.actions.channels import Received
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core import agent_config, route_rule
-from gatepost.core.entity import EntityKind
-from gatepost.core.envelope import Envelope, EnvelopeKind
-from gatepost.core.event import Event, EventType, Json, Priority, Ref
-from gatepost.core.route_rule import RouteRule, RouteSpec, UnroutedReason
-from gatepost.core.trigger import Trigger
+from gatepost.channels import intake_actions as channels
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.intake_actions import Received
+from gatepost.channels.routing import actions as routing, rule as route_rule
+from gatepost.channels.routing.rule import RouteRule, RouteSpec, UnroutedReason
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core.json_limits import Json
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, LimitReached, NotFound, Refused, TooLarge, UnknownAddress
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event, EventType, Priority, Ref
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.testing import Kit
 from tests.collected_failures import check_cases
 

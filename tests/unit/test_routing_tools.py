@@ -4,15 +4,18 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, channels, directory, inbox, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.tools import BUILT_IN_TOOLS, list_tools
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core import agent_config
-from gatepost.core.entity import EntityKind
-from gatepost.core.envelope import Envelope, EnvelopeKind
+from gatepost.channels import intake_actions as channels
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.core.times import HOUR
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused
+from gatepost.inbox import claim_actions as inbox
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents.tools import BUILT_IN_TOOLS, list_tools
 from tests.unit.conftest import StoreContext
 from tests.unit.tool_caller import ToolCaller
 

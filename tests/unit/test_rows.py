@@ -7,19 +7,18 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any, cast
 
 import psycopg
 import pytest
 
-from gatepost import tables
-from gatepost.adapters.stores.postgres import PostgresConnection, PostgresStore
-from gatepost.adapters.stores.sqlite import SqliteConnection, SqliteStore
-from gatepost.core.entity import EntityKind
-from gatepost.ports import Row
-from gatepost.tables.rows import Mapper, RowMaker, is_boolean, make_row_type
-from gatepost.tables.statements import PARAMETER, get_statement
+from gatepost.core.ports import Row
+from gatepost.directory.entity import EntityKind
+from gatepost.operations.discovery import find_modules
+from gatepost.stores.postgres import PostgresConnection, PostgresStore
+from gatepost.stores.row_mapping import Mapper, RowMaker, is_boolean, make_row_type
+from gatepost.stores.sqlite import SqliteConnection, SqliteStore
+from gatepost.stores.statements import PARAMETER, get_statement
 from gatepost.testing import FakeClock
 from tests.collected_failures import CollectedFailures
 from tests.servers import Postgres
@@ -32,16 +31,16 @@ INT_LISTS, TEXT_LIST = {1005, 1007, 1016}, 1009
 
 #: statements whose rows differ: numbers that one database does not give or take back, other JSON, names of types
 DIFFERENT = {
-    "arrivals/take",
-    "catalog/list_columns",
-    "catalog/read_counters",
-    "events/read_watermark",
-    "history/read_store_size",
-    "items/list_since",
-    "members/list_first",
+    "inbox/arrivals/take",
+    "export/catalog/list_columns",
+    "export/catalog/read_counters",
+    "inbox/events/read_watermark",
+    "inbox/history/read_store_size",
+    "inbox/items/list_since",
+    "spaces/members/list_first",
 }
 #: statements that give rows on PostgreSQL only, where more has to be done
-ONLY_POSTGRES = {"catalog/list_preparations", "catalog/set_counters"}
+ONLY_POSTGRES = {"export/catalog/list_preparations", "export/catalog/set_counters"}
 
 
 @dataclass(frozen=True)
@@ -143,8 +142,8 @@ def value(parameter: str, kind: int) -> Any:
 #: the fields that are read by `Mapper`
 FIELDS = {
     field
-    for module in iter_modules(tables.__path__)
-    for value in vars(import_module(f"gatepost.tables.{module.name}")).values()
+    for module in find_modules("rows")
+    for value in vars(import_module(module)).values()
     for mapper in (value, getattr(value, "__self__", None))
     if isinstance(mapper, Mapper)
     for field in mapper.fields
@@ -184,7 +183,8 @@ def test_columns_that_are_true_or_false_are_known_by_their_names(databases: Data
 
 def test_every_column_is_read_somewhere(databases: Databases) -> None:
     """A column is the field of a noun, is asked of a row by its name, is the only one, or only says there is a row."""
-    code = " ".join(path.read_text() for path in Path(tables.__path__[0]).glob("*.py"))
+    modules = (*find_modules("rows"), "gatepost.stores.statements")
+    code = " ".join(Path(str(import_module(module).__file__)).read_text() for module in modules)
     known = FIELDS | set(re.findall(r"\brow\.([a-z_]+)", code))
     single = {use.name for use in find_uses() if use.method == "fetch_number"}
     assert {len(databases.shapes[name].columns) for name in single} == {1}

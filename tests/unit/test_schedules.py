@@ -4,31 +4,29 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import (
-    directory,
-    inbox,
-    memories,
-    push,
-    routing,
-    schedules,
-    trigger_preview,
-    triggers,
-    unrouted,
-    work,
+from gatepost.channels.routing import actions as routing, unrouted_actions as unrouted
+from gatepost.channels.routing.rule import RouteSpec
+from gatepost.channels.triggers import (
+    actions as triggers,
+    preview_actions as trigger_preview,
+    schedule_actions as schedules,
 )
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core import render
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Priority, Push, Ref, Route
-from gatepost.core.memory import GoalSpec, GoalStatus
-from gatepost.core.route_rule import RouteSpec
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import Heartbeat, Trigger, TriggerConfig, TriggerSchedule
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, format_rfc3339, parse_instant
-from gatepost.core.trigger import Heartbeat, Trigger, TriggerConfig, TriggerSchedule
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
-from gatepost.runtime import duties
+from gatepost.inbox import claim_actions as inbox, event_rendering as render
+from gatepost.inbox.event import Event, EventType, Priority, Push, Ref, Route
+from gatepost.inbox.push import actions as push
+from gatepost.mail import work_actions as work
+from gatepost.mail.work_item import WorkItemSpec, WorkType
+from gatepost.residents import memory_actions as memories
+from gatepost.residents.memory import GoalSpec, GoalStatus
 from gatepost.testing import Kit
+from gatepost.worker import duties
 
 HOURLY = TriggerSchedule(cron="0 * * * *")
 HALF_HOUR = TriggerSchedule(every=30 * MINUTE)

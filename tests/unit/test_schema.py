@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from gatepost.errors import Unavailable
-from gatepost.tables import statements
+from gatepost.stores import statements
 from gatepost.testing import Kit
 from tests.waits import LAST_RESORT
 

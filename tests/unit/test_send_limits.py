@@ -1,6 +1,6 @@
 """The limits of sending: how long the next message waits."""
 
-from gatepost.core.send_limits import SendLimits
+from gatepost.channels.telegram.send_limits import SendLimits
 from gatepost.core.times import HOUR, MINUTE, SECOND
 
 NOW = 1_700_000_000 * SECOND

@@ -9,17 +9,20 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.actions import directory, gates, push, work
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Push, Ref
-from gatepost.core.gate import FailMode, GateSpec
 from gatepost.core.times import SECOND
-from gatepost.core.work import WorkItemSpec, WorkType
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound, Unavailable
-from gatepost.hooks import gates as session_gates
-from gatepost.hooks.gates import SessionGate, find_unsaved_work
-from gatepost.hooks.session import Session
+from gatepost.gates import gate_actions as gates
+from gatepost.gates.gate import FailMode, GateSpec
+from gatepost.guests.hooks import session_gates
+from gatepost.guests.hooks.session_files import Session
+from gatepost.guests.hooks.session_gates import SessionGate, find_unsaved_work
+from gatepost.inbox.event import EventType, Push, Ref
+from gatepost.inbox.push import actions as push
+from gatepost.mail import work_actions as work
+from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.testing import Kit
 from tests.hook_guest import HookGuest
 

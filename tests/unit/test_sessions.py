@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import directory, inbox, sessions, spaces
-from gatepost.core.session import ENDED, IDLE, WORKING
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, UnknownAddress
+from gatepost.guests import session_actions as sessions
+from gatepost.guests.session import ENDED, IDLE, WORKING
+from gatepost.inbox import claim_actions as inbox
+from gatepost.spaces import actions as spaces
 from tests.hook_guest import HookGuest
 from tests.unit.conftest import StoreContext
 
@@ -89,7 +92,7 @@ class TestHooks:
             assert read_states() == (state, state), event
 
     def test_a_blocked_stop_is_no_rest(self, ctx: StoreContext, tmp_path: Path) -> None:
-        from gatepost.hooks.gates import SessionGate, register
+        from gatepost.guests.hooks.session_gates import SessionGate, register
 
         register(tmp_path, SessionGate(name="tested"))
         guest = HookGuest(tmp_path, ctx.store, ctx.clock)

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from gatepost import app, settings, telemetry
-from gatepost.cli.home import build_template
+from gatepost.cli.setup_commands import build_template
 from gatepost.core.limits import Limits
 from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
@@ -455,7 +455,7 @@ def test_a_missing_driver_names_the_extra_that_brings_it(
     url: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("redis", "nats", "jetstream", "postgres"):
-        monkeypatch.setitem(sys.modules, f"gatepost.adapters.transports.{module}", None)
+        monkeypatch.setitem(sys.modules, f"gatepost.transports.{module}", None)
     environ = {"GATEPOST_HOME": str(tmp_path), "GATEPOST_STORE": "postgresql://127.0.0.1/x", "GATEPOST_TRANSPORT": url}
     configuration = settings.load(environ)
     with pytest.raises(Unavailable) as error:
@@ -473,7 +473,7 @@ def test_a_missing_driver_names_the_extra_that_brings_it(
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
 def test_a_missing_driver_of_a_store_names_its_extra(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gatepost.adapters.stores.postgres", None)
+    monkeypatch.setitem(sys.modules, "gatepost.stores.postgres", None)
     with pytest.raises(Unavailable) as error:
         app.open_store(f"{scheme}://user:secret@127.0.0.1/x")
     assert error.value.hint == "pip install 'gatepost[postgres]'"

@@ -5,31 +5,32 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import (
-    channel_replies,
-    channels,
-    chat,
-    deadlines,
-    decisions,
-    inbox,
-    pairing,
-    replies,
-    routing,
-    shared_inbox,
-    triggers as trigger_actions,
+from gatepost.channels import (
+    channel_reply_actions as channel_replies,
+    chat_actions as chat,
+    conversation_rows as channel_rows,
+    intake_actions as channels,
+    message_rows,
+    pairing_actions as pairing,
+    reply_actions as replies,
 )
-from gatepost.actions.chat import ChatSpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.channel import PairingState, build_own_session, parse_base
-from gatepost.core.decision import AnswerSpec, Decision, Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.envelope import Envelope, EnvelopeKind
-from gatepost.core.event import Event, EventType, Priority, Route
-from gatepost.core.shared_entry import EntryKind, QuestionStatus, SharedEntry
-from gatepost.core.trigger import TriggerConfig
+from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels.conversation import PairingState, build_own_session, parse_base
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.routing import actions as routing
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.entry import EntryKind, QuestionStatus, SharedEntry
+from gatepost.channels.triggers import actions as trigger_actions
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import TriggerConfig
+from gatepost.core.ports import Reader, Transaction
+from gatepost.directory import entity_rows as entities
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge
-from gatepost.ports import Reader, Transaction
-from gatepost.tables import channel_messages as message_rows, channels as channel_rows, entities
+from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines
+from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event, EventType, Priority, Route
 from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext
 from tests.unit.tool_caller import ToolCaller

@@ -9,25 +9,28 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatepost.actions import decisions, directory, gates, plans, push as push_actions
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.stores.group_commit import CallOutcome, PendingCall
-from gatepost.adapters.stores.threaded import WriteQueue
-from gatepost.api.access import Caller, CallerKind
-from gatepost.api.push import PushEvents
-from gatepost.core.decision import Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push, PushResult
-from gatepost.core.gate import CommandResult, GateKind, GateSpec
 from gatepost.core.limits import Limits
+from gatepost.core.ports import Row, Store, Transaction
 from gatepost.core.times import DAY, HOUR, MINUTE
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, LimitReached, Refused
+from gatepost.executor import load_operations
+from gatepost.gates import decision_actions as decisions, gate_actions as gates
+from gatepost.gates.background import gate_checks
+from gatepost.gates.background.gate_checks import CommandOptions
+from gatepost.gates.decision import Question
+from gatepost.gates.gate import CommandResult, GateKind, GateSpec
 from gatepost.gateway.dispatch import Dispatcher
-from gatepost.gateway.state import CallerLocks
-from gatepost.handlers.executor import load_operations
-from gatepost.ports import Row, Store, Transaction
-from gatepost.runtime import gate_checks
-from gatepost.runtime.gate_checks import CommandOptions
+from gatepost.gateway.gateway_state import CallerLocks
+from gatepost.inbox.event import Push, PushResult
+from gatepost.inbox.push import actions as push_actions
+from gatepost.inbox.push.api import PushEvents
+from gatepost.operations.access import Caller, CallerKind
+from gatepost.plans import actions as plans
+from gatepost.stores.group_commit import CallOutcome, PendingCall
+from gatepost.stores.threaded_store import WriteQueue
 from gatepost.testing import Kit
 from gatepost.testing.conformance.fixtures import yield_to_loop
 from tests.plan_specs import parse_spec
@@ -298,7 +301,7 @@ class TestWriters:
             return push_actions.push_all(tx, pushes)
 
         first, repeat = ctx.store.run_sync(push_counted), ctx.store.run_sync(push_counted)
-        assert statements.count("items/find_by_key") == len(pushes)
+        assert statements.count("inbox/items/find_by_key") == len(pushes)
         for pushed, repeated in zip(first, repeat, strict=True):
             assert isinstance(pushed, PushResult)
             assert isinstance(repeated, PushResult)

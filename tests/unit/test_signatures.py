@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 from standardwebhooks import Webhook
 
-from gatepost.core import webhook
+from gatepost.channels.webhooks import verification as webhook
+from gatepost.channels.webhooks.verification import Scheme, Verification, WebhookRefusal
 from gatepost.core.times import MINUTE, SECOND, Instant
-from gatepost.core.webhook import Scheme, Verification, WebhookRefusal
 from gatepost.errors import Invalid
 from gatepost.testing import MORNING
 from tests.webhook_senders import SENDERS, STANDARD_SECRET, WebhookSender

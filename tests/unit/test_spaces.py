@@ -3,17 +3,20 @@
 import pytest
 from msgspec import to_builtins
 
-from gatepost.actions import directory, inbox, maintenance, spaces
-from gatepost.actions.directory import EntitySpec
-from gatepost.api.events import EventView
-from gatepost.api.spaces import MessageView
-from gatepost.cli.space import _build_line
-from gatepost.core import space as rules
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Json, Trust
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Store, Transaction
 from gatepost.core.signals import Signal
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.ports import Store, Transaction
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import EventType, Trust
+from gatepost.inbox.event_api import EventView
+from gatepost.spaces import actions as spaces, space as rules
+from gatepost.spaces.api import MessageView
+from gatepost.spaces.commands import _build_line
 from gatepost.testing import Kit
 
 PEOPLE = ("admin", "husam", "ana")
@@ -166,7 +169,7 @@ class TestPosting:
             "developer": 2,
             "analyst": 1,
         }
-        assert all(account.is_balanced for account in store.read_sync(maintenance.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
         signals = [(signal.recipient, signal.cause) for signal in kit.signal_sink.clear()]
         assert sorted(signals[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
 

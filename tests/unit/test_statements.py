@@ -14,17 +14,17 @@ import psycopg
 import pytest
 
 import gatepost
-from gatepost.tables.statements import PARAMETER, get_statement, read_statements
+from gatepost.stores.statements import PARAMETER, get_statement, read_statements
 from gatepost.testing import Kit
 from tests.collected_failures import CollectedFailures
 
 SOURCE = Path(gatepost.__file__).parent
-SQL = SOURCE / "tables" / "sql"
 DIALECTS = ("sqlite", "postgres")
-NAME = re.compile(r"[a-z_]+/[a-z_]+")
+NAME = re.compile(r"[a-z_]+/[a-z_]+/[a-z_]+")
 #: where a name begins or ends; a file without any names no statement, and is not parsed
 PART_OF_NAME = re.compile(r"""["'][a-z_]+/|/[a-z_]+["']""")
-NOUNS = sorted(path.stem for path in SQL.glob("*.sql"))
+#: the files of statements, by what their names begin with: `inbox/items`
+FILES = {f"{path.parent.parent.name}/{path.stem}": path for path in sorted(SOURCE.glob("*/sql/*.sql"))}
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _read_uses() -> Iterator[Use]:
                     is_known = "many" not in method and None not in names
                     parameters = frozenset().union(*filter(None, names)) if is_known else None
                     yield Use(name, f"{path.name}:{node.lineno}", parameters, method)
-                case ast.Constant(str(name)) if NAME.fullmatch(name) and name.partition("/")[0] in NOUNS:
+                case ast.Constant(str(name)) if NAME.fullmatch(name) and name.rpartition("/")[0] in FILES:
                     yield Use(name, f"{path.name}:{node.lineno}")
 
 
@@ -86,7 +86,7 @@ def parameters(dialect: str, name: str) -> frozenset[str]:
 
 
 def test_statements_are_found_in_the_code() -> None:
-    assert {"items/insert", "items/take", "accounts/add", "claims/lapse"} <= set(list_names())
+    assert {"inbox/items/insert", "inbox/items/take", "inbox/accounts/add", "inbox/claims/lapse"} <= set(list_names())
     assert sum(use.given is not None for use in find_uses()) > 100
 
 
@@ -107,8 +107,8 @@ def test_a_statement_is_given_what_it_asks_for() -> None:
 def test_every_statement_is_used_and_written_once() -> None:
     heads = [
         f"{noun}/{name}{dialect}"
-        for noun in NOUNS
-        for name, dialect in re.findall(r"^-- name: (\w+)(.*)$", (SQL / f"{noun}.sql").read_text(), re.MULTILINE)
+        for noun, path in FILES.items()
+        for name, dialect in re.findall(r"^-- name: (\w+)(.*)$", path.read_text(), re.MULTILINE)
     ]
     assert len(heads) == len(set(heads))
     heads = [head for head in heads if not head.endswith(" (part)")]
@@ -120,7 +120,7 @@ def test_every_statement_is_used_and_written_once() -> None:
 
 
 def test_every_part_is_in_several_statements_and_in_none_as_its_name() -> None:
-    for noun in NOUNS:
+    for noun in FILES:
         statements = read_statements(noun)
         for name in (name for name, kind in statements if kind == "part"):
             assert sum(f"{{{name}}}" in text for text in statements.values()) > 1, f"{noun}/{name}"
@@ -128,7 +128,7 @@ def test_every_part_is_in_several_statements_and_in_none_as_its_name() -> None:
 
 
 def test_a_file_begins_with_a_statement() -> None:
-    assert [noun for noun in NOUNS if not (SQL / f"{noun}.sql").read_text().startswith("-- name: ")] == []
+    assert [noun for noun, path in FILES.items() if not path.read_text().startswith("-- name: ")] == []
 
 
 def test_dialects_that_agree_share_the_statement() -> None:
@@ -139,7 +139,7 @@ def test_dialects_that_agree_share_the_statement() -> None:
 
     twins = [
         (noun, name)
-        for noun in NOUNS
+        for noun in FILES
         for (name, dialect), text in read_statements(noun).items()
         if dialect == "sqlite" and words(text) == words(read_statements(noun)[name, "postgres"])
     ]
@@ -154,18 +154,18 @@ def test_sqlite_counts_what_a_statement_has_changed() -> None:
 
 
 def test_a_list_and_a_lock_are_written_as_the_dialect_does() -> None:
-    assert get_statement("sqlite", "events/lock").endswith(
+    assert get_statement("sqlite", "inbox/events/lock").endswith(
         "WHERE arrival IN (SELECT value FROM json_each(:arrivals)) ORDER BY arrival"
     )
-    assert get_statement("postgres", "events/lock").endswith(
+    assert get_statement("postgres", "inbox/events/lock").endswith(
         "WHERE arrival = ANY (:arrivals) ORDER BY arrival FOR UPDATE"
     )
     assert "source NOT IN (SELECT value FROM json_each(:seen_sources))" in get_statement(
-        "sqlite", "items/list_source_heads"
+        "sqlite", "inbox/items/list_source_heads"
     )
-    assert "source <> ALL (:seen_sources)" in get_statement("postgres", "items/list_source_heads")
-    assert get_statement("postgres", "plans/take_due").endswith("FOR UPDATE OF p SKIP LOCKED")
-    assert get_statement("sqlite", "plans/take_due").endswith("LIMIT :limit")
+    assert "source <> ALL (:seen_sources)" in get_statement("postgres", "inbox/items/list_source_heads")
+    assert get_statement("postgres", "plans/plans/take_due").endswith("FOR UPDATE OF p SKIP LOCKED")
+    assert get_statement("sqlite", "plans/plans/take_due").endswith("LIMIT :limit")
 
 
 def test_a_statement_is_one_statement() -> None:
@@ -213,25 +213,25 @@ def explain(database: sqlite3.Connection) -> Explain:
         *(
             (name, "items_pending (recipient=?")
             for name in (
-                "items/list_candidates",
-                "items/peek",
-                "items/count_pending",
-                "agents/is_ready",
-                "inboxes/list_pending",
+                "inbox/items/list_candidates",
+                "inbox/items/peek",
+                "inbox/items/count_pending",
+                "residents/agents/is_ready",
+                "inbox/inboxes/list_pending",
             )
         ),
-        ("items/read_states", "items_key (recipient=? AND dedup_key=?)"),
-        ("items/find_longest_chains", "runs_open (agent=?)"),
-        ("claims/end", "outgoing_arrival (arrival=?)"),
-        ("outgoing/find_by_event", "outgoing_event (event=?)"),
-        ("outgoing/has_worked_since", "outgoing_posts (sender=? AND created_at>?)"),
-        ("outgoing/list_awaited", "outgoing_arrival (arrival=?)"),
-        ("outgoing/list_posts", "outgoing_ref (ref_type=? AND ref_id=? AND number>?)"),
-        ("outgoing/list_sent", "outgoing_sender (sender=?)"),
-        ("outgoing/list_states", "items_event (arrival=?)"),
-        ("outgoing/list_thread", "outgoing_thread (thread=?)"),
-        ("outgoing/list_thread", "outgoing_ref (ref_type=? AND ref_id=?)"),
-        ("outgoing/take_overdue", "outgoing_deadline (ack_deadline<?)"),
+        ("inbox/items/read_states", "items_key (recipient=? AND dedup_key=?)"),
+        ("inbox/items/find_longest_chains", "runs_open (agent=?)"),
+        ("inbox/claims/end", "outgoing_arrival (arrival=?)"),
+        ("mail/outgoing/find_by_event", "outgoing_event (event=?)"),
+        ("mail/outgoing/has_worked_since", "outgoing_posts (sender=? AND created_at>?)"),
+        ("mail/outgoing/list_awaited", "outgoing_arrival (arrival=?)"),
+        ("mail/outgoing/list_posts", "outgoing_ref (ref_type=? AND ref_id=? AND number>?)"),
+        ("mail/outgoing/list_sent", "outgoing_sender (sender=?)"),
+        ("mail/outgoing/list_states", "items_event (arrival=?)"),
+        ("mail/outgoing/list_thread", "outgoing_thread (thread=?)"),
+        ("mail/outgoing/list_thread", "outgoing_ref (ref_type=? AND ref_id=?)"),
+        ("mail/outgoing/take_overdue", "outgoing_deadline (ack_deadline<?)"),
     ],
 )
 def test_sqlite_finds_what_it_looks_for_without_reading_what_was_delivered(
@@ -246,7 +246,7 @@ def test_sqlite_reads_no_table_of_what_was_sent_from_end_to_end(explain: Explain
     """These tables only grow, and whoever acks or sends waits for the statement."""
     with CollectedFailures() as failures:
         for name in list_names():
-            if name.startswith("outgoing/"):
+            if name.startswith("mail/outgoing/"):
                 with failures.check(name):
                     scans = [step for step in explain(name) if re.match(r"SCAN ([oriebx]|outgoing|items)\b", step)]
                     assert scans == []

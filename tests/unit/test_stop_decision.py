@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import decisions
-from gatepost.core.decision import AnswerSpec, Decision, Option, Question
-from gatepost.core.decision_action import Action
 from gatepost.core.times import SECOND
-from gatepost.hooks.chain import Wait
-from gatepost.hooks.context import HookOptions
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
+from gatepost.gates.proposed_action import Action
+from gatepost.guests.hooks.handler_chain import Wait
+from gatepost.guests.hooks.hook_context import HookOptions
 from tests.hook_guest import HookGuest
 from tests.unit.conftest import StoreContext
 

@@ -8,17 +8,10 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from gatepost.api.stream_events import (
-    CONTROL_EVENTS,
-    EVENTS,
-    AgentActivityView,
-    MessageDeltaView,
-    TriggerChangeView,
-    build_frame,
-    encode_entry,
-)
-from gatepost.core.run import RunStatus
-from gatepost.runtime.live import GATE_EVENTS
+from gatepost.gateway.live_streams import GATE_EVENTS
+from gatepost.gateway.stream_events import CONTROL_EVENTS, EVENTS, TriggerChangeView, build_frame, encode_entry
+from gatepost.residents.runs.run import RunStatus
+from gatepost.residents.stream_api import AgentActivityView, MessageDeltaView
 from tests.gateways import build_openapi, list_operations
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +75,7 @@ def test_a_drift_of_the_typescript_client_is_found(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from gatepost.api import stream_events
+from gatepost.gateway import stream_events
 stream_events.EVENTS["agent.asleep"] = stream_events.EVENTS["agent.active"]
 sys.path.insert(0, {str(ROOT)!r})
 from tools import typescript

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.model import CallDelta
-from gatepost.core.run import Run, RunStatus
 from gatepost.core.signals import Frame
-from gatepost.runtime import streaming
-from gatepost.runtime.streaming import Streams
+from gatepost.residents.background import text_streaming as streaming
+from gatepost.residents.background.text_streaming import Streams
+from gatepost.residents.model_request import CallDelta
+from gatepost.residents.runs.run import Run, RunStatus
 
 RUN = Run(
     number=1,

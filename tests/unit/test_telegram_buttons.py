@@ -3,9 +3,7 @@
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from gatepost.core.decision import MAX_OPTIONS, MAX_ROUNDS
-from gatepost.core.ids import mint
-from gatepost.core.telegram_buttons import (
+from gatepost.channels.telegram.buttons import (
     MAX_DATA_BYTES,
     MAX_LABEL_LENGTH,
     Button,
@@ -15,8 +13,10 @@ from gatepost.core.telegram_buttons import (
     build_label,
     parse_callback_data,
 )
-from gatepost.core.telegram_text import count_units
+from gatepost.channels.telegram.formatted_text import count_units
+from gatepost.core.ids import mint
 from gatepost.errors import Invalid
+from gatepost.gates.decision import MAX_OPTIONS, MAX_ROUNDS
 from tests.property.texts import texts
 
 KEY = b"k" * 32

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.telegram_text import TextEntity
-from gatepost.core.telegram_update import (
+from gatepost.channels.telegram.formatted_text import TextEntity
+from gatepost.channels.telegram.update import (
     BotCommand,
     BotIdentity,
     ButtonPress,

@@ -2,14 +2,14 @@
 
 import pytest
 
-from gatepost.actions.telegram import BotProfile
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.adapters.telegram import TelegramClient
-from gatepost.api.triggers import AddTrigger
-from gatepost.core.provider import BoundTrigger
-from gatepost.core.telegram_api import derive_keys
-from gatepost.core.telegram_update import BotIdentity
-from gatepost.core.trigger import check_token_reference
+from gatepost.channels.provider import BoundTrigger
+from gatepost.channels.telegram.bot_port import derive_keys
+from gatepost.channels.telegram.client import TelegramClient
+from gatepost.channels.telegram.update import BotIdentity
+from gatepost.channels.telegram.update_actions import BotProfile
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.api import AddTrigger
+from gatepost.channels.triggers.trigger import check_token_reference
 from gatepost.errors import Invalid
 from gatepost.telemetry import hide_secrets
 

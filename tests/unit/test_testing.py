@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import directory
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
 from gatepost.core.ids import mint
 from gatepost.core.signals import Signal
 from gatepost.core.times import MINUTE
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
 from gatepost.testing import FakeClock, Kit, RecordingSignalSink
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from gatepost.actions import directory
-from gatepost.adapters.stores.sqlite import SqliteConnection, SqliteStore
 from gatepost.app import open_store
+from gatepost.directory import entity_actions as directory
+from gatepost.stores.sqlite import SqliteConnection, SqliteStore
 from gatepost.testing import Kit
 from tests.servers import wait_until
 

@@ -10,10 +10,10 @@ import jsonschema_rs
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.actions.tools import BUILT_IN_TOOLS
-from gatepost.core.model import ToolCaller
 from gatepost.errors import Invalid, Malformed, TooLarge
-from gatepost.runtime import tool_schema
+from gatepost.residents.background import tool_arguments as tool_schema
+from gatepost.residents.model_request import ToolCaller
+from gatepost.residents.tools import BUILT_IN_TOOLS
 
 
 def build_documents(integers: st.SearchStrategy[int], floats: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:

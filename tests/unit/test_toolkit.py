@@ -11,11 +11,11 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions.tools import list_tools
-from gatepost.adapters.tools.http import HttpTools
-from gatepost.adapters.tools.mcp import McpServers
-from gatepost.core import strict
-from gatepost.core.agent import (
+from gatepost.core import json_limits as strict
+from gatepost.core.json_limits import Json
+from gatepost.core.times import SECOND
+from gatepost.errors import Conflict, Invalid, Malformed, NotFound, Refused, Unavailable
+from gatepost.residents.agent_config import (
     AgentConfig,
     Execution,
     LoopRules,
@@ -25,13 +25,13 @@ from gatepost.core.agent import (
     ToolRequest,
     ToolServer,
 )
-from gatepost.core.event import Json
-from gatepost.core.mind import CallResult, ToolCall
-from gatepost.core.model import ToolCaller, ToolResult, ToolSpec
-from gatepost.core.times import SECOND
-from gatepost.errors import Conflict, Invalid, Malformed, NotFound, Refused, Unavailable
-from gatepost.runtime import tool_schema
-from gatepost.runtime.toolkit import BuiltInTool, DeferredTool, OutsideTool, Toolbox, Toolkit
+from gatepost.residents.background import tool_arguments as tool_schema
+from gatepost.residents.background.toolkit import BuiltInTool, DeferredTool, OutsideTool, Toolbox, Toolkit
+from gatepost.residents.mind import CallResult, ToolCall
+from gatepost.residents.model_request import ToolCaller, ToolResult, ToolSpec
+from gatepost.residents.remote_tools.http import HttpTools
+from gatepost.residents.remote_tools.mcp import McpServers
+from gatepost.residents.tools import list_tools
 from tests import mcp_server, small_mcp_server
 
 

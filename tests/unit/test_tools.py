@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.actions import inbox, memories, plans, spaces
-from gatepost.actions.tools import BUILT_IN_TOOLS
-from gatepost.actions.tools.context import MAX_RESULT_SIZE, measure_json
-from gatepost.core import agent_config, memory
-from gatepost.core.event import MAX_HOPS, EventType, Priority
-from gatepost.core.memory import GoalSpec
-from gatepost.core.plan import AfterDelay, PlanSpec
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import MAX_HOPS, EventType, Priority
+from gatepost.plans import actions as plans
+from gatepost.plans.plan import AfterDelay, PlanSpec
+from gatepost.residents import agent_config_json as agent_config, memory, memory_actions as memories
+from gatepost.residents.memory import GoalSpec
+from gatepost.residents.tools import BUILT_IN_TOOLS
+from gatepost.residents.tools.context import MAX_RESULT_SIZE, measure_json
+from gatepost.spaces import actions as spaces
 from tests.collected_failures import check_cases
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext

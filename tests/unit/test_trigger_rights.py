@@ -4,21 +4,31 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import agents, channel_replies, chat, directory, export, inbox, pairing, schedules, triggers
-from gatepost.actions.chat import ChatSpec
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.api.triggers import AddTrigger, ChangeTrigger, ScheduleSpec
-from gatepost.core import agent_config, render
-from gatepost.core.entity import EntityKind
-from gatepost.core.route_rule import RouteSpec, check_rule
+from gatepost.channels import channel_reply_actions as channel_replies, chat_actions as chat, pairing_actions as pairing
+from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels.routing.rule import RouteSpec, check_rule
+from gatepost.channels.triggers import actions as triggers, rows, schedule_actions as schedules
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.api import AddTrigger, ChangeTrigger, ScheduleSpec
+from gatepost.channels.triggers.trigger import (
+    DeliveryMode,
+    GroupMode,
+    Heartbeat,
+    TriggerConfig,
+    TriggerSchedule,
+    check_public_url,
+)
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.core.ports import Transaction
 from gatepost.core.times import HOUR, MINUTE, SECOND
-from gatepost.core.trigger import DeliveryMode, GroupMode, Heartbeat, TriggerConfig, TriggerSchedule, check_public_url
-from gatepost.core.webhook import Scheme
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, LimitReached, Refused
-from gatepost.handlers.executor import LocalExecutor
-from gatepost.ports import Transaction
-from gatepost.tables import triggers as rows
+from gatepost.executor import LocalExecutor
+from gatepost.export import export_actions as export
+from gatepost.inbox import claim_actions as inbox, event_rendering as render
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.testing import Kit
 from tests.collected_failures import check_cases
 

@@ -5,22 +5,27 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatepost.actions import agents, directory, inbox, routing, trigger_preview, triggers, webhooks
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.trigger_preview import Preview
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.actions.webhooks import ServiceCall
-from gatepost.api.triggers import AddTrigger
-from gatepost.core import agent_config, render
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Json, Priority, PushResult, Trust
-from gatepost.core.route_rule import UnroutedReason
+from gatepost.channels.routing import actions as routing
+from gatepost.channels.routing.rule import UnroutedReason
+from gatepost.channels.triggers import actions as triggers, preview_actions as trigger_preview
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.api import AddTrigger
+from gatepost.channels.triggers.preview_actions import Preview
+from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
+from gatepost.channels.webhooks import actions as webhooks
+from gatepost.channels.webhooks.actions import ServiceCall
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Store
 from gatepost.core.times import HOUR
-from gatepost.core.trigger import TriggerConfig, TriggerSchedule
-from gatepost.core.webhook import Scheme
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.handlers.executor import LocalExecutor
-from gatepost.ports import Store
+from gatepost.executor import LocalExecutor
+from gatepost.inbox import claim_actions as inbox, event_rendering as render
+from gatepost.inbox.event import EventType, Priority, PushResult, Trust
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.testing import Kit
 from tests.collected_failures import check_cases
 

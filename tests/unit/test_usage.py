@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import runs, usage
-from gatepost.core.event import EventType
-from gatepost.core.run import RunStatus
 from gatepost.core.times import DAY, HOUR
-from gatepost.core.usage import UsageDimension, UsageGroup, add_up
 from gatepost.errors import Invalid
-from gatepost.tables.statements import Sql
+from gatepost.inbox.event import EventType
+from gatepost.residents.runs import actions as runs
+from gatepost.residents.runs.run import RunStatus
+from gatepost.residents.usage import actions as usage
+from gatepost.residents.usage.usage import UsageDimension, UsageGroup, add_up
+from gatepost.stores.statements import Sql
 from tests import resident_runs
 from tests.unit.conftest import StoreContext
 

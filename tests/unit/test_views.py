@@ -7,18 +7,18 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-from gatepost.api.agents import AgentView, MindView
-from gatepost.api.decisions import DecisionView
-from gatepost.api.entities import EntityView
-from gatepost.api.events import EventDetailView, EventView, ItemView
-from gatepost.api.fields import Format, RecordView, Source, Time, get_source
-from gatepost.api.gates import GateView
-from gatepost.api.keys import NewKeyView
-from gatepost.api.ledger import TopicMessageView
-from gatepost.api.runs import RunWithCallsView, TurnView
-from gatepost.api.spaces import NewSpaceView
 from gatepost.core.times import Instant
-from gatepost.handlers.executor import load_operations
+from gatepost.directory.entity_api import EntityView
+from gatepost.directory.key_api import NewKeyView
+from gatepost.executor import load_operations
+from gatepost.gates.decision_api import DecisionView
+from gatepost.gates.gate_api import GateView
+from gatepost.inbox.event_api import EventDetailView, EventView, ItemView
+from gatepost.ledger.topic_api import TopicMessageView
+from gatepost.operations.fields import Format, RecordView, Source, Time, get_source
+from gatepost.residents.agent_api import AgentView, MindView
+from gatepost.residents.runs.api import RunWithCallsView, TurnView
+from gatepost.spaces.api import NewSpaceView
 
 _EVENT: Final = frozenset({"sender", "sender_name", "sender_type", "data", "extra"})
 #: the fields that are passed, because the record has no such attribute or the view shows less

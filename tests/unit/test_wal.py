@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.actions import directory
-from gatepost.actions.directory import EntitySpec
-from gatepost.adapters.stores.sqlite import open_file
 from gatepost.app import open_store
-from gatepost.core.entity import EntityKind
+from gatepost.core.ports import Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
-from gatepost.ports import Store
-from gatepost.runtime import duties
-from gatepost.runtime.signal_bus import SignalBus
+from gatepost.stores.sqlite import open_file
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker import duties
 
 MIB = 1024 * 1024
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.core import text_template
-from gatepost.core.dotted_path import parse_path
-from gatepost.core.event import Ref
-from gatepost.core.service_lines import SERVICES, Service
-from gatepost.core.webhook import Scheme
-from gatepost.core.webhook_lines import MAX_OWN_LENGTH, Line, build_lines, describe_payload
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.channels.wording import text_template
+from gatepost.channels.wording.dotted_path import parse_path
+from gatepost.channels.wording.payload_lines import MAX_OWN_LENGTH, Line, build_lines, describe_payload
+from gatepost.channels.wording.services import SERVICES, Service
+from gatepost.inbox.event import Ref
 from tests.webhook_payloads import GITHUB, ISSUE, JIRA, OTHERS, REPOSITORY, SENDER, SENTRY
 
 

@@ -9,19 +9,22 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.actions import directory, inbox, maintenance, routing, triggers
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core import render
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import EventType, Item, Trust
+from gatepost.channels.routing import actions as routing
+from gatepost.channels.routing.rule import UnroutedReason
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.limits import Limits
-from gatepost.core.route_rule import UnroutedReason
 from gatepost.core.times import MINUTE
-from gatepost.core.webhook import Scheme
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Invalid, Malformed, NotFound, TooLarge, Unauthorized
-from gatepost.gateway import webhooks
-from gatepost.gateway.http import HttpAnswer, encode
+from gatepost.gateway import webhook_route as webhooks
+from gatepost.gateway.http_exchange import HttpAnswer, encode
+from gatepost.inbox import claim_actions as inbox, event_rendering as render
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import EventType, Item, Trust
 from gatepost.testing import Kit
 from tests.gateways import open_gateway
 from tests.webhook_senders import SENDERS, WebhookSender
@@ -69,7 +72,7 @@ class WebhookContext:
     def assert_nothing_stored(self) -> None:
         assert self.list_inbox() == []
         assert self.kit.signal_sink.signals == []
-        [account] = self.store.read_sync(maintenance.list_accounts, "ana")
+        [account] = self.store.read_sync(actions.list_accounts, "ana")
         assert account.accepted == 0
 
 
@@ -405,6 +408,6 @@ def test_whatever_comes_is_stored_whole_or_refused_in_our_words(sqlite_ctx: Webh
             assert status == 202 or len(sqlite_ctx.kit.signal_sink.signals) == before
 
         post_request()
-    [account] = sqlite_ctx.store.read_sync(maintenance.list_accounts, "ana")
+    [account] = sqlite_ctx.store.read_sync(actions.list_accounts, "ana")
     assert account.is_balanced
     assert account.accepted == len(sqlite_ctx.kit.signal_sink.signals)

@@ -5,14 +5,18 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance, replies, work
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Priority, Ref
+from gatepost.channels import reply_actions as replies
+from gatepost.core.ports import Reader
 from gatepost.core.times import DAY
-from gatepost.core.work import Note, WorkEvent, WorkItem, WorkItemSpec, WorkType, parse_event
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress
-from gatepost.ports import Reader
-from gatepost.tables.statements import Sql
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event, EventType, Priority, Ref
+from gatepost.mail import work_actions as work
+from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkItemSpec, WorkType, parse_event
+from gatepost.stores.statements import Sql
+from gatepost.worker import maintenance_actions as maintenance
 from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext
 

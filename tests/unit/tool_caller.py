@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from gatepost.actions.tools import BUILT_IN_TOOLS, ToolContext, call_tool
-from gatepost.core.run import Run, RunStatus
-from gatepost.ports import Transaction
-from gatepost.runtime import tool_schema
+from gatepost.core.ports import Transaction
+from gatepost.residents.background import tool_arguments as tool_schema
+from gatepost.residents.runs.run import Run, RunStatus
+from gatepost.residents.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from tests.unit.conftest import StoreContext
 
 
@@ -43,7 +43,7 @@ class ToolCaller:
         return self.ctx.store.run_sync(self._use, tool, parsed, call or f"{self.run.id}/{self._calls}")
 
     def _use(self, tx: Transaction, tool: str, arguments: dict[str, Any], call: str) -> Any:
-        from gatepost.actions import directory
+        from gatepost.directory import entity_actions as directory
 
         entity = directory.find_live(tx, self.name)
         tool_ctx = ToolContext(tx=tx, agent=entity, run=self.run, call=call, active_space=self.active)

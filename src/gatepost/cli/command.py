@@ -38,10 +38,10 @@ from click.core import ParameterSource
 from click.exceptions import Exit
 
 from gatepost import settings
-from gatepost.api.operation import Page, Request
 from gatepost.cli import output
 from gatepost.cli.parameters import JsonFlag, RequestParameters, SpecType, list_function_parameters, number
 from gatepost.errors import GatepostError, Invalid
+from gatepost.operations.operation import Page, Request
 from gatepost.settings import Configuration
 
 if TYPE_CHECKING:

@@ -18,21 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gatepost import settings
-from gatepost.api.operation import Page, Request, Stream
 from gatepost.cli import output
 from gatepost.core.address import check_entity_address
-from gatepost.core.entity import EntityKind
+from gatepost.core.ports import Reader, SignalSink, Store
 from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration, Instant
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import GatepostError, Invalid, Refused, Unauthorized, Unavailable
-from gatepost.hooks.session import Session, find_guest
-from gatepost.ports import Reader, SignalSink, Store
-from gatepost.runtime import gateway_files
-from gatepost.settings import Configuration, mask_passwords
+from gatepost.guests.hooks.session_files import Session, find_guest
+from gatepost.operations.operation import Page, Request, Stream
+from gatepost.settings import Configuration, gateway_files, mask_passwords
 
 if TYPE_CHECKING:  # few commands need them
-    from gatepost.actions.deadlines import EventScan
-    from gatepost.api.entities import EntityView
+    from gatepost.directory.entity_api import EntityView
+    from gatepost.gates.expiry_actions import EventScan
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -170,7 +169,7 @@ def find_session_agent(configuration: Configuration) -> str | None:
 
 def choose_actor(name: str | None, configuration: Configuration) -> str:
     """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
-    from gatepost.actions.directory import ADMINISTRATOR
+    from gatepost.directory.entity_actions import ADMINISTRATOR
 
     return name or find_current_agent(configuration) or ADMINISTRATOR
 
@@ -190,7 +189,7 @@ def choose_recipient(to: str | None, configuration: Configuration) -> str:
 
 def find_entity(configuration: Configuration, name: str) -> "EntityView":
     """Return the entity with a name or an alias."""
-    from gatepost.api.entities import ShowEntity
+    from gatepost.directory.entity_api import ShowEntity
 
     with connect(configuration) as connection:
         return connection.send(ShowEntity(name=check_entity_address(name)))
@@ -237,7 +236,7 @@ def end_due(store: Store, last_scan: "EventScan | None") -> "EventScan | None":
     End what is due, as a gateway would, and return how far events were scanned. What cannot be ended does not keep this
     command from waiting for something else.
     """
-    from gatepost.actions import deadlines
+    from gatepost.gates import expiry_actions as deadlines
 
     def find_due(tx: Reader) -> "tuple[bool, EventScan]":
         next_due, scan = deadlines.find_next_due(tx), deadlines.scan_events(tx, last_scan)

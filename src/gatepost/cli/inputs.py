@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import IO, Any, Final
 
-from gatepost.core import strict, times
+from gatepost.core import json_limits as strict, times
 from gatepost.core.text import check_storable
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, TooLarge, Unavailable, quote_value

@@ -35,7 +35,7 @@ def main() -> None:
 def run(arguments: "Sequence[str]") -> int:
     """Run a command and return its exit code; nothing is raised."""
     if list(arguments[:1]) == ["hook"] and not {"-h", "--help"}.intersection(arguments):
-        from gatepost.cli import hook
+        from gatepost.guests import hook_commands as hook
 
         return hook.answer(arguments[1:])
     try:

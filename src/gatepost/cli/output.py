@@ -15,8 +15,8 @@ from unicodedata import category, east_asian_width
 
 import msgspec
 
-from gatepost.core import render
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant
+from gatepost.inbox import event_rendering as render
 from gatepost.settings import mask_passwords
 
 #: seconds between two messages about how far long work is

@@ -26,13 +26,13 @@ import click
 import msgspec
 from msgspec import inspect
 
-from gatepost.api.access import ActAs
-from gatepost.api.decoding import find_description, get_decoder, list_kinds
-from gatepost.api.operation import Request
-from gatepost.api.validation import relabel
 from gatepost.cli import inputs
 from gatepost.core.times import Duration, parse_duration
 from gatepost.errors import GatepostError, Invalid, quote_value
+from gatepost.operations.access import ActAs
+from gatepost.operations.decoding import find_description, get_decoder, list_kinds
+from gatepost.operations.operation import Request
+from gatepost.operations.validation import relabel
 
 Parse = Callable[[str], Any]
 

@@ -1,39 +1,43 @@
 """
 `gatepost`: the command that all others belong to.
 
-A module of this package that has `commands` adds them. The module of a command's own name is looked at first, so that
-`gatepost key list` imports the commands of keys only; help and completion of the root import all of them.
+A module of a room whose name ends with `commands` adds its list `commands`. The module whose name, or whose room,
+begins with the name of a command is looked at first, so that `gatepost key list` imports the commands of keys only;
+help and completion of the root import all of them.
 """
 
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
-from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import click
 
-from gatepost import cli, settings
+from gatepost import settings
 from gatepost.cli import output
 from gatepost.cli.command import HelpFirst, build_verb
 from gatepost.cli.parameters import ParameterSpec, check_choice
 from gatepost.errors import UnknownAddress
+from gatepost.operations import discovery
 
 #: the order in which a newcomer meets the commands; others follow in the order of their names
 ORDER = (  # noqa: SIM905
     "up sign-in inbox chat send reply agent person space work note plan gate decision hooks hook mcp courier trigger"
     " channel ledger key init config doctor export import completion"
 ).split()
-#: some commands are in a module with another name
+#: the commands that are in a module with another name
 _MODULES = {
-    **dict.fromkeys(("init", "config", "doctor", "up"), "home"),
-    "hook": "hooks",
-    "reply": "send",
-    "note": "work",
-    "import": "export",
-    "completion": "root",
-    "sign-in": "sign_in",
+    **dict.fromkeys(("init", "config", "doctor", "up"), "cli.setup_commands"),
+    "inbox": "inbox.item_commands",
+    "hooks": "guests.hook_setup_commands",
+    "hook": "guests.hook_setup_commands",
+    "reply": "mail.send_commands",
+    "note": "mail.work_commands",
+    "import": "export.commands",
+    "trigger": "channels.triggers.commands",
+    "channel": "channels.conversation_commands",
+    "ledger": "ledger.topic_commands",
+    "completion": "cli.root",
 }
 _COMPLETE_VARIABLE = "_GATEPOST_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
@@ -41,22 +45,29 @@ _SHELLS = ("bash", "zsh", "fish", "powershell")
 
 class Root(HelpFirst, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        for module in iter_modules(cli.__path__):
-            if not module.name.startswith("_"):  # it needs a package that may not be installed
-                self._add_commands(module.name)
+        for module in (*discovery.find_modules("commands"), __name__):
+            self._add_commands(module)
         return sorted(self.commands, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module_name = _MODULES.get(cmd_name, cmd_name)
-        if cmd_name not in self.commands and module_name.isidentifier() and find_spec(f"{cli.__name__}.{module_name}"):
-            self._add_commands(module_name)
+        if cmd_name not in self.commands and (module := _find_module(cmd_name)):
+            self._add_commands(module)
         if cmd_name not in self.commands:  # click names those that are spelt alike
             self.list_commands(ctx)
         return self.commands.get(cmd_name)
 
-    def _add_commands(self, module_name: str) -> None:
-        for command in getattr(import_module(f"{cli.__name__}.{module_name}"), "commands", ()):
+    def _add_commands(self, module: str) -> None:
+        for command in getattr(import_module(module), "commands", ()):
             self.add_command(command)
+
+
+def _find_module(command: str) -> str | None:
+    """Return the module that a command is in, as far as names tell: `key_commands`, or `commands` in `plans`."""
+    if command in _MODULES:
+        return f"gatepost.{_MODULES[command]}"
+    name = command.replace("-", "_")
+    endings = (f".{name}_commands", f".{name}.commands", f".{name}s.commands")
+    return next((module for module in discovery.find_modules("commands") if module.endswith(endings)), None)
 
 
 def _print_version(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:

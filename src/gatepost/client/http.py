@@ -14,7 +14,6 @@ from typing import Any, Final, Self, TypeVar
 import httpx2
 import msgspec
 
-from gatepost.api.operation import Page, Request, Stream, StreamedView
 from gatepost.client.protocol import (
     PAGE_LENGTH,
     RETRY_STATUSES,
@@ -29,6 +28,7 @@ from gatepost.client.protocol import (
     read_answer,
 )
 from gatepost.errors import Invalid, Unavailable
+from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
 R = TypeVar("R")
 V = TypeVar("V")

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from gatepost.api.access import ADMINISTRATOR, Caller
-from gatepost.api.operation import Page, Request, Stream, StreamedView
 from gatepost.client.protocol import decode_event, list_pages
-from gatepost.handlers.executor import LocalExecutor, authorize_names, build_gateway_error
-from gatepost.ports import Store
+from gatepost.core.ports import Store
+from gatepost.executor import LocalExecutor, authorize_names, build_gateway_error
+from gatepost.operations.access import ADMINISTRATOR, Caller
+from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
 if TYPE_CHECKING:  # few commands watch, and all must start fast
-    from gatepost.api.inbox import WatchInbox
-    from gatepost.api.shared_inbox import WatchSharedInbox
-    from gatepost.api.spaces import WatchSpace
+    from gatepost.channels.shared_inbox.api import WatchSharedInbox
+    from gatepost.inbox.item_api import WatchInbox
+    from gatepost.spaces.api import WatchSpace
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -54,9 +54,9 @@ class LocalClient:
 
     def events(self, request: Stream[Any], *, on_connect: Callable[[], None] | None = None) -> Iterator[StreamedView]:
         """Return the events of a stream, for ever; `on_connect` is called before the first."""
-        from gatepost.api.inbox import WatchInbox
-        from gatepost.api.shared_inbox import WatchSharedInbox
-        from gatepost.api.spaces import WatchSpace
+        from gatepost.channels.shared_inbox.api import WatchSharedInbox
+        from gatepost.inbox.item_api import WatchInbox
+        from gatepost.spaces.api import WatchSpace
 
         request.operation.access.admit(self._caller)
         bound = self._store.read_sync(
@@ -73,8 +73,8 @@ class LocalClient:
                 raise build_gateway_error(request.operation)
 
     def _watch_space(self, request: "WatchSpace", on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
-        from gatepost.actions import spaces
-        from gatepost.api.spaces import MessageView
+        from gatepost.spaces import actions as spaces
+        from gatepost.spaces.api import MessageView
 
         last_seq = self._store.read_sync(spaces.show, request.id, viewer=request.member).last_seq
         last_seq = last_seq if request.after is None else int(request.after)
@@ -91,9 +91,9 @@ class LocalClient:
                 time.sleep(_POLL_INTERVAL)
 
     def _watch_inbox(self, request: "WatchInbox", on_connect: Callable[[], None] | None) -> Iterator[StreamedView]:
-        from gatepost.actions import inbox_feed
-        from gatepost.actions.inbox_feed import Position
-        from gatepost.api.events import ItemView
+        from gatepost.inbox import feed_actions as inbox_feed
+        from gatepost.inbox.event_api import ItemView
+        from gatepost.inbox.feed_actions import Position
 
         position = (
             self._store.read_sync(inbox_feed.read_end) if request.after is None else Position.parse(request.after)
@@ -111,8 +111,8 @@ class LocalClient:
     def _watch_shared_inbox(
         self, request: "WatchSharedInbox", on_connect: Callable[[], None] | None
     ) -> Iterator[StreamedView]:
-        from gatepost.actions import shared_inbox
-        from gatepost.api.shared_inbox import SharedEntryView
+        from gatepost.channels.shared_inbox import actions as shared_inbox
+        from gatepost.channels.shared_inbox.api import SharedEntryView
 
         position = (
             self._store.read_sync(shared_inbox.find_last_position) if request.after is None else int(request.after)

@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 import msgspec
 
 from gatepost import errors
-from gatepost.api.encoding import decode_answer, encode_request
-from gatepost.api.operation import Kind, Page, Repetition, Request, Stream, StreamedView
-from gatepost.api.push import PushResultView, TriggeredView
+from gatepost.core.backoff import Backoff
 from gatepost.errors import GatepostError, Invalid, Late, Refused, Unavailable
-from gatepost.retry import Backoff
+from gatepost.inbox.push.api import PushResultView, TriggeredView
+from gatepost.operations.encoding import decode_answer, encode_request
+from gatepost.operations.operation import Kind, Page, Repetition, Request, Stream, StreamedView
 
 R = TypeVar("R")
 V = TypeVar("V")

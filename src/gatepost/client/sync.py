@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gatepost.api.operation import Page, Request, Stream, StreamedView
 from gatepost.client.protocol import (
     RETRY_STATUSES,
     SILENCE_TIMEOUT,
@@ -31,6 +30,7 @@ from gatepost.client.protocol import (
     read_answer,
 )
 from gatepost.errors import Invalid, Unavailable
+from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
 R = TypeVar("R")
 V = TypeVar("V")

@@ -2,7 +2,7 @@
 The address of a recipient.
 
 An address is a name or an alias, `*` (also `ALL`: every agent), `team:NAME` or `team:NAME/ROLE`. Parsing checks the
-form only; `actions/directory.py` finds out which entities have it.
+form only; `directory/entity_actions.py` finds out which entities have it.
 """
 
 import re

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from msgspec import Struct
 
-from gatepost.core import strict, times
-from gatepost.core.event import Json
+from gatepost.core import json_limits as strict, times
+from gatepost.core.json_limits import Json
 from gatepost.core.text import count_bytes, find_unstorable
 from gatepost.core.times import Duration
 from gatepost.errors import Invalid, quote_value

@@ -44,9 +44,9 @@ class Limits:
     ledger_hourly: int = 60
     #: the capability codes (HCS-11) of agents, by role
     ledger_capabilities: Sequence[tuple[str, tuple[int, ...]]] = ()
-    #: who gets which events of work items: pattern, addresses and priority (`core/work.py`)
+    #: who gets which events of work items: pattern, addresses and priority (`mail/work_item.py`)
     work_notify: Sequence[tuple[str, Sequence[str], int]] = (("task.blocked", ("admin",), 0),)
-    #: the least urgent priority (`core/event.py`) of inbox items that a person also gets in paired chats
+    #: the least urgent priority (`inbox/event.py`) of inbox items that a person also gets in paired chats
     channel_notify: int = 1
     #: whether voice messages can be transcribed, and how long one waits for its transcript
     has_speech: bool = False

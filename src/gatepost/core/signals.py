@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from gatepost.errors import Invalid, quote_value
 
 if TYPE_CHECKING:
-    from gatepost.core.event import Event, Json
+    from gatepost.core.json_limits import Json
+    from gatepost.inbox.event import Event
 
 #: the cause of a signal by another program (`wakeup:{agent}` on Redis), which may have put something into a queue
 WAKEUP: Final = "wakeup"

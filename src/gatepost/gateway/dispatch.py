@@ -17,17 +17,17 @@ import msgspec
 import structlog
 from starlette.requests import ClientDisconnect, Request as HttpRequest
 
-from gatepost.api import access
-from gatepost.api.access import Caller
-from gatepost.api.decoding import get_decoder
-from gatepost.api.operation import Kind, Operation, Request
-from gatepost.api.problems import NotJson, Unexpected
 from gatepost.errors import GatepostError
-from gatepost.gateway.auth import CACHE_TIME
-from gatepost.gateway.browsers import read_page_cookies
-from gatepost.gateway.http import HttpAnswer, HttpExchange, build_start, encode
-from gatepost.gateway.state import GatewayState
-from gatepost.handlers.executor import authorize_names, execute, execute_once, list_valid, merge_outcomes
+from gatepost.executor import authorize_names, execute, execute_once, list_valid, merge_outcomes
+from gatepost.gateway.authentication import CACHE_TIME
+from gatepost.gateway.browser_checks import read_page_cookies
+from gatepost.gateway.gateway_state import GatewayState
+from gatepost.gateway.http_exchange import HttpAnswer, HttpExchange, build_start, encode
+from gatepost.operations import access
+from gatepost.operations.access import Caller
+from gatepost.operations.decoding import get_decoder
+from gatepost.operations.operation import Kind, Operation, Request
+from gatepost.operations.problems import NotJson, Unexpected
 
 log = structlog.get_logger("gatepost.gateway")
 

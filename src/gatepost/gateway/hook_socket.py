@@ -1,7 +1,7 @@
 """
 The socket in the home on which hooks of this machine's guests hand over the input of their host and get what to print
-(`cli/hook.py` has the other end). Commands ask here where the gateway is before they send it a key
-(`runtime/gateway_files.py`):
+(`guests/hook_commands.py` has the other end). Commands ask here where the gateway is before they send it a key
+(`settings/gateway_files.py`):
 
     command  -> {"v": 1, "op": "where"}
     gateway  <- {"url": "http://127.0.0.1:4283", "pid": 4711, "store": "sqlite:///office.db"}
@@ -28,14 +28,14 @@ from typing import Any, Final
 
 import structlog
 
+from gatepost.core.ports import Store
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, Refused
 from gatepost.gateway.local_socket import listen_locally
-from gatepost.hook_entry import HookCall, HookEntry, HookResponse
-from gatepost.hooks import wire
-from gatepost.hooks.chain import Handler, LazyHandler, Wait
-from gatepost.ports import Store
+from gatepost.guests.hook_entry import HookCall, HookEntry, HookResponse
+from gatepost.guests.hooks import dialects as wire
+from gatepost.guests.hooks.handler_chain import Handler, LazyHandler, Wait
 from gatepost.settings import resolve_variables
 
 log = structlog.get_logger("gatepost.hook_socket")

@@ -14,16 +14,16 @@ from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from gatepost.actions.directory import ADMINISTRATOR
-from gatepost.api.access import Caller
-from gatepost.api.operation import MAX_BODY, Request
 from gatepost.core.signals import Frame, TransportMessage
+from gatepost.directory.entity_actions import ADMINISTRATOR
 from gatepost.errors import NotFound, Unauthorized
-from gatepost.gateway import browsers
-from gatepost.gateway.auth import CACHE_TIME
+from gatepost.gateway import browser_checks as browsers
+from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.dispatch import Dispatcher
-from gatepost.gateway.http import HttpExchange
-from gatepost.gateway.state import GatewayState
+from gatepost.gateway.gateway_state import GatewayState
+from gatepost.gateway.http_exchange import HttpExchange
+from gatepost.operations.access import Caller
+from gatepost.operations.operation import MAX_BODY, Request
 
 if TYPE_CHECKING:
     from gatepost.mcp.host import Peer

@@ -22,34 +22,36 @@ from typing import Final
 import structlog
 import uvicorn
 
-from gatepost import app, hook_entry, paths
-from gatepost.actions import directory, file_triggers, keys, ledger_posts, sign_in
+from gatepost import app, paths
+from gatepost.channels.background.channel_tasks import Channels
+from gatepost.channels.triggers import settings_file_actions as file_triggers
+from gatepost.core.ports import Store
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
-from gatepost.core.transport import TransportStatus
+from gatepost.core.transport_records import TransportStatus
+from gatepost.directory import entity_actions as directory, key_actions as keys, sign_in_actions as sign_in
+from gatepost.directory.key_handlers import generate_secret
+from gatepost.directory.sign_in_handlers import view_link
 from gatepost.errors import GatepostError, Refused, Unavailable
-from gatepost.gateway.app import GatewayApp
-from gatepost.gateway.auth import Authenticator, TokenRules
-from gatepost.gateway.browsers import is_address
-from gatepost.gateway.connections import ConnectionLimits, allow_connections, build_protocol
-from gatepost.gateway.health import Meters
+from gatepost.gateway.authentication import Authenticator, TokenRules
+from gatepost.gateway.browser_checks import is_address
+from gatepost.gateway.gateway_state import GatewayState, StreamLimits
+from gatepost.gateway.health_operations import Meters
 from gatepost.gateway.hook_socket import HookSocket
-from gatepost.gateway.state import GatewayState, StreamLimits
-from gatepost.handlers.keys import generate_secret
-from gatepost.handlers.sign_in import view_link
-from gatepost.hooks import chain
-from gatepost.hooks.spool_writer import SpoolWriter
-from gatepost.ports import Store
-from gatepost.runtime import gateway_files
-from gatepost.runtime.channels import Channels
-from gatepost.runtime.gateway_files import ADMIN_KEY, ensure_admin_key
-from gatepost.runtime.ledger_duties import LedgerOptions
-from gatepost.runtime.live import LiveStreams
-from gatepost.runtime.periodic import Duty, run_duties
-from gatepost.runtime.queue_reader import QueueReader
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.runtime.worker import Worker, WorkerOptions, build_holder, run_worker
-from gatepost.settings import Configuration, mask_passwords
+from gatepost.gateway.http_limits import ConnectionLimits, allow_connections, build_protocol
+from gatepost.gateway.live_streams import LiveStreams
+from gatepost.gateway.web_app import GatewayApp
+from gatepost.guests import hook_entry
+from gatepost.guests.hooks import handler_chain as chain
+from gatepost.guests.hooks.spool_writer import SpoolWriter
+from gatepost.jobs.background.periodic_duty import Duty, run_duties
+from gatepost.ledger import posting_actions as ledger_posts
+from gatepost.ledger.background.duties import LedgerOptions
+from gatepost.settings import Configuration, gateway_files, mask_passwords
+from gatepost.settings.gateway_files import ADMIN_KEY, ensure_admin_key
+from gatepost.transports.signal_bus import SignalBus
+from gatepost.worker.background_tasks import Worker, WorkerOptions, build_holder, run_worker
+from gatepost.worker.queue_reader import QueueReader
 
 log = structlog.get_logger("gatepost.gateway")
 

@@ -14,10 +14,10 @@ import anyio
 import structlog
 from mcp.server.context import ServerRequestContext
 
-from gatepost.api.access import Caller
-from gatepost.api.inbox import AckClaim, BatchView, ReleaseClaim
-from gatepost.api.operation import Request
 from gatepost.errors import GatepostError, Unavailable
+from gatepost.inbox.item_api import AckClaim, BatchView, ReleaseClaim
+from gatepost.operations.access import Caller
+from gatepost.operations.operation import Request
 
 R = TypeVar("R")
 

@@ -23,9 +23,9 @@ from mcp.types import CancelledNotification, RequestId
 from starlette.requests import Request as HttpRequest
 from starlette.types import Message, Receive, Scope, Send
 
-from gatepost.api.access import Caller
 from gatepost.mcp.host import BatchDelivery, Context, Peer
 from gatepost.mcp.server import McpServer
+from gatepost.operations.access import Caller
 
 _SCOPE_KEY: Final = "gatepost.exchange"
 #: bytes of an answer that are held back; a frame of a stream ends with as many

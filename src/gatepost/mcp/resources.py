@@ -28,13 +28,13 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from gatepost.api.decisions import ListDecisions, ShowDecision
-from gatepost.api.inbox import PeekInbox, ShowAccount
-from gatepost.api.operation import Request
-from gatepost.api.spaces import ListSpaces, ReadMessages, ShowSpace
-from gatepost.api.work import ShowWorkItem
 from gatepost.errors import GatepostError, Invalid, quote_value
+from gatepost.gates.decision_api import ListDecisions, ShowDecision
+from gatepost.inbox.item_api import PeekInbox, ShowAccount
+from gatepost.mail.work_api import ShowWorkItem
 from gatepost.mcp.host import Context, Host, Peer
+from gatepost.operations.operation import Request
+from gatepost.spaces.api import ListSpaces, ReadMessages, ShowSpace
 
 _MIME_TYPE: Final = "application/json"
 #: items, messages and decisions of a list

@@ -35,7 +35,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from gatepost.mcp.channel import Channel
+from gatepost.mcp.claude_channel import Channel
 from gatepost.mcp.host import BatchDelivery, Context, Peer
 from gatepost.mcp.server import McpServer
 

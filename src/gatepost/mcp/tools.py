@@ -26,13 +26,13 @@ from mcp.types import (
 )
 from msgspec.structs import replace
 
-from gatepost.api.decisions import AskDecision
-from gatepost.api.inbox import BatchView, ClaimBatch, DrainInbox
-from gatepost.api.tool_spec import WAIT, McpToolSpec, load_tools, parse_wait
-from gatepost.api.validation import suggest
 from gatepost.errors import GatepostError, quote_value
+from gatepost.gates.decision_api import AskDecision
+from gatepost.inbox.item_api import BatchView, ClaimBatch, DrainInbox
+from gatepost.mcp.answer_text import render_answer
 from gatepost.mcp.host import ANYTHING, BatchDelivery, Context, Host, Peer
-from gatepost.mcp.text import render_answer
+from gatepost.operations.tool_schema import WAIT, McpToolSpec, load_tools, parse_wait
+from gatepost.operations.validation import suggest
 
 T = TypeVar("T")
 

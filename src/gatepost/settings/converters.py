@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from gatepost.core import address, gate, times
+from gatepost.core import address, times
 from gatepost.errors import Invalid, quote_value
+from gatepost.gates import gate
 from gatepost.telemetry import hide_secrets
 
 _KIB: Final = 1024
@@ -182,15 +183,15 @@ def _parse_table(value: Any, hint: str) -> dict[str, Any]:
 
 
 def _parse_rules(value: Any) -> tuple[tuple[str, tuple[str, ...], int], ...]:
-    from gatepost.core import work  # most homes have no such table, and commands must start fast
+    from gatepost.mail import work_item as work  # most homes have no such table, and commands must start fast
 
     table = _parse_table(value, _RULE_HINT)
     return tuple(_parse_rule(work.check_pattern(pattern), rule) for pattern, rule in table.items())
 
 
 def _parse_rule(pattern: str, rule: Any) -> tuple[str, tuple[str, ...], int]:
-    from gatepost.core import work
-    from gatepost.core.event import Priority
+    from gatepost.inbox.event import Priority
+    from gatepost.mail import work_item as work
 
     if not isinstance(rule, dict) or not {"to"} <= set(rule) <= {"to", "priority"} or not isinstance(rule["to"], list):
         raise Invalid(f"the rule of {pattern!r} is not valid", hint=_RULE_HINT)
@@ -208,7 +209,9 @@ def _format_rules(rules: Iterable[tuple[str, tuple[str, ...], int]]) -> str:
 
 def _parse_capabilities(value: Any) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
     """Parse the capabilities of each role; they stay as they are written."""
-    from gatepost.core.capability import parse_capability  # most homes have no such table, and commands must start fast
+    from gatepost.residents.capability import (
+        parse_capability,  # most homes have no such table, and commands must start fast
+    )
 
     table = _parse_table(value, _CAPABILITIES_HINT)
     for role, entries in table.items():
@@ -249,7 +252,7 @@ def _format_triggers(tables: Sequence[tuple[str, Any]]) -> str:
 
 
 def _parse_account(value: Any) -> str:
-    from gatepost.core.ledger import LedgerId
+    from gatepost.ledger.topic import LedgerId
 
     return str(LedgerId.parse(_parse_text(value, "an account")))
 

@@ -53,7 +53,7 @@ from gatepost.settings.converters import (
 
 PREFIX: Final = "GATEPOST_"
 _LIMITS: Final = Limits()
-#: the words of `core/event.py`, which commands import only if they need it
+#: the words of `inbox/event.py`, which commands import only if they need it
 _PRIORITIES: Final = ("critical", "high", "normal", "low", "fyi")
 
 
@@ -264,7 +264,7 @@ class LedgerSettings(Section):
         """Return the codes of the capabilities, by role."""
         if not self.capabilities:
             return ()
-        from gatepost.core.capability import parse_capability  # most homes have none, and commands must start fast
+        from gatepost.residents.capability import parse_capability  # most homes have none, and commands must start fast
 
         return tuple((role, tuple(map(parse_capability, entries))) for role, entries in self.capabilities)
 

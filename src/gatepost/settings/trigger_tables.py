@@ -24,13 +24,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from gatepost.actions.file_triggers import FileTrigger
-from gatepost.actions.triggers import TriggerSpec, check_config
-from gatepost.api.validation import explain
-from gatepost.core import address
-from gatepost.core.text import parse_field
-from gatepost.core.times import parse_duration, parse_instant
-from gatepost.core.trigger import (
+from gatepost.channels.triggers.actions import TriggerSpec, check_config
+from gatepost.channels.triggers.settings_file_actions import FileTrigger
+from gatepost.channels.triggers.trigger import (
     DeliveryMode,
     GroupMode,
     Heartbeat,
@@ -42,8 +38,12 @@ from gatepost.core.trigger import (
     check_token_reference,
     parse_active_hours,
 )
-from gatepost.core.webhook import Scheme
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.core import address
+from gatepost.core.text import parse_field
+from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import Invalid
+from gatepost.operations.validation import explain
 
 _ChannelId = Annotated[int, Meta(ge=-(2**52), le=2**52)]
 

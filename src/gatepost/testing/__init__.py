@@ -22,9 +22,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from gatepost.app import open_store
+from gatepost.core.ports import Store
 from gatepost.core.signals import Signal
 from gatepost.core.times import Duration, Instant, parse_duration, parse_instant
-from gatepost.ports import Store
 
 __all__ = ["FakeClock", "Kit", "RecordingSignalSink"]
 

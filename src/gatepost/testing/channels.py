@@ -30,22 +30,32 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import pytest
 
-from gatepost.actions import channel_replies, decisions, directory, inbox, jobs, pairing, shared_inbox, triggers
-from gatepost.actions.channel_messages import SEND_JOB
-from gatepost.actions.directory import EntitySpec
-from gatepost.actions.triggers import TriggerSpec
-from gatepost.core.channel import MessageState, is_user_prompt
-from gatepost.core.decision import Decision, Option, Question
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, Json, Priority
-from gatepost.core.provider import BoundTrigger, MessageToSend, Provider, ProviderIntake
-from gatepost.core.shared_entry import EntryKind
-from gatepost.core.trigger import Trigger, TriggerConfig
-from gatepost.ports import Reader, Store
-from gatepost.runtime.channels import ChannelOptions, Channels
-from gatepost.runtime.signal_bus import SignalBus
-from gatepost.tables import channel_messages
+from gatepost.channels import (
+    channel_reply_actions as channel_replies,
+    message_rows as channel_messages,
+    pairing_actions as pairing,
+)
+from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
+from gatepost.channels.conversation import MessageState, is_user_prompt
+from gatepost.channels.message_actions import SEND_JOB
+from gatepost.channels.provider import BoundTrigger, MessageToSend, Provider, ProviderIntake
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import Trigger, TriggerConfig
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Reader, Store
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Decision, Option, Question
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Event, Priority
+from gatepost.jobs import job_actions as jobs
 from gatepost.testing import FakeClock, Kit
+from gatepost.transports.signal_bus import SignalBus
 
 #: seconds after which a test stops to wait: only a hang takes as long, on a busy machine too
 WAIT_TIMEOUT: Final = 300.0

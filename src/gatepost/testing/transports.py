@@ -21,11 +21,11 @@ from typing import ClassVar, Final
 
 import pytest
 
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Event, EventType, Priority, Ref, Route, Sender, Trust
+from gatepost.core.ports import MessageHandler, Transport
 from gatepost.core.signals import Frame, Signal, TransportMessage
-from gatepost.core.transport import TransportStatus
-from gatepost.ports import MessageHandler, Transport
+from gatepost.core.transport_records import TransportStatus
+from gatepost.directory.entity import EntityKind
+from gatepost.inbox.event import Event, EventType, Priority, Ref, Route, Sender, Trust
 
 #: seconds after which a test stops to wait for a message: only a hang takes as long, on a busy machine too
 WAIT_TIMEOUT: Final = 300.0
@@ -86,7 +86,7 @@ class RecordingListener:
 
 
 class TransportSuite:
-    """The contract of `gatepost.ports.Transport` as tests."""
+    """The contract of `gatepost.core.ports.Transport` as tests."""
 
     #: whether signals carry their events
     carries_events: ClassVar[bool] = True

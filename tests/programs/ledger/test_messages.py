@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.core import hcs10
-from gatepost.core.hcs10 import OperationCode, OperatorId, TopicCode
-from gatepost.core.ledger import LedgerId
+from gatepost.ledger.hcs import hcs10_messages as hcs10
+from gatepost.ledger.hcs.hcs10_messages import OperationCode, OperatorId, TopicCode
+from gatepost.ledger.topic import LedgerId
 from tests.programs.ledger.standards import StandardsSdk
 
 pytestmark = pytest.mark.nightly

@@ -4,11 +4,11 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.core import hcs11, hcs14
-from gatepost.core.capability import Capability
-from gatepost.core.entity import EntityKind
-from gatepost.core.hcs14 import AgentIdentity
-from gatepost.core.ledger import LedgerId
+from gatepost.directory.entity import EntityKind
+from gatepost.ledger.hcs import hcs11_profiles as hcs11, hcs14_ids as hcs14
+from gatepost.ledger.hcs.hcs14_ids import AgentIdentity
+from gatepost.ledger.topic import LedgerId
+from gatepost.residents.capability import Capability
 from tests.programs.ledger.standards import SdkError, StandardsSdk
 
 pytestmark = pytest.mark.nightly

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gatepost.actions import push
-from gatepost.api.tool_spec import load_tools
-from gatepost.core.event import Push
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
 from gatepost.mcp.prompts import PROMPTS
+from gatepost.operations.tool_schema import load_tools
 from tests.mcp.office import TRANSPORTS, Office, ToolCaller
 from tests.mcp.tour import call_every_tool
 from tests.programs.mcp.node_client import REVISIONS, ClientError, NodeClient, open_node_client

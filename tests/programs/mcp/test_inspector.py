@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp.types import CallToolResult, ListToolsResult
 
-from gatepost.api.tool_spec import load_tools
+from gatepost.operations.tool_schema import load_tools
 from tests.mcp.office import TRANSPORTS, Office, ToolCaller
 from tests.mcp.tour import call_every_tool
 from tests.programs import cache

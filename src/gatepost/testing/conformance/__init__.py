@@ -21,4 +21,4 @@ __all__ = ["StoreFactory", "StoreSuite"]
 
 
 class StoreSuite(AnswerSuite, GroupSuite, BatchSuite, SignalSuite, ReadSuite, CloseSuite, SchemaSuite):
-    """The contract of `gatepost.ports.Store` as tests."""
+    """The contract of `gatepost.core.ports.Store` as tests."""

@@ -7,11 +7,14 @@ from typing import Any, Final, Protocol
 
 import pytest
 
-from gatepost.actions import directory, inbox, maintenance, push
-from gatepost.actions.directory import EntitySpec
-from gatepost.core.entity import EntityKind
-from gatepost.core.event import Push
-from gatepost.ports import Reader, Store, Transaction
+from gatepost.core.ports import Reader, Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock, RecordingSignalSink
 
 #: seconds after which a test stops to wait: only a hang takes as long, on a busy machine too
@@ -73,7 +76,7 @@ def push_and_fail(tx: Transaction, text: str) -> str:
 def push_and_violate_constraint(tx: Transaction, text: str) -> str:
     """Push one event, then run a statement that the database refuses."""
     push_text(tx, text)
-    tx.execute("claims/insert", id=text, recipient=1, kind="nonsense", owner="", fence=0, now=0, deadline=None)
+    tx.execute("inbox/claims/insert", id=text, recipient=1, kind="nonsense", owner="", fence=0, now=0, deadline=None)
     return text
 
 
@@ -94,7 +97,7 @@ def read_texts(tx: Reader, name: str = "ann") -> list[str]:
 
 def count_accepted(tx: Reader, name: str = "ann") -> int:
     """Return how many events an agent has accepted, after a check that its account is balanced."""
-    [account] = maintenance.list_accounts(tx, name)
+    [account] = actions.list_accounts(tx, name)
     assert account.is_balanced, account
     return account.accepted
 

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from gatepost.core.ports import Store
 from gatepost.errors import Unavailable
-from gatepost.ports import Store
-from gatepost.tables import statements
+from gatepost.stores import statements
 from gatepost.testing import FakeClock
 from gatepost.testing.conformance.fixtures import (
     LANE,

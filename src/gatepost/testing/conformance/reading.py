@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.signals import Signal
-from gatepost.ports import Reader, Store, Transaction
 from gatepost.testing import FakeClock, RecordingSignalSink
 from gatepost.testing.conformance.fixtures import (
     LANE,

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gatepost.actions import push
-from gatepost.core.event import PushResult
+from gatepost.core.ports import Reader, RetryTransaction, Store, Transaction, batched
 from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, Unavailable, UnknownAddress
-from gatepost.ports import Reader, RetryTransaction, Store, Transaction, batched
+from gatepost.inbox.event import PushResult
+from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock, RecordingSignalSink
 from gatepost.testing.conformance.fixtures import (
     LANE,
@@ -110,9 +110,9 @@ class AnswerSuite(StoreFixtures):
         def run_statements(tx: Transaction) -> tuple[int, int, object]:
             name = {"name": "annie", "entity": 1, "is_alias": True}
             return (
-                tx.execute("names/insert", **name),
-                tx.execute("names/insert", **name),
-                tx.fetch_one("claims/read", id="no"),
+                tx.execute("directory/names/insert", **name),
+                tx.execute("directory/names/insert", **name),
+                tx.fetch_one("inbox/claims/read", id="no"),
             )
 
         assert store.run_sync(run_statements) == (1, 0, None)

@@ -1,1 +1,0 @@
-"""The verbs: plain functions over one transaction."""

@@ -1,0 +1,148 @@
+# ruff: noqa: F403
+"""
+What Gatepost can be asked from outside: every request, and the models of the answers.
+
+    from gatepost.api import PushEvent
+
+A name is imported from its room when it is first used. `tools/facade.py` writes this file.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from gatepost.channels.chat_api import *
+    from gatepost.channels.conversation_api import *
+    from gatepost.channels.routing.api import *
+    from gatepost.channels.shared_inbox.api import *
+    from gatepost.channels.telegram.api import *
+    from gatepost.channels.triggers.api import *
+    from gatepost.directory.entity_api import *
+    from gatepost.directory.key_api import *
+    from gatepost.directory.sign_in_api import *
+    from gatepost.gates.decision_api import *
+    from gatepost.gates.gate_api import *
+    from gatepost.gateway.health_api import *
+    from gatepost.inbox.accounts.api import *
+    from gatepost.inbox.event_api import *
+    from gatepost.inbox.item_api import *
+    from gatepost.inbox.push.api import *
+    from gatepost.ledger.connections.api import *
+    from gatepost.ledger.topic_api import *
+    from gatepost.mail.mail_api import *
+    from gatepost.mail.work_api import *
+    from gatepost.plans.api import *
+    from gatepost.reports.fire_api import *
+    from gatepost.reports.history_api import *
+    from gatepost.reports.overview_api import *
+    from gatepost.residents.agent_api import *
+    from gatepost.residents.agent_config_api import *
+    from gatepost.residents.runs.api import *
+    from gatepost.residents.stream_api import *
+    from gatepost.residents.usage.api import *
+    from gatepost.spaces.api import *
+
+#: the names that each module has
+_NAMES: Final = {
+    "channels.chat_api": "ChatView SendChat",
+    "channels.conversation_api": (
+        "ApprovePairing ChannelSessionPage ChannelSessionView ChannelStatusPage ChannelStatusView EndPairing "
+        "ListChannelSessions ListChannels ListPairings PairingPage PairingView RefusePairing"
+    ),
+    "channels.routing.api": (
+        "ChangeRoute CreateRoute DeadLetterPage DeadLetterView DeleteRoute DiscardDeadLetter ListDeadLetters "
+        "ListRoutes ReplayDeadLetter ReplayedLetterView RoutePage RouteView ShowRoute"
+    ),
+    "channels.shared_inbox.api": "ListSharedEntries SharedEntryPage SharedEntryView ShowSharedEntry WatchSharedInbox",
+    "channels.telegram.api": "ReceiveTelegramUpdate TelegramUpdateView",
+    "channels.triggers.api": (
+        "AddTrigger ChangeTrigger DeleteTrigger HeartbeatSpec HeartbeatView ListTriggers PreviewTrigger "
+        "PreviewedEventView ReceiveWebhook ReceivedEventView ScheduleSpec ScheduleView ShowTrigger TriggerFields "
+        "TriggerPage TriggerPreviewView TriggerView WebhookView"
+    ),
+    "directory.entity_api": "ChangeEntity EntityPage EntityView ListEntities RegisterEntity RetireEntity ShowEntity",
+    "directory.key_api": "CreateKey KeyPage KeyView ListKeys NewKeyView RevokeKey",
+    "directory.sign_in_api": "CallerView CreateSignInLink ShowCaller SignIn SignInLinkView SignOut",
+    "gates.decision_api": (
+        "ActionSpec ActionView AnswerDecision AskDecision DecisionAnswerView DecisionPage DecisionView "
+        "ListDecisions OptionSpec OptionView QuestionRequest ReviseDecision ShowDecision WithdrawDecision"
+    ),
+    "gates.gate_api": "AddGate AddWaiter GatePage GateStatus GateView ListGates ResolutionView ResolveGate ShowGate",
+    "gateway.health_api": "AccountingView HealthView ReadMetrics ShowHealth TransportView",
+    "inbox.accounts.api": "AccountPage AccountTotalView CheckStore ListAccounts StoreCheckView",
+    "inbox.event_api": (
+        "DiscardEvent EventDetailView EventRouteView EventView ItemPage ItemView ItemsView MarkDone ReceiptView "
+        "RecipientView ReplayEvent ShowEvent"
+    ),
+    "inbox.item_api": (
+        "AccountView AckClaim AckedView BatchView ClaimBatch ClaimView DrainInbox ItemsRequest ListInbox ListItems "
+        "MarkSeen PeekInbox ReleaseClaim ReleasedView SeenView ShowAccount WatchAll WatchInbox"
+    ),
+    "inbox.push.api": (
+        "DeliveryView PushEvent PushEvents PushOutcomeView PushOutcomesView PushResultView PushRoute TriggerAgent "
+        "TriggeredView"
+    ),
+    "ledger.connections.api": (
+        "AcceptConnection CloseConnection ConnectionPage ConnectionView ListConnections RefuseConnection "
+        "RequestConnection"
+    ),
+    "ledger.topic_api": (
+        "ChunkView FaultView LedgerProfileView LedgerSyncStateView LedgerSyncView ListTopicMessages ListTopics "
+        "ShowLedgerProfile ShowLedgerSync ShowTopic SyncLedger TopicMessagePage TopicMessageView TopicPage "
+        "TopicVerificationView TopicView VerifyTopic"
+    ),
+    "mail.mail_api": (
+        "ListMail MailBox MailPage MailRecipientView MailView ReplyToEvent SendMail SentReplyView ShowMail"
+    ),
+    "mail.work_api": (
+        "AddWorkItem ListNotes ListWorkEvents ListWorkItems NotePage NoteView PostNote PostWorkEvent ShowWorkItem "
+        "WorkEventPage WorkEventView WorkItemPage WorkItemView"
+    ),
+    "plans.api": "ChangePlan CreatePlan DeletePlan ListPlans PlanFields PlanPage PlanView ShowPlan",
+    "reports.fire_api": "FirePage FireView ListFires ListPlanFires ListTriggerFires PastFirePage PastFireView",
+    "reports.history_api": "HistoryStepView HistoryView ShowHistory",
+    "reports.overview_api": "OverviewView RecentView ShowOverview ThinkingView UnreadSpaceView WaitingView",
+    "residents.agent_api": (
+        "AgentPage AgentView ChangeAgent GoalPage GoalView ListAgents ListGoals ListMemories MemoryPage MemoryView "
+        "MindView PauseAgent RegisterAgent ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession "
+        "WakeAgent WatchAgent WokenView"
+    ),
+    "residents.agent_config_api": (
+        "BudgetView ConfigView ConfiguringRequest LoopRulesView McpView MindRulesView ModelView PhaseView "
+        "ToolRequestView ToolServerView ToolView"
+    ),
+    "residents.runs.api": (
+        "AnswerCall CallView CancelRun ListAgentRuns ListRuns ListSteps OpenCallView PromptView ReplayRun "
+        "ReplayView ReplyView ResultView RunPage RunUsageView RunView RunWithCallsView ShowRun StepPage StepView "
+        "TurnView WatchRun"
+    ),
+    "residents.stream_api": (
+        "AgentActivityView MessageDeltaView MessageDoneView MessageFailedView MessageStartView ReplyDeltaView "
+        "ReplyDoneView ReplyFailedView ReplyStartView StreamedMessageView StreamedReplyView StreamedTextView "
+        "ToolDeltaView ToolResultView ToolStartedView ToolUseView ToolWaitingView"
+    ),
+    "residents.usage.api": "BudgetPage BudgetStatusView ListBudgets ListExpensiveRuns ShowUsage UsagePage UsageView",
+    "spaces.api": (
+        "AddMember ArchiveSpace CreateSpace ListMembers ListSpaces ListedSpaceView MarkRead MemberPage MemberView "
+        "MessagePage MessageView NewSpaceView PostMessage ReadMessages RemoveMember RenameSpace ShowSpace "
+        "SpacePage SpaceView WatchSpace"
+    ),
+}
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _MODULES:
+        return getattr(import_module(f"gatepost.{_MODULES[name]}"), name)
+    if not name.startswith("_"):
+        from gatepost.operations.discovery import find_modules
+
+        for module in find_modules("api"):  # of a noun that was added after this file was written
+            if module != __name__ and hasattr(import_module(module), name):
+                return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(_MODULES)

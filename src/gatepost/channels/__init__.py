@@ -1,0 +1,1 @@
+"""How the world outside writes to agents, and is answered."""

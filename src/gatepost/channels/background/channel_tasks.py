@@ -1,0 +1,117 @@
+"""
+The channels of a worker: read all triggers of providers that receive, send messages, transcribe voice messages.
+
+Telegram and the providers of other packages go through the same readers (`channels/background/readers.py`) and the same
+sender (`channels/background/message_sender.py`).
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from gatepost.channels.background.message_sender import ChannelSender, Outlet
+from gatepost.channels.background.provider_channel import ProviderChannel
+from gatepost.channels.background.readers import ChannelReaders, ChannelSource
+from gatepost.channels.message_actions import SEND_JOB
+from gatepost.channels.provider import Provider
+from gatepost.channels.speech import voice_actions as voices
+from gatepost.channels.speech.background import VoiceJobs
+from gatepost.channels.speech.transcriber import Transcriber
+from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
+from gatepost.channels.telegram.background.bots import TelegramBots
+from gatepost.channels.telegram.background.intake import POLL_TIME, TelegramIntake
+from gatepost.channels.telegram.background.presence import TelegramPresence
+from gatepost.channels.telegram.background.sender import TelegramSender, read_monotonic_clock
+from gatepost.channels.telegram.bot_port import TelegramApi
+from gatepost.core.ports import Store
+from gatepost.core.times import SECOND, Instant
+from gatepost.inbox.event import TELEGRAM
+from gatepost.jobs.background import job_runner as jobs
+from gatepost.jobs.background.periodic_duty import Duty, is_about, open_task_group, run_duties
+from gatepost.transports.signal_bus import SignalBus
+
+#: seconds between two looks for voice messages that have waited long enough
+_VOICE_INTERVAL: Final = 5.0
+#: after this silence another process sends or transcribes what a process has begun
+JOB_HOLD: Final = 15 * SECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelOptions:
+    #: returns the API for the token of a bot
+    open_api: Callable[[str], TelegramApi]
+    #: returns the token that a reference names (`env:VARIABLE`)
+    find_token: Callable[[str], str | None] = field(default=lambda _: None)
+    #: those of other packages, by name
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    #: None: voice messages are not transcribed
+    transcriber: Transcriber | None = None
+    #: seconds that a request waits for updates
+    poll_time: float = POLL_TIME
+    #: microseconds, for the limits of sending
+    clock: Callable[[], Instant] = read_monotonic_clock
+
+
+class Channels:
+    """What a worker and the webhooks of a gateway share."""
+
+    def __init__(self, store: Store, options: ChannelOptions, holder: str) -> None:
+        self.store = store
+        self.options = options
+        self.holder = holder
+        self.bots = TelegramBots(store, options.open_api, options.find_token)
+        self.intake = TelegramIntake(store, self.bots, poll_time=options.poll_time)
+        transcriber = options.transcriber
+        self._voice_jobs = VoiceJobs(store, self.bots, transcriber) if transcriber is not None else None
+        self._plugins = {
+            name: ProviderChannel(store, name, provider, options.find_token)
+            for name, provider in options.providers.items()
+        }
+
+    @asynccontextmanager
+    async def run(self, bus: SignalBus, interval: float) -> AsyncIterator[None]:
+        """While entered, read the bots, send and transcribe; look every `interval` seconds for lost signals."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.bots.close)
+            group = await stack.enter_async_context(open_task_group())
+            readers = ChannelReaders(self.store, self.holder, self._build_sources(), group)
+            stack.callback(readers.stop)
+            presence = TelegramPresence(self.bots, group)
+            stack.callback(presence.stop)
+            duties = [*self._build_duties(interval), readers.build_duty(interval)]
+            for subscriber in (presence.on_signal, *(duty.on_signal for duty in duties)):
+                stack.enter_context(bus.subscribe(subscriber))
+            await stack.enter_async_context(run_duties(duties))
+            if self._voice_jobs is not None:
+                stack.callback(self._voice_jobs.stop)
+            yield
+
+    def _build_sources(self) -> dict[str, ChannelSource]:
+        providers = self.options.providers
+        return {TELEGRAM: self.intake, **{name: self._plugins[name] for name in providers if providers[name].receives}}
+
+    def _build_duties(self, interval: float) -> Iterator[Duty]:
+        providers = self.options.providers
+        outlets: dict[str, Outlet] = {TELEGRAM: TelegramSender(self.store, self.bots, clock=self.options.clock)}
+        outlets |= {name: self._plugins[name] for name in providers if providers[name].sends}
+        sender = ChannelSender(self.store, outlets.get)
+        send = partial(jobs.run_due_jobs, self.store, {SEND_JOB: sender.run_job}, self.holder, hold=JOB_HOLD)
+        yield Duty(
+            "channel-sender",
+            send,
+            interval=interval,
+            should_wake=partial(is_about, "job"),
+            store=self.store,
+            holder=self.holder,
+        )
+        if self._voice_jobs is not None:
+            handlers = {TRANSCRIBE_JOB: self._voice_jobs.run_job}
+            transcribe = partial(jobs.run_due_jobs, self.store, handlers, self.holder, hold=JOB_HOLD)
+            yield Duty("voices", transcribe, interval=interval, should_wake=partial(is_about, "job"))
+        yield Duty("voice-patience", self._end_due_voices, interval=min(interval, _VOICE_INTERVAL))
+
+    async def _end_due_voices(self) -> None:
+        while await self.store.read(voices.has_due):
+            await self.store.run(voices.end_due)

@@ -1,0 +1,79 @@
+"""
+Chat: a person writes on the command line or on the page.
+
+These channels need no trigger and no pairing: the credential says who the person is. Everything else is the same as on
+other channels (`channels/intake_actions.py`).
+"""
+
+from msgspec import Struct
+
+from gatepost.channels import intake_actions as channels
+from gatepost.channels.conversation import build_own_session
+from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
+from gatepost.channels.intake_actions import Received
+from gatepost.core import address
+from gatepost.core.address import AllAgentsAddress
+from gatepost.core.ports import Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import Entity, EntityKind
+from gatepost.errors import Invalid, Refused
+
+
+class ChatSpec(Struct, frozen=True, kw_only=True):
+    content: str
+    #: the address that gets it; None if the rules decide
+    to: str | None = None
+    #: the name of another session of the person
+    session: str | None = None
+    channel: str = "cli"
+
+
+def send(tx: Transaction, spec: ChatSpec, *, sender: str) -> tuple[str, Received]:
+    """Take in what a person writes; return the session, and what became of it."""
+    person = _require_person(directory.find_live(tx, sender))
+    if not spec.content.strip():
+        raise Invalid("the text is empty", hint="write something")
+    channels.check_content(tx, spec.content)
+    if spec.to is not None and isinstance(address.parse(spec.to), AllAgentsAddress):
+        raise Invalid("a chat is not with every agent", hint="name one, or a team")
+    session = channels.ensure_session(tx, spec.channel, _build_base(spec, person), person=person)
+    envelope = Envelope(
+        channel=spec.channel, session=session.id, kind=EnvelopeKind.TEXT, content=spec.content, user=person.name
+    )
+    key = f"chat:{tx.new_id('entry')}"
+    return session.id, channels.receive(tx, None, envelope, dedup_key=key, person=person.name, to=spec.to)
+
+
+def reset(tx: Transaction, spec: ChatSpec, *, sender: str) -> tuple[str, Received]:
+    """
+    Begin a session anew; return its new id. Whoever got its prompts, or `to`, gets an event about it, which does not
+    wake.
+    """
+    person = _require_person(directory.find_live(tx, sender))
+    session = channels.ensure_session(tx, spec.channel, _build_base(spec, person), person=person)
+    targets = (spec.to,) if spec.to is not None else channels.list_prompt_targets(tx, session)
+    session = channels.reset_session(tx, session)
+    envelope = Envelope(
+        channel=spec.channel,
+        session=session.id,
+        kind=EnvelopeKind.RESET,
+        content="The conversation begins anew.",
+        metadata={RESET_FIELD: RESET_VALUE},
+        user=person.name,
+    )
+    key = f"chat:{tx.new_id('entry')}"
+    return session.id, channels.receive_reset(tx, None, envelope, targets, dedup_key=key, person=person.name)
+
+
+def _build_base(spec: ChatSpec, person: Entity) -> str:
+    return build_own_session(spec.channel, person.name, spec.session, administrator=directory.ADMINISTRATOR)
+
+
+def _require_person(entity: Entity) -> Entity:
+    if entity.kind is not EntityKind.HUMAN:
+        noun = "an agent" if entity.kind is EntityKind.AGENT else "a service"
+        raise Refused(
+            f"{entity.name!r} is {noun}, and only people chat",
+            hint="name the person who writes, or send mail",
+        )
+    return entity

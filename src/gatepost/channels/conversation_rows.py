@@ -1,0 +1,188 @@
+"""Conversations on channels, how far channels were read, and the users who are let in."""
+
+from typing import Any, Final
+
+from gatepost.channels.conversation import ChannelSession, Pairing, PairingState
+from gatepost.channels.triggers import rows as triggers
+from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.times import Instant
+from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row
+
+_SESSION: Final = Mapper(ChannelSession)
+_PAIRING: Final = Mapper(Pairing)
+
+
+def ensure_session(
+    tx: Transaction,
+    channel: str,
+    trigger: int | None,
+    base: str,
+    *,
+    person: int | None,
+    chat: str | None,
+    user_id: str | None,
+    thread: str | None,
+    display: str | None,
+) -> None:
+    """Insert a session, or note that it is used."""
+    fetch_row(
+        tx,
+        "channels/channels/ensure_session",
+        channel=channel,
+        trigger=trigger,
+        base=base,
+        person=person,
+        chat=chat,
+        user_id=user_id,
+        thread=thread,
+        display=display,
+        now=tx.now,
+    )
+
+
+def count_own_sessions(tx: Reader, channel: str) -> int:
+    """Return how many sessions a channel has that is built in."""
+    return fetch_number(tx, "channels/channels/count_own_sessions", channel=channel)
+
+
+def list_statuses(tx: Reader, *, after: int, limit: int) -> list[tuple[Trigger, str | None, int, int]]:
+    """
+    Return triggers on which people may write, in the order in which they were added; each with why it does not work,
+    its sessions, and the users who wait to be let in.
+    """
+    rows = tx.fetch_page("channels/channels/list_statuses", now=tx.now, after=after, limit=limit)
+    return [(triggers.build(row), row.error, row.sessions, row.requests) for row in rows]
+
+
+def set_error(tx: Transaction, trigger: int, error: str | None) -> bool:
+    """Note why a trigger does not work, or that it does; return False if that was noted before."""
+    return tx.execute("channels/channels/set_error", trigger=trigger, error=error) == 1
+
+
+def count_failing(tx: Reader) -> int:
+    """Return how many active triggers do not work."""
+    return fetch_number(tx, "channels/channels/count_failing")
+
+
+def find_session(tx: Reader, channel: str, trigger: int | None, base: str) -> ChannelSession | None:
+    return _SESSION.fetch_one(tx, "channels/channels/find_session", channel=channel, trigger=trigger, base=base)
+
+
+def raise_generation(tx: Transaction, number: int) -> int:
+    return fetch_number(tx, "channels/channels/raise_generation", number=number, now=tx.now)
+
+
+def list_sessions(
+    tx: Reader, *, channel: str | None, person: int | None, after: int, limit: int
+) -> list[ChannelSession]:
+    return _SESSION.fetch_page(
+        tx, "channels/channels/list_sessions", channel=channel, person=person, after=after, limit=limit
+    )
+
+
+def read_cursor(tx: Reader, trigger: int) -> tuple[int, int, Instant] | None:
+    """Return the last update of a channel, its epoch, and when it came."""
+    row = tx.fetch_one("channels/channels/read_cursor", trigger=trigger)
+    return (row.last_update, row.epoch, row.updated_at) if row else None
+
+
+def set_cursor(tx: Transaction, trigger: int, last_update: int, epoch: int) -> None:
+    tx.execute("channels/channels/set_cursor", trigger=trigger, last_update=last_update, epoch=epoch, now=tx.now)
+
+
+def is_used(tx: Reader, trigger: int) -> bool:
+    """Return True if there are conversations, pairings or entries of a trigger."""
+    return tx.fetch_one("channels/channels/is_used", trigger=trigger) is not None
+
+
+def lock_trigger(tx: Transaction, trigger: int) -> bool:
+    """Lock a trigger until the commit; return False if it is gone."""
+    return tx.fetch_one("channels/channels/lock_trigger", trigger=trigger) is not None
+
+
+def move_chat(tx: Transaction, trigger: int, old_chat: str, new_chat: str) -> None:
+    """Give the sessions, pairings, messages and pending questions of a chat its new id."""
+    chats: dict[str, Any] = {"trigger": trigger, "old_chat": old_chat, "new_chat": new_chat}
+    parts = {"old_part": f"chat-{old_chat}:", "new_part": f"chat-{new_chat}:"}
+    tx.execute("channels/channels/copy_sessions", **chats, **parts)
+    tx.execute("channels/channels/move_sessions", **chats)
+    tx.execute("channels/channels/move_pairings", **chats)
+    tx.execute("channels/channel_messages/move", **chats)
+    tx.execute("channels/shared_entries/move", trigger=trigger, **parts, pattern=f"chat-{old_chat}:%")
+
+
+def insert_pairing(
+    tx: Transaction, trigger: int, *, chat: str, user_id: str, display: str, code: str, expires_at: Instant
+) -> str:
+    """Insert a request, and return its id; `code` is the hash of the code."""
+    id = tx.new_id("pair")
+    tx.execute(
+        "channels/channels/insert_pairing",
+        id=id,
+        trigger=trigger,
+        chat=chat,
+        user_id=user_id,
+        display=display,
+        code=code,
+        expires_at=expires_at,
+        now=tx.now,
+    )
+    return id
+
+
+def find_pairing(tx: Reader, id: str) -> Pairing | None:
+    return _PAIRING.fetch_one(tx, "channels/channels/find_pairing", id=id)
+
+
+def find_pairing_by_user(tx: Reader, trigger: int, chat: str, user_id: str) -> Pairing | None:
+    """Return the request or the pairing of a user that counts."""
+    return _PAIRING.fetch_one(tx, "channels/channels/find_pairing_by_user", trigger=trigger, chat=chat, user_id=user_id)
+
+
+def find_pairing_elsewhere(tx: Reader, trigger: int, chat: str, user_id: str) -> Pairing | None:
+    """Return the first pairing of a user in another chat, with a person who has not retired."""
+    return _PAIRING.fetch_one(
+        tx, "channels/channels/find_pairing_elsewhere", trigger=trigger, chat=chat, user_id=user_id
+    )
+
+
+def find_pairing_by_code(tx: Reader, code: str) -> Pairing | None:
+    """Return the request with a code, of which `code` is the hash."""
+    return _PAIRING.fetch_one(tx, "channels/channels/find_pairing_by_code", code=code)
+
+
+def list_pairings(tx: Reader, *, state: PairingState | None, after: int, limit: int) -> list[Pairing]:
+    """Return requests and pairings; a request that was not answered in time has expired."""
+    return _PAIRING.fetch_page(tx, "channels/channels/list_pairings", state=state, now=tx.now, after=after, limit=limit)
+
+
+def count_requested_pairings(tx: Reader, trigger: int) -> int:
+    return fetch_number(tx, "channels/channels/count_requested_pairings", trigger=trigger, now=tx.now)
+
+
+def end_pairing(
+    tx: Transaction, number: int, state: PairingState, *, person: int | None, answered_by: int | None
+) -> bool:
+    """Return False if the request was answered before."""
+    row_count = tx.execute(
+        "channels/channels/end_pairing", number=number, state=state, person=person, answered_by=answered_by, now=tx.now
+    )
+    return row_count == 1
+
+
+def expire_pairings(tx: Transaction) -> int:
+    return tx.execute("channels/channels/expire_pairings", now=tx.now)
+
+
+def revoke_pairing(tx: Transaction, number: int, answered_by: int) -> bool:
+    return tx.execute("channels/channels/revoke_pairing", number=number, answered_by=answered_by, now=tx.now) == 1
+
+
+def list_chats_of_person(tx: Reader, person: int) -> list[tuple[int, str]]:
+    """Return the numbers of the bots, and the chats, in which a person can be reached."""
+    return [(row.trigger, row.chat) for row in tx.fetch_all("channels/channels/list_chats_of_person", person=person)]
+
+
+def delete_cursor(tx: Transaction, trigger: int) -> None:
+    tx.execute("channels/channels/delete_cursor", trigger=trigger)

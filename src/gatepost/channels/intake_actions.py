@@ -1,0 +1,401 @@
+"""
+Receive what comes through triggers, in the sessions of their channels.
+
+Everything that a trigger receives is an envelope: a channel, a session and the ids of the channel
+(`channels/envelope.py`). It goes to whom the rules name (`channels/routing/actions.py`), as one event in one inbox
+each:
+
+    a user-facing channel (`Trigger.is_channel`)    an event of the type `channel`, from the person who is paired with
+                                                    the session, and an entry of the shared inbox
+    everything else                                 an event of the type `service`
+
+A route is a channel and a session, with the trigger behind it. `channels/channel_reply_actions.py` replies on it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gatepost.channels import access_actions as channel_access, conversation_rows as channels, envelope as envelopes
+from gatepost.channels.conversation import ChannelSession, ChannelStatus, parse_base
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.routing import actions as routing, rows as route_rules, unrouted_actions as unrouted_messages
+from gatepost.channels.routing.actions import RouteDecision
+from gatepost.channels.routing.rule import EventFields, Unrouted, UnroutedOutcome
+from gatepost.channels.shared_inbox import actions as shared_inbox, rows as shared_entries
+from gatepost.channels.shared_inbox.entry import EntryKind, SharedEntry
+from gatepost.channels.triggers import rows as triggers
+from gatepost.channels.triggers.trigger import DEFAULT_OWNER, Trigger
+from gatepost.core import address
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.text import check_storable, count_bytes
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import Entity
+from gatepost.errors import Refused, TooLarge
+from gatepost.gates import decision_actions as decisions
+from gatepost.inbox import event
+from gatepost.inbox.event import FORWARDED_FIELD, OWN_CHANNELS, EventType, Priority, Push, Ref, Route, Trust
+from gatepost.inbox.push import actions as push
+
+#: the metadata of a prompt in the shared inbox: the addresses that got it
+_TARGETS_FIELD: Final = "targets"
+#: prompts of a session whose recipients are told of a reset
+_MAX_PROMPTS: Final = 1_000
+#: characters of a name of a channel's user
+_MAX_DISPLAY_LENGTH: Final = 200
+
+
+class Received(Struct, frozen=True, kw_only=True):
+    """What became of an envelope."""
+
+    #: the events in the inboxes
+    events: tuple[str, ...] = ()
+    #: whether all of them were there before
+    duplicate: bool = False
+    #: the id under which it is kept, if nobody got it
+    unrouted: str | None = None
+    #: the decision that it has answered, and a sentence for whoever answered
+    decision: str | None = None
+    notice: str | None = None
+    #: the entry of the shared inbox: the prompt, or the question that it has answered
+    entry: str | None = None
+    #: the addresses of its recipients
+    targets: tuple[str, ...] = ()
+
+
+def receive(
+    tx: Transaction,
+    trigger: Trigger | None,
+    envelope: Envelope,
+    *,
+    dedup_key: str,
+    person: str | None = None,
+    priority: Priority | None = None,
+    wakes: bool = True,
+    reply_decision: str | None = None,
+    subject: str | None = None,
+    ref: Ref | None = None,
+    details: Mapping[str, Json] | None = None,
+    to: str | None = None,
+) -> Received:
+    """
+    Take in an envelope. `person` is the entity that writes, if it is known here; `reply_decision` the decision whose
+    message it replies to. With `wakes` False it waits for the next batch of its recipient. `subject`, `ref` and
+    `details` (of its data) are for the event. `to` is an address that gets it instead of whom the rules name. An
+    envelope that comes again with the same key changes nothing.
+    """
+    envelope = envelopes.check_envelope(envelope, trigger.config.requires if trigger is not None else ())
+    number = trigger.number if trigger is not None else None
+    sender = directory.find_live(tx, person) if person is not None else None
+    is_user_channel = _is_user_channel(trigger, envelope)
+    route = Route(envelope.channel, envelope.session)
+    is_own_text = envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE) and FORWARDED_FIELD not in envelope.metadata
+    if is_user_channel and sender is not None and is_own_text:  # nobody answers with the words of somebody else
+        answered = _answer_question(tx, route, envelope.content, sender, number, reply_decision, to)
+        if answered is not None:
+            return answered
+    if route_rules.has_unrouted_key(tx, dedup_key):
+        return Received(duplicate=True)
+    fields = EventFields(subject=subject, ref=ref, priority=priority if wakes else Priority.FYI, details=details or {})
+    outcome = routing.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
+    if outcome.reason is not None:
+        author = sender.number if sender is not None else None
+        kept = unrouted_messages.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author)
+        received = Received(unrouted=kept, duplicate=kept is None)
+    else:
+        received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome.targets)
+    if not is_user_channel or received.duplicate or envelope.kind is EnvelopeKind.RESET:
+        return received
+    entry = shared_inbox.record(
+        tx,
+        EntryKind.USER_PROMPT,
+        route,
+        envelope.content,
+        trigger=number,
+        sender=sender.number if sender is not None else None,
+        person=sender.number if sender is not None else None,
+        display=envelope.display,
+        metadata={**envelope.metadata, _TARGETS_FIELD: " ".join(received.targets)},
+    )
+    return replace(received, entry=entry)
+
+
+def list_prompt_targets(tx: Reader, session: ChannelSession) -> tuple[str, ...]:
+    """Return the addresses that got the last prompts in a session, those without a recipient left out."""
+    prompts = _list_prompts(tx, session.channel, session.id, session.trigger)
+    targets = dict.fromkeys(target for entry in prompts for target in entry.metadata.get(_TARGETS_FIELD, "").split())
+    return tuple(target for target in targets if routing.has_recipients(tx, target))
+
+
+def _list_prompts(tx: Reader, channel: str, session: str, trigger: str | None) -> list[SharedEntry]:
+    """Return the last prompts in a session, the newest first."""
+    entries = shared_inbox.list_recent(
+        tx, channel=channel, session=session, kind=EntryKind.USER_PROMPT, limit=_MAX_PROMPTS
+    )
+    return [entry for entry in entries if entry.trigger == trigger]
+
+
+def receive_reset(
+    tx: Transaction,
+    trigger: Trigger | None,
+    envelope: Envelope,
+    targets: Sequence[str],
+    *,
+    dedup_key: str,
+    person: str | None,
+) -> Received:
+    """Tell those who got the prompts of a session that it begins anew; it does not wake them."""
+    results = [
+        receive(tx, trigger, envelope, dedup_key=dedup_key, person=person, wakes=False, to=target) for target in targets
+    ]
+    return Received(
+        events=tuple(dict.fromkeys(event for result in results for event in result.events)), targets=tuple(targets)
+    )
+
+
+def _answer_question(
+    tx: Transaction,
+    route: Route,
+    text: str,
+    sender: Entity,
+    trigger: int | None,
+    reply_decision: str | None,
+    to: str | None,
+) -> Received | None:
+    """
+    Answer the question on a route that a text answers, and return the event that its asker gets; None if the text is a
+    prompt. A text that is addressed to somebody answers only what they asked.
+    """
+    askers: set[str] | None = None
+    if to is not None:
+        target = address.parse(to)
+        askers = {entity.name for entity in directory.resolve(tx, [target]).get(target, ())}
+    question = shared_inbox.find_question(tx, route, text, trigger=trigger, decision=reply_decision, askers=askers)
+    if question is None:
+        return None
+    answered, notice = shared_inbox.answer(tx, question.decision, question.answer, sender.name)
+    event = decisions.find_outcome_event(tx, answered) if answered is not None else None
+    return Received(
+        events=(event,) if event is not None else (),
+        decision=question.decision.id,
+        notice=notice,
+        entry=question.entry.id,
+    )
+
+
+def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
+    """
+    Route a message that nobody got, by the rules of now. Its sender is the person who wrote it; if that person has
+    retired, or is not paired any more, it has none.
+    """
+    unrouted = routing.show_unrouted(tx, id, by=by)
+    if unrouted.handled_at is not None:
+        raise unrouted_messages.build_conflict(unrouted)
+    trigger = triggers.find(tx, unrouted.trigger) if unrouted.trigger is not None else None
+    outcome = routing.decide(tx, unrouted.envelope, trigger)
+    if outcome.reason is not None:
+        raise Refused(
+            f"the message {id!r} still has nowhere to go ({outcome.reason.value})",
+            hint="add a rule with `gatepost trigger route add`, or a target to the trigger",
+        )
+    unrouted_messages.set_handled(tx, unrouted, UnroutedOutcome.REPLAYED, by)
+    sender = _find_sender(tx, unrouted, trigger)
+    request = _build_push(trigger, unrouted.envelope, sender, f"unrouted:{id}", unrouted.event)
+    received = _push(tx, request, outcome.targets)
+    if request.type is EventType.CHANNEL:
+        _add_prompt_targets(tx, unrouted, received.targets)
+    return received
+
+
+def _add_prompt_targets(tx: Transaction, unrouted: Unrouted, targets: Sequence[str]) -> None:
+    """Record who got a prompt later, so that they learn of a reset of its session."""
+    envelope = unrouted.envelope
+    prompts = _list_prompts(tx, envelope.channel, envelope.session, unrouted.trigger)
+    prompt = next((entry for entry in prompts if entry.content == envelope.content), None)
+    if prompt is not None:
+        all_targets = dict.fromkeys((*prompt.metadata.get(_TARGETS_FIELD, "").split(), *targets))
+        shared_entries.set_metadata(tx, prompt.number, {**prompt.metadata, _TARGETS_FIELD: " ".join(all_targets)})
+
+
+def _find_sender(tx: Reader, unrouted: Unrouted, trigger: Trigger | None) -> Entity | None:
+    """Return the person who wrote a message; None if it is nobody here, or not any more."""
+    sender = directory.find(tx, unrouted.sender) if unrouted.sender is not None else None
+    if sender is None or not sender.is_live:
+        return None
+    channel = unrouted.envelope.channel
+    session = find_session(tx, channel, unrouted.envelope.session, trigger)
+    if trigger is None:
+        return sender if channel in OWN_CHANNELS else None
+    if session is None or session.chat is None or session.user_id is None:
+        return None
+    person = channel_access.find_person(tx, trigger, session.chat, session.user_id)
+    return sender if person == sender.name else None
+
+
+def check_batch(tx: Reader, trigger: Trigger, envelopes: Sequence[Envelope]) -> None:
+    """Refuse envelopes that would make too many items together."""
+    targets = [target for envelope in envelopes for target in routing.decide(tx, envelope, trigger).targets]
+    push.check_batch(tx, [Push(to=target, source=trigger.name) for target in targets])
+
+
+def _push(tx: Transaction, request: Push, targets: Sequence[str]) -> Received:
+    """Push an event to each of the targets."""
+    requests = [replace(request, to=target) for target in targets]
+    push.check_batch(tx, requests)
+    results = [push.push_event(tx, request) for request in requests]
+    is_repeat = all(
+        result.duplicate or (result.deliveries and all(delivery.duplicate for delivery in result.deliveries))
+        for result in results
+    )
+    events = tuple(dict.fromkeys(result.event for result in results))
+    return Received(events=events, duplicate=is_repeat, targets=tuple(targets))
+
+
+def _build_push(
+    trigger: Trigger | None, envelope: Envelope, sender: Entity | None, dedup_key: str, fields: EventFields
+) -> Push:
+    """Return the event of an envelope, for nobody yet."""
+    is_user_channel = _is_user_channel(trigger, envelope)
+    source = trigger.name if trigger is not None else envelope.channel
+    is_schedule = trigger is not None and trigger.provider == "cron"
+    data: dict[str, Json] = {"channel": envelope.channel, "sessionId": envelope.session}
+    if envelope.metadata:
+        data["metadata"] = dict(envelope.metadata)
+    if not is_user_channel:
+        data |= {"serviceName": _name_service(trigger, source), "payload": envelope.payload}
+    if envelope.display is not None and sender is None:
+        data["senderName"] = envelope.display[:_MAX_DISPLAY_LENGTH]
+    if trigger is not None and trigger.prompt:
+        data["context"] = trigger.prompt
+    message = envelope.metadata.get("telegram_message_id")
+    is_edit = envelope.kind is EnvelopeKind.EDIT
+    usual_priority = Priority.FYI if envelope.kind is EnvelopeKind.RESET else Priority.NORMAL
+    return Push(
+        to="",
+        type=EventType.CHANNEL if is_user_channel else EventType.SERVICE,
+        source=source,
+        sender=sender.name if sender is not None else None,
+        content=envelope.content,
+        data={**data, **({"edited": True} if is_edit else {}), **fields.details},
+        priority=usual_priority if fields.priority is None else fields.priority,
+        dedup_key=dedup_key,
+        subject=fields.subject,
+        ref=fields.ref or (Ref("message", message) if is_edit and message else None),
+        route=Route(envelope.channel, envelope.session),
+        # what a schedule says was written here, by its owner
+        trust=Trust.MEMBER if sender is not None or is_schedule else Trust.EXTERNAL,
+    )
+
+
+def _name_service(trigger: Trigger | None, source: str) -> str:
+    """
+    Return what an event calls its service. A schedule is named with its owner, who has written what it says. The owner
+    is not the sender: what comes again and again is no chain of events, and the owner may be one of the recipients.
+    """
+    is_schedule = trigger is not None and trigger.provider == "cron"
+    if trigger is None or not is_schedule or trigger.owner in (directory.ADMINISTRATOR, DEFAULT_OWNER):
+        return source
+    return f"{source} by {trigger.owner}"
+
+
+def _is_user_channel(trigger: Trigger | None, envelope: Envelope) -> bool:
+    return trigger.is_channel if trigger is not None else envelope.channel in OWN_CHANNELS
+
+
+def check_content(tx: Reader, text: str) -> str:
+    """Return the text of a prompt or a response if it can be stored and is not too long."""
+    if count_bytes(text) > tx.limits.content:
+        raise TooLarge(
+            f"the content is {count_bytes(text)} bytes, over the limit of {tx.limits.content}",
+            hint="send a reference to it instead",
+        )
+    return check_storable("content", text)
+
+
+def ensure_session(
+    tx: Transaction,
+    channel: str,
+    base: str,
+    *,
+    trigger: Trigger | None = None,
+    person: Entity | None = None,
+    chat: str | None = None,
+    user_id: str | None = None,
+    thread: str | None = None,
+    display: str | None = None,
+) -> ChannelSession:
+    """Return a session, and note that it is used; make it if there is none."""
+    number = trigger.number if trigger is not None else None
+    channels.ensure_session(
+        tx,
+        channel,
+        number,
+        base,
+        person=person.number if person is not None else None,
+        chat=chat,
+        user_id=user_id,
+        thread=thread,
+        display=display[:_MAX_DISPLAY_LENGTH] if display else None,
+    )
+    session = channels.find_session(tx, channel, number, base)
+    assert session is not None
+    return session
+
+
+def reset_session(tx: Transaction, session: ChannelSession) -> ChannelSession:
+    """Begin a session anew: its generation is raised for good."""
+    return replace(session, generation=channels.raise_generation(tx, session.number))
+
+
+def find_session(tx: Reader, channel: str, id: str, trigger: Trigger | None) -> ChannelSession | None:
+    """Return the session of a route, whichever generation the route names."""
+    return channels.find_session(tx, channel, trigger.number if trigger is not None else None, parse_base(id))
+
+
+def list_statuses(tx: Reader, *, after: int = 0, limit: int = 100) -> list[ChannelStatus]:
+    """
+    Return the channels on which people write: those that are built in, and then triggers in the order in which they
+    were added.
+    """
+    statuses = [
+        ChannelStatus(number=number, name=name, provider=name, sessions=channels.count_own_sessions(tx, name))
+        for number, name in enumerate(OWN_CHANNELS, 1)
+        if number > after
+    ]
+    position = max(after - len(OWN_CHANNELS), 0)
+    while len(statuses) < limit:
+        rows = channels.list_statuses(tx, after=position, limit=limit)
+        statuses += [
+            ChannelStatus(
+                number=trigger.number + len(OWN_CHANNELS),
+                name=trigger.name,
+                provider=trigger.provider,
+                mode=trigger.config.mode if trigger.provider == event.TELEGRAM else None,
+                active=trigger.active,
+                error=error,
+                sessions=session_count,
+                requests=request_count,
+            )
+            for trigger, error, session_count, request_count in rows
+            if trigger.is_channel
+        ]
+        if len(rows) < limit:
+            break
+        position = rows[-1][0].number
+    return statuses[:limit]
+
+
+def count_failing(tx: Reader) -> int:
+    """Return how many active channels do not work."""
+    return channels.count_failing(tx)
+
+
+def list_sessions(
+    tx: Reader, *, channel: str | None = None, person: str | None = None, after: int = 0, limit: int = 100
+) -> list[ChannelSession]:
+    """Return sessions in the order in which they began; `channel` is a channel, or the name of a trigger."""
+    number = directory.find_number(tx, person)
+    return channels.list_sessions(tx, channel=channel, person=number, after=after, limit=limit)

@@ -1,0 +1,1 @@
+"""Routing rules, and messages that nobody got."""

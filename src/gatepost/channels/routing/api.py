@@ -1,0 +1,173 @@
+"""
+Routing rules, which say who gets what comes through channels, and the messages that nobody got. The administrator
+manages them, and agents with the skill `routing`, each its own rules.
+"""
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from gatepost.channels.envelope import EnvelopeKind
+from gatepost.channels.routing.rule import MAX_RANK, RouteRule, Unrouted, UnroutedReason
+from gatepost.errors import Conflict, NotFound
+from gatepost.operations.access import Anybody
+from gatepost.operations.fields import After, Json, Limit, RecordView, Source, Time, describe
+from gatepost.operations.operation import Page, Repetition, Request, View, read, write
+
+#: the group of these operations in OpenAPI
+TAG = "routes"
+
+Name = Annotated[str, describe("the name of the rule", minLength=1, maxLength=100)]
+Channel = Annotated[str, describe("the channel that it is about, such as telegram or webhook; * is any")]
+Filters = Annotated[
+    dict[str, Json],
+    Meta(
+        description="dotted paths into the message, and the value that must be there",
+        examples=[{"payload.repository.name": "shop"}],
+    ),
+]
+Targets = Annotated[tuple[str, ...], describe("the addresses that get what matches", minItems=1, maxItems=20)]
+Rank = Annotated[int, Meta(ge=-MAX_RANK, le=MAX_RANK, description="of the rules that match, the highest rank decides")]
+Active = Annotated[bool, describe("whether it decides about anything")]
+
+
+class RouteView(RecordView[RouteRule]):
+    """A routing rule."""
+
+    id: str
+    name: str
+    channel: str
+    filters: dict[str, Json]
+    targets: list[str]
+    rank: int
+    active: bool
+    made_by: str
+    created_at: Time
+    updated_at: Time
+
+
+class RoutePage(Page[RouteView]):
+    pass
+
+
+@write(
+    "POST /api/routes",
+    access=Anybody(),
+    status=201,
+    errors=(NotFound, Conflict),
+    example={
+        "name": "shop issues",
+        "channel": "webhook",
+        "filters": {"payload.repository.name": "shop"},
+        "targets": ["analyst"],
+        "rank": 10,
+    },
+)
+class CreateRoute(Request[RouteView]):
+    """Make a rule. Its filters are exact; of the rules that match, the one with the highest rank decides."""
+
+    name: Name
+    targets: Targets
+    channel: Channel = "*"
+    filters: Filters = field(default_factory=dict)
+    rank: Rank = 0
+    active: Active = True
+
+
+@read("GET /api/routes", access=Anybody())
+class ListRoutes(Request[RoutePage]):
+    """List the rules, in the order in which they were made."""
+
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/routes/{id}", access=Anybody(), errors=(NotFound,))
+class ShowRoute(Request[RouteView]):
+    """Show a rule, by its id or its name."""
+
+    id: str
+
+
+@write("PATCH /api/routes/{id}", access=Anybody(), errors=(NotFound, Conflict), example={"rank": 20})
+class ChangeRoute(Request[RouteView]):
+    """Change what is named in the body; the rest stays. Only its maker and the administrator may."""
+
+    id: str
+    name: Name | UnsetType = UNSET
+    targets: Targets | UnsetType = UNSET
+    channel: Channel | UnsetType = UNSET
+    filters: Filters | UnsetType = UNSET
+    rank: Rank | UnsetType = UNSET
+    active: Active | UnsetType = UNSET
+
+
+@write("DELETE /api/routes/{id}", access=Anybody(), status=204, errors=(NotFound,))
+class DeleteRoute(Request[None]):
+    """Delete a rule."""
+
+    id: str
+
+
+class DeadLetterView(RecordView[Unrouted]):
+    """A message that nobody got."""
+
+    id: str
+    trigger: Annotated[str | None, describe("the trigger that it came by; null if that is gone")]
+    channel: Annotated[str, Source("envelope.channel")]
+    session_id: Annotated[str, Source("envelope.session")]
+    kind: Annotated[EnvelopeKind, Source("envelope.kind")]
+    sender: Annotated[str | None, describe("the person who wrote it; null if it is nobody here")]
+    sender_name: Annotated[str | None, describe("the name of the user on the channel"), Source("envelope.display")]
+    content: Annotated[str, Source("envelope.content")]
+    payload: Annotated[Json, Source("envelope.payload")]
+    metadata: Annotated[dict[str, str], Source("envelope.metadata")]
+    reason: UnroutedReason
+    created_at: Time
+    replayed_at: Time | None
+    replayed_by: str | None
+    discarded_at: Time | None
+    discarded_by: str | None
+
+
+class DeadLetterPage(Page[DeadLetterView]):
+    pass
+
+
+@read("GET /api/routes/dead-letters", access=Anybody())
+class ListDeadLetters(Request[DeadLetterPage]):
+    """List the messages that nobody got, the oldest first."""
+
+    replayed: Annotated[bool, describe("include those that were replayed or discarded")] = False
+    after: After = 0
+    limit: Limit = 100
+
+
+class ReplayedLetterView(View):
+    id: str
+    event_ids: list[str]
+    targets: Annotated[list[str], describe("the addresses that it went to")]
+
+
+@write(
+    "POST /api/routes/dead-letters/{id}/replay",
+    access=Anybody(),
+    repetition=Repetition.KEYED,
+    errors=(NotFound, Conflict),
+)
+class ReplayDeadLetter(Request[ReplayedLetterView]):
+    """Route a message that nobody got again, by the rules of now. It is refused if there still is nobody."""
+
+    id: str
+
+
+@write(
+    "POST /api/routes/dead-letters/{id}/discard",
+    access=Anybody(),
+    repetition=Repetition.KEYED,
+    errors=(NotFound, Conflict),
+)
+class DiscardDeadLetter(Request[DeadLetterView]):
+    """Discard a message that nobody got: it is marked as handled, and not routed."""
+
+    id: str

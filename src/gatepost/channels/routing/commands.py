@@ -1,0 +1,289 @@
+"""`gatepost trigger route`, `trigger dead` and `trigger replay`: who gets what comes through channels."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import click
+import msgspec
+
+from gatepost.channels.routing.api import (
+    ChangeRoute,
+    CreateRoute,
+    DeadLetterView,
+    DeleteRoute,
+    DiscardDeadLetter,
+    ListDeadLetters,
+    ListRoutes,
+    ReplayDeadLetter,
+    ReplayedLetterView,
+    RouteView,
+    ShowRoute,
+)
+from gatepost.cli import output
+from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
+from gatepost.cli.connect import connect
+from gatepost.cli.parameters import JsonFlag, argument, option
+from gatepost.core import ids, json_limits as strict
+from gatepost.errors import Invalid, Malformed, quote_value
+from gatepost.inbox import event_rendering as render
+from gatepost.settings import Configuration
+
+letters = Noun("trigger", "Messages that nobody got.")
+routes = Noun(
+    "route",
+    "Add, list and change routing rules. A rule says who gets what comes through a channel. Of the rules that match,"
+    " the one with the highest rank decides.",
+)
+
+ROUTE: Final = argument("ROUTE", "the id or the name of a rule")
+
+
+def build_command(name: str) -> click.Command:
+    """Return the noun `route`, or one of the verbs about messages that nobody got."""
+    command = routes if name == "route" else letters.get_command(click.Context(letters), name)
+    assert command is not None
+    return command
+
+
+def _parse_number(text: str) -> int:
+    if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > 9:
+        raise Invalid(f"{quote_value(text)} is not a rank", hint="use a whole number; the highest decides")
+    return int(text)
+
+
+def _parse_filter(text: str) -> tuple[str, Any]:
+    """Return the path and the value of `PATH=VALUE`. In a payload, a number, true, false and null are just that."""
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        raise Invalid(f"{quote_value(text)} is not a filter", hint="write it as payload.repository.name=shop")
+    if path.partition(".")[0] != "payload":
+        return path.strip(), value  # everything else in a message is text
+    try:
+        parsed = strict.parse_json(value.encode(errors="surrogatepass"))
+    except (Invalid, Malformed):
+        return path.strip(), value
+    return path.strip(), value if isinstance(parsed, dict | list) else parsed
+
+
+FilterOption = Annotated[
+    list[tuple[str, Any]] | None,
+    option(
+        "--filter",
+        "PATH=VALUE",
+        "a dotted path into the message, and what must be there; all must hold; repeatable",
+        parse=_parse_filter,
+    ),
+]
+_FIELDS: Final[dict[str, Any]] = {
+    "channel": option("--channel", "CHANNEL"),
+    "rank": option("--rank", "N", parse=_parse_number),
+    "filters": None,  # --filter
+    "active": None,
+}
+
+
+@routes.request(
+    "add",
+    CreateRoute,
+    name=argument("NAME", "the name of the rule"),
+    targets=option("--to", "ADDRESS", "who gets what matches; repeatable"),
+    **_FIELDS,
+)
+def add(
+    request: CreateRoute, configuration: Configuration, filter: FilterOption = None, json: JsonFlag = False
+) -> None:
+    """
+    Add a rule, and print its id.
+
+    A filter is a dotted path into the message: channel, session, kind, content, trigger, metadata.NAME, or into what
+    came: payload.repository.name. The value is compared exactly: in a payload 7 is a number, and '"7"' a text.
+
+    Examples:
+      gatepost trigger route add till --filter payload.project=till --to analyst
+      gatepost trigger route add vip --channel telegram --rank 10 --to team:web
+    """
+    with connect(configuration) as connection:
+        route = connection.send(msgspec.structs.replace(request, filters=dict(filter or ())))
+    output.done(msgspec.to_builtins(route), route.id, f"{_list_targets(route)} gets what matches", json=json)
+
+
+@routes.request(
+    "set",
+    ChangeRoute,
+    id=ROUTE,
+    name=option("--name", "NAME"),
+    targets=option("--to", "ADDRESS", "who gets what matches; repeatable"),
+    **_FIELDS,
+)
+def change(
+    request: ChangeRoute, configuration: Configuration, filter: FilterOption = None, json: JsonFlag = False
+) -> None:
+    """
+    Change the given fields of a rule; the others stay. Filters and targets are replaced as a whole.
+
+    Only its maker and the administrator can change a rule.
+
+    Examples:
+      gatepost trigger route set till --rank 20
+      gatepost trigger route set till --filter payload.project=shop --to team:web
+    """
+    if filter:
+        request = msgspec.structs.replace(request, filters=dict(filter))
+    if request == ChangeRoute(id=request.id):
+        raise Invalid("nothing to change", hint="give a new value, such as --rank 20 or --to ADDRESS")
+    with connect(configuration) as connection:
+        route = connection.send(request)
+    output.done(msgspec.to_builtins(route), route.id, f"changed the rule {route.name!r}", json=json)
+
+
+@routes.list(
+    "list", ListRoutes, columns=("ROUTE", "NAME", "STATE", "RANK", "CHANNEL", "TO", "FILTERS"), empty="no rules yet"
+)
+def build_row(route: RouteView) -> TableRow:
+    """
+    List the rules, in the order in which they were made.
+
+    Example:
+      gatepost trigger route list
+    """
+    return [
+        route.id,
+        route.name,
+        "active" if route.active else "inactive",
+        str(route.rank),
+        route.channel,
+        _list_targets(route),
+        _list_filters(route),
+    ]
+
+
+@routes.show("show", ShowRoute, id=ROUTE)
+def list_facts(route: RouteView) -> Facts:
+    """
+    Show a rule.
+
+    Example:
+      gatepost trigger route show shop
+    """
+    return [
+        ("route", route.id),
+        ("name", route.name),
+        ("state", "active" if route.active else "inactive"),
+        ("rank", route.rank),
+        ("channel", route.channel),
+        ("filters", _list_filters(route)),
+        ("to", _list_targets(route)),
+        ("made by", route.made_by),
+        ("since", route.created_at),
+        ("changed", route.updated_at if route.updated_at != route.created_at else None),
+    ]
+
+
+_OTHERS: Final[dict[str, Any]] = dict.fromkeys(("name", "targets", "channel", "rank", "filters"))
+
+
+@routes.send("enable", ChangeRoute, id=ROUTE, active=True, **_OTHERS)
+def describe_enabled(route: RouteView) -> Outcome:
+    """
+    Let a rule decide again.
+
+    Example:
+      gatepost trigger route enable shop
+    """
+    return Outcome(route.id, f"the rule {route.name!r} decides again")
+
+
+@routes.send("disable", ChangeRoute, id=ROUTE, active=False, **_OTHERS)
+def describe_disabled(route: RouteView) -> Outcome:
+    """
+    Let a rule decide about nothing; it is kept.
+
+    Example:
+      gatepost trigger route disable shop
+    """
+    return Outcome(route.id, f"the rule {route.name!r} decides about nothing any more")
+
+
+@routes.send("delete", DeleteRoute, id=ROUTE)
+def describe_deleted(request: DeleteRoute) -> Outcome:
+    """
+    Delete a rule.
+
+    Example:
+      gatepost trigger route delete shop
+    """
+    return Outcome(request.id, f"deleted the rule {request.id!r}", {"id": request.id, "deleted": True})
+
+
+def _parse_letter(text: str) -> str:
+    return ids.check("dead", text)
+
+
+DiscardOption = Annotated[
+    str | None,
+    option("--discard", "MESSAGE", "discard this one instead, without routing it", parse=_parse_letter),
+]
+
+
+@letters.request("dead", ListDeadLetters, after=None, limit=None)
+def list_letters(
+    request: ListDeadLetters,
+    configuration: Configuration,
+    discard: DiscardOption = None,
+    limit: LimitOption = 100,
+    json: JsonFlag = False,
+) -> None:
+    """
+    List the messages that nobody got, the oldest first.
+
+    Such a message is kept: add a rule, or a target to its trigger, and replay it; or discard it.
+
+    Examples:
+      gatepost trigger dead
+      gatepost trigger dead --replayed --json
+      gatepost trigger dead --discard dead_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    with connect(configuration) as connection:
+        if discard is not None:
+            letter = connection.send(DiscardDeadLetter(id=discard))
+            output.done(msgspec.to_builtins(letter), letter.id, "discarded", json=json)
+            return
+        items = connection.list_all(request, limit + 1)
+    output.listing(items, limit, _print_letters, empty="no messages without a recipient", json=json)
+
+
+def _print_letters(items: Sequence[DeadLetterView]) -> None:
+    output.table(["MESSAGE", "AT", "TRIGGER", "SESSION", "REASON", "CONTENT"], map(_build_letter_row, items))
+
+
+def _build_letter_row(letter: DeadLetterView) -> TableRow:
+    state = letter.reason.value
+    if letter.replayed_by or letter.discarded_by:
+        state = f"replayed by {letter.replayed_by}" if letter.replayed_by else f"discarded by {letter.discarded_by}"
+    return [
+        letter.id,
+        output.format_seconds(letter.created_at),
+        letter.trigger or letter.channel,
+        letter.session_id,
+        state,
+        render.quote(letter.content or output.format_json(letter.payload)),
+    ]
+
+
+@letters.send("replay", ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=_parse_letter))
+def describe_replayed(letter: ReplayedLetterView) -> Outcome:
+    """
+    Route a message that nobody got again, by the rules of now.
+
+    Example:
+      gatepost trigger replay dead_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    return Outcome(letter.id, f"it went to {', '.join(letter.targets)}")
+
+
+def _list_targets(route: RouteView) -> str:
+    return ", ".join(route.targets)
+
+
+def _list_filters(route: RouteView) -> str:
+    return ", ".join(f"{path}={msgspec.json.encode(value).decode()}" for path, value in route.filters.items())

@@ -1,0 +1,1 @@
+"""The shared inbox of all channels."""

@@ -1,0 +1,33 @@
+"""The shared inbox; `gateway/stream_operations.py` streams it."""
+
+from typing import Any
+
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.api import ListSharedEntries, SharedEntryPage, SharedEntryView, ShowSharedEntry
+from gatepost.core.ports import Reader
+from gatepost.operations.access import Caller
+from gatepost.operations.pagination import read_page
+
+
+@ListSharedEntries.handler
+def list_shared_entries(tx: Reader, request: ListSharedEntries, caller: Caller) -> SharedEntryPage:
+    filters: dict[str, Any] = {
+        "viewer": caller.entity,
+        "channel": request.channel,
+        "session": request.session,
+        "kind": request.kind,
+        "pending": request.pending,
+        "limit": request.limit,
+    }
+    if request.newest:
+        before = request.after or None
+        page = read_page(
+            tx, SharedEntryPage, shared_inbox.list_recent, view=SharedEntryView.of, before=before, **filters
+        )
+        return SharedEntryPage(items=page.items[::-1], next=page.next)
+    return read_page(tx, SharedEntryPage, shared_inbox.page, view=SharedEntryView.of, after=request.after, **filters)
+
+
+@ShowSharedEntry.handler
+def show_shared_entry(tx: Reader, request: ShowSharedEntry, caller: Caller) -> SharedEntryView:
+    return SharedEntryView.of(shared_inbox.show(tx, request.id, viewer=caller.entity))

@@ -1,0 +1,1 @@
+"""Voice messages, and what transcribes them."""

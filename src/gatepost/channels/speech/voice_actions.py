@@ -1,0 +1,161 @@
+"""
+Voice messages: store one, and route it when it is written down.
+
+A recording is stored with a job that transcribes it, so that a service that is slow or broken never holds up what comes
+after it. It is routed when the transcript is there; after `speech.patience`, or if there cannot be a transcript, it is
+routed without. That of a user who is not let in any more by then is dropped. Whoever spoke gets the transcript back,
+and is told if it may be wrong. The recording itself stays at Telegram: it is downloaded into memory, and gone when it
+is transcribed.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gatepost.channels import (
+    access_actions as channel_access,
+    intake_actions as channels,
+    message_actions as channel_messages,
+    message_rows as rows,
+)
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.message_rows import Voice
+from gatepost.channels.triggers import rows as triggers
+from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.text import has_visible_text
+from gatepost.directory import entity_actions as directory
+from gatepost.jobs import job_actions as jobs
+
+#: the kind of the jobs that transcribe; the payload is the id of a voice message
+TRANSCRIBE_JOB: Final = "channel.transcribe"
+#: the metadata with the message that a recording replies to
+REPLY_FIELD: Final = "telegram_reply_to"
+#: the content of a recording without a transcript
+NOT_TRANSCRIBED: Final = "[voice, not transcribed]"
+#: a transcript with less confidence may be wrong
+LOW_CONFIDENCE: Final = 0.6
+
+_PATIENCE_OVER: Final = "I could not write down your recording in time. It was passed on without its words."
+_MAX_DUE: Final = 100
+
+
+class RecordingFile(Struct, frozen=True):
+    """The file of a recording that is to be transcribed."""
+
+    trigger: str
+    file_id: str
+    mime_type: str
+
+
+def store(
+    tx: Transaction, trigger: Trigger, envelope: Envelope, dedup_key: str, *, person: str | None, problem: str | None
+) -> None:
+    """Store a recording of a person; one with a `problem`, which its user is told, is routed at once."""
+    due_at = tx.now + tx.limits.speech_patience
+    number = directory.find_number(tx, person)
+    id = rows.insert_voice(tx, trigger.number, dedup_key, envelope, due_at, person=number)
+    if id is None:
+        return
+    if problem is None:
+        jobs.add(tx, TRANSCRIBE_JOB, id)
+    else:
+        give_up(tx, id, problem)
+
+
+def find_recording(tx: Transaction, id: str) -> RecordingFile | None:
+    """Return what is to be transcribed; None if it was, or is given up."""
+    voice = rows.lock_voice(tx, id)
+    trigger = triggers.read(tx, voice.trigger) if voice is not None and voice.state == "pending" else None
+    if voice is None or trigger is None:
+        return None
+    metadata = voice.envelope.metadata
+    return RecordingFile(trigger.name, metadata["telegram_file_id"], metadata.get("telegram_mime_type", "audio/ogg"))
+
+
+def finish(tx: Transaction, id: str, transcript: str, confidence: float | None) -> bool:
+    """Route a voice message with its transcript; return False if it went on without."""
+    if not has_visible_text(transcript):
+        return give_up(tx, id, "I heard no words in your recording.")
+    voice = _end(tx, id, "transcribed")
+    if voice is None:
+        return False
+    transcript = transcript.strip()
+    is_doubtful = confidence is not None and confidence < LOW_CONFIDENCE
+    echo = f"> {transcript}".replace("\n", "\n> ")
+    doubt = "\n\nI am not sure that I understood you: write it if this is wrong."
+    _say(tx, voice, f"{echo}{doubt}" if is_doubtful else echo)
+    note = " [transcript of a voice message, low confidence]" if is_doubtful else ""
+    content = "\n".join(part for part in (voice.envelope.content, f"{transcript}{note}") if part)
+    details: dict[str, Json] = {"transcript": True}
+    if confidence is not None:
+        details["confidence"] = round(confidence, 3)
+    _route(tx, voice, replace(voice.envelope, content=content), details)
+    return True
+
+
+def give_up(tx: Transaction, id: str, sentence: str) -> bool:
+    """Route a voice message without a transcript, and tell its user; return False if it has ended before."""
+    voice = _end(tx, id, "failed")
+    if voice is None:
+        return False
+    _say(tx, voice, sentence)
+    content = "\n".join(part for part in (voice.envelope.content, NOT_TRANSCRIBED) if part)
+    # A recording without words cannot be the answer to a question.
+    _route(tx, voice, replace(voice.envelope, content=content, kind=EnvelopeKind.MEDIA), {"transcript": False})
+    return True
+
+
+def has_due(tx: Reader) -> bool:
+    """Return True if a voice message has waited for its transcript long enough."""
+    return bool(rows.list_due_voices(tx, 1))
+
+
+def end_due(tx: Transaction) -> int:
+    """Route the voice messages that have waited long enough; return how many."""
+    return sum(give_up(tx, id, _PATIENCE_OVER) for id in rows.list_due_voices(tx, _MAX_DUE))
+
+
+def _end(tx: Transaction, id: str, state: str) -> Voice | None:
+    """
+    End a voice message, and return it; None if it has ended before, or if its user is not let in any more: then it
+    fails, and nobody gets it.
+    """
+    voice = rows.lock_voice(tx, id)
+    if voice is None:
+        return None
+    trigger = triggers.read(tx, voice.trigger)
+    assert trigger is not None
+    assert voice.envelope.chat is not None
+    is_let_in = channel_access.may_write(tx, trigger, voice.envelope.chat, voice.envelope.user, voice.person)
+    has_ended = rows.end_voice(tx, id, state if is_let_in else "failed")
+    return voice if has_ended and is_let_in else None
+
+
+def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[str, Json]) -> None:
+    trigger = triggers.read(tx, voice.trigger)
+    assert trigger is not None
+    assert envelope.chat is not None
+    question = None
+    if (reply_to := envelope.metadata.get(REPLY_FIELD)) is not None:
+        question = rows.find_by_sent_id(tx, trigger.number, envelope.chat, reply_to)
+    received = channels.receive(
+        tx,
+        trigger,
+        envelope,
+        dedup_key=voice.dedup_key,
+        person=voice.person,
+        reply_decision=question.decision if question is not None else None,
+        details=details,
+    )
+    if received.notice is not None:
+        _say(tx, voice, received.notice)
+
+
+def _say(tx: Transaction, voice: Voice, text: str) -> None:
+    assert voice.envelope.chat is not None
+    thread = voice.envelope.metadata.get("telegram_thread_id")
+    channel_messages.send(tx, voice.trigger, voice.envelope.chat, text, thread=thread, user_id=voice.envelope.user)

@@ -1,0 +1,1 @@
+"""Readers and senders of Telegram bots."""

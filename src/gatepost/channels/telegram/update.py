@@ -1,0 +1,371 @@
+"""
+Updates of the Telegram Bot API: what happened in the chats of a bot.
+
+`parse_update` returns one of five things; everything that is none of the first four is ignored, with the reason:
+
+    InboundMessage     somebody wrote, spoke, or sent a picture or a file; or changed what they wrote
+    ButtonPress        somebody pressed a button under a message of the bot
+    MembershipChange   the bot was added to a chat, removed from it, or blocked by a person
+    ChatMigration      a group became a supergroup, and has another id from now on
+    Ignored            posts of channels, messages of bots, polls, reactions, kinds that are not known here
+
+An update without a readable `update_id` is Invalid, because it cannot be confirmed. Any other update can be, so one
+that has another form than Telegram describes is ignored too: it must not keep the later ones from being read.
+
+Some fields of Telegram mean less than they seem to:
+
+- A message on behalf of a chat (an anonymous administrator, a channel) names a user that all such messages share. Its
+  sender is the chat.
+- `message_thread_id` is a topic only if `is_topic_message` says so; elsewhere it is a thread of replies, to which no
+  message can be sent. The first message of a topic is not what later ones reply to.
+- A forwarded text, or a changed one, is never a command: nobody gave it now.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct, ValidationError, convert
+
+from gatepost.channels.telegram.formatted_text import TextEntity, clean_text, count_units, slice_units
+from gatepost.channels.telegram.wire_objects import (
+    MAX_ID,
+    WireCallbackQuery,
+    WireChat,
+    WireEntity,
+    WireFile,
+    WireMember,
+    WireMemberUpdate,
+    WireMessage,
+    WireUser,
+)
+from gatepost.core.json_limits import Json
+from gatepost.core.text import ParsedEnum
+from gatepost.core.times import SECOND, Instant
+from gatepost.errors import Invalid, quote_value
+
+RecordingKind = Literal["voice", "audio", "video_note"]
+
+#: the kinds of updates to ask Telegram for
+ALLOWED_UPDATES: Final = ("message", "edited_message", "callback_query", "my_chat_member")
+
+_CHAT_TYPES: Final = frozenset(("private", "group", "supergroup"))
+_RECORDING_KINDS: Final[tuple[RecordingKind, ...]] = ("voice", "audio", "video_note")
+#: the more exact kind first: an animation is a document too, and a venue is a location
+_MEDIA_KINDS: Final = (
+    *("animation", "live_photo", "photo", "video", "document", "sticker", "paid_media", "story"),
+    *("venue", "location", "contact", "poll", "dice", "game", "invoice", "checklist"),
+)
+#: fields of a message that say nothing about its kind
+_COMMON_FIELDS: Final = frozenset(
+    ("message_id", "from", "sender_chat", "chat", "date", "message_thread_id", "is_topic_message", "author_signature")
+)
+#: in a chat of its own, or in a group
+_PRESENT_STATUSES: Final = frozenset(("creator", "administrator", "member"))
+_COMMAND: Final = re.compile(r"/([A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{3,32}))?(?:\s+(.*))?", re.DOTALL)
+_MAX_NAME_LENGTH: Final = 200
+
+
+class BotIdentity(Struct, frozen=True):
+    id: int
+    #: without the @
+    username: str
+
+
+class TelegramUser(Struct, frozen=True, kw_only=True):
+    """A person, or a chat in whose name somebody writes; the id of a chat is negative."""
+
+    id: int
+    name: str
+    username: str | None = None
+
+
+class TelegramChat(Struct, frozen=True, kw_only=True):
+    id: int
+    #: `private`, `group` or `supergroup`
+    type: str
+    title: str | None = None
+
+    @property
+    def is_group(self) -> bool:
+        return self.type != "private"
+
+
+class BotCommand(Struct, frozen=True):
+    #: in lower case, without the slash and the name of the bot
+    name: str
+    argument: str
+
+
+class Recording(Struct, frozen=True, kw_only=True):
+    """Something that can be heard."""
+
+    kind: RecordingKind
+    file_id: str
+    #: in seconds
+    duration: int | None
+    #: in bytes
+    size: int | None
+    mime_type: str | None
+
+
+class InboundMessage(Struct, frozen=True, kw_only=True):
+    chat: TelegramChat
+    sender: TelegramUser
+    message_id: int
+    #: the topic, in a chat with topics
+    thread_id: int | None
+    sent_at: Instant
+    #: the text, or the caption of a picture or a file
+    text: str
+    entities: tuple[TextEntity, ...]
+    #: the message that it replies to
+    reply_to: int | None
+    replies_to_bot: bool
+    command: BotCommand | None
+    mentions_bot: bool
+    recording: Recording | None
+    #: the kind of anything that is neither text nor a recording: `photo`, `paid media`
+    media: str | None
+    is_edited: bool
+    is_forwarded: bool
+    #: whether it was written in the name of a chat, which is then the sender
+    is_sent_as_chat: bool
+
+    @property
+    def is_addressed(self) -> bool:
+        """True if it is meant for the bot, and not for a group in which the bot is."""
+        return not self.chat.is_group or self.mentions_bot or self.replies_to_bot or self.command is not None
+
+
+class ButtonPress(Struct, frozen=True, kw_only=True):
+    #: the id to answer it by
+    query_id: str
+    sender: TelegramUser
+    data: str
+    #: the chat, the topic and the message of the button; None if the message was sent by way of an inline query
+    chat: TelegramChat | None
+    thread_id: int | None
+    message_id: int | None
+    #: whether the message is too old to be read or changed
+    is_inaccessible: bool
+
+
+class Membership(ParsedEnum, description="a membership"):
+    #: the bot can write there now
+    JOINED = "joined"
+    #: a person has blocked it
+    BLOCKED = "blocked"
+    #: it was removed from a group, or has left it
+    REMOVED = "removed"
+
+
+class MembershipChange(Struct, frozen=True, kw_only=True):
+    chat: TelegramChat
+    #: who has changed it
+    sender: TelegramUser
+    membership: Membership
+
+
+class ChatMigration(Struct, frozen=True, kw_only=True):
+    """Telegram reports it twice, in the old chat and in the new one."""
+
+    old_chat: int
+    new_chat: int
+
+
+class Ignored(Struct, frozen=True):
+    reason: str
+    #: of a press that cannot be read: its user waits for an answer all the same
+    query_id: str | None = None
+
+
+UpdateContent = InboundMessage | ButtonPress | MembershipChange | ChatMigration | Ignored
+
+
+class TelegramUpdate(Struct, frozen=True, kw_only=True):
+    update_id: int
+    content: UpdateContent
+
+
+def parse_update(update: Json, bot: BotIdentity) -> TelegramUpdate:
+    """Return what an update says; raise Invalid only if its `update_id` cannot be read."""
+    update_id = update.get("update_id") if isinstance(update, dict) else None
+    if not isinstance(update_id, int) or isinstance(update_id, bool) or not 0 <= update_id <= MAX_ID:
+        raise Invalid(f"{quote_value(update, show_items=False)} is not an update of Telegram: it has no update_id")
+    try:
+        content = _parse_content(update, bot)
+    except (ValidationError, UnicodeError) as error:
+        # the parser refuses names of fields that are not Unicode by an error of its own
+        detail = str(error) if isinstance(error, ValidationError) else "a name in it is not Unicode"
+        content = Ignored(f"it does not have the form that Telegram describes: {detail}", _find_query_id(update))
+    return TelegramUpdate(update_id=update_id, content=content)
+
+
+def _parse_content(update: Mapping[str, Json], bot: BotIdentity) -> UpdateContent:
+    match update:
+        case {"message": raw}:
+            return _parse_message(raw, bot, is_edited=False)
+        case {"edited_message": raw}:
+            return _parse_message(raw, bot, is_edited=True)
+        case {"callback_query": raw}:
+            return _parse_press(convert(raw, WireCallbackQuery))
+        case {"my_chat_member": raw}:
+            return _parse_membership(convert(raw, WireMemberUpdate))
+        case _:
+            kinds = [name for name in update if name != "update_id"]
+            return Ignored(f"an update of the kind {quote_value(kinds[0])}" if kinds else "an update without a kind")
+
+
+def _parse_message(raw: Json, bot: BotIdentity, *, is_edited: bool) -> UpdateContent:
+    message = convert(raw, WireMessage)
+    if message.migrate_to_chat_id is not None:
+        return ChatMigration(old_chat=message.chat.id, new_chat=message.migrate_to_chat_id)
+    if message.migrate_from_chat_id is not None:
+        return ChatMigration(old_chat=message.migrate_from_chat_id, new_chat=message.chat.id)
+    sender = message.sender_chat or message.sender
+    reason = _find_reason_to_ignore(message, sender)
+    if reason is not None or sender is None:
+        return Ignored(reason or "a message without a sender")
+
+    text = clean_text(message.text or message.caption)
+    raw_entities = message.entities if message.text else message.caption_entities
+    length = count_units(text)
+    raw_entities = [entity for entity in raw_entities if 0 < entity.length <= length - entity.offset]
+    recording = _find_recording(message)
+    media = None if recording else next((kind for kind in _MEDIA_KINDS if raw.get(kind) is not None), None)
+    if not text and recording is None and media is None:
+        kinds = [name for name in raw if name not in _COMMON_FIELDS]
+        return Ignored(f"a message of the kind {quote_value(kinds[0])}" if kinds else "a message with nothing in it")
+
+    is_forwarded = raw.get("forward_origin") is not None or raw.get("forward_date") is not None
+    mentions_bot = _has_mention(text, raw_entities, bot)
+    command = None
+    match = _COMMAND.fullmatch(message.text and text)
+    is_code = any(entity.type in ("code", "pre") and entity.offset == 0 for entity in raw_entities)
+    if match and not (is_code or is_forwarded or is_edited):
+        if match[2] and match[2].lower() != bot.username.lower():
+            return Ignored("a command for another bot")
+        command = BotCommand(match[1].lower(), (match[3] or "").strip())
+        mentions_bot = mentions_bot or bool(match[2])
+
+    reply = message.reply_to_message if _is_real_reply(message) else None
+    return InboundMessage(
+        chat=_build_chat(message.chat),
+        sender=_build_sender(sender),
+        message_id=message.message_id,
+        thread_id=message.message_thread_id if message.is_topic_message else None,
+        sent_at=message.date * SECOND,
+        text=text,
+        entities=tuple(_build_entity(entity) for entity in raw_entities),
+        reply_to=reply.message_id if reply else None,
+        replies_to_bot=bool(reply and reply.sender and reply.sender.id == bot.id),
+        command=command,
+        mentions_bot=mentions_bot,
+        recording=recording,
+        media=media and media.replace("_", " "),
+        is_edited=is_edited,
+        is_forwarded=is_forwarded,
+        is_sent_as_chat=message.sender_chat is not None,
+    )
+
+
+def _find_reason_to_ignore(message: WireMessage, sender: WireUser | WireChat | None) -> str | None:
+    if message.chat.type == "channel":
+        return "a post in a channel"
+    if message.chat.type not in _CHAT_TYPES:
+        return f"a message in a chat of the type {quote_value(message.chat.type)}"
+    if message.is_automatic_forward:
+        return "a post of a channel that Telegram has forwarded to its group"
+    if isinstance(sender, WireUser) and sender.is_bot:
+        return "a message of a bot"
+    return None
+
+
+def _find_recording(message: WireMessage) -> Recording | None:
+    for kind in _RECORDING_KINDS:
+        file: WireFile | None = getattr(message, kind)
+        if file is not None:
+            return Recording(
+                kind=kind,
+                file_id=clean_text(file.file_id),
+                duration=file.duration,
+                size=file.file_size,
+                mime_type=clean_text(file.mime_type) if file.mime_type else None,
+            )
+    return None
+
+
+def _has_mention(text: str, entities: Sequence[WireEntity], bot: BotIdentity) -> bool:
+    """Return True if the bot is mentioned by its name, or by a link to it."""
+    name = f"@{bot.username}".lower()
+    return any(
+        (entity.type == "mention" and slice_units(text, entity.offset, entity.length).lower() == name)
+        or (entity.type == "text_mention" and entity.user is not None and entity.user.id == bot.id)
+        for entity in entities
+    )
+
+
+def _is_real_reply(message: WireMessage) -> bool:
+    """Return False if it replies to nothing, or only to the first message of its topic."""
+    reply = message.reply_to_message
+    return reply is not None and not (message.is_topic_message and reply.message_id == message.message_thread_id)
+
+
+def _parse_press(query: WireCallbackQuery) -> ButtonPress | Ignored:
+    if query.data is None:
+        return Ignored("a press of a button without data", clean_text(query.id))
+    message = query.message
+    return ButtonPress(
+        query_id=clean_text(query.id),
+        sender=_build_sender(query.sender),
+        data=clean_text(query.data),
+        chat=_build_chat(message.chat) if message else None,
+        thread_id=message.message_thread_id if message and message.is_topic_message else None,
+        message_id=message.message_id if message else None,
+        is_inaccessible=message is not None and message.date == 0,
+    )
+
+
+def _find_query_id(update: Mapping[str, Json]) -> str | None:
+    """Return the id by which a press of another form can be answered."""
+    query = update.get("callback_query")
+    id = query.get("id") if isinstance(query, dict) else None
+    return clean_text(id) if isinstance(id, str) and id else None
+
+
+def _parse_membership(change: WireMemberUpdate) -> MembershipChange | Ignored:
+    if change.chat.type not in _CHAT_TYPES:
+        return Ignored(f"news of a chat of the type {quote_value(change.chat.type)}")
+    was_present, is_present = (_is_present(member) for member in (change.old_chat_member, change.new_chat_member))
+    if was_present == is_present:
+        return Ignored("the rights of the bot in a chat")
+    chat = _build_chat(change.chat)
+    absence = Membership.REMOVED if chat.is_group else Membership.BLOCKED
+    return MembershipChange(
+        chat=chat,
+        sender=_build_sender(change.sender),
+        membership=Membership.JOINED if is_present else absence,
+    )
+
+
+def _is_present(member: WireMember) -> bool:
+    return member.status in _PRESENT_STATUSES or (member.status == "restricted" and member.is_member)
+
+
+def _build_sender(sender: WireUser | WireChat) -> TelegramUser:
+    """Return who has sent something. A name has at most 200 characters; a user always has one in Telegram."""
+    name = f"{sender.first_name} {sender.last_name}" if isinstance(sender, WireUser) else sender.title or ""
+    name = clean_text(name).strip()[:_MAX_NAME_LENGTH]
+    username = clean_text(sender.username) if sender.username else None
+    return TelegramUser(id=sender.id, name=name or username or str(sender.id), username=username)
+
+
+def _build_chat(chat: WireChat) -> TelegramChat:
+    title = clean_text(chat.title)[:_MAX_NAME_LENGTH] if chat.title else None
+    return TelegramChat(id=chat.id, type=clean_text(chat.type), title=title)
+
+
+def _build_entity(entity: WireEntity) -> TextEntity:
+    url, language = (clean_text(text) if text else None for text in (entity.url, entity.language))
+    return TextEntity(clean_text(entity.type), entity.offset, entity.length, url, language)

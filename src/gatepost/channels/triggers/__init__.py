@@ -1,0 +1,1 @@
+"""Triggers: how something outside reaches agents."""

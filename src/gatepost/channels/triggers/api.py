@@ -1,0 +1,266 @@
+"""
+Triggers: how something outside reaches agents. Their owners and the administrator manage them; services outside send to
+webhooks.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field
+
+from gatepost.channels.routing.rule import UnroutedReason
+from gatepost.channels.triggers.trigger import (
+    MAX_PROMPT_LENGTH,
+    DeliveryMode,
+    GroupMode,
+    Heartbeat,
+    Trigger,
+    TriggerSchedule,
+    WakeMode,
+)
+from gatepost.channels.webhooks import verification as webhook
+from gatepost.channels.webhooks.verification import Scheme
+from gatepost.core.json_limits import Json
+from gatepost.core.times import format_duration
+from gatepost.errors import Conflict, NotFound, Refused, TooLarge, TooManyAttempts, Unauthorized, Unavailable
+from gatepost.operations.access import Anybody, Open
+from gatepost.operations.fields import (
+    After,
+    Format,
+    Limit,
+    NewName,
+    Priority,
+    RecordView,
+    Setting,
+    Source,
+    Time,
+    describe,
+)
+from gatepost.operations.operation import Page, Request, RequestPart, View, raw, read, write
+
+Interval = Annotated[str, Format(format_duration), Meta(examples=["30m"])]
+ChannelId = Annotated[int, Meta(ge=-(2**52), le=2**52)]
+
+
+class ScheduleView(RecordView[TriggerSchedule]):
+    cron: str | None
+    zone: str
+    every: Interval | None
+    at: Time | None
+
+
+class HeartbeatView(RecordView[Heartbeat]):
+    active_hours: list[int] | None
+
+
+class TriggerView(RecordView[Trigger]):
+    """A trigger, without its secret or token."""
+
+    name: str
+    provider: str
+    scheme: Scheme | None
+    target: str | None
+    prompt: str | None
+    owner: str
+    session: Annotated[str | None, Source("config.session")]
+    requires: Annotated[list[str], Source("config.requires")]
+    templates: Annotated[list[Json], Source("config.templates")]
+    schedule: Annotated[ScheduleView | None, Source("config.schedule")]
+    heartbeat: Annotated[HeartbeatView | None, Source("config.heartbeat")]
+    allow: Annotated[list[int], Source("config.allow")]
+    block: Annotated[list[int], Source("config.block")]
+    mode: Annotated[
+        DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.provider == "telegram" else None)
+    ]
+    groups: Annotated[GroupMode | None, Source(lambda trigger: trigger.config.groups if trigger.is_channel else None)]
+    token: Annotated[str | None, describe("where the token of a bot is, if it is not stored"), Source("config.token")]
+    public_url: Annotated[str | None, Source("config.public_url")]
+    options: Annotated[dict[str, Any], Source("config.options")]
+    active: bool
+    is_from_file: Annotated[bool, describe("whether it is set in gatepost.toml, and can only be changed there")]
+    next_at: Annotated[Time | None, describe("when a schedule fires next")]
+    created_at: Time
+    problem: Annotated[
+        str | UnsetType, describe("why its provider cannot be used, if it cannot"), Source(lambda _: None)
+    ] = UNSET
+
+
+class TriggerPage(Page[TriggerView]):
+    pass
+
+
+class ScheduleSpec(RequestPart):
+    """When a trigger fires: one of `cron`, `every` and `at`."""
+
+    cron: Annotated[str | None, describe("five fields, or a word such as @daily")] = None
+    zone: Annotated[str | None, describe("the time zone of cron and of active hours; by default UTC")] = None
+    every: Annotated[str | None, Meta(description="an interval", examples=["30m"])] = None
+    at: Annotated[str | None, Meta(description="once, at this time", examples=["2026-02-20T10:00:00Z"])] = None
+
+
+class HeartbeatSpec(RequestPart):
+    """Only fire if the target has something to do: unread fyi items, open work items or active goals."""
+
+    active_hours: Annotated[
+        tuple[int, int] | None, Meta(description="the first and the last hour in which it fires", examples=[[8, 22]])
+    ] = None
+
+
+class TriggerFields(Request[TriggerView], kw_only=True):
+    """What a request says of a trigger. A field that is null gets its default."""
+
+    secret_fields = frozenset({"secret", "token"})
+
+    scheme: Setting[Annotated[Scheme, describe("how callers of a webhook prove who they are; by default header")]] = (
+        UNSET
+    )
+    secret: Setting[
+        Annotated[
+            str,
+            describe(
+                "the secret of the callers of a webhook",
+                minLength=webhook.MIN_SECRET_LENGTH,
+                maxLength=webhook.MAX_SECRET_LENGTH,
+            ),
+        ]
+    ] = UNSET
+    token: Setting[Annotated[str, describe("the token of a bot, or env:VARIABLE for one that is not stored")]] = UNSET
+    target: Setting[Annotated[str, describe("the address that gets what no rule is about")]] = UNSET
+    prompt: Setting[Annotated[str, describe("added to every event as context", maxLength=MAX_PROMPT_LENGTH)]] = UNSET
+    owner: Setting[
+        Annotated[str, describe("the address that manages it and gets alerts about it; by default team:root/system3")]
+    ] = UNSET
+    session: Setting[Annotated[str, Meta(description="a template of the session", examples=["pr-{{number}}"])]] = UNSET
+    requires: Setting[Annotated[tuple[str, ...], describe("metadata that every message must have")]] = UNSET
+    templates: Setting[Annotated[list[dict[str, Any]], describe("how the payloads of a webhook become lines")]] = UNSET
+    schedule: Setting[Annotated[ScheduleSpec, describe("when a cron trigger fires")]] = UNSET
+    heartbeat: Setting[Annotated[HeartbeatSpec, describe("only fire if the target has something to do")]] = UNSET
+    allow: Setting[Annotated[tuple[ChannelId, ...], describe("the chats and users who may write to a bot")]] = UNSET
+    block: Setting[Annotated[tuple[ChannelId, ...], describe("the chats and users who may not")]] = UNSET
+    mode: Setting[Annotated[DeliveryMode, describe("how a bot gets messages; by default polling")]] = UNSET
+    groups: Setting[Annotated[GroupMode, describe("what a bot reads in groups; by default mention")]] = UNSET
+    public_url: Setting[Annotated[str, describe("the URL of this gateway, as a channel reaches it")]] = UNSET
+    options: Setting[Annotated[dict[str, Any], describe("what the provider of another package needs")]] = UNSET
+
+
+@write(
+    "POST /api/triggers",
+    access=Anybody(),
+    status=201,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"name": "github-main", "scheme": "github", "secret": "a-long-shared-secret", "target": "analyst"},
+)
+class AddTrigger(TriggerFields):
+    """
+    Add a trigger. Its secret or token is never shown again. Besides the administrator, agents with the skill `routing`
+    and those who own triggers by default can add their own.
+    """
+
+    name: NewName
+    provider: Annotated[str, describe("webhook, telegram, cron, service, or that of a package")] = "webhook"
+
+
+@read("GET /api/triggers", access=Anybody())
+class ListTriggers(Request[TriggerPage]):
+    """List the triggers of the caller, without secrets; for the administrator all."""
+
+    provider: Annotated[str | None, describe("only triggers of this provider")] = None
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/triggers/{name}", access=Anybody(), errors=(NotFound,))
+class ShowTrigger(Request[TriggerView]):
+    """Show a trigger to its owners and the administrator, without its secret."""
+
+    name: str
+
+
+@write(
+    "PATCH /api/triggers/{name}",
+    access=Anybody(),
+    errors=(NotFound, Conflict, TooLarge),
+    example={"active": False},
+)
+class ChangeTrigger(TriggerFields):
+    """Change what is named in the body; the rest stays. An inactive webhook answers as if it did not exist."""
+
+    name: str
+    active: Annotated[bool | UnsetType, describe("whether anything comes through it")] = UNSET
+
+
+@write("DELETE /api/triggers/{name}", access=Anybody(), status=204, errors=(NotFound, Conflict))
+class DeleteTrigger(Request[None]):
+    """Delete a trigger; the events that came through it stay. One that has conversations can only be deactivated."""
+
+    name: str
+
+
+class PreviewedEventView(View):
+    """An event that a payload would become."""
+
+    content: str
+    subject: str | None
+    session: str
+    priority: Annotated[Priority | None, describe("if a template says one")]
+    targets: Annotated[list[str], describe("who would get it")]
+    rule: Annotated[str | None, describe("the rule that decides; null if the trigger does, or the default")]
+    reason: Annotated[UnroutedReason | None, describe("why nobody would get it")]
+
+
+class TriggerPreviewView(View):
+    """What would happen to a payload."""
+
+    events: list[PreviewedEventView]
+    skipped: Annotated[str | None, describe("why there would be no event")]
+
+
+@read(
+    "POST /api/triggers/{name}/test",
+    access=Anybody(),
+    errors=(NotFound,),
+    example={"payload": {"action": "opened", "number": 7}, "headers": {"X-GitHub-Event": "pull_request"}},
+)
+class PreviewTrigger(Request[TriggerPreviewView]):
+    """Show what a trigger would make of a payload, and who would get it. Nothing is changed."""
+
+    name: str
+    payload: Annotated[
+        Json,
+        describe("what the service would send; of a channel an update of Telegram, or {content, session, metadata}"),
+    ]
+    headers: Annotated[dict[str, str], describe("the headers of the request")] = field(default_factory=dict)
+
+
+class ReceivedEventView(View):
+    event_id: str
+    duplicate: bool
+
+
+class WebhookView(View, kw_only=True):
+    """The events of a webhook; if there is one, its id also where the answer of an agent's trigger has it."""
+
+    event_id: str | msgspec.UnsetType = msgspec.UNSET
+    duplicate: bool | msgspec.UnsetType = msgspec.UNSET
+    events: list[ReceivedEventView]
+
+
+@raw(
+    "POST /hooks/{trigger}",
+    access=Open(),
+    status=202,
+    requires_body=True,
+    checks_media=False,
+    errors=(Unauthorized, Refused, NotFound, Conflict, TooManyAttempts, Unavailable),
+    responses={
+        200: {"description": "The answer to a challenge", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    },
+    example={"action": "opened", "number": 1},
+)
+class ReceiveWebhook(Request[WebhookView]):
+    """Receive a webhook. It is accepted if it is signed as the scheme of its trigger says; 202 means committed."""
+
+    trigger: str
+    wake: Annotated[WakeMode, describe("next: it is fyi, and waits until something else wakes the recipient")] = (
+        WakeMode.NOW
+    )

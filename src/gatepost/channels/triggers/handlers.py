@@ -1,0 +1,159 @@
+"""Triggers, which are managed here; `gateway/webhook_route.py` receives what is sent to them."""
+
+from functools import cached_property
+from typing import Any, Final
+
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
+
+from gatepost.channels import provider_plugins as plugins
+from gatepost.channels.provider_plugins import LoadedProviders
+from gatepost.channels.triggers import actions as triggers, preview_actions as trigger_preview
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.api import (
+    AddTrigger,
+    ChangeTrigger,
+    DeleteTrigger,
+    HeartbeatSpec,
+    ListTriggers,
+    PreviewedEventView,
+    PreviewTrigger,
+    ScheduleSpec,
+    ShowTrigger,
+    TriggerFields,
+    TriggerPage,
+    TriggerPreviewView,
+    TriggerView,
+)
+from gatepost.channels.triggers.trigger import (
+    BUILT_IN_PROVIDERS,
+    ENV_TOKEN,
+    Heartbeat,
+    Trigger,
+    TriggerConfig,
+    TriggerSchedule,
+    check_field,
+    check_provider,
+)
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.text import parse_field
+from gatepost.core.times import parse_duration, parse_instant
+from gatepost.operations.access import Caller
+from gatepost.operations.pagination import read_page
+
+#: fields of a request that are part of the configuration, besides its token
+_CONFIG_FIELDS: Final = (
+    *("session", "requires", "templates", "schedule", "heartbeat"),
+    *("allow", "block", "mode", "groups", "public_url", "options"),
+)
+_DEFAULTS: Final = TriggerConfig()
+
+
+@AddTrigger.handler
+def add_trigger(tx: Transaction, request: AddTrigger, caller: Caller) -> TriggerView:
+    check_provider(request.provider)
+    changes = build_changes(request, request.provider, TriggerConfig())
+    given = {name: value for name, value in changes.items() if value is not None}
+    given["config"] = plugins.prepare_config(request.provider, given.get("config", TriggerConfig()))
+    spec = TriggerSpec(name=request.name, provider=request.provider, **given)
+    return TriggerView.of(triggers.add(tx, spec, by=caller.entity))
+
+
+@ListTriggers.handler
+def list_triggers(tx: Reader, request: ListTriggers, caller: Caller) -> TriggerPage:
+    return read_page(tx, TriggerPage, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
+
+
+@ShowTrigger.handler
+def show_trigger(tx: Reader, request: ShowTrigger, caller: Caller) -> TriggerView:
+    return _ViewBuilder().build(triggers.find_own(tx, request.name, caller.entity))
+
+
+@ChangeTrigger.handler
+def change_trigger(tx: Transaction, request: ChangeTrigger, caller: Caller) -> TriggerView:
+    trigger = triggers.find_own(tx, request.name, caller.entity)
+    changes = build_changes(request, trigger.provider, trigger.config)
+    if request.active is not UNSET:
+        changes["active"] = request.active
+    if trigger.provider not in BUILT_IN_PROVIDERS and ("config" in changes or request.active is True):
+        changes["config"] = plugins.prepare_config(trigger.provider, changes.get("config", trigger.config))
+    return _ViewBuilder().build(triggers.change(tx, request.name, changes, by=caller.entity))
+
+
+@DeleteTrigger.handler
+def delete_trigger(tx: Transaction, request: DeleteTrigger, caller: Caller) -> None:
+    triggers.delete(tx, request.name, by=caller.entity)
+
+
+@PreviewTrigger.handler
+def preview_trigger(tx: Reader, request: PreviewTrigger, caller: Caller) -> TriggerPreviewView:
+    trigger = triggers.find_own(tx, request.name, caller.entity)
+    preview = trigger_preview.preview(tx, trigger, request.payload, request.headers)
+    events = [
+        PreviewedEventView(
+            content=event.envelope.content,
+            subject=event.subject,
+            session=event.envelope.session,
+            priority=event.priority,
+            targets=list(event.decision.targets),
+            rule=event.decision.rule,
+            reason=event.decision.reason,
+        )
+        for event in preview.events
+    ]
+    return TriggerPreviewView(events=events, skipped=preview.skipped)
+
+
+class _ViewBuilder:
+    """Builds views of triggers; providers of other packages are loaded once, and only if a trigger has one."""
+
+    @cached_property
+    def _loaded(self) -> LoadedProviders:
+        return plugins.load_providers()
+
+    def build(self, trigger: Trigger) -> TriggerView:
+        if trigger.provider in BUILT_IN_PROVIDERS:
+            return TriggerView.of(trigger)
+        return TriggerView.of(trigger, problem=plugins.find_problem(trigger.provider, self._loaded))
+
+
+def build_changes(request: TriggerFields, provider: str, config: TriggerConfig) -> dict[str, Any]:
+    """Return the fields of a trigger that a request names; `config` is its configuration before."""
+    for name in ("secret", "token"):  # one column has both
+        if isinstance(getattr(request, name), str):
+            check_field(provider, name)
+    changes = {
+        name: value
+        for name in ("scheme", "secret", "target", "prompt", "owner")
+        if (value := getattr(request, name)) is not UNSET
+    }
+    settings = {
+        name: getattr(_DEFAULTS, name) if value is None else _convert(value)
+        for name in _CONFIG_FIELDS
+        if (value := getattr(request, name)) is not UNSET
+    }
+    if isinstance(request.token, str):
+        is_reference = request.token.startswith(ENV_TOKEN)
+        settings["token"] = request.token if is_reference else None
+        changes["secret"] = None if is_reference else request.token
+    if settings:
+        changes["config"] = replace(config, **settings)
+    return changes
+
+
+def _convert(value: Any) -> Any:
+    """Return a part of a configuration as its record has it."""
+    match value:
+        case ScheduleSpec():
+            return TriggerSchedule(
+                cron=value.cron,
+                zone=value.zone or "UTC",
+                every=parse_field("every", value.every, parse_duration),
+                at=parse_field("at", value.at, parse_instant),
+            )
+        case HeartbeatSpec():
+            return Heartbeat(active_hours=value.active_hours)
+        case list():
+            return tuple(value)
+        case _:
+            return value

@@ -1,0 +1,145 @@
+"""Triggers. Only `read_secret` reads the secret of a webhook."""
+
+from typing import Final
+
+import msgspec
+
+from gatepost.channels.triggers.trigger import Trigger, TriggerConfig
+from gatepost.core.ports import Reader, Row, Transaction
+from gatepost.core.times import Instant
+from gatepost.stores.row_mapping import Mapper, fetch_row
+
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def decode_config(text: str) -> TriggerConfig:
+    return msgspec.json.decode(text, type=TriggerConfig)
+
+
+_TRIGGER: Final = Mapper(Trigger, config=decode_config)
+
+
+def insert(
+    tx: Transaction,
+    *,
+    name: str,
+    provider: str,
+    scheme: str | None,
+    secret: str | None,
+    target: str | None,
+    prompt: str | None,
+    owner: str,
+    config: TriggerConfig,
+    active: bool,
+    is_from_file: bool,
+    next_at: Instant | None,
+) -> bool:
+    """Return False if the name is taken."""
+    row_count = tx.execute(
+        "channels/triggers/insert",
+        id=tx.new_id("trg"),
+        name=name,
+        provider=provider,
+        scheme=scheme,
+        secret=secret,
+        target=target,
+        prompt=prompt,
+        owner=owner,
+        config=_ENCODER.encode(config).decode(),
+        active=active,
+        is_from_file=is_from_file,
+        next_at=next_at,
+        now=tx.now,
+    )
+    return row_count == 1
+
+
+def find(tx: Reader, name: str) -> Trigger | None:
+    return _TRIGGER.fetch_one(tx, "channels/triggers/find", name=name)
+
+
+def read(tx: Reader, number: int) -> Trigger | None:
+    return _TRIGGER.fetch_one(tx, "channels/triggers/read", number=number)
+
+
+def build(row: Row) -> Trigger:
+    """Return the trigger of a row that has all columns of the table."""
+    return _TRIGGER.read(row)
+
+
+def read_secret(tx: Reader, number: int) -> str | None:
+    """Return the secret of a trigger; None if it has none, or was imported without it."""
+    row = fetch_row(tx, "channels/triggers/read_secret", number=number)
+    secret: str | None = row.secret
+    return secret
+
+
+def set_secret(tx: Transaction, number: int, secret: str | None) -> None:
+    tx.execute("channels/triggers/set_secret", number=number, secret=secret)
+
+
+def list_page(tx: Reader, *, provider: str | None, after: int, limit: int) -> list[Trigger]:
+    """Return triggers in the order of creation."""
+    return _TRIGGER.fetch_page(tx, "channels/triggers/list_page", provider=provider, after=after, limit=limit)
+
+
+def count(tx: Reader) -> int:
+    row = fetch_row(tx, "channels/triggers/count")
+    total: int = row.total
+    return total
+
+
+def list_active(tx: Reader, provider: str) -> list[Trigger]:
+    return _TRIGGER.fetch_all(tx, "channels/triggers/list_active", provider=provider)
+
+
+def list_from_file(tx: Reader) -> list[Trigger]:
+    return _TRIGGER.fetch_all(tx, "channels/triggers/list_from_file")
+
+
+def update(tx: Transaction, trigger: Trigger) -> None:
+    tx.execute(
+        "channels/triggers/update",
+        number=trigger.number,
+        target=trigger.target,
+        prompt=trigger.prompt,
+        owner=trigger.owner,
+        config=_ENCODER.encode(trigger.config).decode(),
+        active=trigger.active,
+        next_at=trigger.next_at,
+        scheme=trigger.scheme,
+        is_from_file=trigger.is_from_file,
+    )
+
+
+def delete(tx: Transaction, number: int) -> None:
+    tx.execute("channels/triggers/delete", number=number)
+
+
+def list_due(tx: Reader, limit: int) -> list[int]:
+    """Return the numbers of the triggers that are due, the oldest slot first."""
+    return [row.number for row in tx.fetch_all("channels/triggers/list_due", now=tx.now, limit=limit)]
+
+
+def lock_due(tx: Transaction, number: int) -> Trigger | None:
+    """Lock a trigger that is due, and return it; None if another transaction has it, or it is not due any more."""
+    return _TRIGGER.fetch_one(tx, "channels/triggers/lock_due", number=number, now=tx.now)
+
+
+def find_next_due(tx: Reader) -> Instant | None:
+    row = tx.fetch_one("channels/triggers/find_next_due")
+    return row.next_at if row else None
+
+
+def set_next_at(tx: Transaction, number: int, next_at: Instant | None) -> None:
+    tx.execute("channels/triggers/set_next_at", number=number, next_at=next_at)
+
+
+def list_scheduled(tx: Reader, after: int, limit: int) -> list[Trigger]:
+    """Return active triggers that have a next time which is not due yet, in the order of creation."""
+    return _TRIGGER.fetch_all(tx, "channels/triggers/list_scheduled", now=tx.now, after=after, limit=limit)
+
+
+def reschedule(tx: Transaction, trigger: Trigger, next_at: Instant) -> None:
+    """Set the next time of a trigger, unless it was changed or has fired meanwhile."""
+    tx.execute("channels/triggers/reschedule", number=trigger.number, previous_at=trigger.next_at, next_at=next_at)

@@ -1,0 +1,1 @@
+"""Webhooks and CloudEvents: verified and parsed."""

@@ -1,0 +1,1 @@
+"""What the payload of a webhook says, in one line of plain words."""

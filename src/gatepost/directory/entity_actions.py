@@ -1,0 +1,254 @@
+"""
+Register, find, update and retire entities, and resolve addresses to them.
+
+Names and aliases share one namespace.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, TypedDict, Unpack
+
+from msgspec.structs import replace
+
+from gatepost.core import address
+from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.signals import Signal
+from gatepost.directory import entity_rows as entities, key
+from gatepost.directory.entity import MAX_ALIASES, Entity, EntityKind
+from gatepost.directory.entity_events import Registered, Registering, Renamed, Retired
+from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress, quote_value
+
+#: the person that gets alerts which have no other owner
+ADMINISTRATOR: Final = "admin"
+_MAX_DISPLAY_LENGTH: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntitySpec:
+    name: str
+    kind: EntityKind
+    display: str | None = None
+    team: str | None = None
+    role: str | None = None
+    owner: str | None = None
+    aliases: Sequence[str] = ()
+
+
+class EntityChanges(TypedDict, total=False):
+    """The fields of an entity that may change. None removes a value; without an owner, the administrator owns it."""
+
+    display: str | None
+    team: str | None
+    role: str | None
+    owner: str | None
+    aliases: Sequence[str] | None
+
+
+def register(tx: Transaction, spec: EntitySpec) -> Entity:
+    """Add an entity with an empty inbox, and return it; its name and aliases must be free."""
+    name = address.check_name(spec.name)
+    team, role = _validate_team_and_role(spec.team, spec.role)
+    display = _validate_display(spec.display or name)
+    aliases = _validate_aliases(spec.aliases)
+    _check_owner(name, aliases, spec.owner)
+    owner = find_live(tx, spec.owner) if spec.owner else _find_administrator(tx)
+    tx.react(Registering(name))
+    number = entities.insert(
+        tx, name=name, kind=spec.kind, display=display, team=team, role=role, owner=owner.number if owner else None
+    )
+    if number is None or not entities.insert_name(tx, name, number, is_alias=False):
+        raise _build_name_taken_error(tx, name)
+    for alias in aliases:
+        if not entities.insert_name(tx, alias, number, is_alias=True):
+            raise _build_name_taken_error(tx, alias)
+    entity = find(tx, name)
+    tx.react(Registered(entity))
+    return replace(entity, aliases=tuple(sorted(aliases)))
+
+
+def find(tx: Reader, name: str | Entity) -> Entity:
+    """
+    Return the entity with this name or alias, live or retired; an `Entity` that this transaction has read is returned
+    as it is.
+    """
+    if isinstance(name, Entity):
+        return name
+    entity = find_or_none(tx, name)
+    if entity is None:
+        raise build_unknown_error(tx, name)
+    return entity
+
+
+def find_or_none(tx: Reader, name: str) -> Entity | None:
+    """
+    Return the entity with this name or alias, or None. It is for callers that must not learn, from an error or from the
+    time it takes, which names are similar.
+    """
+    return entities.find_by_name(tx, address.check_entity_address(name))
+
+
+def find_live(tx: Reader, name: str | Entity) -> Entity:
+    entity = find(tx, name)
+    if not entity.is_live:
+        raise build_retired_error(entity)
+    return entity
+
+
+def build_retired_error(entity: Entity, consequence: str = "") -> Refused:
+    """Return the error for an entity that is retired; `consequence` follows, such as ` and receives nothing`."""
+    return Refused(f"{entity.name!r} is retired{consequence}", hint="name one that is not: it never comes back")
+
+
+def find_number(tx: Reader, name: str | Entity | None) -> int | None:
+    """Return the number of the entity with this name; None for None."""
+    return find(tx, name).number if name is not None else None
+
+
+def show(tx: Reader, name: str) -> Entity:
+    """Return an entity with its aliases."""
+    entity = find(tx, name)
+    return replace(entity, aliases=entities.read_aliases(tx, [entity.number]).get(entity.number, ()))
+
+
+def page(
+    tx: Reader,
+    *,
+    kind: EntityKind | None = None,
+    team: str | None = None,
+    retired: bool = False,
+    after: int = 0,
+    limit: int = 1_000,
+) -> list[Entity]:
+    """Return entities in order of registration; `after` is the number of the last entity seen."""
+    return entities.list_page(tx, kind=kind, team=team, include_retired=retired, after=after, limit=limit)
+
+
+def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Entity:
+    """Change the fields of a live entity that are in `changes`."""
+    entities.lock(tx, find(tx, name).number)
+    old = show(tx, find_live(tx, name).name)
+    team, role = _validate_team_and_role(changes.get("team", old.team), changes.get("role", old.role))
+    owner = changes.get("owner", old.owner)
+    if "owner" in changes:
+        _check_owner(old.name, old.aliases, owner)
+    if owner is None:
+        owner_entity = _find_administrator(tx) if old.name != ADMINISTRATOR else None
+    else:
+        owner_entity = (find_live if "owner" in changes else find)(tx, owner)
+    display = _validate_display(changes.get("display", old.display) or old.name)
+    entities.update(
+        tx, old.number, display=display, team=team, role=role, owner=owner_entity.number if owner_entity else None
+    )
+    if display != old.display:
+        tx.react(Renamed(old, display))
+    if "aliases" in changes:
+        _replace_aliases(tx, old, _validate_aliases(changes["aliases"] or ()))
+    return show(tx, old.name)
+
+
+def _replace_aliases(tx: Transaction, entity: Entity, aliases: Sequence[str]) -> None:
+    """Give an entity these aliases, and take all others from it."""
+    for alias in set(entity.aliases) - set(aliases):
+        entities.delete_alias(tx, alias, entity.number)
+    for alias in set(aliases) - set(entity.aliases):
+        if not entities.insert_name(tx, alias, entity.number, is_alias=True):
+            raise _build_name_taken_error(tx, alias)
+
+
+def retire(tx: Transaction, name: str) -> Entity:
+    """Keep an entity from receiving anything; its items stay, and gates and decisions that need it end."""
+    entity = find(tx, name)
+    if entity.name == ADMINISTRATOR:
+        raise Refused(f"{ADMINISTRATOR!r} cannot be retired: it gets the alerts that have no other recipient")
+    if not entities.retire(tx, entity.number):
+        raise Conflict(f"{entity.name!r} is retired already")
+    tx.react(Retired(entity))
+    tx.after_commit(Signal(key.TOPIC, "retire"))
+    return show(tx, name)
+
+
+def find_responsible(tx: Reader, entity: Entity) -> str:
+    """Return the name of the entity that answers for an entity: its owner if that is live, else the administrator."""
+    return entity.owner if entity.owner is not None and find(tx, entity.owner).is_live else ADMINISTRATOR
+
+
+def resolve(tx: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[Entity]]:
+    """Return the entities at each address, live and retired; `*` and unknown names are not in the result."""
+    unique_addresses = set(addresses)
+    names = {str(target) for target in unique_addresses if isinstance(target, EntityAddress)}
+    entities_by_name = entities.find_by_names(tx, names) if names else {}
+    entities_by_address: dict[Address, list[Entity]] = {}
+    for target in unique_addresses:
+        match target:
+            case EntityAddress(name) if name in entities_by_name:
+                entities_by_address[target] = [entities_by_name[name]]
+            case TeamAddress(team, role):
+                entities_by_address[target] = entities.list_team(tx, team, role)
+            case EntityAddress() | AllAgentsAddress():
+                pass
+    return entities_by_address
+
+
+def build_unknown_error(tx: Reader, name: str, *, suggest_team: bool = False) -> UnknownAddress:
+    """
+    Return an error that suggests the most similar names or, where a team may be named, the team of that name and the
+    address of every agent.
+    """
+    if suggest_team and name == "all":
+        return UnknownAddress(f"there is no entity {name!r}", hint="did you mean every agent, 'ALL'?")
+    if suggest_team and entities.count_team(tx, name, None):
+        return UnknownAddress(f"there is no entity {name!r}", hint=f"did you mean the team, {f'team:{name}'!r}?")
+    suggestions = get_close_matches(name, entities.list_similar_names(tx, name), n=3, cutoff=0.6)
+    if suggestions:
+        return UnknownAddress(
+            f"there is no entity {name!r}", hint=f"did you mean {' or '.join(map(repr, suggestions))}?"
+        )
+    return UnknownAddress(
+        f"there is no entity {name!r}", hint="`gatepost agent list` and `gatepost person list` show who there is"
+    )
+
+
+def _find_administrator(tx: Transaction) -> Entity | None:
+    return entities.find_by_names(tx, [ADMINISTRATOR]).get(ADMINISTRATOR)
+
+
+def _check_owner(name: str, aliases: Sequence[str], owner: str | None) -> None:
+    if owner in (name, *aliases):
+        raise Invalid(f"{name!r} cannot own itself", hint="name another owner, who gets the alerts about it")
+
+
+def _validate_team_and_role(team: str | None, role: str | None) -> tuple[str | None, str | None]:
+    if role and not team:
+        raise Invalid(f"a role ({role!r}) needs a team", hint="give `team`")
+    return (
+        address.check_name(team, "name of a team") if team is not None else None,
+        address.check_name(role, "name of a role") if role is not None else None,
+    )
+
+
+def _validate_aliases(texts: Sequence[str]) -> list[str]:
+    if len(texts) > MAX_ALIASES:
+        raise Invalid(f"{len(texts)} aliases are too many", hint=f"give at most {MAX_ALIASES}")
+    return [address.check_alias(text) for text in dict.fromkeys(texts)]
+
+
+def _build_name_taken_error(tx: Transaction, name: str) -> Conflict:
+    holder = entities.find_by_names(tx, [name]).get(name)
+    if holder is not None and holder.name != name:
+        return Conflict(f"the name {name!r} is taken: it is an alias of {holder.name!r}", hint="choose another name")
+    if holder is not None and not holder.is_live:
+        return Conflict(
+            f"the name {name!r} belongs to {holder.kind.phrase} that is retired",
+            hint="choose another name: this one stays with its history",
+        )
+    return Conflict(f"the name {name!r} is taken", hint="choose another name")
+
+
+def _validate_display(text: str) -> str:
+    if len(text) > _MAX_DISPLAY_LENGTH or not text.strip() or not text.isprintable():
+        raise Invalid(
+            f"{quote_value(text)} is not a display name", hint=f"use up to {_MAX_DISPLAY_LENGTH} printable characters"
+        )
+    return text

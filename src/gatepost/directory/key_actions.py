@@ -1,0 +1,96 @@
+"""
+Create, find, list and revoke keys.
+
+The caller makes the secret and shows it once; the verbs only hash it, and nothing stores it.
+"""
+
+from typing import Final
+
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.signals import Signal
+from gatepost.core.times import Instant
+from gatepost.directory import entity_actions as directory, key as key_rules, key_rows as keys
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.key import Key, KeyKind
+from gatepost.errors import Conflict, Invalid, NotFound, Refused
+
+#: the recipient of signals about keys: a key has changed, or an entity with a key has retired
+TOPIC: Final = key_rules.TOPIC
+
+
+def create(
+    tx: Transaction,
+    *,
+    kind: KeyKind,
+    secret: str,
+    entity: str | None = None,
+    trigger: str | None = None,
+    name: str = "",
+    expires_at: Instant | None = None,
+) -> Key:
+    """
+    Create a key for the administrator, for one entity, for one trigger, or (public) for this installation, and return
+    it. `directory/sign_in_actions.py` creates those that end.
+    """
+    key_rules.check(kind, secret)
+    check_scope(kind, entity, trigger)
+    for text in (name, trigger or ""):
+        key_rules.check_name(text)
+    holder = directory.find_live(tx, entity) if entity is not None else None
+    if kind == "trigger" and holder is not None and holder.kind is EntityKind.HUMAN:
+        raise Refused(f"{holder.name!r} is a person, and nothing triggers a person", hint="name an agent")
+    key = Key(
+        id=tx.new_id("key"),
+        prefix=key_rules.parse_prefix(secret),
+        kind=kind,
+        entity=holder.name if holder else None,
+        trigger=trigger,
+        name=name,
+        created_at=tx.now,
+        expires_at=expires_at,
+    )
+    if not keys.insert(tx, key, hash=key_rules.hash_secret(secret), entity=holder.number if holder else None):
+        raise Conflict(f"the key {key.prefix!r} is there already")
+    tx.after_commit(Signal(TOPIC, "key"))
+    return key
+
+
+def find(tx: Reader, secret: str) -> Key | None:
+    """Return the key with this secret, unless it is revoked or has ended, or its entity is retired."""
+    return keys.find_by_hash(tx, key_rules.hash_secret(secret))
+
+
+def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
+    """Return keys, also revoked ones, in the order of their creation; `after` is the number of the last key seen."""
+    return keys.list_page(tx, after=after, limit=limit)
+
+
+def revoke(tx: Transaction, text: str) -> Key:
+    """Revoke the key with this id or prefix for ever, and return it."""
+    id_or_prefix = key_rules.parse_reference(text)
+    matches = keys.find_by_id_or_prefix(tx, id_or_prefix)
+    if not matches:
+        raise NotFound(f"there is no key {id_or_prefix!r}", hint="`gatepost key list` lists them")
+    if len(matches) > 1:
+        raise Conflict(f"{len(matches)} keys begin with {id_or_prefix!r}", hint="use the id of the one you mean")
+    if not keys.revoke(tx, matches[0].number):
+        raise Conflict(f"the key {matches[0].prefix!r} is revoked already")
+    tx.after_commit(Signal(TOPIC, "key"))
+    return keys.find_by_id_or_prefix(tx, matches[0].id)[0]
+
+
+def check_scope(kind: KeyKind, entity: str | None, trigger: str | None) -> None:
+    """Refuse an entity or a trigger that this kind of key cannot have, and a key without one that it needs."""
+    match kind:
+        case "admin" | "public":
+            if entity is not None or trigger is not None:
+                raise Invalid(f"a key of the kind {kind!r} is not for one entity or trigger")
+        case "agent":
+            if entity is None or trigger is not None:
+                raise Invalid("an agent's key needs the agent, and no trigger", hint="give `agent`")
+        case "trigger":
+            if entity is None and trigger is None:
+                raise Invalid("a trigger's key needs the trigger", hint="give `trigger`")
+        case "page" | "link":
+            if entity is None or trigger is not None:
+                raise Invalid(f"a key of the kind {kind!r} needs the person who signs in, and no trigger")

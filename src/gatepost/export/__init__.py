@@ -1,0 +1,1 @@
+"""The whole store as lines of JSON, and back."""

@@ -1,0 +1,190 @@
+"""`gatepost export` and `gatepost import`: the whole store as lines of JSON, and back."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import IO, Annotated, Never
+
+from click.exceptions import Exit
+
+from gatepost import app, settings
+from gatepost.cli import inputs, output
+from gatepost.cli.command import build_verb
+from gatepost.cli.connect import find_gateway
+from gatepost.cli.parameters import JsonFlag, argument, flag
+from gatepost.errors import Conflict, Invalid, Unavailable
+from gatepost.export import export_actions as verbs, import_actions as store_import
+from gatepost.paths import AtomicFile
+
+Advance = Callable[[int], None]
+
+
+def export(
+    file: Annotated[str, argument("FILE|-", "the file to write; - is stdout")] = "-",
+    force: Annotated[bool, flag("--force", "replace the file if it exists")] = False,
+    secrets: Annotated[
+        bool, flag("--secrets", "include the secrets of triggers and tools, and the administrator's keys")
+    ] = False,
+    json: Annotated[bool, flag("--json", "print what was exported as JSON; needs a FILE")] = False,
+) -> None:
+    """
+    Write the whole store, as of one moment, as lines of JSON: a line for each row of each table.
+
+    The file appears when it is complete. It holds all content, so only you can read it. Without --secrets nothing in it
+    gives the rights of the administrator or signs a webhook: imported triggers are inactive, and keys are hashes,
+    without those of the administrator. Secrets in the URL, the body or the command of a tool stay in it.
+
+    Of a damaged store it writes the rows that can be read, names the others, and exits with 1.
+
+    Examples:
+      gatepost export backup.jsonl
+      gatepost export | gzip > backup.jsonl.gz
+    """
+    if json and file == "-":
+        raise Invalid("--json needs a FILE", hint="an export to stdout is JSON lines already")
+    in_terminal = file == "-" and sys.stdout.isatty()
+    with (
+        app.prepare_store(settings.load(), report=output.talk, register=False) as store,
+        _open_target(file, force=force) as stream,
+        _show_progress("exporting rows", None, is_visible=not in_terminal) as advance,
+    ):
+
+        def write(line: bytes) -> None:
+            stream.write(line)
+            advance(1)
+
+        summary = store.read_sync(verbs.export_store, write, secrets=secrets)
+        stream.flush()
+    if json:
+        output.document({"file": file, "rows": summary.rows, "unreadable": summary.omissions})
+    _report("exported", summary)
+    if summary.omissions:
+        raise Exit(1)
+
+
+def import_(
+    file: Annotated[str, argument("FILE|-", "an export; - is stdin")],
+    repair: Annotated[
+        bool,
+        flag(
+            "--repair", "for a damaged store: leave out rows that are not valid or refer to lost rows; balance accounts"
+        ),
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Fill an empty store with an export of another, on SQLite or PostgreSQL.
+
+    All rows are stored, or none. The export must have the same version of the schema, and no gateway may run. Import
+    only a file that you trust: it can hold keys, active triggers, and commands of tools and gates. These are listed.
+
+    Examples:
+      gatepost import backup.jsonl
+      GATEPOST_STORE=postgresql://localhost/gatepost gatepost import backup.jsonl
+      zcat backup.jsonl.gz | gatepost import -
+    """
+    configuration = settings.load()
+    with _open_source(file) as (stream, size):
+        if find_gateway(configuration) is not None:
+            raise Conflict("a gateway is running on this store", hint="stop it: an import has the store to itself")
+        with (
+            app.prepare_store(configuration, report=output.talk, register=False) as store,
+            _show_progress("importing", size) as advance,
+        ):
+            summary = store.run_sync(store_import.import_store, _read_lines(stream, advance), repair=repair)
+    if json:
+        output.document({"rows": summary.rows, "omitted": summary.omissions, "rights": summary.rights})
+    else:
+        _report("imported", summary)
+
+
+def _report(what: str, summary: verbs.Summary) -> None:
+    for omission in summary.omissions[:20]:
+        output.talk(f"left out: {omission}")
+    if len(summary.omissions) > 20:
+        output.talk(f"left out: {len(summary.omissions) - 20} more")
+    for right in summary.rights:
+        output.talk(f"it has {right}")
+    output.talk(f"{what} {output.count(summary.rows.total(), 'row')} of {output.count(len(summary.rows), 'table')}")
+
+
+def _read_lines(stream: IO[bytes], advance: Advance) -> Iterator[bytes]:
+    while line := stream.readline(store_import.MAX_LINE_LENGTH + 1):
+        advance(len(line))
+        yield line
+
+
+@contextmanager
+def _open_target(file: str, *, force: bool) -> Iterator[IO[bytes]]:
+    """Open the target of an export. A file appears when it is complete, or not at all."""
+    if file == "-":
+        yield sys.stdout.buffer
+        return
+    path = Path(file)
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise Conflict(f"{file!r} is not a regular file", hint="name a new file, or - for standard output")
+    if path.exists() and not force:
+        raise Conflict(f"{file!r} exists", hint="--force replaces it")
+    try:
+        with _exit_on_signals(), AtomicFile(file, is_durable=True, is_locked=True) as stream:
+            yield stream
+    except OSError as error:
+        raise Unavailable(f"{file!r} cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def _exit_on_signals() -> Iterator[None]:
+    """While entered, SIGTERM and SIGHUP end this process by an exception, so that no temporary file is left."""
+
+    def exit_process(number: int, _: FrameType | None) -> Never:
+        raise SystemExit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    handled = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    for number in handled:
+        signal.signal(number, exit_process)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def _open_source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
+    if file == "-":
+        if sys.stdin is None:
+            raise Unavailable("there is no stdin to read", hint="name a file")
+        yield sys.stdin.buffer, None
+        return
+    with inputs.open_file(file) as stream:
+        yield stream, os.fstat(stream.fileno()).st_size
+
+
+@contextmanager
+def _show_progress(what: str, total: int | None, *, is_visible: bool = True) -> Iterator[Advance]:
+    """Show a bar on stderr, if that is a terminal and nothing else is written there meanwhile."""
+    if not is_visible or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
+
+    columns = (
+        Progress.get_default_columns()
+        if total is not None
+        else (*Progress.get_default_columns()[:1], MofNCompleteColumn())
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda amount: bar.advance(task, amount)
+
+
+commands = [
+    build_verb("export", export, "Write the whole store as lines of JSON."),
+    build_verb("import", import_, "Fill an empty store with an export."),
+]

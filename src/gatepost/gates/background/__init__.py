@@ -1,0 +1,1 @@
+"""Check conditions outside the store, and run what an answer starts."""

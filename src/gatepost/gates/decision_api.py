@@ -1,0 +1,258 @@
+"""Decisions: questions to people or agents. Only the asker, the respondents and the administrator see a decision."""
+
+from typing import Annotated, Final
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from gatepost.errors import Conflict, NotFound, TooLarge
+from gatepost.gates.decision import Answer, Decision, DecisionOutcome, DecisionStatus, Option
+from gatepost.gates.gate_api import Deadline, Within
+from gatepost.gates.proposed_action import Action, AnswerKind
+from gatepost.inbox.ref_fields import RefSpec, RefView
+from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.fields import Actor, After, Json, Limit, Priority, RecordView, Source, Time, describe
+from gatepost.operations.operation import Page, Request, RequestPart, read, write
+from gatepost.operations.tool import McpTool
+
+#: the group of these operations in OpenAPI
+TAG = "decisions"
+
+Round = Annotated[int, Meta(ge=1)]
+
+
+class OptionView(RecordView[Option]):
+    id: str
+    label: str
+    description: str
+
+
+class ActionView(RecordView[Action]):
+    """What the asker wants to do."""
+
+    name: str
+    args: dict[str, Json]
+
+
+class DecisionAnswerView(RecordView[Answer], kw_only=True):
+    """The end of a round of a decision."""
+
+    outcome: DecisionOutcome
+    option: Annotated[str | None, describe("the id of an option; for an action, the kind of the answer")]
+    text: str | None
+    args: Annotated[dict[str, Json] | UnsetType, describe("arguments to run the action with, if it is to be run")] = (
+        UNSET
+    )
+    by: Annotated[str | None, describe("null if it ended by itself, at the deadline")]
+    at: Time
+    iteration: Round
+
+
+class DecisionView(RecordView[Decision], kw_only=True):
+    id: str
+    gate: str
+    asker: str
+    asked: Annotated[tuple[str, ...], Source("respondents")]
+    question: str
+    action: ActionView | UnsetType = UNSET
+    allow: Annotated[tuple[AnswerKind, ...] | UnsetType, describe("allowed kinds of answers to the action")] = UNSET
+    options: Annotated[tuple[OptionView, ...], describe("options; for an action, the allowed kinds of answers")]
+    free_text: bool
+    urgency: Priority
+    default: str | None
+    deadline: Time | None
+    context: str | None
+    context_hash: Annotated[str, describe("hash of the present question; send it back with the answer")]
+    ref: RefView | None
+    session: str | None
+    iteration: Round
+    guidance: Annotated[str | None, describe("text of the respondent who sent the last round back")]
+    created_at: Time
+    answers: Annotated[tuple[DecisionAnswerView, ...], describe("answers of all rounds")]
+    status: DecisionStatus
+    overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
+    answer: Annotated[
+        DecisionAnswerView | None,
+        describe("answer that counts"),
+        Source(lambda decision: None if decision.is_open else decision.last_answer),
+    ]
+
+
+class DecisionPage(Page[DecisionView]):
+    pass
+
+
+#: what a model gets of a decision
+_ANSWER: Final = (
+    "id",
+    "asker",
+    "question",
+    "action",
+    "options",
+    "free_text",
+    "deadline",
+    "guidance",
+    "created_at",
+    "status",
+    "answer",
+)
+
+
+class OptionSpec(RequestPart):
+    id: Annotated[str, describe("id, a short word")]
+    label: str
+    description: str = ""
+
+
+class ActionSpec(RequestPart):
+    """What the asker wants to do."""
+
+    name: Annotated[str, describe("name, such as that of a tool", minLength=1, maxLength=200)]
+    args: Annotated[dict[str, Json], describe("arguments, up to 64 KiB")] = field(default_factory=dict)
+
+
+class QuestionRequest(Request[DecisionView], kw_only=True):
+    """The fields of a question, which is asked for the first time or again."""
+
+    question: str
+    action: Annotated[ActionSpec | None, describe("what the asker wants to do, instead of options")] = None
+    allow: Annotated[tuple[AnswerKind, ...], describe("allowed kinds of answers to the action; default: all")] = ()
+    options: Annotated[tuple[OptionSpec, ...], describe("up to 20 options")] = ()
+    free_text: Annotated[bool, describe("text is an answer, too")] = False
+    urgency: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
+    default: Annotated[str | None, describe("the option that counts at the deadline")] = None
+    deadline: Deadline = None
+    within: Within = None
+    context: Annotated[str | None, describe("background for the respondents")] = None
+    ref: Annotated[RefSpec | None, describe("what it is about")] = None
+    asker: Actor = None
+
+
+@write(
+    "POST /api/decisions",
+    access=ActAs("asker"),
+    lane="{asker}",
+    status=201,
+    errors=(NotFound, Conflict, TooLarge),
+    example={
+        "asker": "analyst",
+        "of": ["husam"],
+        "question": "Ship version 2 today?",
+        "options": [{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait", "description": "until Monday"}],
+        "freeText": True,
+        "default": "wait",
+        "within": "2h",
+    },
+    tool=McpTool(
+        name="ask_decision",
+        title="Ask for a decision",
+        answer=_ANSWER,
+        description="Ask people or agents to decide. The answer comes to your inbox; until then a gate keeps you from"
+        " stopping.",
+        own=("asker",),
+        hidden=("session", "deadline"),
+        notes={
+            "of": "names or teams; default: your owner",
+            "action": "what you want to run, instead of options; the answer has the args to run it with, or none",
+            "event": "id or session of a prompt: ask its writer there",
+        },
+    ),
+)
+class AskDecision(QuestionRequest):
+    """Ask for a decision. A gate keeps its asker from stopping until it is answered."""
+
+    of: Annotated[tuple[str, ...], describe("names or teams to ask; default: the owner of the asker")] = ()
+    session: Annotated[str | None, describe("guest session that asks")] = None
+    event: Annotated[
+        str | None, describe("a prompt that the asker got: its writer is asked, on that channel; an id or a session")
+    ] = None
+
+
+@read(
+    "GET /api/decisions",
+    access=Anybody(own=("asker", "asked")),
+    errors=(NotFound,),
+    tool=McpTool(
+        name="list_decisions",
+        title="List decisions",
+        answer=_ANSWER,
+        description="List the decisions that you asked or were asked. To wait for an answer, give pending false, since"
+        " the time when you asked, and wait.",
+        hidden=("asker", "asked", "session", "newest_first"),
+        defaults={"limit": 20},
+        waits=True,
+    ),
+)
+class ListDecisions(Request[DecisionPage]):
+    """List the decisions that the caller asked or was asked, in that order; for the administrator all."""
+
+    asker: Annotated[str | None, describe("only decisions that this entity asked")] = None
+    asked: Annotated[str | None, describe("only decisions that this entity may answer")] = None
+    session: Annotated[str | None, describe("only decisions of this guest session")] = None
+    pending: Annotated[bool | None, describe("true: only open decisions; false: only ended ones")] = None
+    since: Annotated[str | None, describe("only decisions that were answered since this time")] = None
+    newest_first: Annotated[bool, describe("list the last decisions first")] = False
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/decisions/{id}", access=Anybody(), errors=(NotFound,))
+class ShowDecision(Request[DecisionView]):
+    """Show a decision that the caller asked or was asked; the administrator sees all."""
+
+    id: str
+
+
+@write(
+    "PUT /api/decisions/{id}/answer",
+    access=ActAs("by", default="admin"),
+    lane="{id}",
+    requires_body=True,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"option": "ship"},
+    tool=McpTool(
+        name="answer_decision",
+        title="Answer a decision",
+        answer=_ANSWER,
+        description="Answer a decision that you were asked. The first answer counts.",
+        own=("by",),
+        hidden=("context_hash",),
+        renames={"id": "decision"},
+        notes={"args": "for the option edit: all args to run the action with"},
+    ),
+)
+class AnswerDecision(Request[DecisionView]):
+    """Answer a decision. The first answer counts, by whichever door it comes; a later one gets 409 with the first."""
+
+    id: str
+    option: Annotated[str | None, describe("the id of an option, or the kind of the answer to an action")] = None
+    args: Annotated[dict[str, Json] | None, describe("all arguments of the action, for the answer `edit`")] = None
+    text: Annotated[str | None, describe("answer in words; without an option only where the question allows it")] = None
+    again: Annotated[bool, describe("send the question back with a text, at most twice")] = False
+    reject: Annotated[bool, describe("refuse to decide")] = False
+    context_hash: Annotated[str | None, describe("answer only if the question still has this hash")] = None
+    by: Actor = None
+
+
+@write(
+    "PUT /api/decisions/{id}/question",
+    access=ActAs("asker", default="admin"),
+    lane="{id}",
+    errors=(NotFound, Conflict, TooLarge),
+    example={
+        "question": "Ship version 2 on Monday instead?",
+        "options": [{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait"}],
+    },
+)
+class ReviseDecision(QuestionRequest):
+    """Ask again in another round, such as after the question was sent back."""
+
+    id: str
+
+
+@write("DELETE /api/decisions/{id}", access=ActAs("by", default="admin"), lane="{id}", errors=(NotFound, Conflict))
+class WithdrawDecision(Request[DecisionView]):
+    """Withdraw a question: it need not be answered any more."""
+
+    id: str
+    reason: Annotated[str, describe("why; everybody concerned gets it")] = ""
+    by: Actor = None

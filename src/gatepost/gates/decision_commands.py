@@ -1,0 +1,438 @@
+"""`gatepost decision`."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from click.exceptions import Exit
+from msgspec import UNSET
+
+from gatepost import settings
+from gatepost.cli import inputs, output
+from gatepost.cli.command import Noun, Outcome, TableRow
+from gatepost.cli.connect import CommandConnection, connect, find_current_agent, find_session, poll
+from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, flag, option
+from gatepost.core import ids, times
+from gatepost.core.times import Duration
+from gatepost.errors import Invalid
+from gatepost.gates import proposed_action as decision_action
+from gatepost.gates.decision import DecisionStatus
+from gatepost.gates.decision_api import (
+    ActionSpec,
+    AnswerDecision,
+    AskDecision,
+    DecisionAnswerView,
+    DecisionView,
+    ListDecisions,
+    QuestionRequest,
+    ReviseDecision,
+    ShowDecision,
+    WithdrawDecision,
+)
+from gatepost.gates.proposed_action import AnswerKind
+from gatepost.inbox import event_rendering as render
+from gatepost.inbox.event import Priority, Ref
+from gatepost.residents.agent_api import ShowSession
+from gatepost.settings import Configuration
+
+decisions = Noun("decision", "Ask and answer decisions. An agent that asks may not stop until it has the answer.")
+commands = [decisions]
+
+Q = TypeVar("Q", bound=QuestionRequest)
+
+DECISION: Final = argument("DECISION", "the id of a decision", parse=partial(ids.check, "dec"))
+SESSION: Final = option("--session", "ID", "the guest session that asks", parse=inputs.check_session)
+Wait = Annotated[bool, flag("--wait", "wait for the answer, and print it")]
+#: what is typed to answer about an action
+_USAGE: Final[dict[str, str]] = {
+    AnswerKind.ACCEPT: "accept",
+    AnswerKind.EDIT: "edit --args JSON",
+    AnswerKind.RESPOND: "respond --text TEXT",
+    AnswerKind.IGNORE: "ignore",
+}
+_COLUMNS: Final = ("DECISION", "STATE", "BY", "ASKED", "DEADLINE", "QUESTION")
+
+
+def _parse_kinds(text: str) -> tuple[AnswerKind, ...]:
+    try:
+        return tuple(AnswerKind.parse(word.strip()) for word in text.split(","))
+    except Invalid as error:
+        raise Invalid(error.message, hint=f"use one or more of {','.join(AnswerKind)}, with commas between") from None
+
+
+def _parse_option(text: str) -> dict[str, str]:
+    """Return the option of `ship=Ship it`, or of an id alone."""
+    id, equals, label = text.partition("=")
+    return {"id": id.strip(), "label": label.strip() if equals else id.strip()}
+
+
+_QUESTION: Final[dict[str, ParameterSpec | None]] = {
+    "question": argument("TEXT|-", "the question; - reads stdin", parse=inputs.read_text),
+    "action": None,
+    "allow": None,
+    "options": option(
+        "--option", "ID=LABEL", "an answer to choose; repeatable; ID alone is its own label", parse=_parse_option
+    ),
+    "free_text": flag("--text"),
+    "default": option("--default", "ID"),
+    "within": option("--within", "2h"),
+    "deadline": option("--until", "TIME", "its deadline, such as 2026-02-20T10:00:00Z"),
+    "context": option(
+        "--context", "TEXT", "what a respondent should know; @FILE reads a file", parse=inputs.read_text_or_file
+    ),
+    "ref": option("--ref", "TYPE:ID", parse=Ref.parse),
+    "urgency": option("--urgency", "P", default="normal"),
+}
+
+
+ActionName = Annotated[str | None, option("--action", "NAME", "what the asker wants to do, instead of options")]
+ActionArgs = Annotated[
+    dict[str, Any] | None,
+    option("--args", "JSON", "its arguments; @FILE reads a file, - reads stdin", parse=inputs.read_json_object),
+]
+AllowedKinds = Annotated[
+    tuple[AnswerKind, ...] | None,
+    option(
+        "--allow",
+        "KINDS",
+        f"what may be answered about the action: {','.join(AnswerKind)}; by default all",
+        parse=_parse_kinds,
+    ),
+]
+
+
+@decisions.request(
+    "ask",
+    AskDecision,
+    **_QUESTION,
+    of=option("--of", "ADDRESS", "who is asked: names or teams; by default the owner of the asker"),
+    session=SESSION,
+    asker=option("--as", "NAME", "who asks; by default the entity of the session, or the current agent"),
+)
+def ask(
+    request: AskDecision,
+    configuration: Configuration,
+    action: ActionName = None,
+    args: ActionArgs = None,
+    allow: AllowedKinds = None,
+    wait: Wait = False,
+    timeout: Timeout = None,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Ask for a decision and print its id. Until it is answered, the asker may not stop.
+
+    With --action the question is whether to run something. The answer is accept, edit (run it with other arguments),
+    respond (a text) or ignore.
+
+    With --wait the answer is printed: the option, then the arguments to run the action with, and then the text. Exits
+    with 0 if it was answered, and with 1 if it was rejected, withdrawn, sent back, or not answered in time.
+
+    Examples:
+      gatepost decision ask "Ship it?" --option yes=Ship --option no --as analyst
+      gatepost decision ask "What is its name?" --text --within 2h --wait
+      gatepost decision ask "Pay?" --action pay --args @a.json --allow accept,edit
+    """
+    _check_timeout(timeout, wait=wait)
+    request = _add_action(request, action, args, allow)
+    asker, session = request.asker, request.session
+    if asker is None and session is None:
+        asker, session = find_current_agent(configuration), find_session(configuration)
+        if asker is None:
+            raise Invalid(
+                "no asker is given", hint="give --as NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml"
+            )
+    with connect(configuration) as connection:
+        if request.session is not None:  # a session that hooks have not registered is a mistake, if it is typed
+            session_agent = connection.send(ShowSession(id=request.session)).agent
+            asker = asker or session_agent
+        decision = connection.send(msgspec.structs.replace(request, asker=asker, session=session))
+        _print_question(connection, decision, wait=wait, timeout=timeout, json=json)
+
+
+@decisions.request("revise", ReviseDecision, id=DECISION, **_QUESTION)
+def revise(
+    request: ReviseDecision,
+    configuration: Configuration,
+    action: ActionName = None,
+    args: ActionArgs = None,
+    allow: AllowedKinds = None,
+    wait: Wait = False,
+    timeout: Timeout = None,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Ask again, in another round. The new question replaces the old one, and everybody who was asked gets it.
+
+    Example:
+      gatepost decision revise "$DECISION" "On Monday?" --option yes --option no
+    """
+    _check_timeout(timeout, wait=wait)
+    with connect(configuration) as connection:
+        decision = connection.send(_add_action(request, action, args, allow))
+        _print_question(connection, decision, wait=wait, timeout=timeout, json=json)
+
+
+def _add_action(request: Q, name: str | None, args: dict[str, Any] | None, allow: tuple[AnswerKind, ...] | None) -> Q:
+    if name is None and (args is not None or allow is not None):
+        raise Invalid(f"{'--args' if args is not None else '--allow'} goes with --action")
+    if name is None:
+        return request
+    if request.options or request.free_text:
+        raise Invalid(
+            f"{'--option' if request.options else '--text'} does not go with --action",
+            hint="say with --allow what may be answered",
+        )
+    return msgspec.structs.replace(request, action=ActionSpec(name=name, args=args or {}), allow=allow or ())
+
+
+def _check_timeout(timeout: Duration | None, *, wait: bool) -> None:
+    if timeout is not None and not wait:
+        raise Invalid("--for goes with --wait")
+
+
+def _print_question(
+    connection: CommandConnection, decision: DecisionView, *, wait: bool, timeout: Duration | None, json: bool
+) -> None:
+    """Print that a question was asked or, with `wait`, its answer."""
+    message = f"{_join_names(decision.asked)} asked"
+    if wait:
+        output.talk(f"{decision.id}: {message}, waiting")
+        try:
+            wait_for_answer(connection, decision.id, timeout, json=json)
+        except KeyboardInterrupt:
+            output.talk(f"the question is still open: `gatepost decision wait {decision.id}` waits for the answer")
+            raise
+    else:
+        output.done(msgspec.to_builtins(decision), decision.id, message, json=json)
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+@decisions.send(
+    "answer",
+    AnswerDecision,
+    id=DECISION,
+    option=argument("OPTION"),
+    args=option(
+        "--args",
+        "JSON",
+        "all arguments to run the action with, for edit; @FILE reads a file, - reads stdin",
+        parse=inputs.read_json_object,
+    ),
+    text=option("--text", "TEXT", "text with the option, or instead of one; - reads stdin", parse=inputs.read_text),
+    again=flag("--again", "send the question back, with --text"),
+)
+def describe_answered(decision: DecisionView) -> Outcome:
+    """
+    Answer a decision. The first answer counts, whichever way it comes; later ones get an error that says who answered.
+    If the question is about an action, OPTION is accept, edit (with --args), respond (with --text) or ignore.
+
+    Examples:
+      gatepost decision answer "$DECISION" ship --as husam
+      gatepost decision answer "$DECISION" edit --args '{"amount": 90}'
+      gatepost decision answer "$DECISION" --text "On which day?" --again
+    """
+    return Outcome(decision.id, f"{describe_outcome(decision)}; {decision.asker} gets the answer")
+
+
+@decisions.list(
+    "list",
+    ListDecisions,
+    columns=_COLUMNS,
+    empty=lambda request: "no decisions" if request.pending is None else "no decisions are open",
+    asker=option("--by", "NAME"),
+    asked=option("--of", "NAME"),
+    session=option("--session", "ID"),
+    pending=flag("--all", "include decisions that have ended", on=None, off=True),
+    since=None,
+    newest_first=flag("--newest", "the last decisions first"),
+)
+def build_row(decision: DecisionView) -> TableRow:
+    """
+    List the decisions that have not ended, oldest first.
+
+    Examples:
+      gatepost decision list --of husam
+      gatepost decision list --by analyst --all --json
+    """
+    outcome = f" -> {describe_outcome(decision)}" if _find_last_answer(decision) else ""
+    return [
+        decision.id,
+        _describe_state(decision),
+        decision.asker,
+        ", ".join(decision.asked),
+        output.format_seconds(decision.deadline),
+        f"{render.quote(decision.question)}{outcome}",
+    ]
+
+
+@decisions.show("show", ShowDecision, id=DECISION)
+def print_decision(decision: DecisionView) -> None:
+    """
+    Show a decision: the question, its action or options, the answers.
+
+    Example:
+      gatepost decision show dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    output.facts(
+        ("decision", decision.id),
+        ("gate", decision.gate),
+        ("state", _describe_state(decision)),
+        ("asked by", decision.asker),
+        ("asked", ", ".join(decision.asked)),
+        ("since", decision.created_at),
+        ("urgency", Priority(decision.urgency).name.lower()),
+        ("deadline", decision.deadline),
+        ("default", decision.default),
+        ("round", decision.iteration),
+        ("guidance", decision.guidance),
+        ("about", f"{decision.ref.type}:{decision.ref.id}" if decision.ref else None),
+        ("session", decision.session),
+        ("hash", decision.context_hash),
+    )
+    output.line_out("")
+    output.line_out(output.indent(decision.question))
+    if decision.context is not None:
+        output.line_out("\n" + output.indent(decision.context))
+    if decision.action is not UNSET:
+        output.line_out(f"\naction {render.render_name(decision.action.name)}")
+        output.line_out(output.indent(output.format_json(decision.action.args)))
+        output.line_out("")
+        output.table(["ANSWER", "MEANING"], [[option.id, option.label] for option in decision.options])
+    elif decision.options:
+        output.line_out("")
+        rows = [[option.id, render.render_name(option.label), option.description] for option in decision.options]
+        output.table(["OPTION", "LABEL", "DESCRIPTION"], rows)
+    if decision.answers:
+        output.line_out("")
+        output.table(["ROUND", "OUTCOME", "BY", "AT", "OPTION", "TEXT"], map(_build_answer_row, decision.answers))
+    if decision.action is not UNSET and decision.status is DecisionStatus.PENDING:
+        commands = [f"  gatepost decision answer {decision.id} {_USAGE[option.id]}" for option in decision.options]
+        output.talk("\n".join(["", "to answer, run one of:", *commands]))
+
+
+@decisions.send("withdraw", WithdrawDecision, id=DECISION, reason=option("--reason", "TEXT", parse=inputs.read_text))
+def describe_withdrawn(decision: DecisionView) -> Outcome:
+    """
+    Withdraw a question. No answer is needed any more, and the asker may stop.
+
+    Example:
+      gatepost decision withdraw "$DECISION" --reason "Found it out"
+    """
+    return Outcome(decision.id, "withdrawn: no answer is needed any more")
+
+
+@decisions.command("wait")
+def wait(decision: Annotated[str, DECISION], timeout: Timeout = None, json: JsonFlag = False) -> None:
+    """
+    Wait for the answer to a decision, and print it. The option is printed first, then the arguments to run the action
+    with, if there is one, and then the text.
+
+    Exits with 0 if it was answered, and with 1 if it was rejected, withdrawn, sent back, or not answered in time.
+
+    Example:
+      gatepost decision wait dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m
+    """
+    with connect() as connection:
+        wait_for_answer(connection, decision, timeout, json=json)
+
+
+@decisions.command("check")
+def check(
+    since: Annotated[str, option("--since", "5m", "how long ago, or a time")] = "5m",
+    asker: Annotated[str | None, option("--as", "NAME", "who asked; by default the current agent, else anyone")] = None,
+    session: Annotated[str | None, SESSION] = None,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Check whether decisions were answered, or ended otherwise, lately. Exits with 0 if there are some, with 1 if not.
+
+    Example:
+      gatepost decision check --since 5m --as analyst
+    """
+    configuration = settings.load()
+    with connect(configuration) as connection:
+        start = inputs.parse_past(since, "--since", connection.read_clock())
+        request = ListDecisions(
+            asker=asker or (None if session else find_current_agent(configuration)),
+            session=session,
+            since=times.format_rfc3339(max(0, start)),  # a request has no times before 1970
+        )
+        answered = connection.list_all(request, 1_000)
+    empty = f"no decision has ended since {times.format_rfc3339(start)}"
+    output.listing(
+        answered, len(answered), lambda items: output.table(_COLUMNS, map(build_row, items)), empty=empty, json=json
+    )
+    if not answered:
+        raise Exit(1)
+
+
+def wait_for_answer(connection: CommandConnection, id: str, timeout: Duration | None, *, json: bool) -> None:
+    """Wait until a round has ended, print the answer, and exit with 1 if there is none."""
+    decision = poll(connection, ShowDecision(id=id), _is_over, timeout)
+    last_answer = _find_last_answer(decision)
+    if json:
+        output.document(msgspec.to_builtins(decision))
+    elif decision.status is DecisionStatus.ANSWERED and last_answer is not None:
+        if last_answer.option is not None:
+            output.line_out(last_answer.option)
+        if last_answer.args is not UNSET:
+            output.line_out(render.render_json(last_answer.args))
+        if last_answer.text is not None:
+            output.line_out("\n".join(render.escape_unsafe(line) for line in last_answer.text.splitlines()))
+    if decision.status is not DecisionStatus.ANSWERED:
+        reason = describe_outcome(decision) if last_answer else f"it is {_describe_state(decision)}"
+        output.talk(f"not answered: {reason}")
+        raise Exit(1)
+
+
+def _is_over(decision: DecisionView) -> bool:
+    # What has a default is answered with it in a moment; nothing else can be answered any more.
+    return decision.status is not DecisionStatus.PENDING or (decision.default is None and decision.overdue)
+
+
+def _build_answer_row(answer: DecisionAnswerView) -> TableRow:
+    return [
+        str(answer.iteration),
+        answer.outcome.value,
+        answer.by or "",
+        answer.at,
+        answer.option or "",
+        _render_rest(answer),
+    ]
+
+
+def _render_rest(answer: DecisionAnswerView) -> str:
+    """Return the arguments and the text of an answer."""
+    texts = [
+        render.render_json(answer.args) if answer.args is not UNSET else "",
+        render.quote(answer.text) if answer.text is not None else "",
+    ]
+    return " ".join(filter(None, texts))
+
+
+def _find_last_answer(decision: DecisionView) -> DecisionAnswerView | None:
+    """Return the end of the present round, also if it was sent back; None while it can be answered."""
+    return None if decision.status is DecisionStatus.PENDING else decision.answers[-1]
+
+
+def _describe_state(decision: DecisionView) -> str:
+    return "overdue" if decision.overdue else decision.status.value
+
+
+def describe_outcome(decision: DecisionView) -> str:
+    """Return how the last round ended, in a few words."""
+    answer = _find_last_answer(decision)
+    assert answer is not None
+    by = f" by {answer.by}" if answer.by else ""
+    verb = "sent back" if decision.status is DecisionStatus.REVISING else answer.outcome.value
+    if decision.action is not UNSET and answer.option is not None:
+        args = None if answer.args is UNSET else answer.args
+        words = render.quote(answer.text or "")
+        return f"{verb}{by}: {decision_action.render_outcome(decision.action.name, answer.option, args, words)}"
+    parts = [part for part in (answer.option, _render_rest(answer)) if part]
+    return f"{verb}{by}" + (f": {' '.join(parts)}" if parts else "")

@@ -1,0 +1,89 @@
+"""Decisions: a decision is a question, and a gate that keeps its asker from stopping until it is answered."""
+
+from msgspec.structs import asdict
+
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.text import parse_field
+from gatepost.core.times import parse_instant
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
+from gatepost.gates.decision_api import (
+    AnswerDecision,
+    DecisionPage,
+    DecisionView,
+    ListDecisions,
+    QuestionRequest,
+    ReviseDecision,
+    ShowDecision,
+    WithdrawDecision,
+)
+from gatepost.gates.gate_handlers import name_stranger, parse_deadline
+from gatepost.gates.proposed_action import Action
+from gatepost.inbox.event import Priority, Ref
+from gatepost.operations.access import Caller
+from gatepost.operations.pagination import read_page
+
+
+@ListDecisions.handler
+def list_decisions(tx: Reader, request: ListDecisions, caller: Caller) -> DecisionPage:
+    since = parse_field("since", request.since, parse_instant)
+    return read_page(
+        tx,
+        DecisionPage,
+        decisions.page,
+        view=lambda decision: view_decision(tx, decision),
+        concerning=caller.entity,
+        **(asdict(request) | {"since": since}),
+    )
+
+
+@ShowDecision.handler
+def show_decision(tx: Reader, request: ShowDecision, caller: Caller) -> DecisionView:
+    return view_decision(tx, decisions.show(tx, request.id, viewer=caller.entity))
+
+
+@AnswerDecision.handler
+def answer_decision(tx: Transaction, request: AnswerDecision, caller: Caller) -> DecisionView:
+    answer = AnswerSpec(
+        option=request.option,
+        text=request.text,
+        args=request.args,
+        again=request.again,
+        reject=request.reject,
+        context_hash=request.context_hash,
+    )
+    with name_stranger(tx, caller, request.by, decisions.show, request.id):
+        return view_decision(tx, decisions.answer(tx, request.id, answer, by=request.by))
+
+
+@ReviseDecision.handler
+def revise_decision(tx: Transaction, request: ReviseDecision, caller: Caller) -> DecisionView:
+    with name_stranger(tx, caller, request.asker, decisions.show, request.id):
+        return view_decision(tx, decisions.revise(tx, request.id, build_question(request), by=request.asker))
+
+
+@WithdrawDecision.handler
+def withdraw_decision(tx: Transaction, request: WithdrawDecision, caller: Caller) -> DecisionView:
+    with name_stranger(tx, caller, request.by, decisions.show, request.id):
+        return view_decision(tx, decisions.withdraw(tx, request.id, by=request.by, reason=request.reason))
+
+
+def view_decision(tx: Reader, decision: Decision) -> DecisionView:
+    return DecisionView.of(decision, overdue=decision.is_overdue(tx.now))
+
+
+def build_question(request: QuestionRequest) -> Question:
+    return Question(
+        question=request.question,
+        action=None if request.action is None else Action(name=request.action.name, args=request.action.args),
+        allow=request.allow,
+        options=tuple(
+            Option(id=option.id, label=option.label, description=option.description) for option in request.options
+        ),
+        free_text=request.free_text,
+        urgency=parse_field("urgency", request.urgency, Priority.parse),
+        default=request.default,
+        **parse_deadline(request),
+        context=request.context,
+        ref=None if request.ref is None else Ref(request.ref.type, request.ref.id),
+    )

@@ -1,0 +1,104 @@
+"""Gates and decisions. A decision is a question; a gate keeps its asker from stopping until it is answered."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from msgspec.structs import asdict
+
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.text import parse_field
+from gatepost.core.times import parse_duration, parse_instant
+from gatepost.errors import NotFound, Refused
+from gatepost.gates import gate_actions as gates
+from gatepost.gates.decision import Decision
+from gatepost.gates.decision_api import QuestionRequest
+from gatepost.gates.gate import Gate, GateKind, GateSpec
+from gatepost.gates.gate_api import AddGate, AddWaiter, GatePage, GateView, ListGates, ResolveGate, ShowGate
+from gatepost.operations.access import Caller
+from gatepost.operations.pagination import read_page
+
+
+@AddGate.handler
+def add_gate(tx: Transaction, request: AddGate, caller: Caller) -> GateView:
+    spec = GateSpec(
+        name=request.name,
+        kind=request.kind,
+        owner=request.owner,
+        awaits=request.awaits,
+        instruction=request.instruction,
+        waiters=request.waiters,
+        **parse_deadline(request),
+        at_deadline=request.at_deadline,
+        fail=request.fail,
+    )
+    return view_gate(tx, gates.add(tx, spec, by=request.made_by), caller)
+
+
+@ListGates.handler
+def list_gates(tx: Reader, request: ListGates, caller: Caller) -> GatePage:
+    return read_page(
+        tx,
+        GatePage,
+        gates.page,
+        view=lambda gate: view_gate(tx, gate, caller),
+        concerning=caller.entity,
+        **asdict(request),
+    )
+
+
+@ShowGate.handler
+def show_gate(tx: Reader, request: ShowGate, caller: Caller) -> GateView:
+    return view_gate(tx, gates.show(tx, request.id, viewer=caller.entity), caller)
+
+
+@ResolveGate.handler
+def resolve_gate(tx: Transaction, request: ResolveGate, caller: Caller) -> GateView:
+    end = gates.withdraw if request.withdraw else gates.resolve
+    with name_stranger(tx, caller, request.by, gates.show, request.id):
+        return view_gate(tx, end(tx, request.id, by=request.by, reason=request.reason), caller)
+
+
+@AddWaiter.handler
+def add_waiter(tx: Transaction, request: AddWaiter, caller: Caller) -> GateView:
+    with name_stranger(tx, caller, request.by, gates.show, request.id):
+        return view_gate(tx, gates.add_waiter(tx, request.id, request.name, by=request.by), caller)
+
+
+def view_gate(tx: Reader, gate: Gate, caller: Caller | None = None) -> GateView:
+    """
+    Return the view of a gate for its caller, or for all whom it concerns (None). Only the administrator sees the
+    command line, which may hold a secret.
+    """
+    is_hidden = gate.kind is GateKind.COMMAND and (caller is None or not caller.is_administrator)
+    return GateView.of(
+        gate,
+        awaits=None if is_hidden else gate.awaits,
+        holds=gate.holds(tx.now),
+        overdue=gate.is_overdue(tx.now),
+    )
+
+
+@contextmanager
+def name_stranger(
+    tx: Reader, caller: Caller, by: str | None, show: Callable[[Reader, str], Gate | Decision], id: str
+) -> Iterator[None]:
+    """
+    Tell an administrator who acts as an entity that a gate or decision does not concern that entity. The entity itself
+    does not learn that there is one.
+    """
+    try:
+        yield
+    except NotFound:
+        if by is None or not caller.is_administrator:
+            raise
+        names = ", ".join(sorted(show(tx, id).viewers))
+        raise Refused(f"{id!r} does not concern {by!r}", hint=f"it concerns {names}") from None
+
+
+def parse_deadline(request: AddGate | QuestionRequest) -> dict[str, Any]:
+    return {
+        "deadline": parse_field("deadline", request.deadline, partial(parse_instant, duration_field="within")),
+        "within": parse_field("within", request.within, partial(parse_duration, time_field="deadline")),
+    }

@@ -1,0 +1,282 @@
+"""
+Server-sent events: spaces, inboxes, agents, runs, and several of them in one stream.
+
+A part is stored, as a space is, or live: frames alone, which cannot be resumed.
+
+Everything stored has an `id:`; a reader that comes back with it as `Last-Event-ID` (or `?after=`), to this gateway or
+to another, goes on exactly there. Without it a stream begins now, but that of a run with its first step. The id of a
+stream of one part is its position; that of a combined stream holds the position of each part:
+
+    41                  a space: the number of a message; a run: of a step; the shared inbox: of a change
+    731-41              an inbox: the feed's own position
+    eyJzcGFjZTpx...     combined: a JSON object in base64
+
+A stream ends with `ended`, which says why and, where coming back may help, from where (`resumeFrom`). It ends when the
+reader is too slow, when the gateway stops, and when its rights are gone: membership is read with every entry, and the
+credential it came with is looked at again whenever a key or an entity changes, when its token ends, and at times.
+"""
+
+import asyncio
+import base64
+import binascii
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, assert_never
+
+import msgspec
+import structlog
+from starlette.types import Receive, Send
+
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.core.ports import Reader
+from gatepost.core.signals import Frame
+from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, quote_value
+from gatepost.gateway.gateway_state import GatewayState
+from gatepost.gateway.http_exchange import HttpExchange
+from gatepost.gateway.live_streams import (
+    ALL_GATES,
+    GATE_EVENTS,
+    StreamEnd,
+    StreamEntry,
+    StreamItem,
+    StreamPosition,
+    StreamSource,
+)
+from gatepost.gateway.stream_events import StreamConnectedView, StreamEndedView
+from gatepost.inbox import feed_actions as inbox_feed
+from gatepost.inbox.feed_actions import Position
+from gatepost.operations.access import Caller
+from gatepost.residents.runs import actions as runs
+from gatepost.spaces import actions as spaces
+
+log = structlog.get_logger("gatepost.stream")
+
+#: seconds between two signs of life, and between two checks of the reader's rights
+PING_INTERVAL: Final = 15.0
+#: seconds that a reader may take nothing at all
+STALL_TIMEOUT: Final = 60.0
+_HEADERS: Final = [
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+]
+_CREDENTIAL_ENDED: Final = StreamEnd("the credential is no longer good", is_resumable=True)
+
+#: returns why a stream must end, if it must
+EndCheck = Callable[[], Awaitable[StreamEnd | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPart:
+    source: StreamSource
+    #: where a reader begins that does not say where it was
+    start: StreamPosition
+    #: whether it has only frames
+    is_live: bool = False
+
+    @property
+    def topic(self) -> str:
+        return self.source.topic
+
+
+async def open_stream(
+    state: GatewayState,
+    parts: Sequence[StreamPart],
+    *,
+    viewer: str | None,
+    after: str | None,
+    is_combined: bool = False,
+    check_end: EndCheck | None = None,
+) -> "EventStream":
+    """Return a stream of parts, each from the reader's last position, or from its start."""
+    topics = [part.topic for part in parts if not part.is_live]
+    positions = _parse_cursor(after, topics, is_combined=is_combined) if after else {}
+    await state.store.read(_check_positions, positions)
+    return EventStream(
+        state=state,
+        sources=[part.source for part in parts],
+        positions={part.topic: positions.get(part.topic, part.start) for part in parts},
+        live_topics=frozenset(part.topic for part in parts if part.is_live),
+        viewer=viewer,
+        is_combined=is_combined,
+        check_end=check_end,
+    )
+
+
+def _check_positions(tx: Reader, positions: Mapping[str, StreamPosition]) -> None:
+    """Refuse a position that does not exist yet: a reader that waited there would miss everything before it."""
+    for topic, position in positions.items():
+        kind, _, name = topic.partition(":")
+        if kind == "inbox":
+            inbox_feed.read_page(tx, name, position, 1)
+        elif kind == "run":
+            if position > (last := len(runs.list_steps(tx, name)) + 2):
+                raise Invalid(f"the run {name!r} has no step {position}", hint=f"it ends before {last + 1}")
+        elif kind == "shared":
+            if position > (last := shared_inbox.find_last_position(tx)):
+                raise Invalid(f"the shared inbox has no change {position}", hint=f"its last one is {last}")
+        elif position > (last := spaces.show(tx, name).last_seq):
+            raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventStream:
+    """
+    An answer that lasts. Each part is followed by a task of its own, and what they bring is written in the order in
+    which it comes; a part waits until what it brought is taken, so a reader that takes nothing stops only itself.
+    """
+
+    state: GatewayState
+    sources: Sequence[StreamSource]
+    #: by topic: the last entry that was sent
+    positions: dict[str, StreamPosition]
+    live_topics: frozenset[str]
+    viewer: str | None
+    is_combined: bool
+    check_end: EndCheck | None
+    _queue: asyncio.Queue[tuple[str, StreamItem]] = field(default_factory=lambda: asyncio.Queue(1))
+
+    async def run(self, exchange: HttpExchange, caller: Caller, authenticate: Callable[[], Awaitable[Caller]]) -> None:
+        """Write the stream until it ends or the reader leaves; `authenticate` checks the credential again."""
+
+        async def check_rights() -> StreamEnd | None:
+            try:
+                if await authenticate() != caller:
+                    return _CREDENTIAL_ENDED
+                return await self.check_end() if self.check_end else None
+            except Unavailable:
+                return None
+            except Unauthorized:
+                return _CREDENTIAL_ENDED
+            except GatepostError as error:
+                return StreamEnd(error.message, is_resumable=False)
+
+        expires_at = math.inf if caller.expires_at is None else caller.expires_at
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._follow(source)) for source in self.sources]
+            tasks.append(group.create_task(self._guard(check_rights, expires_at)))
+            writing = group.create_task(self._write(exchange.send, check_rights))
+            leaving = group.create_task(_wait_until_left(exchange.receive))
+            await asyncio.wait((writing, leaving), return_when=asyncio.FIRST_COMPLETED)
+            for task in (*tasks, writing, leaving):
+                task.cancel()
+
+    async def _follow(self, source: StreamSource) -> None:
+        """Bring the entries of a part, in its order."""
+        topic = source.topic
+        try:
+            items = self.state.live_streams.read(source, self.positions[topic], entity=self.viewer)
+            async with aclosing(items):
+                async for item in items:
+                    await self._queue.put((topic, item))
+        except GatepostError as error:
+            await self._queue.put((topic, StreamEnd(error.message, is_resumable=isinstance(error, Unavailable))))
+
+    async def _guard(self, check_rights: EndCheck, expires_at: float) -> None:
+        """End the stream when its rights are gone; what changes during a check is checked again."""
+        while True:
+            change = self.state.live_streams.access_change
+            end = _CREDENTIAL_ENDED if time.time() >= expires_at else await check_rights()
+            if end is not None:
+                await self._queue.put(("", end))
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(PING_INTERVAL, expires_at - time.time())):
+                    await change.wait()
+
+    async def _write(self, send: Send, check_rights: EndCheck) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        try:
+            await _send(
+                send, _format_frame("connected", StreamConnectedView(parts=sorted(self.positions)), self._format_id())
+            )
+            while True:
+                try:
+                    async with asyncio.timeout(PING_INTERVAL):
+                        topic, item = await self._queue.get()
+                except TimeoutError:
+                    await _send(send, b": ping\n\n")
+                    continue
+                match item:
+                    case StreamEntry():
+                        self.positions[topic] = item.position
+                        await _send(send, _format_frame(item.event, item.data, self._format_id()))
+                    case Frame():
+                        if not self._is_repeated(topic, item):
+                            await _send(send, _format_frame(item.event, item.data))
+                    case StreamEnd():
+                        # What the reader may not see any more may be only a part of what it asked for.
+                        end = item if item.is_resumable else await check_rights() or item
+                        ended = StreamEndedView(
+                            reason=end.reason, resume_from=self._format_id() if end.is_resumable else msgspec.UNSET
+                        )
+                        await _send(send, _format_frame("ended", ended), more=False)
+                        return
+                    case _:
+                        assert_never(item)
+        except TimeoutError:
+            log.info("a reader took nothing and was dropped", parts=len(self.sources))
+
+    def _is_repeated(self, topic: str, frame: Frame) -> bool:
+        """Return True for a frame about a gate of one entity, if the stream has those of all gates."""
+        return ALL_GATES in self.live_topics and topic != ALL_GATES and frame.event in GATE_EVENTS
+
+    def _format_id(self) -> str:
+        if not self.is_combined:
+            [position] = self.positions.values()
+            return str(position)
+        stored = sorted((topic, str(value)) for topic, value in self.positions.items() if topic not in self.live_topics)
+        text = msgspec.json.encode(dict(stored))
+        return base64.urlsafe_b64encode(text).decode()
+
+
+async def _wait_until_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _send(send: Send, text: bytes, *, more: bool = True) -> None:
+    async with asyncio.timeout(STALL_TIMEOUT):
+        await send({"type": "http.response.body", "body": text, "more_body": more})
+
+
+def _format_frame(event: str, data: Any, id: str | None = None) -> bytes:
+    head = f"id: {id}\n" if id is not None else ""
+    return f"{head}event: {event}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"
+
+
+def _parse_cursor(text: str, topics: Sequence[str], *, is_combined: bool) -> dict[str, StreamPosition]:
+    """Return the position in each of these topics; a topic that the stream did not have then is not in the answer."""
+    if not is_combined:
+        [topic] = topics
+        return {topic: _parse_position(topic, text)}
+    values = decode_combined_cursor(text)
+    return {topic: _parse_position(topic, values[topic]) for topic in topics if topic in values}
+
+
+def decode_combined_cursor(text: str) -> Mapping[str, str]:
+    """Return the positions of a combined stream by the topics that it had."""
+    try:
+        return msgspec.json.decode(base64.b64decode(text, b"-_", validate=True), type=dict[str, str])
+    except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError):
+        raise _build_cursor_error(text) from None
+
+
+def _parse_position(topic: str, text: str) -> StreamPosition:
+    if topic.startswith("inbox:"):
+        return Position.parse(text)
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise _build_cursor_error(text)
+    return int(text)
+
+
+def _build_cursor_error(text: str) -> Invalid:
+    return Invalid(
+        f"{quote_value(text)} is not a place to resume from",
+        hint="send the last `id:` back as it was, or leave it out to begin now",
+    )

@@ -1,0 +1,158 @@
+"""
+One HTTP request and its answer, on plain ASGI.
+
+A body is read whole, up to a limit, and only after the caller is known. A refusal of a request whose body was not read
+closes the connection. Before that, a little of what the caller is still sending is discarded: the kernel resets a
+connection that is closed with unread bytes, and the caller might not get to see the answer. One that sends on all the
+same is made to wait, so that it cannot have itself refused a thousand times a second.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
+
+from gatepost.errors import GatepostError, TooLarge, Unavailable
+from gatepost.operations import problems
+from gatepost.operations.problems import MethodNotAllowed
+
+JSON: Final = "application/json"
+#: counted for a caller that left before the answer
+NO_ANSWER: Final = 499
+#: a caller that was refused may send so many bytes more, and is kept for so many seconds if it does
+_DISCARD_TIME: Final = 1.0
+_MAX_DISCARDED: Final = 256 * 1024
+#: of every answer: no page elsewhere may load it as a script, an image or a style
+_SAFE_HEADERS: Final = [(b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin")]
+
+Headers = Iterable[tuple[str, str]]
+
+encode: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """An answer that is not the JSON of a model, or has another status than usual."""
+
+    body: bytes
+    status: int = 200
+    media_type: str = JSON
+    headers: Headers = ()
+
+
+class HttpExchange:
+    """A request, and the means to answer it once."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.method: str = scope["method"]
+        #: as it came, with its quotes
+        self.path: str = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
+        self.query: bytes = scope["query_string"]
+        #: the first of each name
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(scope["headers"])
+        }
+        self.receive = receive
+        self._send = send
+        #: the path of its operation, with the names of parameters
+        self.template = "unknown"
+        #: of the answer
+        self.status = NO_ANSWER
+        self.is_answered = False
+        length = self.headers.get("content-length", "0")
+        self._is_body_read = length == "0" and "transfer-encoding" not in self.headers
+
+    def list_headers(self) -> list[tuple[str, str]]:
+        """Return all headers as they came, also those that came more than once."""
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.scope["headers"]]
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = int(message["status"])
+            self.is_answered = True
+        await self._send(message)
+
+    async def read_body(self, limit: int, on_part: Callable[[int], None] | None = None) -> bytes:
+        """Return the whole body; `on_part` is called with the size of each part before it is kept."""
+        declared = self.headers.get("content-length", "")
+        if declared == "0" and self._is_body_read:
+            return b""  # the request is complete, also if its caller has left meanwhile
+        if declared.isdecimal() and int(declared) > limit:
+            raise TooLarge(f"the body is {declared} bytes, over the limit of {limit}")
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await self.receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnect
+            part: bytes = message.get("body", b"")
+            size += len(part)
+            if size > limit:
+                raise TooLarge(f"the body is over the limit of {limit} bytes")
+            if on_part is not None:
+                on_part(len(part))
+            parts.append(part)
+            if not message.get("more_body"):
+                self._is_body_read = True
+                return b"".join(parts)
+
+    async def answer(self, status: int, body: bytes, media_type: str = JSON, headers: Headers = ()) -> None:
+        await self.send(build_start(status, body, media_type, headers))
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def answer_empty(self, status: int, headers: Headers, *, length: int | None = None) -> None:
+        """Answer without a body; `length` is that of the body that a GET would get."""
+        raw = [*_SAFE_HEADERS, *((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)]
+        if length is not None:
+            raw.append((b"content-length", str(length).encode()))
+        await self.send({"type": "http.response.start", "status": status, "headers": raw})
+        await self.send({"type": "http.response.body", "body": b""})
+
+    async def answer_error(self, error: GatepostError) -> None:
+        """Answer with a problem; if the body was not read, close the connection."""
+        headers: list[tuple[str, str]] = []
+        if error.status == 401:
+            headers.append(("www-authenticate", 'Bearer realm="gatepost"'))
+        if isinstance(error, Unavailable):
+            headers.append(("retry-after", str(math.ceil(error.retry_after or 1))))
+        if isinstance(error, MethodNotAllowed):
+            headers.append(("allow", ", ".join(error.allowed)))
+        if error.status == 401 or not self._is_body_read:
+            # A caller that guesses gets no second guess on the same connection.
+            headers.append(("connection", "close"))
+        body = encode(problems.build_problem(error))
+        if self._is_body_read:
+            await self.answer(error.status, body, problems.MEDIA_TYPE, headers)
+            return
+        await self.send(build_start(error.status, body, problems.MEDIA_TYPE, headers))
+        await self.send({"type": "http.response.body", "body": body, "more_body": True})
+        await self._discard_body()
+        await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _discard_body(self) -> None:
+        size = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DISCARD_TIME):
+                while size < _MAX_DISCARDED:
+                    message = await self.receive()
+                    size += len(message.get("body", b""))
+                    if not message.get("more_body"):
+                        return
+                await asyncio.sleep(_DISCARD_TIME)  # nothing is read meanwhile
+
+
+def build_start(status: int, body: bytes, media_type: str = JSON, headers: Headers = ()) -> dict[str, Any]:
+    """Return the beginning of an answer; nobody keeps it, unless its headers say otherwise."""
+    raw = [*_SAFE_HEADERS, *((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)]
+    if not any(name == b"cache-control" for name, _ in raw):
+        raw.append((b"cache-control", b"no-store"))
+    if status != 204:
+        raw += [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
+    return {"type": "http.response.start", "status": status, "headers": raw}

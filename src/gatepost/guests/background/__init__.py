@@ -1,0 +1,1 @@
+"""Couriers and nudges."""

@@ -1,0 +1,1 @@
+"""Events, and the inboxes in which they wait: claim, ack, feed, render; `push` brings them there."""

@@ -1,0 +1,1 @@
+"""The accounts of inboxes, which say whether anything was lost."""

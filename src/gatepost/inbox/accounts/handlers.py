@@ -1,0 +1,47 @@
+"""The accounts of all inboxes, and a check of the store."""
+
+from typing import Final
+
+from gatepost.core.ports import Reader
+from gatepost.core.times import format_rfc3339
+from gatepost.inbox.accounts import actions
+from gatepost.inbox.accounts.api import AccountPage, AccountTotalView, CheckStore, ListAccounts, StoreCheckView
+from gatepost.inbox.item_api import AccountView
+from gatepost.operations.access import Caller
+
+_MAX_NAMES: Final = 100
+
+
+@ListAccounts.handler
+def list_accounts(tx: Reader, request: ListAccounts, caller: Caller) -> AccountPage:
+    accounts = actions.list_accounts(tx)
+    listed = [account for account in accounts if not (request.unbalanced and account.is_balanced)]
+    listed.sort(key=lambda account: (account.is_balanced, -account.pending - account.claimed - account.dead))
+    end = request.after + request.limit
+    return AccountPage(
+        items=[AccountView.of(account) for account in listed[request.after : end]],
+        next=str(end) if end < len(listed) else None,
+        total=AccountTotalView(
+            inboxes=len(accounts),
+            unbalanced=sum(not account.is_balanced for account in accounts),
+            accepted=sum(account.accepted for account in accounts),
+            pending=sum(account.pending for account in accounts),
+            claimed=sum(account.claimed for account in accounts),
+            delivered=sum(account.delivered for account in accounts),
+            expired=sum(account.expired for account in accounts),
+            dead=sum(account.dead for account in accounts),
+            discarded=sum(account.discarded for account in accounts),
+        ),
+    )
+
+
+@CheckStore.handler
+def check_store(tx: Reader, request: CheckStore, caller: Caller) -> StoreCheckView:
+    unbalanced, inbox_count, accepted_count = actions.find_unbalanced(tx)
+    return StoreCheckView(
+        at=format_rfc3339(tx.now),
+        inboxes=inbox_count,
+        accepted=accepted_count,
+        unbalanced=[account.name for account in unbalanced[:_MAX_NAMES]],
+        orphans=actions.find_orphans(tx),
+    )

@@ -1,0 +1,437 @@
+"""
+An event: one thing that happened.
+
+An event is stored once; each recipient has an `Item` with its own state. The `type` says what kind of thing happened.
+`parse_body` reads type, content and data together as a member of a closed union, so that a handler can `match` on it
+and the type checker finds a case that is missing.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+from msgspec import Struct
+
+from gatepost.core.json_limits import Json
+from gatepost.core.text import ParsedEnum
+from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant
+from gatepost.directory.entity import EntityKind
+from gatepost.errors import Invalid, quote_value
+
+#: the channels on which people write without a trigger: their credential says who they are
+OWN_CHANNELS: Final = ("cli", "web")
+
+
+TELEGRAM: Final = "telegram"
+
+
+#: characters of the type and of the id of a reference
+MAX_REF_LENGTH: Final = 256
+#: the largest number of hops that is counted
+MAX_HOPS: Final = 10_000
+#: after a pause of this length a new chain begins: an agent that looks again every ten minutes is no runaway
+CHAIN_PAUSE: Final[Duration] = 5 * MINUTE
+#: the metadata of a message that its sender has forwarded: somebody else may have written it
+FORWARDED_FIELD: Final = "telegram_forwarded"
+
+
+class Priority(IntEnum):
+    CRITICAL = 0
+    HIGH = 1
+    NORMAL = 2
+    LOW = 3
+    FYI = 4
+
+    @staticmethod
+    def parse(text: str | int) -> "Priority":
+        """Return the priority of `0` to `4` or of a word (`critical`, `high`, `normal`, `low`, `fyi`)."""
+        word = str(text).strip().lower()
+        for priority in Priority:
+            if word in (str(priority.value), priority.name.lower()):
+                return priority
+        raise Invalid(f"{quote_value(text)} is not a priority", hint="use 0 to 4, or critical, high, normal, low, fyi")
+
+
+class EventType(ParsedEnum, description="a type of event"):
+    SPACE_MESSAGE = "space_message"
+    PLAN = "plan"
+    SERVICE = "service"
+    TOOL_RESULT = "tool_result"
+    MAIL = "mail"
+    NOTE = "note"
+    CHANNEL = "channel"
+    DECISION = "decision"
+    GATE = "gate"
+    ALERT = "alert"
+    EVENT = "event"
+    AGENT = "agent"
+    SYSTEM = "system"
+
+
+class Trust(ParsedEnum, description="a trust"):
+    """How far the text may be trusted. It is always data, never an instruction of Gatepost."""
+
+    OWNER = "owner"
+    MEMBER = "member"
+    EXTERNAL = "external"
+
+
+#: the types that Gatepost itself sends; from anybody else they are external
+_GATEPOST_TYPES: Final = frozenset((EventType.SPACE_MESSAGE, EventType.PLAN, EventType.SERVICE))
+
+
+def get_trust(type: EventType, sender: str | None) -> Trust:
+    """Return the trust of a push from outside. Only verbs of Gatepost set another trust."""
+    return Trust.EXTERNAL if type in _GATEPOST_TYPES and sender is None else Trust.MEMBER
+
+
+class ItemState(ParsedEnum, description="a state"):
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    DELIVERED = "delivered"
+    EXPIRED = "expired"
+    DEAD = "dead"
+    DISCARDED = "discarded"
+
+
+class Ref(Struct, frozen=True):
+    """The subject of an event in another system, such as `task:0.0.123`."""
+
+    type: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.id}"
+
+    @staticmethod
+    def parse(text: str) -> "Ref":
+        kind, colon, ref_id = text.partition(":")
+        if not (kind and colon and ref_id):
+            raise Invalid(f"{quote_value(text)} is not a reference", hint="write it as TYPE:ID, such as task:7")
+        return Ref(kind, ref_id)
+
+
+class Route(Struct, frozen=True):
+    """Where a reply goes: a channel, and a session on it."""
+
+    channel: str
+    session: str
+
+
+class Sender(Struct, frozen=True):
+    name: str
+    display: str
+    kind: EntityKind
+
+
+class Outsider(Struct, frozen=True, kw_only=True):
+    """The sender that an outside source names. It is never an entity of ours, whatever its name."""
+
+    id: str
+    name: str
+    #: `human`, `agent`, or another word of the source
+    kind: str
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    id: str
+    type: EventType
+    #: the program or system that it came through; the sender is the author
+    source: str
+    sender: Sender | None = None
+    subject: str | None = None
+    content: str = ""
+    data: Json = None
+    priority: Priority = Priority.NORMAL
+    dedup_key: str | None = None
+    created_at: Instant
+    #: when it happened, if its source says so
+    source_time: Instant | None = None
+    expires_at: Instant | None = None
+    ref: Ref | None = None
+    route: Route | None = None
+    #: the number of events that led to this one
+    hops: int = 0
+    trust: Trust = Trust.MEMBER
+    wakes: bool = True
+    #: its place in the order of all events
+    arrival: int = 0
+
+    @property
+    def occurred_at(self) -> Instant:
+        """When it happened: the time of its source, or else when it was created."""
+        return self.created_at if self.source_time is None else self.source_time
+
+
+def compute_next_hops(hops: int) -> int:
+    """Return the hops of the next event of a chain."""
+    return min(hops + 1, MAX_HOPS)
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """Who received an item, and when."""
+
+    #: `drain`, `session`, `run` or `person`
+    kind: str
+    #: the session, the run or the person
+    owner: str
+    at: Instant
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One event in the inbox of one recipient."""
+
+    event: Event
+    recipient: str
+    state: ItemState = ItemState.PENDING
+    attempts: int = 0
+    seen_at: Instant | None = None
+    ended_at: Instant | None = None
+    receipt: Receipt | None = None
+
+
+class Account(Struct, frozen=True, kw_only=True):
+    """The account of an inbox. No event vanishes: the number of accepted events is the sum over all states."""
+
+    name: str
+    #: its own counter, which accepting transactions increase
+    accepted: int
+    #: counted from the items; items that were removed after their time count in the state they had
+    pending: int
+    claimed: int
+    delivered: int
+    expired: int
+    dead: int
+    discarded: int
+
+    @property
+    def total(self) -> int:
+        return self.pending + self.claimed + self.delivered + self.expired + self.dead + self.discarded
+
+    @property
+    def is_balanced(self) -> bool:
+        return self.accepted == self.total
+
+
+class Push(Struct, frozen=True, kw_only=True):
+    """A request to deliver something. It becomes an event when it is accepted."""
+
+    to: str
+    type: EventType = EventType.EVENT
+    source: str
+    #: the name of the sending entity
+    sender: str | None = None
+    subject: str | None = None
+    content: str = ""
+    data: Json = None
+    priority: Priority = Priority.NORMAL
+    #: a second push with this key to the same recipient is a repeat
+    dedup_key: str | None = None
+    #: is stored in front of the key, so that no other caller can use the key first (`inbox/push/dedup_keys.py`)
+    key_prefix: str = ""
+    #: when it happened, if the source says so
+    source_time: Instant | None = None
+    ttl: Duration | None = None
+    #: instead of `ttl`, for an event that was created before it came here
+    expires_at: Instant | None = None
+    ref: Ref | None = None
+    route: Route | None = None
+    #: the number of events that led to it; for an agent, at least as many as reached its inbox lately
+    hops: int = 0
+    trust: Trust = Trust.MEMBER
+
+
+class Delivery(Struct, frozen=True):
+    """The result of a push for one recipient. Of a duplicate, `event` is the first event."""
+
+    name: str
+    event: str
+    duplicate: bool
+
+
+class PushResult(Struct, frozen=True):
+    """The result of a push. A broadcast has no deliveries yet: each agent takes it at its next claim."""
+
+    event: str
+    deliveries: tuple[Delivery, ...] = ()
+    #: of a broadcast: its number
+    broadcast: int | None = None
+    #: of a broadcast: whether it was pushed before
+    duplicate: bool = False
+
+
+class Posted(Struct, frozen=True, kw_only=True):
+    space: str
+    space_name: str
+    message: str
+    seq: int | None
+    text: str
+    #: the author, if it came from outside
+    outsider: Outsider | None = None
+
+
+class Due(Struct, frozen=True, kw_only=True):
+    plan: str
+    name: str
+    instruction: str
+    due_at: Instant | None
+
+
+class Called(Struct, frozen=True, kw_only=True):
+    service: str
+    payload: Json
+
+
+class Returned(Struct, frozen=True, kw_only=True):
+    tool: str
+    call: str
+    result: Json
+
+
+class Mailed(Struct, frozen=True, kw_only=True):
+    mail: str
+    subject: str
+    text: str
+
+
+class Noted(Struct, frozen=True, kw_only=True):
+    about: str
+    text: str
+
+
+class Heard(Struct, frozen=True, kw_only=True):
+    channel: str
+    session: str
+    text: str
+    #: whether it begins the session anew, and is no prompt
+    is_reset: bool = False
+    #: whether its sender has only passed it on
+    is_forwarded: bool = False
+    #: the name that its sender has on the channel, if the sender is nobody here
+    unknown_user: str | None = None
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    decision: str
+    #: `answered`, `rejected`, `expired` or `withdrawn`
+    outcome: str
+    by: str
+    text: str
+
+
+class Ended(Struct, frozen=True):
+    gate: str
+    #: `resolved`, `expired`, `orphaned` or `withdrawn`
+    outcome: str
+    text: str
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """An alert, an event, or a text from an agent or from the system."""
+
+    type: EventType
+    source: str
+    text: str
+
+
+Body = Posted | Due | Called | Returned | Mailed | Noted | Heard | Answered | Ended | Told
+
+
+class _Data(Struct, frozen=True):
+    """The data of an event. A missing field has a default; a field of the wrong type is an error."""
+
+    type: EventType
+    fields: Mapping[str, Json] = {}
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.fields.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise Invalid(f"data.{name} of a {self.type} must be a string, not {quote_value(value)}")
+        return value
+
+    def number(self, name: str) -> int | None:
+        value = self.fields.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Invalid(f"data.{name} of a {self.type} must be a whole number, not {quote_value(value)}")
+        return value
+
+    def instant(self, name: str) -> Instant | None:
+        value = self.number(name)
+        if value is not None and not 0 <= value <= MAX_INSTANT:
+            raise Invalid(
+                f"data.{name} of a {self.type} must be a time in microseconds since 1970, not {quote_value(value)}"
+            )
+        return value
+
+
+def parse_body(event: "Event | Push") -> Body:
+    """Return the typed body of an event. Missing fields fall back on source, subject and content."""
+    data = _Data(event.type, event.data if isinstance(event.data, Mapping) else {})
+    match event.type:
+        case EventType.SPACE_MESSAGE:
+            space = data.text("spaceId", event.source)
+            return Posted(
+                space=space,
+                space_name=data.text("spaceName", space),
+                message=data.text("messageId"),
+                seq=data.number("seq"),
+                text=event.content or data.text("content"),
+                outsider=_read_outsider(data) if event.sender is None else None,
+            )
+        case EventType.PLAN:
+            plan = data.text("planId")
+            return Due(
+                plan=plan,
+                name=data.text("planName", event.subject or plan or event.source),
+                instruction=event.content or data.text("instruction"),
+                due_at=data.instant("dueAt"),
+            )
+        case EventType.SERVICE:
+            payload = data.fields.get("payload", event.data)
+            # What came through a trigger has a line that says what the payload means.
+            has_line = event.content and event.route is not None
+            return Called(
+                service=data.text("serviceName", event.source),
+                payload=event.content if payload is None or has_line else payload,
+            )
+        case EventType.TOOL_RESULT:
+            result = data.fields.get("result", event.data)
+            return Returned(
+                tool=data.text("toolName", event.source),
+                call=data.text("toolCallId"),
+                result=event.content if result is None else result,
+            )
+        case EventType.MAIL:
+            return Mailed(mail=data.text("mailId"), subject=event.subject or "", text=event.content)
+        case EventType.NOTE:
+            about = f"{event.ref.type} {event.ref.id}" if event.ref else event.source
+            return Noted(about=about, text=event.content)
+        case EventType.CHANNEL:
+            route, metadata, name = event.route, data.fields.get("metadata"), data.fields.get("senderName")
+            return Heard(
+                channel=route.channel if route else event.source,
+                session=route.session if route else "",
+                text=event.content,
+                is_reset=isinstance(metadata, dict) and "reset_session" in metadata,
+                is_forwarded=isinstance(metadata, dict) and FORWARDED_FIELD in metadata,
+                unknown_user=name if event.sender is None and isinstance(name, str) and name else None,
+            )
+        case EventType.DECISION:
+            decision = data.text("decisionId", event.ref.id if event.ref else event.source)
+            return Answered(
+                decision=decision, outcome=data.text("outcome", "answered"), by=data.text("by"), text=event.content
+            )
+        case EventType.GATE:
+            gate = data.text("gateId", event.ref.id if event.ref else event.source)
+            return Ended(gate, data.text("outcome", "resolved"), event.content)
+        case EventType.ALERT | EventType.EVENT | EventType.AGENT | EventType.SYSTEM:
+            return Told(type=event.type, source=event.source, text=event.content)
+
+
+def _read_outsider(data: _Data) -> Outsider | None:
+    outsider = Outsider(id=data.text("senderEntityId"), name=data.text("senderName"), kind=data.text("senderType"))
+    return outsider if outsider.id or outsider.name else None

@@ -1,0 +1,290 @@
+"""Items: one event in one inbox."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from gatepost.core.ports import Reader, Row, Transaction
+from gatepost.core.signals import Position
+from gatepost.core.times import Instant
+from gatepost.directory.entity import Entity, EntityKind
+from gatepost.inbox.batch_selection import Candidate, StoredState
+from gatepost.inbox.event import Event, EventType, Item, ItemState, Priority, Receipt, Ref, Route, Sender, Trust
+from gatepost.stores.row_mapping import fetch_number, load_json, zip_columns
+
+ITEM_COLUMNS: Final = "recipient arrival dedup_key priority sender_is_person source expires_at wakes size"
+
+#: items among which the prompts of a session are looked for
+_MAX_PROMPT_ITEMS: Final = 1_000
+#: by their values: to call the class takes as long as everything else about an item
+_TYPES: Final = {type.value: type for type in EventType}
+_KINDS: Final = {kind.value: kind for kind in EntityKind}
+_PRIORITIES: Final = {priority.value: priority for priority in Priority}
+_TRUSTS: Final = {trust.value: trust for trust in Trust}
+_STATES: Final = {state.value: state for state in ItemState}
+
+#: the values of `ITEM_COLUMNS`
+NewItem = tuple[int, int, str | None, int, bool, str, Instant | None, bool, int]
+
+
+def insert(tx: Transaction, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
+    """Store items, except repeats of a key; return the (arrival, recipient) of the new ones."""
+    row_count = tx.execute_many("inbox/items/insert", zip_columns(ITEM_COLUMNS, rows))
+    if row_count == len(rows):
+        return {(row[1], row[0]) for row in rows}
+    return {
+        (row.arrival, row.recipient)
+        for row in tx.fetch_all("inbox/items/find_present", arrivals=sorted({row[1] for row in rows}))
+    }
+
+
+def find_by_key(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, str]:
+    """Return the id of the first event with this key, by recipient."""
+    rows = tx.fetch_all("inbox/items/find_by_key", recipients=list(recipients), dedup_key=key)
+    return {row.recipient: row.event for row in rows}
+
+
+class SessionPrompt(NamedTuple):
+    """An event by which somebody wrote in a session of a channel."""
+
+    id: str
+    channel: str
+    source: str
+
+
+def list_last_prompts(tx: Reader, recipient: int, session: str) -> list[SessionPrompt]:
+    """Return the prompts of a session among the last items of a recipient, the newest first."""
+    rows = tx.fetch_all("inbox/items/list_last_prompts", recipient=recipient, session=session, limit=_MAX_PROMPT_ITEMS)
+    return [SessionPrompt(row.id, row.channel, row.source) for row in rows]
+
+
+def list_candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:
+    rows = tx.fetch_all("inbox/items/list_candidates", recipient=recipient, now=tx.now, limit=limit)
+    return _build_candidates(rows)
+
+
+def list_candidates_at(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
+    """Return the pending ones of these items, the expired ones too."""
+    rows = (
+        tx.fetch_all("inbox/items/list_candidates_at", recipient=recipient, arrivals=list(arrivals)) if arrivals else []
+    )
+    return _build_candidates(rows)
+
+
+def read_states(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, StoredState]:
+    """Return the states of items, by their keys and by the ids of their events."""
+    states: dict[str, StoredState] = {}
+    rows = tx.fetch_all("inbox/items/read_states", recipient=recipient, keys=list(keys), events=list(events))
+    for row in rows:
+        state = StoredState(arrival=row.arrival, state=find_state(row, tx.now))
+        states |= {row.event: state} | ({row.dedup_key: state} if row.dedup_key is not None else {})
+    return states
+
+
+def list_source_heads(
+    tx: Reader, recipient: int, seen_sources: Sequence[str], *, max_sources: int, per_source: int, limit: int
+) -> list[Candidate]:
+    """Return the first few items of each source that is not among those seen."""
+    rows = tx.fetch_all(
+        "inbox/items/list_source_heads",
+        recipient=recipient,
+        now=tx.now,
+        seen_sources=list(seen_sources),
+        max_steps=max_sources + len(seen_sources),
+        max_sources=max_sources,
+        per_source=per_source,
+        limit=limit,
+    )
+    return _build_candidates(rows)
+
+
+def count_pending(tx: Reader, recipient: int, limit: int) -> int:
+    """Count the pending items of a recipient, up to a limit."""
+    return fetch_number(tx, "inbox/items/count_pending", recipient=recipient, now=tx.now, limit=limit)
+
+
+def count_fyi(tx: Reader, recipient: int, limit: int) -> int:
+    """Count the pending fyi items of a recipient, up to a limit."""
+    return fetch_number(tx, "inbox/items/count_fyi", recipient=recipient, now=tx.now, limit=limit)
+
+
+def has_pending_key(tx: Reader, recipient: int, source: str, key_prefix: str) -> bool:
+    """Return True if an item of this source is pending whose dedup key begins like this."""
+    pattern = f"{key_prefix}%"
+    row = tx.fetch_one("inbox/items/has_pending_key", recipient=recipient, source=source, pattern=pattern, now=tx.now)
+    return row is not None
+
+
+def find_oldest_pending(tx: Reader) -> Instant | None:
+    """Return the time of the oldest pending item of an agent or a service."""
+    row = tx.fetch_one("inbox/items/find_oldest_pending", now=tx.now)
+    return row.created_at if row else None
+
+
+def find_longest_chains(
+    tx: Reader, entities: Sequence[int], *, since: Instant, until: Instant, limit: int
+) -> dict[int, int]:
+    """
+    Return the hops of the longest chain behind what each of these entities sends next, by its number; an entity that
+    nothing reached has none. Each inbox is read back to its last item from a person, and for `limit` items at most.
+    """
+    rows = tx.fetch_all(
+        "inbox/items/find_longest_chains", entities=sorted(set(entities)), since=since, until=until, limit=limit
+    )
+    return {row.recipient: row.hops for row in rows}
+
+
+def take(tx: Transaction, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
+    """Put pending items under a claim; return the arrivals of those that were still pending."""
+    rows = tx.fetch_all("inbox/items/take", recipient=recipient, arrivals=list(arrivals), claim=claim)
+    return {row.arrival for row in rows}
+
+
+def read(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
+    """Return items with their events, in the order in which they are shown."""
+    return [build_item(row) for row in tx.fetch_all("inbox/items/read", recipient=recipient, arrivals=list(arrivals))]
+
+
+def peek(
+    tx: Reader, recipient: int, limit: int, type: EventType | None = None, *, after: tuple[int, int] = (-1, 0)
+) -> list[Item]:
+    """Return the pending items, most urgent first; `after` is the priority and the arrival of the last one seen."""
+    priority, arrival = after
+    rows = tx.fetch_page(
+        "inbox/items/peek", recipient=recipient, type=type, priority=priority, arrival=arrival, now=tx.now, limit=limit
+    )
+    return [build_item(row) for row in rows]
+
+
+def list_since(tx: Reader, recipient: int, after: Position, up_to: Position, limit: int) -> list[tuple[Item, Position]]:
+    """Return the items after one position, up to another, each with its own; broadcasts that were not taken yet too."""
+    rows = tx.fetch_page(
+        "inbox/items/list_since",
+        recipient=recipient,
+        after_transaction=after.transaction,
+        after_arrival=after.arrival,
+        to_transaction=up_to.transaction,
+        to_arrival=up_to.arrival,
+        now=tx.now,
+        limit=limit,
+    )
+    return [(build_item(row, tx.now), Position(row.xid, row.arrival)) for row in rows]
+
+
+def list_by_event(tx: Reader, event: str, recipient: int | None = None) -> list[tuple[int, Item]]:
+    """Return the items of an event, each with the number of its recipient."""
+    rows = tx.fetch_all("inbox/items/list_by_event", event=event, recipient=recipient)
+    numbered_items = [(row.recipient, build_item(row)) for row in rows]
+    return [
+        (number, replace(item, event=replace(item.event, content=rows[0].content, data=load_json(rows[0].data))))
+        for number, item in numbered_items
+    ]
+
+
+def list_by_broadcast(tx: Reader, event: str, limit: int) -> list[Item]:
+    """Return a broadcast as items of the agents that have not taken it yet."""
+    return [build_item(row) for row in tx.fetch_all("inbox/items/list_by_broadcast", event=event, limit=limit)]
+
+
+def grow_sizes(tx: Transaction, sender: Entity, growth: int) -> None:
+    """
+    Add a number of characters to the sizes of a sender's items that were not shown yet. A size never shrinks: not every
+    line has its sender in it, and a line that is shorter than its size does no harm.
+    """
+    for statement in ("inbox/items/grow_sizes", "inbox/items/grow_claimed_sizes"):
+        tx.execute(statement, sender=sender.number, name=sender.name, growth=growth)
+    tx.execute("inbox/broadcasts/grow_sizes", sender=sender.number, growth=growth)
+
+
+def change_state(
+    tx: Transaction,
+    recipient: int,
+    item: Item,
+    state: ItemState,
+    *,
+    claim: int | None = None,
+    ended_at: Instant | None = None,
+) -> bool:
+    """Change the state in which an item was read to another; return False if it was no longer in that state."""
+    row_count = tx.execute(
+        "inbox/items/change_state",
+        recipient=recipient,
+        arrival=item.event.arrival,
+        from_state=item.state,
+        to_state=state,
+        claim=claim,
+        ended_at=ended_at,
+    )
+    return row_count == 1
+
+
+def mark_seen(tx: Transaction, recipient: int, events: Sequence[str]) -> int:
+    return tx.execute("inbox/items/mark_seen", recipient=recipient, events=list(events), now=tx.now)
+
+
+def deliver(tx: Transaction, claim: int) -> int:
+    return tx.execute("inbox/items/deliver", claim=claim, now=tx.now)
+
+
+def release(tx: Transaction, claim: int) -> int:
+    return tx.execute("inbox/items/release", claim=claim)
+
+
+def fail(tx: Transaction, claim: int, events: Sequence[str]) -> int:
+    """Count a failure for these items of a claim; those with too many are dead, the others pending."""
+    return tx.execute("inbox/items/fail", claim=claim, events=list(events), attempts=tx.limits.attempts, now=tx.now)
+
+
+def expire(tx: Transaction, limit: int) -> int:
+    return tx.execute("inbox/items/expire", now=tx.now, limit=limit)
+
+
+def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, str, Instant]]:
+    """Delete items that ended before then; return the recipient, the arrival, the state and the end of each."""
+    rows = tx.fetch_all("inbox/items/reap", before=before, limit=limit)
+    return [(row.recipient, row.arrival, row.state, row.ended_at) for row in rows]
+
+
+def _build_candidates(rows: Sequence[Row]) -> list[Candidate]:
+    return [Candidate(row.arrival, row.priority, row.sender_is_person, row.source, row.size) for row in rows]
+
+
+def find_state(row: Row, now: Instant) -> ItemState:
+    """Return the state of an item. A pending one past its time is expired, also if the janitor has not seen it yet."""
+    is_overdue = row.state == "pending" and row.expires_at is not None and row.expires_at <= now
+    return ItemState.EXPIRED if is_overdue else _STATES[row.state]
+
+
+def build_item(row: Row, now: Instant | None = None) -> Item:
+    event = Event(
+        id=row.id,
+        type=_TYPES[row.type],
+        source=row.source,
+        sender=Sender(row.sender_name, row.sender_display, _KINDS[row.sender_kind]) if row.sender_name else None,
+        subject=row.subject,
+        content=row.content,
+        data=load_json(row.data),
+        priority=_PRIORITIES[row.priority],
+        dedup_key=row.dedup_key,
+        created_at=row.created_at,
+        source_time=row.occurred_at,
+        expires_at=row.expires_at,
+        ref=Ref(row.ref_type, row.ref_id) if row.ref_type else None,
+        route=Route(row.route_channel, row.route_session) if row.route_channel else None,
+        hops=row.hops,
+        trust=_TRUSTS[row.trust],
+        wakes=row.wakes,
+        arrival=row.arrival,
+    )
+    return Item(
+        event=event,
+        recipient=row.recipient_name,
+        state=_STATES[row.state] if now is None else find_state(row, now),
+        attempts=row.attempts,
+        seen_at=row.seen_at,
+        ended_at=row.ended_at,
+        receipt=Receipt(kind=row.claim_kind, owner=row.claim_owner, at=row.ended_at or row.claim_at)
+        if row.claim_kind
+        else None,
+    )

@@ -1,0 +1,1 @@
+"""Push events into inboxes: checked, deduplicated, stored, and signalled."""

@@ -1,0 +1,59 @@
+"""
+Chains of events: the `hops` of an event count the events that led to it. A chain that is too long wakes nobody.
+
+What an agent sends has one hop more than the longest chain behind it: in the batch of its run, and in the items that
+reached its inbox in the last five minutes, back to the last item from a person. It does not matter how the agent read
+them, or whether it did. An item is from a person if its sender is human and it has no hops: if a program reports in a
+person's name what an agent did, the item has hops.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from gatepost.core.address import Address, EntityAddress
+from gatepost.core.ports import Reader
+from gatepost.core.times import HOUR, Instant
+from gatepost.directory.entity import Entity, EntityKind
+from gatepost.inbox import item_rows as items
+from gatepost.inbox.event import CHAIN_PAUSE, Push, compute_next_hops
+
+#: items of an inbox that are checked; a loop with more foreign items between its steps is not the greatest cost there
+MAX_CHAIN_ITEMS: Final = 50
+
+
+def count_next_hops(tx: Reader, sender: Entity | None) -> int:
+    """Return the hops of the next event of a sender; only an agent continues a chain."""
+    return _count_hops(tx, [sender]).get(sender.number, 0) if sender is not None else 0
+
+
+def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
+    """Return the hops of the next event of each agent among these senders, by its number, with one query for all."""
+    agents = [sender.number for sender in senders if sender.kind is EntityKind.AGENT]
+    if not agents:
+        return {}
+    since, until = tx.now - CHAIN_PAUSE, tx.now + CHAIN_PAUSE
+    longest = items.find_longest_chains(tx, agents, since=since, until=until, limit=MAX_CHAIN_ITEMS)
+    return {agent: compute_next_hops(hops) for agent, hops in longest.items()}
+
+
+def apply_hops(
+    tx: Reader, pushes: Sequence[Push], entities_by_address: Mapping[Address, list[Entity]]
+) -> Sequence[Push]:
+    """Return the pushes with the hops of their senders' chains; hops that a push names count only if they are more."""
+    matches = {push.sender: entities_by_address.get(EntityAddress(push.sender)) for push in pushes if push.sender}
+    senders = {name: candidates[0] for name, candidates in matches.items() if candidates}
+    hops = _count_hops(tx, senders.values())
+    if not any(hops.values()):
+        return pushes
+    min_hops: dict[str | None, int] = {name: hops.get(sender.number, 0) for name, sender in senders.items()}
+    return [
+        replace(push, hops=min_hops[push.sender]) if 0 <= push.hops < min_hops.get(push.sender, 0) else push
+        for push in pushes
+    ]
+
+
+def build_alert_topic(sender: str | None, recipient: str, now: Instant) -> str:
+    """Return the topic of an alert. All events from one sender to one recipient within an hour share one alert."""
+    return f"hops:{sender or '-'}:{recipient}:{now // HOUR}"

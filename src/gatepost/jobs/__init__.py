@@ -1,0 +1,1 @@
+"""Jobs, which run at least once, leases, and requests that run once."""

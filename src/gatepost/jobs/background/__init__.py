@@ -1,0 +1,1 @@
+"""Loops, and the runner of jobs."""

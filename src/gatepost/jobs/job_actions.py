@@ -1,0 +1,94 @@
+"""
+Jobs: effects outside the database, which run at least once.
+
+A verb that needs something done elsewhere (send a message, run a command) writes a job in its own transaction: the job
+exists if and only if the verb is committed. A runner takes due jobs for a limited time, runs them and writes the
+outcome; if it dies, the next runner takes them again. The delay grows with each attempt, and after `MAX_JOB_ATTEMPTS` a
+job ends as failed and the administrator gets an alert.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.signals import Signal
+from gatepost.core.times import MINUTE, Duration, Instant
+from gatepost.directory import entity_actions as directory
+from gatepost.errors import Conflict, GatepostError
+from gatepost.inbox.push import actions as push
+from gatepost.jobs import job_rows as jobs
+from gatepost.jobs.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
+
+_HOLD_LENGTH: Final = 2 * MINUTE
+_MAX_ERROR_LENGTH: Final = 500
+
+
+def add(tx: Transaction, kind: str, payload: Json) -> str:
+    """Write a job that is due now, and return its id."""
+    id = tx.new_id("err")
+    jobs.insert(tx, id, kind, payload, tx.now)
+    tx.after_commit(Signal(f"job:{kind}", "job"))
+    return id
+
+
+def take(
+    tx: Transaction, kinds: Sequence[str], holder: str, *, hold: Duration = _HOLD_LENGTH, limit: int = 10
+) -> list[Job]:
+    """Take due jobs of these kinds; after `hold` another runner may take a job that has not ended."""
+    return jobs.take(tx, kinds, holder, tx.now + hold, limit)
+
+
+def renew(tx: Transaction, ids: Sequence[str], holder: str, hold: Duration) -> None:
+    """Hold jobs for `hold` from now, unless another runner has taken them."""
+    jobs.renew(tx, ids, holder, tx.now + hold)
+
+
+def complete(tx: Transaction, id: str, holder: str) -> None:
+    """End a job as done; raise `Conflict` if another runner has taken it meanwhile."""
+    if not jobs.finish(tx, id, holder, due_at=tx.now, ended_at=tx.now, outcome="done", error=None):
+        raise Conflict(f"the job {id!r} went to another runner meanwhile")
+
+
+def fail(
+    tx: Transaction,
+    job: Job,
+    holder: str,
+    error: str,
+    *,
+    retry_in: Duration | None = None,
+    is_outage: bool = False,
+) -> None:
+    """
+    Record a failed attempt: the job is due again later (`retry_in`, or a growing delay), or ends after the last. An
+    outage does not end it.
+    """
+    is_last_attempt = job.attempts + 1 >= MAX_JOB_ATTEMPTS and not is_outage
+    is_still_owner = jobs.finish(
+        tx,
+        job.id,
+        holder,
+        due_at=tx.now + (compute_job_delay(job.attempts) if retry_in is None else retry_in),
+        ended_at=tx.now if is_last_attempt else None,
+        outcome="failed" if is_last_attempt else None,
+        error=error[:_MAX_ERROR_LENGTH],
+    )
+    if is_still_owner and is_last_attempt:
+        text = f"gave up on {job.kind} after {job.attempts + 1} tries: {error[:_MAX_ERROR_LENGTH]}"
+        [outcome] = push.push_all(tx, [push.build_alert(directory.ADMINISTRATOR, text, f"job:{job.id}")])
+        assert not isinstance(outcome, GatepostError) or outcome.status == 404
+
+
+def find_next_due(tx: Reader, kinds: Sequence[str]) -> Instant | None:
+    """Return when the next job of these kinds is due."""
+    return jobs.find_next_due(tx, kinds)
+
+
+def count_open(tx: Reader, kind: str) -> int:
+    """Return how many jobs of a kind have not ended."""
+    return jobs.count_open(tx, kind)
+
+
+def find_error(tx: Reader, kind: str) -> str | None:
+    """Return why the last try of a job of a kind that has not ended has failed; None if there is no such job."""
+    return jobs.find_error(tx, kind)

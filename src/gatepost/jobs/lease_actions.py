@@ -1,0 +1,50 @@
+"""
+Take, hold and release leases, so that one holder acts at a time.
+
+A lease is a row with a holder, a deadline by the database's clock, and a fence that grows whenever the holder may have
+changed. Two processes can believe at once that they hold it (the old one was asleep past its deadline), so a lease
+alone protects nothing: a holder must name the fence in the transaction in which it acts, where the row decides.
+"""
+
+from gatepost.core.ports import Transaction
+from gatepost.core.times import Duration
+from gatepost.errors import Lost
+from gatepost.jobs import job_rows as jobs
+from gatepost.jobs.lease import Lease
+
+
+def take(tx: Transaction, name: str, holder: str, length: Duration) -> Lease | None:
+    """Take a lease that is free or lapsed, or renew one that `holder` has; None while another holder has it."""
+    deadline = tx.now + length
+    fence = jobs.acquire_lease(tx, name, holder, deadline)
+    return Lease(name=name, holder=holder, fence=fence, deadline=deadline) if fence is not None else None
+
+
+def release(tx: Transaction, lease: Lease) -> bool:
+    """Release a lease; return True if its holder still had it."""
+    return jobs.release_lease(tx, lease.name, lease.holder, lease.fence)
+
+
+def release_or_raise(tx: Transaction, lease: Lease) -> None:
+    """Release a lease in the holder's last transaction under it; raise `Lost` if the holder has lost it."""
+    if not release(tx, lease):
+        raise _build_lost_error(lease)
+
+
+def require_and_extend(tx: Transaction, lease: Lease, length: Duration) -> None:
+    """
+    Check that the holder still has a lease, lock it until the commit, and extend it to `length` from now; raise `Lost`
+    if the holder has lost it. A holder that was asleep past the deadline still has the lease, unless another has taken
+    it.
+    """
+    if not jobs.renew_lease(tx, lease.name, lease.holder, lease.fence, tx.now + length):
+        raise _build_lost_error(lease)
+
+
+def drop(tx: Transaction, name: str) -> None:
+    """Take a lease away from its holder: every transaction under it fails from now on."""
+    jobs.revoke_lease(tx, name)
+
+
+def _build_lost_error(lease: Lease) -> Lost:
+    return Lost(f"{lease.holder!r} has lost the lease {lease.name!r} with fence {lease.fence}")

@@ -1,0 +1,1 @@
+"""The ledger: local topics, public networks, profiles and connections."""

@@ -1,0 +1,1 @@
+"""Posters and listeners of a public ledger."""

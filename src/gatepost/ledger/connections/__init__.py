@@ -1,0 +1,1 @@
+"""Connections with agents outside, on a public ledger."""

@@ -1,0 +1,177 @@
+"""The verbs of `gatepost ledger` about connections with agents outside."""
+
+from functools import partial
+from typing import Annotated, Any, Final
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+from gatepost.cli import output
+from gatepost.cli.command import Noun, TableRow
+from gatepost.cli.connect import connect
+from gatepost.cli.parameters import JsonFlag, argument, option
+from gatepost.core import ids
+from gatepost.inbox import event_rendering as render
+from gatepost.ledger.connections.api import (
+    AcceptConnection,
+    CloseConnection,
+    ConnectionView,
+    ListConnections,
+    RefuseConnection,
+    RequestConnection,
+)
+from gatepost.ledger.connections.connection import ConnectionState
+from gatepost.ledger.topic import LedgerId
+from gatepost.operations.operation import Request
+from gatepost.settings import Configuration
+
+#: its verbs are those of `gatepost ledger`
+connections = Noun("ledger", "Connections with agents outside.")
+
+_REQUEST: Final = argument("ID", "the id of a request", parse=partial(ids.check, "con"))
+_CONNECTION: Final = argument("ID", "the id of a connection", parse=partial(ids.check, "con"))
+_UAID: Final = "uaid:"
+
+
+def build_command(name: str) -> click.Command:
+    """Return the command of a verb."""
+    command = connections.get_command(click.Context(connections), name)
+    assert command is not None
+    return command
+
+
+@connections.list(
+    "requests",
+    ListConnections,
+    columns=("ID", "TO", "ACCOUNT", "SINCE", "NOTE"),
+    empty="no requests wait for an answer",
+    state=ConnectionState.REQUESTED,
+    incoming=True,
+)
+def build_request_row(view: ConnectionView) -> TableRow:
+    """
+    List requests of agents outside for a connection. They wait for `gatepost ledger accept` or `refuse`.
+
+    Example:
+      gatepost ledger requests
+    """
+    return [view.id, view.entity, view.peer_account_id, output.format_seconds(view.created_at), _quote_note(view)]
+
+
+@connections.list(
+    "connections",
+    ListConnections,
+    columns=("ID", "STATE", "OF", "WITH", "ACCOUNT", "ASKED BY", "TOPIC", "NOTE"),
+    empty=lambda request: "no such connections" if request.state else "no connections yet",
+    state=option(
+        "--state",
+        "STATE",
+        f"only this state: {', '.join(ConnectionState)}",
+        parse=ConnectionState.parse,
+        choices=list(ConnectionState),
+    ),
+    incoming=None,
+)
+def build_row(view: ConnectionView) -> TableRow:
+    """
+    List the connections with agents outside, the oldest first. Mail to an agent outside is sent to its name in WITH.
+
+    Examples:
+      gatepost ledger connections
+      gatepost ledger connections --state open
+    """
+    asker = view.peer_account_id if view.incoming else view.entity
+    return [
+        view.id,
+        view.state.value,
+        view.entity,
+        view.peer or "",
+        view.peer_account_id,
+        asker,
+        view.topic_id or "",
+        _quote_note(view),
+    ]
+
+
+def _parse_agent(text: str) -> str:
+    if text.startswith(_UAID):
+        from gatepost.ledger.hcs import hcs14_ids as hcs14
+
+        hcs14.parse_uaid(text)
+        return text
+    return str(LedgerId.parse(text))
+
+
+@connections.request("connect", RequestConnection, account=None, uaid=None, note=option("--note", "TEXT"))
+def ask(
+    request: RequestConnection,
+    configuration: Configuration,
+    agent: Annotated[
+        str,
+        argument("ACCOUNT|UAID", "the account of an agent outside, or its id after HCS-14", parse=_parse_agent),
+    ],
+    json: JsonFlag = False,
+) -> None:
+    """
+    Ask an agent outside for a connection. It prints the id of the connection.
+
+    Examples:
+      gatepost ledger connect 0.0.7654321 --note "A question about the schema"
+      gatepost ledger connect "$UAID" --as analyst
+    """
+    filled = replace(request, uaid=agent) if agent.startswith(_UAID) else replace(request, account=agent)
+    _change(filled, configuration, "{entity} asks {peer_account_id}", json=json)
+
+
+@connections.request("accept", AcceptConnection, id=_REQUEST)
+def accept(request: AcceptConnection, configuration: Configuration, json: JsonFlag = False) -> None:
+    """
+    Accept the request of an agent outside. From then on the two can write to each other.
+
+    Example:
+      gatepost ledger accept con_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    _change(request, configuration, "accepted: {entity} is being connected with {peer_account_id}", json=json)
+
+
+@connections.request("refuse", RefuseConnection, id=_REQUEST)
+def refuse(request: RefuseConnection, configuration: Configuration, json: JsonFlag = False) -> None:
+    """
+    Refuse the request of an agent outside. Nothing is posted, so the agent is not told.
+
+    Example:
+      gatepost ledger refuse con_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    _change(request, configuration, "refused: {peer_account_id} is not told", json=json)
+
+
+@connections.request("close", CloseConnection, id=_CONNECTION)
+def close(request: CloseConnection, configuration: Configuration, json: JsonFlag = False) -> None:
+    """
+    End a connection, or withdraw a request.
+
+    Example:
+      gatepost ledger close con_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    _change(request, configuration, "{entity} is no longer connected with {peer_account_id}", json=json)
+
+
+def _change(request: Request[ConnectionView], configuration: Configuration, message: str, *, json: bool) -> None:
+    """Send a request, and print what has become of the connection; `message` has names of its fields in braces."""
+    with connect(configuration) as connection:
+        view = connection.send(request)
+        is_posted_later = connection.store is not None and not _is_over(view)
+    document: dict[str, Any] = msgspec.to_builtins(view)
+    values = {"entity": view.entity, "peer_account_id": view.peer_account_id}
+    output.done(document, view.id, message.format_map(values), json=json)
+    if is_posted_later:
+        output.talk("it is posted when a gateway runs: `gatepost up`")
+
+
+def _is_over(view: ConnectionView) -> bool:
+    return view.state in (ConnectionState.REFUSED, ConnectionState.CLOSED)
+
+
+def _quote_note(view: ConnectionView) -> str:
+    return render.quote(view.note) if view.note else ""

@@ -1,0 +1,132 @@
+"""Connections with agents outside."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.times import Instant
+from gatepost.ledger.connections.connection import Connection, ConnectionState
+from gatepost.stores.row_mapping import Mapper, fetch_number
+
+_CONNECTION: Final = Mapper(Connection)
+
+
+def insert(
+    tx: Transaction,
+    id: str,
+    network: str,
+    entity: int,
+    *,
+    peer_account: str,
+    peer_inbound: str | None,
+    is_incoming: bool,
+    request: int | None,
+    note: str | None,
+) -> None:
+    tx.execute(
+        "ledger/connections/insert",
+        id=id,
+        network=network,
+        entity=entity,
+        peer_account=peer_account,
+        peer_inbound=peer_inbound,
+        is_incoming=is_incoming,
+        request=request,
+        note=note,
+        now=tx.now,
+    )
+
+
+def find(tx: Reader, id: str) -> Connection | None:
+    return _CONNECTION.fetch_one(tx, "ledger/connections/find", id=id)
+
+
+def find_by_topic(tx: Reader, topic: int) -> Connection | None:
+    return _CONNECTION.fetch_one(tx, "ledger/connections/find_by_topic", topic=topic)
+
+
+def find_open(tx: Reader, network: str, entity: int, peer: int) -> Connection | None:
+    return _CONNECTION.fetch_one(tx, "ledger/connections/find_open", network=network, entity=entity, peer=peer)
+
+
+def find_pending(tx: Reader, network: str, entity: int, peer_account: str) -> Connection | None:
+    """Return a connection of the two that is asked for or open."""
+    return _CONNECTION.fetch_one(
+        tx, "ledger/connections/find_pending", network=network, entity=entity, peer_account=peer_account
+    )
+
+
+def find_peer(tx: Reader, network: str, account: str) -> str | None:
+    """Return the name of the agent outside with this account; None if there was no connection with it."""
+    row = tx.fetch_one("ledger/connections/find_peer", network=network, account=account)
+    return row.name if row else None
+
+
+def has_refused(tx: Reader, network: str, entity: int, peer_account: str, since: Instant) -> bool:
+    """Return True if an entity has refused a request of this account since then."""
+    row = tx.fetch_one(
+        "ledger/connections/has_refused", network=network, entity=entity, peer_account=peer_account, since=since
+    )
+    return row is not None
+
+
+def is_peer(tx: Reader, entity: int) -> bool:
+    """Return True if an entity is an agent outside."""
+    return tx.fetch_one("ledger/connections/is_peer", peer=entity) is not None
+
+
+def list_requested(tx: Reader, network: str, inbound: str) -> list[Connection]:
+    """Return the requests that were posted to the inbound topic of an agent outside, and were not answered."""
+    return _CONNECTION.fetch_all(tx, "ledger/connections/list_requested", network=network, inbound=inbound)
+
+
+def count_requested(tx: Reader, network: str, entity: int) -> int:
+    """Count the requests to an entity that were not answered."""
+    return fetch_number(tx, "ledger/connections/count_requested", network=network, entity=entity)
+
+
+def list_page(
+    tx: Reader,
+    *,
+    network: str | None,
+    state: ConnectionState | None,
+    entity: str | None,
+    is_incoming: bool | None,
+    after: int,
+    limit: int,
+) -> list[Connection]:
+    return _CONNECTION.fetch_page(
+        tx,
+        "ledger/connections/list_page",
+        network=network,
+        state=state,
+        entity=entity,
+        is_incoming=is_incoming,
+        after=after,
+        limit=limit,
+    )
+
+
+def set_state(tx: Transaction, number: int, state: ConnectionState, *, before: Sequence[ConnectionState]) -> bool:
+    """Return False if the connection had none of the states in `before`."""
+    return tx.execute("ledger/connections/set_state", number=number, state=state, before=list(before), now=tx.now) == 1
+
+
+def set_request(tx: Transaction, number: int, peer_inbound: str, request: int) -> None:
+    """Save where a request was posted: its number in the inbound topic of the other."""
+    tx.execute("ledger/connections/set_request", number=number, peer_inbound=peer_inbound, request=request)
+
+
+def open(tx: Transaction, number: int, *, peer: int, topic: int) -> None:
+    tx.execute("ledger/connections/open", number=number, peer=peer, topic=topic)
+
+
+def read_message_count(tx: Reader, number: int, hour: int) -> int:
+    """Return how many messages of the other end there were in this hour."""
+    row = tx.fetch_one("ledger/connections/read_message_count", number=number, hour=hour)
+    return row.hour_count if row else 0
+
+
+def count_message(tx: Transaction, number: int, hour: int) -> None:
+    """Count a message of the other end."""
+    tx.execute("ledger/connections/count_message", number=number, hour=hour)

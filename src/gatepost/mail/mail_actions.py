@@ -1,0 +1,320 @@
+"""
+Send mail, list what was sent, and tell senders who has read it.
+
+Sending is one transaction: the event, an item for each recipient, and one record in `outgoing`, which holds what a
+ledger posts. The record stays when the items are removed after their time; how each item ended is saved with it.
+
+With a public ledger, mail that is not urgent has only the record at first. It is delivered when it is seen on the
+ledger, or when it has waited for `ledger.patience`; both do it by `deliver`, and the first one counts. Mail to an agent
+outside has no item at all: its recipient reads it on the ledger.
+
+A sender that asks for an acknowledgement gets an event when all recipients have read its mail, and another after the
+deadline if somebody has not. An agent has read mail when the batch with it is acked; a person, when it is marked as
+done. A broadcast cannot be acknowledged, because it has no list of recipients.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from msgspec.structs import replace
+
+from gatepost.core import address
+from gatepost.core.address import Address, AllAgentsAddress, EntityAddress
+from gatepost.core.ids import check as check_id
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.times import HOUR, MAX_DURATION, format_duration
+from gatepost.directory import entity_actions as directory, entity_rows as entities
+from gatepost.directory.entity import Entity
+from gatepost.errors import Invalid, LimitReached, NotFound, Refused, quote_value
+from gatepost.inbox import item_actions as inbox_items
+from gatepost.inbox.event import Event, EventType, Push, PushResult, Ref, Trust
+from gatepost.inbox.item_events import ItemsRead
+from gatepost.inbox.push import actions as push
+from gatepost.mail import mail_rows as outgoing, posting, posting_rows as posts, sent_mail as rules
+from gatepost.mail.posting import FindOutsider, MailSent
+from gatepost.mail.sent_mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec, PostState
+
+#: mails that one call reports as overdue; the next call reports the rest
+_OVERDUE_LIMIT: Final = 500
+#: readers that an acknowledgement names
+_MAX_NAMES: Final = 10
+
+
+def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0, key: str | None = None) -> Mail:
+    """
+    Send mail, and return it with the state for each recipient. A sender that sends again with the same `key` sends
+    nothing, and gets the first mail.
+    """
+    author = directory.find_live(tx, sender)
+    thread = None
+    if spec.reply_to is not None:
+        spec, thread = _continue_thread(tx, spec, author)
+    if spec.to is None:
+        raise Invalid("the mail has no recipient", hint="name one in `to`, or the event that it replies to")
+    target = address.parse(spec.to)
+    if isinstance(target, EntityAddress) and _is_named(tx, target, author):
+        raise Refused(f"the mail would go back to its sender {author.name!r}", hint="name another recipient")
+    if isinstance(target, AllAgentsAddress) and spec.ack is AckRequest.REQUIRED:
+        raise Invalid("mail to every agent cannot be acknowledged", hint="name those who have to read it, or a team")
+    mail, deliver_at = _build_mail(tx, spec, author, thread), None
+    outsider = tx.ask(FindOutsider(target, author)) if isinstance(target, EntityAddress) else None
+    if key is not None and posting.find_public_network(tx) is not None:  # the first one may have no event yet
+        first_mail = outgoing.find_mail_by_key(tx, author.number, key)
+        if first_mail is not None:
+            return first_mail
+    if outsider is not None:
+        _check_outside(tx, mail)
+        mail, names = replace(mail, post=PostState.UNPOSTED), [outsider]
+    elif posting.is_awaited(tx, mail.priority):
+        names, deliver_at = _check_awaited(tx, mail, author, target), tx.now + tx.limits.ledger_patience
+    else:
+        result = push.push_event(tx, _build_push(mail, key or mail.id, hops))
+        if result.broadcast is None and not result.deliveries:
+            raise Refused(f"nobody else is in {spec.to!r}")
+        if key is not None and (first_mail := outgoing.find_mail_by_event(tx, result.event)) is not None:
+            return first_mail
+        mail, names = replace(mail, event=result.event), _list_names(result)
+    record = outgoing.insert_mail(tx, mail, author.number, names, dedup_key=key, hops=hops, deliver_at=deliver_at)
+    tx.react(MailSent(mail, author, names, record))
+    return show(tx, mail.id)
+
+
+def _check_outside(tx: Transaction, mail: Mail) -> None:
+    """Refuse mail that cannot go to an agent outside."""
+    push.validate_push(_build_push(mail, mail.id, 0), tx.limits)
+    if mail.ack is not None:
+        raise Invalid(f"mail to {mail.to!r} cannot be acknowledged", hint="it is an agent outside: ask for a reply")
+
+
+def _check_awaited(tx: Transaction, mail: Mail, author: Entity, target: Address) -> list[str]:
+    """Refuse mail that could not be delivered later; return the names of its recipients, none for a broadcast."""
+    push.validate_push(_build_push(mail, mail.id, 0), tx.limits)
+    if isinstance(target, AllAgentsAddress):
+        return []
+    recipients = push.find_recipients(tx, target, author)
+    if not recipients:
+        raise Refused(f"nobody else is in {mail.to!r}")
+    return [entity.name for entity in recipients]
+
+
+def deliver(tx: Transaction, id: str) -> None:
+    """Put mail into the inboxes of its recipients, if it waits for the ledger."""
+    post = posts.lock(tx, id)
+    if post is None or post.event is not None or post.deliver_at is None:
+        return
+    mail, author = show(tx, id), directory.find(tx, post.sender)
+    names = posts.list_recipients(tx, post.number)
+    recipients = list(entities.find_by_names(tx, names).values()) if names else None
+    request = _build_push(mail, post.dedup_key or mail.id, post.hops)
+    try:
+        result = push.fan_out(tx, request, author, recipients, allow_retired=True)
+    except LimitReached:  # of broadcasts
+        posts.set_deliver_at(tx, post.number, tx.now + HOUR)
+        return
+    posts.set_delivered(tx, post.number, result.event)
+
+
+def deliver_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
+    """Deliver mail that has waited for the ledger long enough; return how many mails there were."""
+    ids = posts.list_undelivered(tx, limit)
+    for id in ids:
+        deliver(tx, id)
+    return len(ids)
+
+
+def show(tx: Reader, id: str, *, viewer: str | None = None) -> Mail:
+    """Return mail to its sender, or to the administrator (None)."""
+    mail = outgoing.read_mail(tx, check_id("mail", id))
+    if mail is None or (viewer is not None and mail.sender != viewer):
+        raise NotFound(f"there is no mail {id!r}", hint="`gatepost inbox sent` lists the mail of its sender")
+    return mail
+
+
+def page_sent(
+    tx: Reader, sender: str, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
+) -> list[Mail]:
+    """Return the mail that an entity has sent, the newest first; `before` is the number of the last one seen."""
+    number = directory.find(tx, sender).number
+    return outgoing.list_sent(tx, number, thread=thread, ref=ref, before=before, limit=limit)
+
+
+def page_thread(
+    tx: Reader, viewer: str | None, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
+) -> list[Mail]:
+    """
+    Return the mail of a thread, or about a reference, that an entity has sent or received, the newest first; for the
+    administrator (None) all of it. Only its sender sees how far the others are with it.
+    """
+    if thread is None and ref is None:
+        raise Invalid("the thread is missing", hint="give the id of a thread, or a reference")
+    number = directory.find_number(tx, viewer)
+    mails = outgoing.list_thread(tx, number, thread=thread, ref=ref, before=before, limit=limit)
+    return [mail if viewer in (None, mail.sender) else replace(mail, recipients=(), states={}) for mail in mails]
+
+
+def confirm_reads(tx: Transaction, event: ItemsRead) -> None:
+    """Tell the senders of mail who wait to hear that all recipients have read it, if they have now."""
+    for id in outgoing.list_awaited(tx, event.claim):
+        mail = outgoing.lock_mail(tx, id)
+        assert mail is not None
+        if mail.ack is not AckState.READ and not outgoing.list_unread(tx, mail.number):
+            outgoing.set_ack(tx, mail.number, AckState.READ)
+            names = [entry.name for entry in mail.recipients]
+            _push_notice(tx, mail, AckState.READ, f"read by {_join_names(names, sum(mail.states.values()))}")
+
+
+def report_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
+    """Tell the senders whose mail was not read in time who has not read it; return how many mails there were."""
+    overdue_ids = outgoing.take_overdue(tx, limit)
+    for id in overdue_ids:
+        mail = outgoing.read_mail(tx, id)
+        assert mail is not None
+        assert mail.ack_deadline is not None
+        outgoing.set_ack(tx, mail.number, AckState.OVERDUE)
+        unread_names = outgoing.list_unread(tx, mail.number)
+        names = _join_names(unread_names, len(unread_names))
+        waited = format_duration(mail.ack_deadline - mail.created_at)
+        _push_notice(tx, mail, AckState.OVERDUE, f"not read by {names} within {waited}")
+    return len(overdue_ids)
+
+
+def _continue_thread(tx: Reader, spec: MailSpec, author: Entity) -> tuple[MailSpec, str | None]:
+    """
+    Return a reply with the subject, the reference and the recipient of what it replies to, unless it names its own; and
+    the thread that it belongs to.
+    """
+    assert spec.reply_to is not None
+    parent = find_known_mail(tx, spec.reply_to, author)
+    if parent is not None:
+        origin = parent.to if parent.sender == author.name else parent.sender
+        return (
+            replace(spec, to=spec.to or origin, subject=spec.subject or parent.subject, ref=spec.ref or parent.ref),
+            parent.thread,
+        )
+    event = find_readable_event(tx, spec.reply_to, author)
+    if spec.to is None and event.sender is None:
+        raise Refused(f"{spec.reply_to!r} has no sender to reply to", hint="name the recipient in `to`")
+    to = spec.to if event.sender is None else spec.to or event.sender.name
+    return replace(spec, to=to, subject=spec.subject or event.subject, ref=spec.ref or event.ref), _read_thread(event)
+
+
+def find_known_mail(tx: Reader, event: str, reader: Entity) -> Mail | None:
+    """Return the mail of an event if an entity has sent or received it; its items may be gone."""
+    mail = outgoing.find_mail_by_event(tx, check_id("evt", event))
+    if mail is None or mail.sender == reader.name:
+        return mail
+    known_mails = outgoing.list_thread(tx, reader.number, thread=mail.thread, ref=None, before=mail.number + 1, limit=1)
+    return mail if [known_mail.number for known_mail in known_mails] == [mail.number] else None
+
+
+def _read_thread(event: Event) -> str | None:
+    """Return the thread that an event of another source names."""
+    thread = event.data.get("threadId") if isinstance(event.data, dict) else None
+    return thread if isinstance(thread, str) and 0 < len(thread) <= 256 else None
+
+
+def find_readable_event(tx: Reader, id: str, reader: Entity) -> Event:
+    """Return an event that an entity has received or sent; for all others it does not exist."""
+    with suppress(NotFound):
+        for item in inbox_items.show(tx, id):
+            sender = item.event.sender
+            if item.recipient == reader.name or (sender is not None and sender.name == reader.name):
+                return item.event
+    raise inbox_items.build_missing_error(id, reader.name)
+
+
+def _is_named(tx: Reader, target: EntityAddress, entity: Entity) -> bool:
+    """Return True if an address is a name or an alias of an entity."""
+    return entity.number in [match.number for match in directory.resolve(tx, [target]).get(target, ())]
+
+
+def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | None) -> Mail:
+    payload = rules.build_payload(None, spec.payload)
+    if not rules.show_payload(payload).strip() and not (spec.subject or "").strip():
+        raise Invalid("the mail is empty", hint="give it a text")
+    id = tx.new_id("mail")
+    is_awaited = spec.ack is AckRequest.REQUIRED
+    if not 0 < spec.ack_within <= MAX_DURATION:
+        raise Invalid(
+            f"{spec.ack_within} microseconds are no time to read mail", hint="give a time such as 2h or 1 day"
+        )
+    return Mail(
+        number=0,
+        id=id,
+        event=None,
+        sender=author.name,
+        to=spec.to or "",
+        message_type=rules.check_type(spec.message_type or DEFAULT_TYPE),
+        subject=spec.subject or None,
+        payload=payload,
+        context=spec.context,
+        ref=spec.ref,
+        priority=spec.priority,
+        thread=thread or id,
+        reply_to=spec.reply_to,
+        ack=AckState.PENDING if is_awaited else None,
+        ack_deadline=tx.now + spec.ack_within if is_awaited else None,
+        created_at=tx.now,
+        post=posting.find_post_state(tx, "mail"),
+        posted_at=None,
+    )
+
+
+def _build_push(mail: Mail, key: str, hops: int) -> Push:
+    has_fields = set(mail.payload) - {"text"} or not isinstance(mail.payload.get("text"), str)
+    data: dict[str, Json] = {
+        "mailId": mail.id,
+        "threadId": mail.thread,
+        "messageType": mail.message_type,
+        "replyTo": mail.reply_to,
+        "payload": mail.payload if has_fields and mail.payload else None,
+        "context": mail.context,
+        "ack": AckRequest.REQUIRED.value if mail.ack else None,
+    }
+    return Push(
+        to=mail.to,
+        type=EventType.MAIL,
+        source="mail",
+        sender=mail.sender,
+        subject=mail.subject,
+        content=mail.text,
+        data={name: value for name, value in data.items() if value is not None},
+        priority=mail.priority,
+        dedup_key=f"mail:{mail.sender}:{key}",
+        ref=mail.ref,
+        hops=hops,
+    )
+
+
+def _list_names(result: PushResult) -> list[str]:
+    """Return the names of those who got this event, and not an earlier one with its key."""
+    return [delivery.name for delivery in result.deliveries if not delivery.duplicate]
+
+
+def _push_notice(tx: Transaction, mail: Mail, ack: AckState, text: str) -> None:
+    """Tell the sender of mail how far its acknowledgement is; a retired sender is told nothing."""
+    if not directory.find(tx, mail.sender).is_live:
+        return
+    title = f" {quote_value(mail.subject, 120)}" if mail.subject else ""
+    push.push_event(
+        tx,
+        Push(
+            to=mail.sender,
+            type=EventType.SYSTEM,
+            source="mail",
+            content=f"your mail{title} to {mail.to} was {text}",
+            dedup_key=f"ack:{mail.id}:{ack}",
+            ref=Ref("mail", mail.id),
+            trust=Trust.OWNER,
+        ),
+    )
+
+
+def _join_names(names: Sequence[str], count: int) -> str:
+    """Return the first names, and how many others there are of `count`."""
+    shown_names = names[:_MAX_NAMES]
+    other_count = count - len(shown_names)
+    others = f" and {other_count} other{'s' if other_count > 1 else ''}" if other_count else ""
+    return f"{', '.join(shown_names)}{others}"

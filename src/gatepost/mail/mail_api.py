@@ -1,0 +1,182 @@
+"""Mail: what an entity sends to others, and how far each of them is with it; and replies to events."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from gatepost.core import address
+from gatepost.core.text import ParsedEnum
+from gatepost.errors import Conflict, NotFound, Refused, TooLarge
+from gatepost.inbox.event import ItemState
+from gatepost.inbox.ref_fields import RefSpec, RefView
+from gatepost.mail import sent_mail as rules
+from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailRecipient, PostState
+from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.fields import (
+    EVENT_ID,
+    Actor,
+    After,
+    Count,
+    Json,
+    Limit,
+    Priority,
+    RecordView,
+    Source,
+    Time,
+    describe,
+)
+from gatepost.operations.operation import Page, Request, View, read, write
+from gatepost.operations.tool import McpTool, Scale
+
+#: the group of these operations in OpenAPI
+TAG = "mail"
+
+
+class MailBox(ParsedEnum, description="a box of mail"):
+    SENT = "sent"
+    THREAD = "thread"
+
+
+class MailRecipientView(RecordView[MailRecipient]):
+    name: str
+    state: ItemState
+    seen_at: Time | None
+    ended_at: Annotated[Time | None, describe("when it was read, or ended otherwise")]
+
+
+class MailView(RecordView[Mail]):
+    id: str
+    event_id: Annotated[str | None, Source("event")]
+    sender: str
+    to: Annotated[str, describe("address that it was sent to")]
+    message_type: str
+    subject: str | None
+    text: Annotated[str, describe("payload.text, or else the payload as JSON")]
+    payload: dict[str, Json]
+    context: Json
+    ref: RefView | None
+    priority: Priority
+    thread_id: Annotated[str, Source("thread")]
+    reply_to: Annotated[str | None, describe("event that it replies to")]
+    ack: Annotated[AckState | None, describe("null if its sender does not want to know that it was read")]
+    ack_deadline: Time | None
+    created_at: Time
+    post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
+    posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
+    recipients: Annotated[list[MailRecipientView], describe("the first hundred, by name; only its sender sees them")]
+    states: Annotated[dict[str, Count], describe("number of recipients in each state; only its sender sees them")]
+
+
+class MailPage(Page[MailView]):
+    pass
+
+
+@write(
+    "POST /api/mail",
+    access=ActAs("sender", default="admin"),
+    lane="{to|sender}",
+    status=201,
+    requires_body=True,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"to": "analyst", "subject": "Blocked on schema", "text": "Which one do we take?", "priority": "high"},
+    tool=McpTool(
+        name="send_message",
+        title="Send a message",
+        description="Send a message to an agent, a person, a team or every agent. It goes to their inboxes.",
+        answer=("id", "event_id", "to", "subject", "thread_id"),
+        own=("sender",),
+        hidden=("text", "ack", "ack_within"),
+        renames={"to": "to_agent"},
+        parts={"ref": {"type": "ref_type", "id": "ref_id"}},
+        scales={"priority": Scale(minimum=1, maximum=5, offset=1, default=3)},
+        notes={
+            "to_agent": "a name, team:NAME, team:NAME/ROLE or ALL; default with reply_to: its sender",
+            "payload": "the text, or an object with more",
+            "message_type": "e.g. task.note, blocker, review.request",
+            "ref_type": "what it is about, e.g. task",
+            "priority": "1 is critical, 5 is fyi",
+            "reply_to": "id of the event to reply to",
+        },
+    ),
+)
+class SendMail(Request[MailView]):
+    """
+    Send mail to an agent, a person, a team or every agent. What is answered with 201 is in their inboxes; with a public
+    ledger, mail that is not urgent is there when it was seen on the ledger, or after `ledger.patience`.
+    """
+
+    to: Annotated[
+        str | None,
+        describe(
+            "a name, an alias, team:NAME, team:NAME/ROLE or ALL; a reply goes to the sender by default",
+            maxLength=address.MAX_LENGTH,
+        ),
+    ] = None
+    text: Annotated[str | None, describe("the text; it becomes payload.text")] = None
+    subject: Annotated[str | None, describe("what it is about", maxLength=rules.MAX_SUBJECT_LENGTH)] = None
+    payload: Annotated[Json, describe("an object with more than a text; a string is the text")] = None
+    message_type: Annotated[
+        str | None,
+        describe(f"one of {', '.join(rules.MESSAGE_TYPES)}, or a type of your own", maxLength=rules.MAX_TYPE_LENGTH),
+    ] = None
+    context: Annotated[Json, describe("any JSON that helps its reader")] = None
+    ref: Annotated[RefSpec | None, describe("what it is about, such as a task")] = None
+    priority: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
+    reply_to: Annotated[
+        str | None,
+        Meta(description="event to reply to: its subject, reference and thread are kept", examples=[EVENT_ID]),
+    ] = None
+    ack: Annotated[AckRequest, describe("required: the sender gets an event when it was read, or was not in time")] = (
+        AckRequest.NONE
+    )
+    ack_within: Annotated[str | None, Meta(description="time to read it; default: 1 day", examples=["2h"])] = None
+    sender: Actor = None
+
+
+@read("GET /api/mail", access=ActAs("sender", default="admin"), errors=(NotFound,))
+class ListMail(Request[MailPage]):
+    """List mail, the newest first: what the caller has sent, or a thread that it takes part in."""
+
+    box: Annotated[MailBox, describe("sent: what the sender sent; thread: also what it received")] = MailBox.SENT
+    thread: Annotated[str | None, describe("only mail of this thread", maxLength=256)] = None
+    ref: Annotated[str | None, Meta(description="only mail about this TYPE:ID", examples=["task:0.0.123"])] = None
+    sender: Actor = None
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/mail/{id}", access=Anybody(), errors=(NotFound,))
+class ShowMail(Request[MailView]):
+    """Show mail that the caller has sent, and its state for each recipient; the administrator sees all."""
+
+    id: str
+
+
+class SentReplyView(View):
+    kind: Annotated[str, describe("mail, message, note or channel: what the reply became")]
+    id: str
+
+
+@write(
+    "POST /api/events/{id}/reply",
+    access=ActAs("sender", default="admin"),
+    status=201,
+    errors=(NotFound, Conflict, Refused, TooLarge),
+    example={"text": "Take the second one."},
+    tool=McpTool(
+        name="reply",
+        title="Reply to an event",
+        description="Reply to an event of your inbox on the way it came.",
+        answer=("kind", "id"),
+        own=("sender",),
+        renames={"id": "event"},
+        notes={"event": "id of the event, or the session of a prompt"},
+        is_open_world=True,
+    ),
+)
+class ReplyToEvent(Request[SentReplyView]):
+    """Reply to an event on the way it came: by mail, by a message in its space, by a note, or on its channel."""
+
+    id: Annotated[str, describe("an event in the inbox of the caller, or the session of a prompt there")]
+    text: Annotated[str, describe("the text of the reply")]
+    sender: Actor = None

@@ -1,0 +1,60 @@
+"""Mail, and replies to events."""
+
+from typing import Any
+
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.text import parse_field
+from gatepost.core.times import parse_duration
+from gatepost.directory import entity_actions as directory
+from gatepost.errors import Invalid
+from gatepost.inbox.event import Priority, Ref
+from gatepost.mail import mail_actions as mail
+from gatepost.mail.mail_api import ListMail, MailBox, MailPage, MailView, SendMail, ShowMail
+from gatepost.mail.sent_mail import DEFAULT_ACK_WITHIN, AckRequest, Mail, MailSpec, build_payload
+from gatepost.operations.access import Caller
+from gatepost.operations.pagination import read_page
+
+
+@SendMail.handler
+def send_mail(tx: Transaction, request: SendMail, caller: Caller) -> MailView:
+    if request.ack_within is not None and request.ack is AckRequest.NONE:
+        raise Invalid("ackWithin: this mail asks for no acknowledgement", hint="give `ack` the value required, too")
+    spec = MailSpec(
+        to=request.to,
+        subject=request.subject,
+        payload=build_payload(request.text, request.payload),
+        message_type=request.message_type,
+        context=request.context,
+        ref=Ref(request.ref.type, request.ref.id) if request.ref else None,
+        priority=parse_field("priority", request.priority, Priority.parse),
+        reply_to=request.reply_to,
+        ack=request.ack,
+        ack_within=parse_field("ackWithin", request.ack_within, parse_duration) or DEFAULT_ACK_WITHIN,
+    )
+    assert request.sender is not None
+    return view_mail(mail.send(tx, spec, sender=request.sender))
+
+
+@ListMail.handler
+def list_mail(tx: Reader, request: ListMail, caller: Caller) -> MailPage:
+    assert request.sender is not None
+    filters: dict[str, Any] = {
+        "thread": request.thread,
+        "ref": Ref.parse(request.ref) if request.ref is not None else None,
+        "before": request.after or None,
+        "limit": request.limit,
+    }
+    if request.box is MailBox.SENT:
+        return read_page(tx, MailPage, mail.page_sent, request.sender, view=view_mail, **filters)
+    # The administrator sees all of a thread, unless it acts as somebody.
+    viewer = None if caller.is_administrator and request.sender == directory.ADMINISTRATOR else request.sender
+    return read_page(tx, MailPage, mail.page_thread, viewer, view=view_mail, **filters)
+
+
+@ShowMail.handler
+def show_mail(tx: Reader, request: ShowMail, caller: Caller) -> MailView:
+    return view_mail(mail.show(tx, request.id, viewer=caller.entity))
+
+
+def view_mail(sent: Mail) -> MailView:
+    return MailView.of(sent, states={state.value: count for state, count in sent.states.items()})

@@ -1,0 +1,311 @@
+"""
+Add work items, and post notes and events on them.
+
+Whoever a note names in `notify`, and whoever the rules of `work.notify` name for an event, has it in the inbox when the
+transaction commits. A note is from its author; the notice of an event is from Gatepost itself. A rule never makes an
+event fail: retired names are skipped, and of an unknown name the administrator is told once.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from msgspec.structs import replace
+
+from gatepost.core import address
+from gatepost.core.address import Address, AllAgentsAddress, TeamAddress
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.signals import Signal
+from gatepost.core.text import check_storable, count_bytes
+from gatepost.core.times import Instant
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import Entity
+from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress, quote_value
+from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
+from gatepost.inbox.push import actions as push, hop_actions as chains
+from gatepost.mail import (
+    mail_rows as outgoing,
+    posting,
+    posting_rows as posts,
+    work_item as rules,
+    work_rows as work_items,
+)
+from gatepost.mail.posting import WorkPosted
+from gatepost.mail.sent_mail import PostState
+from gatepost.mail.work_item import Note, NotifyRule, WorkEvent, WorkItem, WorkItemSpec, WorkType
+
+_MAX_HINTS: Final = 3
+
+
+def add(tx: Transaction, spec: WorkItemSpec, *, by: str) -> WorkItem:
+    """Add a work item; its id and its topic must be free."""
+    author = directory.find_live(tx, by)
+    spec = replace(spec, id=rules.check_id(spec.id), title=rules.check_title(spec.title or spec.id))
+    topic = rules.check_id(spec.topic) if spec.topic is not None else None
+    parent = find(tx, spec.parent) if spec.parent is not None else None
+    if parent is not None and parent.ref == Ref(spec.type, spec.id):
+        raise Invalid(f"{spec.type}:{spec.id} cannot be its own parent")
+    is_topic_taken = topic not in (None, spec.id) and work_items.find(tx, spec.type, topic or "") is not None
+    if (
+        is_topic_taken
+        or work_items.find(tx, spec.type, spec.id)
+        or not work_items.insert(
+            tx, replace(spec, topic=topic), parent=parent.number if parent else None, made_by=author.number
+        )
+    ):
+        taken = f"topic {topic!r}" if work_items.find(tx, spec.type, spec.id) is None else f"{spec.type} {spec.id!r}"
+        raise Conflict(f"there is a {taken} already", hint="use another id")
+    return find(tx, Ref(spec.type, spec.id))
+
+
+def find(tx: Reader, ref: Ref) -> WorkItem:
+    """Return the work item with this type, and with this id or topic."""
+    type = WorkType.parse(ref.type)
+    item = work_items.find(tx, type, ref.id) if len(ref.id) <= rules.MAX_ID_LENGTH else None
+    if item is None:
+        similar_ids = get_close_matches(ref.id, work_items.list_recent_ids(tx, type), n=_MAX_HINTS, cutoff=0.6)
+        hint = (
+            f"did you mean {' or '.join(f'{type}:{id}' for id in similar_ids)}?"
+            if similar_ids
+            else f"`gatepost work add {type}:ID` adds one"
+        )
+        raise NotFound(f"there is no {type} {quote_value(ref.id)}", hint=hint)
+    return item
+
+
+def page(
+    tx: Reader,
+    *,
+    type: WorkType | None = None,
+    status: str | None = None,
+    parent: Ref | None = None,
+    after: int = 0,
+    limit: int = 100,
+) -> list[WorkItem]:
+    """Return work items in the order in which they were added; `after` is the number of the last one seen."""
+    number = find(tx, parent).number if parent is not None else None
+    return work_items.list_page(tx, type=type, status=status, parent=number, after=after, limit=limit)
+
+
+def page_notes(tx: Reader, ref: Ref, *, after: int = 0, limit: int = 100) -> list[Note]:
+    return outgoing.list_notes(tx, find(tx, ref).ref, after=after, limit=limit)
+
+
+def page_events(tx: Reader, ref: Ref, *, after: int = 0, limit: int = 100) -> list[WorkEvent]:
+    return outgoing.list_events(tx, find(tx, ref).ref, after=after, limit=limit)
+
+
+def post_note(
+    tx: Transaction,
+    ref: Ref,
+    text: str,
+    *,
+    by: str | Entity,
+    notify: Sequence[str] = (),
+    priority: Priority = Priority.NORMAL,
+    hops: int = 0,
+    ledger_key: str | None = None,
+) -> Note:
+    """
+    Post a note on a work item; everyone in `notify` has it in the inbox. A note that is on the ledger already has a
+    `ledger_key` there.
+    """
+    author, item = directory.find_live(tx, by), find(tx, ref)
+    if not text.strip():
+        raise Invalid("the note is empty")
+    _check_size(tx, "note", text)
+    addresses = rules.check_addresses(notify)
+    recipients = _find_recipients(tx, addresses)
+    id = tx.new_id("note")
+    result = push.fan_out(
+        tx,
+        Push(
+            to=author.name,
+            type=EventType.NOTE,
+            source="work",
+            sender=author.name,
+            subject=item.title if item.title != item.id else None,
+            content=text,
+            data={"noteId": id},
+            priority=priority,
+            dedup_key=f"note:{author.name}:{ledger_key or id}",
+            ref=item.ref,
+            hops=hops,
+        ),
+        author,
+        recipients,
+    )
+    note = Note(
+        number=0,
+        id=id,
+        item=item.ref,
+        author=author.name,
+        text=text,
+        notify=addresses,
+        priority=priority,
+        event=result.event if result.deliveries else None,
+        created_at=tx.now,
+        post=PostState.UNPOSTED if ledger_key is not None else posting.find_post_state(tx, "notes"),
+        posted_at=None,
+        recipients=_list_names(result),
+    )
+    record = outgoing.insert_note(tx, note, author.number, ledger_key)
+    posted_at = _post(tx, note, author, item, record, ledger_key)
+    return replace(note, number=record, post=_find_state(note.post, posted_at), posted_at=posted_at)
+
+
+def post_event(
+    tx: Transaction,
+    ref: Ref,
+    event: str,
+    *,
+    reason: str = "",
+    by: str | Entity,
+    hops: int = 0,
+    ledger_key: str | None = None,
+) -> WorkEvent:
+    """
+    Record an event of a work item, and notify whom the rules name. An event that is on the ledger already has a
+    `ledger_key` there.
+    """
+    author, item = directory.find_live(tx, by), find(tx, ref)
+    work_event = WorkEvent(
+        number=0,
+        id=tx.new_id("work"),
+        item=item.ref,
+        event=rules.parse_event(item.type, event),
+        author=author.name,
+        reason=_check_reason(reason),
+        created_at=tx.now,
+        post=PostState.UNPOSTED if ledger_key is not None else posting.find_post_state(tx, "events"),
+        posted_at=None,
+    )
+    work_items.set_status(tx, item.number, work_event.event)
+    for name in {item.id, item.topic or item.id}:
+        tx.after_commit(Signal(f"work:{item.type}:{name}", work_event.event, wakes=False))
+    rule = rules.find_rule(rules.build_rules(tx.limits.work_notify), work_event.type)
+    targets = rule.to if rule is not None else ()
+    result = _notify(tx, work_event, rule, item, author, hops) if rule is not None else None
+    work_event = replace(work_event, recipients=_list_names(result) if result else ())
+    event_id = result.event if result is not None and result.deliveries else None
+    record = outgoing.insert_event(tx, work_event, author.number, targets, event_id, ledger_key)
+    posted_at = _post(tx, work_event, author, item, record, ledger_key)
+    return replace(work_event, number=record, post=_find_state(work_event.post, posted_at), posted_at=posted_at)
+
+
+def _post(
+    tx: Transaction, post: Note | WorkEvent, author: Entity, item: WorkItem, record: int, ledger_key: str | None
+) -> Instant | None:
+    """Put a note or an event on the ledger, unless it is there; return when it was posted."""
+    if ledger_key is not None:
+        posts.set_posted(tx, record)
+        return tx.now
+    tx.react(WorkPosted(post, author, item, record))
+    return tx.now if post.post is not None and posting.is_posted_at_once(tx) else None
+
+
+def is_known(tx: Reader, target: str) -> bool:
+    """Return True if a note can notify this address."""
+    return any(entity.is_live for entity in _resolve(tx, target))
+
+
+def _find_state(post: PostState | None, posted_at: Instant | None) -> PostState | None:
+    return PostState.POSTED if posted_at is not None else post
+
+
+def find_unknown_names(tx: Reader) -> list[tuple[str, str]]:
+    """Return the pattern and the address of each rule of `work.notify` that names nobody."""
+    return [
+        (rule.pattern, target)
+        for rule in rules.build_rules(tx.limits.work_notify)
+        for target in rule.to
+        if not _resolve(tx, target)
+    ]
+
+
+def _resolve(tx: Reader, target: str) -> list[Entity]:
+    """Return the entities at an address, the retired ones too."""
+    return list(directory.resolve(tx, [address.parse(target)]).get(address.parse(target), ()))
+
+
+def _notify(
+    tx: Transaction, event: WorkEvent, rule: NotifyRule, item: WorkItem, author: Entity, hops: int
+) -> PushResult:
+    """Push the notice of an event to those whom a rule names; its author gets none."""
+    recipients: dict[int, Entity] = {}
+    for target in rule.to:
+        entities = _resolve(tx, target)
+        if not entities:
+            _alert_unknown(tx, rule, target)
+        recipients |= {entity.number: entity for entity in entities if entity.number != author.number}
+    title = f" ({item.title})" if item.title != item.id else ""
+    reason = f": {event.reason}" if event.reason else ""
+    content = f"{item.ref}{title}, by {author.name}{reason}"
+    return push.fan_out(
+        tx,
+        Push(
+            to=author.name,
+            type=EventType.EVENT,
+            source=event.type,
+            content=content.encode()[: tx.limits.content].decode(errors="ignore"),  # the record has it in full
+            priority=rule.priority,
+            dedup_key=f"work:{item.type}:{item.id}:{event.id}",
+            ref=item.ref,
+            hops=max(hops, chains.count_next_hops(tx, author)),
+        ),
+        None,
+        list(recipients.values()),
+    )
+
+
+def _alert_unknown(tx: Transaction, rule: NotifyRule, target: str) -> None:
+    """Tell the administrator, once, that a rule names nobody."""
+    text = f"the setting work.notify sends {rule.pattern} to {target!r}, and there is nobody of this name"
+    push.push_alerts(tx, [push.build_alert(directory.ADMINISTRATOR, text, f"work.notify:{target}", source="work")])
+
+
+def _find_recipients(tx: Transaction, addresses: Sequence[str]) -> list[Entity]:
+    """Return the entities at these addresses, each once; refuse an address of nobody."""
+    targets = [_parse_recipient(text) for text in addresses]
+    if any(isinstance(target, AllAgentsAddress) for target in targets):
+        raise Invalid("a note cannot notify every agent", hint="name them, or a team")
+    entities_by_address = directory.resolve(tx, targets)
+    for target in targets:
+        if not any(entity.is_live for entity in entities_by_address.get(target, ())):
+            raise _build_missing_error(tx, target, entities_by_address.get(target, ()))
+    return list({entity.number: entity for target in targets for entity in entities_by_address[target]}.values())
+
+
+def _parse_recipient(text: str) -> Address:
+    try:
+        return address.parse(text)
+    except Invalid as error:
+        raise Invalid(
+            error.message, hint="name each by itself: a name, an alias, team:NAME or team:NAME/ROLE"
+        ) from None
+
+
+def _build_missing_error(tx: Transaction, target: Address, retired: Sequence[Entity]) -> GatepostError:
+    if isinstance(target, TeamAddress):
+        return UnknownAddress(
+            f"no entity is in {str(target)!r}", hint="`gatepost agent list` shows who is in which team"
+        )
+    if retired:
+        return Conflict(f"{retired[0].name!r} is retired and receives nothing")
+    return directory.build_unknown_error(tx, str(target))
+
+
+def _check_size(tx: Transaction, field: str, text: str) -> None:
+    check_storable(field, text)
+    if count_bytes(text) > tx.limits.content:
+        raise TooLarge(f"the {field} is {count_bytes(text)} bytes, over the limit of {tx.limits.content}")
+
+
+def _check_reason(text: str) -> str:
+    if len(text) > rules.MAX_REASON_LENGTH:
+        raise TooLarge(f"the reason has {len(text)} characters, over the limit of {rules.MAX_REASON_LENGTH}")
+    return check_storable("reason", text)
+
+
+def _list_names(result: PushResult) -> tuple[str, ...]:
+    return tuple(delivery.name for delivery in result.deliveries)

@@ -1,0 +1,203 @@
+"""Work items: tasks, phases, stages and projects, with their notes and events."""
+
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from gatepost.errors import Conflict, NotFound, TooLarge
+from gatepost.inbox.ref_fields import RefSpec, RefView
+from gatepost.mail import work_item as rules
+from gatepost.mail.sent_mail import PostState
+from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkType
+from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.fields import Actor, After, Limit, Priority, RecordView, Source, Time, describe
+from gatepost.operations.operation import Page, Request, read, write
+from gatepost.operations.tool import McpTool
+
+#: the group of these operations in OpenAPI
+TAG = "work"
+
+#: in a path
+ItemType = Annotated[str, Meta(extra_json_schema={"enum": list(WorkType)})]
+ItemId = Annotated[str, describe("its id, or the id of its topic", minLength=1, maxLength=rules.MAX_ID_LENGTH)]
+
+
+class WorkItemView(RecordView[WorkItem]):
+    type: WorkType
+    id: str
+    title: str
+    parent: Annotated[RefView | None, describe("work item that it is a part of")]
+    topic: Annotated[str | None, describe("its topic on a ledger")]
+    status: Annotated[str | None, describe("its last event; null if it had none")]
+    made_by: str
+    created_at: Time
+    updated_at: Time
+
+
+class WorkItemPage(Page[WorkItemView]):
+    pass
+
+
+class NoteView(RecordView[Note], kw_only=True):
+    id: str
+    item: RefView
+    author: str
+    text: Annotated[str, describe("Markdown")]
+    notify: tuple[str, ...]
+    priority: Priority
+    event_id: Annotated[str | None, Source("event")]
+    created_at: Time
+    post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
+    posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
+    recipients: Annotated[tuple[str, ...], describe("who got it; only in the answer to the one who posted it")]
+
+
+#: what a model gets of a note
+_NOTE_ANSWER: Final = ("id", "author", "text", "created_at", "recipients")
+#: what models call the type and the id of a work item
+_ENTITY_ARGUMENTS: Final = {"type": "entity_type", "id": "entity_id"}
+
+
+class NotePage(Page[NoteView]):
+    pass
+
+
+class WorkEventView(RecordView[WorkEvent], kw_only=True):
+    id: str
+    item: RefView
+    type: Annotated[str, describe("its name with the type of its item, such as task.blocked")]
+    author: str
+    reason: str
+    created_at: Time
+    post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
+    posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
+    recipients: Annotated[tuple[str, ...], describe("who got it; only in the answer to the one who posted it")]
+
+
+class WorkEventPage(Page[WorkEventView]):
+    pass
+
+
+@write(
+    "POST /api/work",
+    access=ActAs("by", default="admin"),
+    status=201,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"type": "task", "id": "0.0.123", "title": "Write the schema"},
+)
+class AddWorkItem(Request[WorkItemView]):
+    """Add a task, phase, stage or project."""
+
+    type: WorkType
+    id: ItemId
+    title: Annotated[str | None, describe("default: its id", maxLength=rules.MAX_TITLE_LENGTH)] = None
+    parent: Annotated[RefSpec | None, describe("work item that it is a part of")] = None
+    topic: Annotated[str | None, describe("its topic on a ledger", maxLength=rules.MAX_ID_LENGTH)] = None
+    by: Actor = None
+
+
+@read("GET /api/work", access=Anybody(), errors=(NotFound,))
+class ListWorkItems(Request[WorkItemPage]):
+    """List work items, in the order in which they were added."""
+
+    type: Annotated[WorkType | None, describe("only work items of this type")] = None
+    status: Annotated[str | None, describe("only those whose last event this is, such as blocked")] = None
+    parent: Annotated[
+        str | None, Meta(description="only parts of this work item, TYPE:ID", examples=["phase:design"])
+    ] = None
+    after: After = 0
+    limit: Limit = 100
+
+
+@read("GET /api/work/{type}/{id}", access=Anybody(), errors=(NotFound,))
+class ShowWorkItem(Request[WorkItemView]):
+    """Show a work item."""
+
+    type: ItemType
+    id: ItemId
+
+
+@write(
+    "POST /api/work/{type}/{id}/events",
+    access=ActAs("by", default="admin"),
+    lane="{type}:{id}",
+    status=201,
+    errors=(NotFound, TooLarge),
+    example={"event": "blocked", "reason": "The schema is not decided"},
+    tool=McpTool(
+        name="post_work_event",
+        title="Report on a work item",
+        description="Report what happened to a task, phase, stage or project. Those who have to know get it.",
+        answer=("id", "type", "reason", "created_at", "recipients"),
+        own=("by",),
+        renames=_ENTITY_ARGUMENTS,
+    ),
+)
+class PostWorkEvent(Request[WorkEventView]):
+    """Report what happened to a work item. The setting `work.notify` says who gets it."""
+
+    type: ItemType
+    id: ItemId
+    event: Annotated[str, Meta(description="a word", examples=["started", "blocked", "complete"])]
+    reason: Annotated[str, describe("why", maxLength=rules.MAX_REASON_LENGTH)] = ""
+    by: Actor = None
+
+
+@read("GET /api/work/{type}/{id}/events", access=Anybody(), errors=(NotFound,))
+class ListWorkEvents(Request[WorkEventPage]):
+    """List the events of a work item, the oldest first."""
+
+    type: ItemType
+    id: ItemId
+    after: After = 0
+    limit: Limit = 100
+
+
+@write(
+    "POST /api/work/{type}/{id}/notes",
+    access=ActAs("author", default="admin"),
+    lane="{type}:{id}",
+    status=201,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"note": "The **second** schema is simpler.", "notify": ["analyst"]},
+    tool=McpTool(
+        name="post_note",
+        title="Post a note",
+        description="Post a note on a task, phase, stage or project. Everyone in notify has it in the inbox at once.",
+        answer=_NOTE_ANSWER,
+        own=("author",),
+        renames=_ENTITY_ARGUMENTS,
+    ),
+)
+class PostNote(Request[NoteView]):
+    """Post a note on a work item. Everyone in `notify` has it in the inbox when the call returns."""
+
+    type: ItemType
+    id: ItemId
+    note: Annotated[str, Meta(min_length=1, description="Markdown")]
+    notify: Annotated[
+        tuple[str, ...], describe("who gets it: names, aliases or teams", maxItems=rules.MAX_ADDRESSES)
+    ] = ()
+    priority: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
+    author: Actor = None
+
+
+@read(
+    "GET /api/work/{type}/{id}/notes",
+    access=Anybody(),
+    errors=(NotFound,),
+    tool=McpTool(
+        name="read_notes",
+        title="Read notes",
+        answer=_NOTE_ANSWER,
+        defaults={"limit": 20},
+        renames=_ENTITY_ARGUMENTS,
+    ),
+)
+class ListNotes(Request[NotePage]):
+    """List the notes on a work item, the oldest first."""
+
+    type: ItemType
+    id: ItemId
+    after: After = 0
+    limit: Limit = 100

@@ -1,0 +1,206 @@
+"""
+Work items: tasks, phases, stages and projects, with the notes and events that are posted on them.
+
+An event of a work item has a name of two parts, such as `task.blocked`. The rules of the setting `work.notify` say who
+gets it. A part of a rule may be `*`; of the rules that match, the one with the fewest `*` counts, and of those the
+first.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from gatepost.core.json_limits import Json
+from gatepost.core.text import ParsedEnum, check_label
+from gatepost.core.times import Instant, format_rfc3339
+from gatepost.errors import Invalid, TooLarge, quote_value
+from gatepost.inbox.event import Priority, Ref
+from gatepost.mail.sent_mail import PRIORITY_OFFSET, PostState
+
+MAX_ID_LENGTH: Final = 128
+MAX_TITLE_LENGTH: Final = 200
+MAX_REASON_LENGTH: Final = 4_000
+#: the events after which nothing is left to do on a work item
+CLOSING_EVENTS: Final = ("complete", "completed", "done", "closed", "cancelled", "canceled", "abandoned")
+#: addresses that one note or rule names
+MAX_ADDRESSES: Final = 50
+
+_EVENT: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class WorkType(ParsedEnum, description="a type of work item"):
+    TASK = "task"
+    PHASE = "phase"
+    STAGE = "stage"
+    PROJECT = "project"
+
+
+class WorkItem(Struct, frozen=True, kw_only=True):
+    number: int
+    type: WorkType
+    id: str
+    title: str
+    parent: Ref | None
+    #: its topic on a ledger
+    topic: str | None
+    #: its last event; None if it had none
+    status: str | None
+    made_by: str
+    created_at: Instant
+    updated_at: Instant
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(self.type.value, self.id)
+
+
+class WorkItemSpec(Struct, frozen=True, kw_only=True):
+    """A work item as it is asked for."""
+
+    type: WorkType
+    id: str
+    title: str | None = None
+    parent: Ref | None = None
+    topic: str | None = None
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """A note on a work item, in Markdown."""
+
+    number: int
+    id: str
+    item: Ref
+    author: str
+    text: str
+    #: the addresses that were given
+    notify: tuple[str, ...]
+    priority: Priority
+    #: the event in the inboxes; None if nobody was told
+    event: str | None
+    created_at: Instant
+    #: None if it is not for the ledger
+    post: PostState | None
+    #: when it was posted to the ledger
+    posted_at: Instant | None
+    #: the names of those who got it; only of a note that was posted now
+    recipients: tuple[str, ...] = ()
+
+    def build_data(self) -> dict[str, Json]:
+        """Return what a ledger posts."""
+        return {
+            "type": f"{self.item.type}.note",
+            "from_agent": self.author,
+            "note": self.text,
+            "notify": list(self.notify),
+            "uid": self.id,
+            "priority": self.priority.value + PRIORITY_OFFSET,
+            "ts": format_rfc3339(self.created_at),
+        }
+
+
+class WorkEvent(Struct, frozen=True, kw_only=True):
+    """Something that happened to a work item."""
+
+    number: int
+    id: str
+    item: Ref
+    #: without the type of the item: `blocked`
+    event: str
+    author: str
+    reason: str
+    created_at: Instant
+    post: PostState | None
+    posted_at: Instant | None
+    #: the names of those who got it; only of an event that was posted now
+    recipients: tuple[str, ...] = ()
+
+    @property
+    def type(self) -> str:
+        """Its full name: `task.blocked`."""
+        return f"{self.item.type}.{self.event}"
+
+    def build_data(self) -> dict[str, Json]:
+        """Return what a ledger posts."""
+        return {
+            "type": self.type,
+            "from_agent": self.author,
+            "reason": self.reason,
+            "uid": self.id,
+            "ts": format_rfc3339(self.created_at),
+        }
+
+
+class NotifyRule(Struct, frozen=True):
+    """Who gets an event of a work item, and how urgent it is."""
+
+    pattern: str
+    to: tuple[str, ...]
+    priority: Priority
+
+    def matches(self, type: str) -> bool:
+        parts, words = self.pattern.split("."), type.split(".")
+        return len(parts) == len(words) and all(part in ("*", word) for part, word in zip(parts, words, strict=True))
+
+
+def build_rules(entries: Iterable[tuple[str, Sequence[str], int]]) -> list[NotifyRule]:
+    """Return the rules of `limits.work_notify`."""
+    return [NotifyRule(pattern, tuple(to), Priority(priority)) for pattern, to, priority in entries]
+
+
+def find_rule(rules: Iterable[NotifyRule], type: str) -> NotifyRule | None:
+    """Return the rule for an event: of those that match, the first with the fewest `*`."""
+    return min((rule for rule in rules if rule.matches(type)), key=lambda rule: rule.pattern.count("*"), default=None)
+
+
+def check_pattern(text: str) -> str:
+    """Return the text if it can be the pattern of a rule: `task.blocked`, `phase.*` or `*.complete`."""
+    type, dot, event = text.partition(".")
+    if not dot or type not in ("*", *WorkType) or not (event == "*" or _EVENT.fullmatch(event)):
+        raise Invalid(
+            f"{quote_value(text)} is not an event of a work item",
+            hint="write it as task.blocked, phase.* or *.complete",
+        )
+    return text
+
+
+def check_id(text: str) -> str:
+    """Return the text if it can be the id, or the topic, of a work item."""
+    if len(text) > MAX_ID_LENGTH:
+        raise TooLarge(f"the id has {len(text)} characters, over the limit of {MAX_ID_LENGTH}")
+    if not _ID.fullmatch(text):
+        raise Invalid(
+            f"{text!r} is not the id of a work item",
+            hint="use letters, digits, dots, dashes and underscores, a letter or digit first",
+        )
+    return text
+
+
+def check_title(text: str) -> str:
+    return check_label("a title", text, MAX_TITLE_LENGTH)
+
+
+def parse_event(type: WorkType, text: str) -> str:
+    """Return the name of an event without the type of its item: both `blocked` and `task.blocked` are `blocked`."""
+    head, dot, tail = text.partition(".")
+    if dot and head in tuple(WorkType) and head != type:
+        raise Invalid(f"{text!r} is an event of a {head}, and the work item is a {type}")
+    event = tail if dot and head == type else text
+    if not _EVENT.fullmatch(event):
+        raise Invalid(
+            f"{quote_value(text)} is not an event of a work item",
+            hint="use a word such as started, blocked, complete, in lower-case letters, digits and dashes",
+        )
+    if event == "note":
+        raise Invalid("a note is not an event", hint="post a note instead")
+    return event
+
+
+def check_addresses(addresses: Sequence[str]) -> tuple[str, ...]:
+    """Return the addresses without repeats; refuse too many."""
+    unique_addresses = tuple(dict.fromkeys(addresses))
+    if len(unique_addresses) > MAX_ADDRESSES:
+        raise Invalid(f"{len(unique_addresses)} addresses are too many", hint=f"use at most {MAX_ADDRESSES}, or a team")
+    return unique_addresses

@@ -1,0 +1,325 @@
+"""
+An operation: one thing that can be asked of Gatepost, declared once.
+
+    @write("PUT /api/gates/{id}/resolution", access=ActAs("by", default="admin"), lane="{id}", errors=(NotFound,))
+    class ResolveGate(Request[GateView]):
+        "Resolve a gate. The first end counts."
+        id: str                     # in the path, because the route names it
+        reason: str = ""            # in the body; in the query for GET and DELETE
+
+A request is a frozen Struct that names its answer. Its constructor checks nothing: what comes from outside is decoded
+(`decoding.py`). Names are in camel case outside, and unknown ones are refused.
+
+*Handlers* are registered by `ResolveGate.handler`, in the module `handlers` beside: one transaction, one answer. There
+are four other kinds of operation:
+
+    batched          `prepare -> batched verb -> present`: waiting calls share one transaction (push)
+    needs_gateway    not one transaction, or not possible without a running gateway (replay, health)
+    stream           its answers come until the caller leaves
+    raw              the request is read by its route: signed bytes must not be parsed first (webhooks)
+"""
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, dataclass_transform, get_args
+
+import msgspec
+
+from gatepost.errors import GatepostError, Invalid, quote_value
+from gatepost.operations import discovery
+from gatepost.operations.access import Access, Caller
+
+if TYPE_CHECKING:
+    from gatepost.operations.tool import McpTool
+
+R_co = TypeVar("R_co", covariant=True)
+V_co = TypeVar("V_co", covariant=True)
+Q = TypeVar("Q", bound="Request[Any]")
+
+#: characters of an idempotency key
+MAX_KEY_LENGTH: Final = 255
+#: bytes of a body
+MAX_BODY: Final = 4 * 1024 * 1024
+_PARAMETER: Final = re.compile(r"\{(\w+)\}")
+#: a field of a lane; after a bar, the field to use if that has no value
+_LANE_FIELD: Final = re.compile(r"\{(\w+)(?:\|(\w+))?\}")
+
+
+_OPTIONS: Final[dict[str, Any]] = {"frozen": True, "kw_only": True, "rename": "camel"}
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class _ModelMeta(msgspec.StructMeta):
+    """Sets options that Structs do not inherit."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        return super().__new__(mcls, name, bases, namespace, **(_OPTIONS | options))
+
+
+class _Model(msgspec.Struct, metaclass=_ModelMeta):
+    #: fields that may hold a secret, which a repr leaves out
+    secret_fields: ClassVar[frozenset[str]] = frozenset()
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [(name, getattr(self, name)) for name in self.__struct_fields__ if name not in self.secret_fields]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+
+class View(_Model):
+    """A model of an answer. In OpenAPI `GateView` is called `Gate`."""
+
+
+class Page(View, Generic[V_co]):
+    """A page of a list."""
+
+    items: list[V_co]
+    next: str | None
+
+
+class StreamedView(View):
+    """One event of a stream. `data` is JSON; an event that can be resumed from has an `id`."""
+
+    event: str
+    data: str
+    id: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Request(_Model, Generic[R_co], forbid_unknown_fields=True):
+    """What can be asked; `R_co` is the answer."""
+
+    operation: ClassVar["Operation"]
+
+    @property
+    def has_own_dedup_key(self) -> bool:
+        """Whether a repeat of this request is recognised by its own fields, without an Idempotency-Key."""
+        return False
+
+    @classmethod
+    def handler(cls, function: Callable[[Any, Self, Caller], R_co]) -> Callable[[Any, Self, Caller], R_co]:
+        """Register the function that answers in one transaction."""
+        cls.operation.set_handler(function)
+        return function
+
+    @classmethod
+    def gateway_handler(cls, function: Callable[[Any, Self, Caller], Any]) -> Callable[[Any, Self, Caller], Any]:
+        """Register the coroutine function that answers with the help of a running gateway."""
+        cls.operation.set_handler(function)
+        return function
+
+    @classmethod
+    def raw_handler(cls, function: Callable[[Any, Self, Any], Any]) -> Callable[[Any, Self, Any], Any]:
+        """Register the coroutine function that reads an HTTP exchange itself, and answers."""
+        cls.operation.set_handler(function)
+        return function
+
+    @classmethod
+    def follow_up(cls, function: Callable[[Self, R_co, bool], "Request[Any] | None"]) -> Callable[..., Any]:
+        """Register the function that names the request to make after the answer was sent, or was lost (False)."""
+        cls.operation.follow_up = function
+        return function
+
+
+class Stream(Request[R_co], kw_only=True):
+    """A request whose answers come one after the other."""
+
+    after: Annotated[str | None, msgspec.Meta(description="Last-Event-ID, for callers that cannot send it")] = None
+
+
+class RequestPart(_Model, forbid_unknown_fields=True):
+    """An object within a request."""
+
+
+class Repetition(StrEnum):
+    """What a repeat of the same request does."""
+
+    #: it changes nothing
+    SAFE = "safe"
+    #: with the same Idempotency-Key it gets the first answer
+    KEYED = "keyed"
+    #: a repeat is recognised by a field or else by its Idempotency-Key
+    DEDUP = "dedup"
+    #: it is done again
+    NEVER = "never"
+
+
+class Kind(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    STREAM = "stream"
+    RAW = "raw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchHandler:
+    """A handler whose waiting calls share one transaction."""
+
+    #: (request, caller, Idempotency-Key) -> the elements that the verb gets; an error among them is its own outcome
+    prepare: Callable[[Any, Caller, str | None], Sequence[Any]]
+    verb: Callable[..., Sequence[Any]]
+    #: (request, outcomes) -> the answer; it may raise the error of an outcome
+    present: Callable[[Any, Sequence[Any]], Any]
+    #: refuses, in a query, what is too large; a caller has one such request under way
+    check: Callable[..., None] | None = None
+    #: says whether there is a need to check
+    is_large: Callable[[Sequence[Any]], bool] = lambda _: False
+
+
+#: the last argument is the caller, or the HTTP exchange of a raw operation
+Handler = Callable[[Any, Any, Any], Any]
+
+
+@dataclass(kw_only=True, eq=False)
+class Operation:
+    """A request, and how it is asked."""
+
+    request: type[Request[Any]]
+    kind: Kind
+    method: str
+    path: str
+    access: Access
+    repetition: Repetition
+    status: int = 200
+    errors: Sequence[type[GatepostError]] = ()
+    lane: str = ""
+    example: Mapping[str, Any] | None = None
+    needs_gateway: bool = False
+    max_body: int = MAX_BODY
+    #: True if a request without a body is refused, even if none of its fields is required
+    requires_body: bool = False
+    #: False if the body may have any media type
+    checks_media: bool = True
+    #: of a stream: the events that carry its model; None if it has events of several kinds
+    event: str | None = None
+    #: of an answer that is not JSON, or not always
+    responses: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    #: True if a caller may be guessing: who is told too often that there is no such thing has to wait
+    limits_guesses: bool = False
+    #: how language models call it; None if they do not
+    tool: "McpTool | None" = None
+    follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
+    batch: BatchHandler | None = None
+    _handler: Handler | None = None
+
+    @property
+    def name(self) -> str:
+        return self.request.__name__
+
+    @property
+    def route(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether a repeat with the same Idempotency-Key is recognised."""
+        return self.repetition in (Repetition.KEYED, Repetition.DEDUP)
+
+    @property
+    def tag(self) -> str:
+        """The group of the operation in OpenAPI: its module says `TAG`, or its room has the name."""
+        module = self.request.__module__
+        return str(getattr(sys.modules[module], "TAG", module.split(".")[-2]))
+
+    @property
+    def has_body(self) -> bool:
+        """Whether fields that the path does not name are in the body; if not, they are in the query."""
+        return self.method not in ("GET", "DELETE")
+
+    @cached_property
+    def path_fields(self) -> tuple[str, ...]:
+        return tuple(_PARAMETER.findall(self.path))
+
+    @cached_property
+    def answer(self) -> Any:
+        """The model of the answer; None if it has none."""
+        for base in getattr(self.request, "__orig_bases__", ()):
+            if arguments := get_args(base):
+                return None if arguments[0] is type(None) else arguments[0]
+        raise TypeError(f"{self.name} does not name its answer")
+
+    @property
+    def has_handler(self) -> bool:
+        return self._handler is not None or self.batch is not None
+
+    @property
+    def handler(self) -> Handler:
+        if self._handler is None:
+            raise LookupError(f"{self.name} has no handler")
+        return self._handler
+
+    def set_handler(self, function: Handler) -> None:
+        if self._handler is not None:
+            raise ValueError(f"{self.name} has a handler: {self._handler!r}")
+        self._handler = function
+
+    def check_key(self, key: str) -> str:
+        """Return an idempotency key, or refuse it: the operation takes none, or it is not written as one."""
+        if not self.takes_key:
+            raise Invalid(f"{self.name} takes no idempotency key")
+        if not key or len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or key != key.strip():
+            raise Invalid(
+                f"{quote_value(key)} is not an idempotency key",
+                hint=f"use 1 to {MAX_KEY_LENGTH} printable ASCII characters",
+            )
+        return key
+
+    def build_lane(self, request: Request[Any]) -> str:
+        """Return the lane of a request: those of one lane are done in the order of their calls."""
+
+        def read_field(match: re.Match[str]) -> str:
+            return getattr(request, match[1]) or (getattr(request, match[2]) if match[2] else None) or ""
+
+        return _LANE_FIELD.sub(read_field, self.lane) if self.lane else ""
+
+
+_OPERATIONS: Final[dict[str, Operation]] = {}
+
+
+def read(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
+    """Declare a request that changes nothing."""
+    return _declare(route, kind=Kind.READ, access=access, repetition=Repetition.SAFE, **options)
+
+
+def write(
+    route: str, *, access: Access, repetition: Repetition = Repetition.KEYED, **options: Any
+) -> Callable[[type[Q]], type[Q]]:
+    """Declare a request that changes something."""
+    return _declare(route, kind=Kind.WRITE, access=access, repetition=repetition, **options)
+
+
+def stream(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
+    """Declare a request whose answers come one after the other."""
+    rules = {"kind": Kind.STREAM, "repetition": Repetition.SAFE, "needs_gateway": True}
+    return _declare(route, access=access, **rules, **options)
+
+
+def raw(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
+    """Declare a request whose bytes its route reads."""
+    rules = {"kind": Kind.RAW, "repetition": Repetition.NEVER, "needs_gateway": True}
+    return _declare(route, access=access, **rules, **options)
+
+
+def _declare(route: str, **options: Any) -> Callable[[type[Q]], type[Q]]:
+    method, _, path = route.partition(" ")
+
+    def register(request: type[Q]) -> type[Q]:
+        if route in _OPERATIONS:
+            raise ValueError(f"{route} is declared twice")
+        operation = Operation(request=request, method=method, path=path, **options)
+        if missing := set(operation.path_fields) - set(request.__struct_fields__):
+            raise TypeError(f"{request.__name__} has no field {min(missing)!r}, which its path names")
+        request.operation = _OPERATIONS[route] = operation
+        return request
+
+    return register
+
+
+def list_operations() -> Sequence[Operation]:
+    """Return every operation, group by group: whatever was imported first."""
+    discovery.import_modules("api")
+    return tuple(sorted(_OPERATIONS.values(), key=lambda operation: operation.tag))

@@ -1,0 +1,1 @@
+"""Plans: instructions that come to their owner later."""

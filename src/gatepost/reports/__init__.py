@@ -1,0 +1,1 @@
+"""What a store did and what waits: overview, history, fires."""

@@ -1,0 +1,81 @@
+"""
+List when plans and cron triggers will fire, and when they have fired.
+
+An entity sees the plans that it owns, and the triggers that it owns; an administrator (`owner=None`) sees all. Past
+fires are read from the items that they made, so they are shown for as long as those are remembered (the setting
+`inbox.remember`).
+"""
+
+from itertools import islice
+from typing import Final
+
+from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core.address import parse as parse_address
+from gatepost.core.ports import Reader
+from gatepost.core.times import Instant
+from gatepost.directory import entity_actions as directory
+from gatepost.plans import actions as plans
+from gatepost.reports import fire_rows as fires
+from gatepost.reports.fire import START, Fire, FireKind, FirePosition, PastFire, Recurrence, iter_fires
+
+#: before every past fire
+NEWEST: Final = (2**62, 0)
+
+
+def list_next(
+    tx: Reader, *, owner: str | None = None, until: Instant, after: FirePosition = START, limit: int = 100
+) -> list[Fire]:
+    """Return the fires until an instant, the next first; `after` is the position of the last one seen."""
+    recurrences = fires.list_plans(tx, owner=directory.find_number(tx, owner), until=until)
+    recurrences += [_build_recurrence(trigger) for trigger in _list_triggers(tx, owner, until)]
+    return list(islice(iter_fires(recurrences, until, after), limit))
+
+
+def list_of_plan(
+    tx: Reader, id: str, *, owner: str | None = None, after: tuple[int, int] = NEWEST, limit: int = 100
+) -> list[PastFire]:
+    """Return the fires of a plan, the newest first; `after` is the position of the last one seen."""
+    plan = plans.show(tx, id, owner=owner)
+    recipient = directory.find(tx, plan.owner).number
+    return fires.list_past(tx, plans.build_dedup_key(plan.id), recipient=recipient, after=after, limit=limit)
+
+
+def list_of_trigger(
+    tx: Reader, name: str, *, by: str | None = None, after: tuple[int, int] = NEWEST, limit: int = 100
+) -> list[PastFire]:
+    """Return the fires of a cron trigger, one for each recipient, the newest first."""
+    trigger = triggers.find_own(tx, name, by)
+    return fires.list_past(tx, schedules.build_dedup_key(trigger), after=after, limit=limit)
+
+
+def _list_triggers(tx: Reader, owner: str | None, until: Instant) -> list[Trigger]:
+    rows = fires.list_triggers(tx, until=until)
+    if owner is None:
+        return list(rows)
+    number = directory.find(tx, owner).number
+    entities_by_address = directory.resolve(tx, {parse_address(trigger.owner) for trigger in rows})
+    owned_addresses = {
+        str(address)
+        for address, entities in entities_by_address.items()
+        if any(entity.number == number for entity in entities)
+    }
+    return [trigger for trigger in rows if str(parse_address(trigger.owner)) in owned_addresses]
+
+
+def _build_recurrence(trigger: Trigger) -> Recurrence:
+    schedule = trigger.config.schedule
+    assert trigger.next_at is not None
+    return Recurrence(
+        first=Fire(
+            at=trigger.next_at,
+            kind=FireKind.TRIGGER,
+            id=trigger.name,
+            name=trigger.name,
+            owner=trigger.owner,
+            is_recurring=schedule is not None and schedule.at is None,
+            is_heartbeat=trigger.config.heartbeat is not None,
+        ),
+        schedule=schedule,
+        since=trigger.created_at,
+    )

@@ -1,0 +1,1 @@
+"""Agents that think here: configuration, mind, think cycle, tools, models."""

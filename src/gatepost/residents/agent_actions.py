@@ -1,0 +1,191 @@
+"""
+Make, configure, pause and resume residents, and let them rest when their budget is used up.
+
+An agent becomes a resident when it gets a configuration, and stays one. Every change sends a signal to it, because the
+change may remove what kept it from thinking (a wrong key, a model that failed).
+
+A resident with nothing left of its budget begins no cycle, so its items wait; a cycle that is running ends before its
+next request (`RunLimit.BUDGET`). Then the agent rests until the period ends, as after a failure of its model:
+`rest_until` wakes it, and the janitor finds it if nothing else does. It is not paused. Its owner gets one alert for
+each period.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from gatepost.channels.agent_questions import FindSkills
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.signals import Signal
+from gatepost.core.times import SECOND, Instant, format_rfc3339
+from gatepost.directory import entity_actions as directory, entity_rows as entities
+from gatepost.directory.entity import Entity, EntityKind
+from gatepost.directory.entity_actions import EntityChanges, EntitySpec
+from gatepost.errors import Conflict, NotFound, UnknownAddress
+from gatepost.inbox.push import actions as push
+from gatepost.residents import agent_config_json as rules, agent_rows as agents
+from gatepost.residents.agent_config import AgentConfig, Resident, Spending
+from gatepost.residents.mind import ModelReply
+from gatepost.residents.runs import rows as runs
+
+
+@dataclass(frozen=True, slots=True)
+class ExhaustedBudget:
+    """A budget of which nothing is left."""
+
+    #: when the next period begins
+    until: Instant
+    #: seconds from now until then
+    seconds: float
+
+
+def make_resident(tx: Transaction, spec_or_name: EntitySpec | str, config: AgentConfig) -> Resident:
+    """Make an agent a resident: register a new one, or take one that was a guest so far."""
+    agent = (
+        directory.register(tx, spec_or_name) if isinstance(spec_or_name, EntitySpec) else _lock_agent(tx, spec_or_name)
+    )
+    if not agents.insert(tx, require_agent(agent).number, config):
+        raise Conflict(f"{agent.name!r} is a resident already", hint="change its configuration instead")
+    return _signal_and_read(tx, agent, "settle")
+
+
+def configure(tx: Transaction, name: str, changes: dict[str, Any]) -> Resident:
+    """
+    Replace the fields of a configuration that are in `changes`, each as a whole; None sets a field to its default. A
+    guest becomes a resident. A call that changes nothing makes no new version.
+    """
+    agent = _lock_agent(tx, name)
+    resident = agents.read(tx, agent.number)
+    if resident is None:
+        agents.insert(tx, agent.number, rules.parse_new(changes))
+        return _signal_and_read(tx, agent, "settle")
+    config = rules.parse(rules.build_document(resident.config) | changes, stored_config=resident.config)
+    if config != resident.config or resident.rest_until is not None:
+        agents.update(tx, agent.number, config)
+    return _signal_and_read(tx, agent, "configure")
+
+
+def update(tx: Transaction, name: str, changes: EntityChanges, config: dict[str, Any]) -> None:
+    """Change an agent as an entity and as a resident, in one transaction."""
+    agent = _lock_agent(tx, name)
+    if changes:
+        directory.update(tx, agent.name, **changes)
+    if config:
+        configure(tx, agent.name, config)
+
+
+def pause(tx: Transaction, name: str) -> Resident:
+    """Keep a resident from beginning cycles; its inbox fills meanwhile. Pausing it again changes nothing."""
+    agent = _lock_agent(tx, name)
+    resident = _require_resident(tx, agent)
+    if resident.paused_at is None:
+        agents.pause(tx, agent.number, tx.now)
+    return _signal_and_read(tx, agent, "pause")
+
+
+def resume(tx: Transaction, name: str) -> Resident:
+    """Let a paused resident think again."""
+    agent = _lock_agent(tx, name)
+    _require_resident(tx, agent)
+    agents.pause(tx, agent.number, None)
+    return _signal_and_read(tx, agent, "resume")
+
+
+def show(tx: Reader, name: str) -> Resident | None:
+    """Return an agent as a resident; None if it is a guest."""
+    return agents.read(tx, require_agent(directory.find(tx, name)).number)
+
+
+def measure_rest(tx: Reader, name: str) -> float | None:
+    """Return for how many seconds a resident still rests; None if it does not rest."""
+    resident = show(tx, name)
+    if resident is None or resident.rest_until is None or resident.rest_until <= tx.now:
+        return None
+    return (resident.rest_until - tx.now) / SECOND
+
+
+def page(
+    tx: Reader, *, team: str | None = None, retired: bool = False, after: int = 0, limit: int = 1_000
+) -> list[tuple[Entity, Resident | None]]:
+    """Return agents in order of registration, each with its resident, None for a guest."""
+    agent_entities = directory.page(tx, kind=EntityKind.AGENT, team=team, retired=retired, after=after, limit=limit)
+    residents = agents.read_many(tx, [agent.number for agent in agent_entities])
+    return [(agent, residents.get(agent.number)) for agent in agent_entities]
+
+
+def require_agent(entity: Entity) -> Entity:
+    """Return the entity if it is an agent; raise `UnknownAddress` for any other kind."""
+    if entity.kind is not EntityKind.AGENT:
+        raise UnknownAddress(f"{entity.name!r} is {entity.kind.phrase}, not an agent")
+    return entity
+
+
+def _lock_agent(tx: Transaction, name: str) -> Entity:
+    """Lock a live agent until the commit, and return it."""
+    entities.lock(tx, require_agent(directory.find(tx, name)).number)
+    return require_agent(directory.find_live(tx, name))
+
+
+def _require_resident(tx: Reader, agent: Entity) -> Resident:
+    resident = agents.read(tx, agent.number)
+    if resident is None:
+        raise NotFound(
+            f"{agent.name!r} is a guest, not a resident",
+            hint=f"give it a model first: `gatepost agent set {agent.name} --model M`",
+        )
+    return resident
+
+
+def _signal_and_read(tx: Transaction, agent: Entity, cause: str) -> Resident:
+    tx.after_commit(Signal(agent.name, cause))
+    return _require_resident(tx, agent)
+
+
+def count_spending(tx: Reader, agent: int, since: Instant) -> Spending:
+    """
+    Return what an agent has spent since a time. Runs that started later count as a whole; of the run that was open at
+    that time, the later replies count.
+    """
+    last_run = runs.find_last_before(tx, agent, since)
+    tokens, cycles = runs.sum_usage(tx, agent, after=last_run[0] if last_run else 0)
+    if last_run is not None and (last_run[1] is None or last_run[1] >= since):
+        replies = [step.turn for step in runs.list_steps(tx, last_run[0]) if step.at >= since]
+        tokens += sum(turn.usage.prompt + turn.usage.completion for turn in replies if isinstance(turn, ModelReply))
+    return Spending(tokens=tokens, cycles=cycles)
+
+
+def find_exhausted_budget(tx: Reader, resident: Resident, *, is_new_cycle: bool = False) -> ExhaustedBudget | None:
+    """
+    Return the budget of a resident if nothing is left of it; None if something is left, or there is no budget. With
+    `is_new_cycle`, ask for a cycle that is about to begin.
+    """
+    budget = resident.config.budget
+    if budget is None:
+        return None
+    start, end = budget.find_period(tx.now)
+    if not budget.is_spent(count_spending(tx, resident.number, start), is_start=is_new_cycle):
+        return None
+    return ExhaustedBudget(end, (end - tx.now) / SECOND)
+
+
+def start_budget_rest(tx: Transaction, resident: Resident, until: Instant) -> None:
+    """Let a resident rest until its next period, and alert its owner once for the period."""
+    budget = resident.config.budget
+    assert budget is not None, "only a budget can be exhausted"
+    agents.set_rest(tx, replace(resident, rest_until=until))
+    text = f"{resident.name!r} has used up its budget of {budget} and rests until {format_rfc3339(until)}"
+    alert_owner(tx, resident.name, text, topic=f"budget:{until}")
+
+
+def alert_owner(tx: Transaction, name: str, text: str, *, topic: str) -> None:
+    """Alert the owner of an agent, once for each topic."""
+    owner = directory.find_responsible(tx, directory.find(tx, name))
+    push.push_alerts(tx, [push.build_alert(owner, text, f"{name}:{topic}")])
+
+
+def find_skills(tx: Reader, question: FindSkills) -> Sequence[str]:
+    """Return the skills of an agent, none if it is a guest."""
+    resident = agents.read(tx, question.agent.number)
+    return resident.config.skills if resident is not None else ()

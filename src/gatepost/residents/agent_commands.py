@@ -1,0 +1,331 @@
+"""`gatepost agent`."""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from gatepost.cli import inputs, output
+from gatepost.cli.command import Noun, Outcome, TableRow
+from gatepost.cli.connect import connect
+from gatepost.cli.parameters import JsonFlag, argument, flag, option
+from gatepost.core import ids
+from gatepost.core.text import parse_field
+from gatepost.core.times import parse_instant
+from gatepost.directory import person_commands as person
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_api import EntityView, ListEntities, RetireEntity
+from gatepost.directory.person_commands import ALIASES, COLUMNS, ENTITY_FIELDS, NAME, NEW_NAME, send_to_agent
+from gatepost.errors import Invalid, NotFound
+from gatepost.inbox.item_api import ShowAccount
+from gatepost.residents import agent_config_json as agent_config
+from gatepost.residents.agent_api import (
+    AgentView,
+    ChangeAgent,
+    PauseAgent,
+    RegisterAgent,
+    ResumeAgent,
+    ShowAgent,
+    ShowMind,
+    WakeAgent,
+    WokenView,
+)
+from gatepost.residents.agent_config import DEMO, Budget, ModelChoice
+from gatepost.residents.agent_config_api import ConfigView, ModelView
+from gatepost.residents.capability import Capability, parse_capability
+from gatepost.residents.runs import commands as runs
+from gatepost.residents.runs.api import ListAgentRuns, ReplayRun, RunView
+from gatepost.residents.usage import commands as usage
+from gatepost.residents.usage.api import ListBudgets, ShowUsage
+from gatepost.residents.usage.usage import UsageDimension
+from gatepost.settings import Configuration
+
+agents = Noun("agent", "Register, change and inspect agents.")
+commands = [agents]
+
+ConfigFile = Annotated[
+    dict[str, Any] | None,
+    option(
+        "--config",
+        "FILE",
+        "a configuration in JSON, or in TOML if the name ends so; - reads stdin",
+        parse=inputs.read_object,
+    ),
+]
+_FIELDS: Final[dict[str, Any]] = {
+    "model": option("--model", "M", "the model: openai:NAME, anthropic:NAME, ollama:NAME, or demo, which needs no key"),
+    "description": option("--description", "TEXT", "what the agent is for"),
+    "instructions": option(
+        "--instructions",
+        "TEXT|@FILE|-",
+        "its instructions; @FILE reads a file, - reads stdin",
+        parse=inputs.read_text_or_file,
+    ),
+    **dict.fromkeys(("tools", "mcp", "mind", "loop", "budget", "skills")),  # only in a file
+    "capabilities": option(
+        "--capability",
+        "CODE|NAME",
+        "what a resident can do, by HCS-11: a code, or a name such as code-generation; repeatable",
+        parse=parse_capability,
+        choices=[capability.label for capability in Capability],
+    ),
+    **ENTITY_FIELDS,
+}
+
+
+@agents.request("add", RegisterAgent, name=NEW_NAME, aliases=ALIASES, **_FIELDS)
+def add(
+    request: RegisterAgent, configuration: Configuration, config: ConfigFile = None, json: JsonFlag = False
+) -> None:
+    """
+    Register an agent, which gets an inbox.
+
+    With a model, instructions or any other configuration it is a resident: a gateway runs its think cycles. Without, it
+    is a guest that reads its inbox itself. Only residents have capabilities of their own.
+
+    Examples:
+      gatepost agent add analyst --model demo --instructions "Answer briefly"
+      gatepost agent add support --config support.toml --instructions @support.md
+      gatepost agent add quinn --team web --role reviewer --alias shop-42
+    """
+    fields = _merge_config(request, config)
+    if fields.keys() - {"capabilities"}:  # a field that is null gets its default, and makes a resident too
+        fields = {"model": DEMO} | {field: value for field, value in fields.items() if value is not None}
+    with connect(configuration) as connection:
+        agent = connection.send(msgspec.structs.replace(request, **fields))
+    choice = _parse_model(agent.config.model) if agent.config else None
+    suffix = f", a resident with the model {choice.name}" if choice else ""
+    output.done(msgspec.to_builtins(agent), agent.name, f"registered {agent.name!r}{suffix}", json=json)
+    if choice:
+        _warn_of_missing_key(choice)
+
+
+@agents.list(
+    "list",
+    ListEntities,
+    columns=COLUMNS,
+    empty=lambda request: f"no agents in the team {request.team!r}" if request.team else "no agents yet",
+    count=1_000,
+    kind=EntityKind.AGENT,
+)
+def build_row(agent: EntityView) -> TableRow:
+    """
+    List the agents, in the order in which they were registered.
+
+    Example:
+      gatepost agent list --team web
+    """
+    return person.build_row(agent)
+
+
+@agents.command("show")
+def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
+    """
+    Show an agent and the counts of its inbox. Of a resident, the configuration follows, with masked secrets.
+
+    Examples:
+      gatepost agent show analyst
+      gatepost agent show analyst --json
+    """
+    with connect() as connection:
+        person.find_entity(connection, name, EntityKind.AGENT)
+        agent = connection.send(ShowAgent(name=name))
+        account = connection.send(ShowAccount(name=agent.name))
+    if json:
+        output.document({**msgspec.to_builtins(agent), "inbox": msgspec.to_builtins(account)})
+        return
+    resident_facts = _list_resident_facts(agent, agent.config) if agent.config else ()
+    output.facts(*person.list_facts(agent, account), *resident_facts)
+    if agent.config and agent.config.instructions:
+        output.line_out("instructions")
+        output.line_out(output.indent(agent.config.instructions))
+
+
+@agents.request("set", ChangeAgent, name=NAME, aliases=None, **_FIELDS)
+def change(
+    request: ChangeAgent,
+    configuration: Configuration,
+    no_team: Annotated[bool, flag("--no-team", "take it out of its team; its role goes too")] = False,
+    alias: Annotated[list[str] | None, option("--alias", "ID", "one more name; repeatable")] = None,
+    no_alias: Annotated[list[str] | None, option("--no-alias", "ID", "an alias to remove; repeatable")] = None,
+    config: ConfigFile = None,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Change the given fields of an agent; the others stay. A guest that gets a model becomes a resident.
+
+    A file changes the fields that are in it, each as a whole. The output of `agent show --json` can be sent back: a
+    masked secret stands for the stored one.
+
+    Examples:
+      gatepost agent set analyst --model openai:gpt-5
+      gatepost agent set analyst --instructions @analyst.md --team finance
+      gatepost agent set analyst --config tools.toml
+      gatepost agent set analyst --no-team --alias shop-42
+    """
+    request = msgspec.structs.replace(request, **_merge_config(request, config))
+    if no_team:
+        if request.team is not msgspec.UNSET or request.role is not msgspec.UNSET:
+            raise Invalid("--no-team goes without --team and --role")
+        request = msgspec.structs.replace(request, team=None, role=None)
+    if request == ChangeAgent(name=request.name) and not alias and not no_alias:
+        raise Invalid("nothing to change", hint="give --model, --instructions, --config, --display, --team ...")
+    with connect(configuration) as connection:
+        if alias or no_alias:
+            agent_before = person.find_entity(connection, request.name, EntityKind.AGENT)
+            request = msgspec.structs.replace(
+                request, aliases=_change_aliases(agent_before, alias or (), no_alias or ())
+            )
+        agent = send_to_agent(connection, request)
+    suffix = f"; its configuration has version {agent.version}" if agent.resident else ""
+    output.done(msgspec.to_builtins(agent), agent.name, f"changed {agent.name!r}{suffix}", json=json)
+    if agent.config and request.model is not msgspec.UNSET:
+        _warn_of_missing_key(_parse_model(agent.config.model))
+
+
+def _change_aliases(agent: EntityView, new: Sequence[str], removed: Sequence[str]) -> tuple[str, ...]:
+    for name in removed:
+        if name not in agent.aliases:
+            raise NotFound(
+                f"{name!r} is not an alias of {agent.name!r}",
+                hint=f"it has {', '.join(map(repr, agent.aliases)) or 'none'}",
+            )
+    return tuple(dict.fromkeys([*(name for name in agent.aliases if name not in removed), *new]))
+
+
+@agents.send("pause", PauseAgent, fetch=send_to_agent, name=NAME)
+def describe_paused(agent: AgentView) -> Outcome:
+    """
+    Pause a resident: it starts no cycle until `agent resume`. Its inbox fills meanwhile.
+
+    Example:
+      gatepost agent pause analyst
+    """
+    return Outcome(agent.name, f"paused {agent.name!r}: its inbox fills, and it starts no cycle")
+
+
+@agents.send("resume", ResumeAgent, fetch=send_to_agent, name=NAME)
+def describe_resumed(agent: AgentView) -> Outcome:
+    """
+    Resume a paused agent, which goes on with the pending items.
+
+    Example:
+      gatepost agent resume analyst
+    """
+    return Outcome(agent.name, f"resumed {agent.name!r}")
+
+
+@agents.list(
+    "runs",
+    ListAgentRuns,
+    columns=("RUN", "CYCLE", "STATUS", "CAUSE", "EVENTS", "STEPS", "TOKENS", "STARTED", "LIMIT", "SUMMARY"),
+    empty=lambda request: f"{request.name!r} has no runs" + (f" that are {request.status}" if request.status else ""),
+    count=20,
+    name=NAME,
+)
+def build_run_row(run: RunView) -> TableRow:
+    """
+    List the runs of an agent, newest first.
+
+    Example:
+      gatepost agent runs analyst --status failed
+    """
+    return runs.build_row(run)
+
+
+agents.request(
+    "usage",
+    ShowUsage,
+    by=option("--by", "DIMENSION", choices=list(UsageDimension)),
+    **dict.fromkeys(("since", "until", "after", "limit")),
+)(usage.print_usage)
+agents.list(
+    "budgets",
+    ListBudgets,
+    columns=("AGENT", "PER", "TOKENS", "CYCLES", "UNTIL", "STATE", "STOPPED", "WAITING"),
+    empty="no agent has a budget",
+)(usage.build_budget_row)
+agents.show("mind", ShowMind, name=NAME, fetch=send_to_agent)(runs.print_mind)
+agents.show(
+    "replay",
+    ReplayRun,
+    id=argument("RUN", "the id of a run", parse=partial(ids.check, "run")),
+    model=option("--model", "M", default=DEMO),
+    fetch=runs.fetch_replay,
+)(runs.print_replay)
+
+
+@agents.send("retire", RetireEntity, name=NAME, fetch=send_to_agent)
+def describe_retired(agent: EntityView) -> Outcome:
+    """
+    Retire an agent. It receives nothing more, and what it has stays.
+
+    Example:
+      gatepost agent retire analyst
+    """
+    return person.describe_retired(agent)
+
+
+@agents.send("wake", WakeAgent, name=NAME, fetch=send_to_agent)
+def describe_woken(agent: WokenView) -> Outcome:
+    """
+    Let an agent look at its inbox now. If the inbox is empty, nothing else happens.
+
+    Example:
+      gatepost agent wake analyst
+    """
+    return Outcome(agent.name, f"woke {agent.name!r}: it looks at its inbox")
+
+
+def _merge_config(request: RegisterAgent | ChangeAgent, file: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the fields of a configuration: those of the file, replaced by those of the options."""
+    document = file or {}
+    if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
+        document = document["config"]
+    parse_field("--config", document, partial(agent_config.parse, is_masked=True))  # a request has no unknown fields
+    options = {field: getattr(request, field) for field in ("model", "description", "instructions", "capabilities")}
+    config = document | {field: value for field, value in options.items() if value is not msgspec.UNSET}
+    agent_config.parse(config, is_masked=True)
+    return config
+
+
+def _parse_model(model: ModelView) -> ModelChoice:
+    return agent_config.parse({"model": msgspec.to_builtins(model)}).model
+
+
+def _warn_of_missing_key(model: ModelChoice) -> None:
+    """Warn now of what would show only in a cycle. A gateway may have an environment of its own."""
+    from gatepost import app
+
+    if (variable := app.find_missing_key(model)) is not None:
+        output.talk(f"{variable} is not set: set it where the gateway runs, or the demo model replaces {model.name}")
+
+
+def _list_resident_facts(agent: AgentView, config: ConfigView) -> list[tuple[str, object]]:
+    return [
+        ("resident", _describe_activity(agent)),
+        ("model", _parse_model(config.model).name),
+        ("fallback", config.model.fallback),
+        ("about", config.description),
+        ("tools", ", ".join(f"{tool.name} ({tool.execution_type})" for tool in config.tools)),
+        ("servers", ", ".join(server.name for server in config.mcp.servers)),
+        ("skills", ", ".join(config.skills)),
+        ("capabilities", ", ".join(f"{Capability(code).label} ({code})" for code in config.capabilities)),
+        ("steps", f"at most {config.loop.max_steps} a cycle, {config.loop.max_calls} calls in a reply"),
+        ("tokens", f"at most {config.loop.max_tokens} that a cycle adds"),
+        ("budget", Budget(**msgspec.structs.asdict(config.budget)) if config.budget is not None else None),
+        ("mind", f"{agent.mind_tokens} of {config.mind.max_tokens} tokens"),
+        ("cycles", agent.cycles),
+        ("failures", agent.failures or None),
+        ("version", agent.version),
+    ]
+
+
+def _describe_activity(agent: AgentView) -> str:
+    if agent.paused_at is not None:
+        return f"paused since {agent.paused_at}"
+    if agent.rest_until is not None and parse_instant(agent.rest_until) > time.time_ns() // 1_000:
+        return f"rests until {agent.rest_until}"
+    return "active"

@@ -1,0 +1,1 @@
+"""Think cycles, and what starts them."""

@@ -1,0 +1,119 @@
+"""The goals and the memories of agents. They belong to the agent that set them; every agent has its own keys."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from gatepost.channels.agent_questions import CountGoals
+from gatepost.core import ids
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.times import Instant
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import Entity
+from gatepost.errors import Invalid, NotFound
+from gatepost.residents import agent_rows as agents, memory as rules
+from gatepost.residents.memory import Goal, GoalSpec, GoalStatus, Memory
+
+
+def set_memories(tx: Transaction, name: str, values: Mapping[str, str]) -> int:
+    """Write values under keys, all of them or none, and replace those that exist; return how many."""
+    owner = directory.find_live(tx, name).number
+    entries = {rules.check_key(key): rules.check_value(value) for key, value in values.items()}
+    new_count = sum(agents.read_memory(tx, owner, key) is None for key in entries)
+    if new_count and agents.count_memories(tx, owner) + new_count > rules.MAX_MEMORIES:
+        raise Invalid(
+            f"that would be more than {rules.MAX_MEMORIES} memories", hint="delete those that are not needed any more"
+        )
+    for key, value in entries.items():
+        agents.set_memory(tx, owner, key, value)
+    return len(entries)
+
+
+def page_memories(
+    tx: Reader,
+    name: str | Entity,
+    *,
+    keys: Iterable[str] | None = None,
+    after: tuple[Instant, str] | None = None,
+    limit: int = rules.MAX_MEMORIES,
+) -> list[Memory]:
+    """
+    Return the memories of an agent, the newest first: all, or those under these keys. `after` is the time and the key
+    of the last memory seen.
+    """
+    owner = directory.find(tx, name).number
+    if keys is None:
+        return agents.list_memories(tx, owner, after, limit)
+    rows = [agents.read_memory(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys)]
+    return sorted((memory for memory in rows if memory), key=lambda memory: (-memory.updated_at, memory.key))[:limit]
+
+
+def delete_memories(tx: Transaction, name: str, keys: Iterable[str]) -> int:
+    """Delete the memories under these keys; return how many existed."""
+    owner = directory.find_live(tx, name).number
+    return sum(agents.delete_memory(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys))
+
+
+def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goal]:
+    """Make goals or, with an id, change them; all of them, or none."""
+    owner = directory.find_live(tx, name).number
+    results = [
+        _create_goal(tx, spec) if spec.id is None else _update_goal(tx, _require_goal(tx, owner, spec.id), spec)
+        for spec in specs
+    ]
+    new_count = sum(spec.id is None for spec in specs)
+    if new_count and agents.count_goals(tx, owner) + new_count > rules.MAX_GOALS:
+        raise Invalid(f"that would be more than {rules.MAX_GOALS} goals", hint="delete those that are over")
+    for spec, goal in zip(specs, results, strict=True):
+        if spec.id is None:
+            agents.insert_goal(tx, owner, goal)
+        else:
+            agents.update_goal(tx, goal)
+    return results
+
+
+def page_goals(
+    tx: Reader, name: str | Entity, *, status: GoalStatus | None = None, limit: int = rules.MAX_GOALS
+) -> list[Goal]:
+    """Return the goals of an agent, the most important first."""
+    return agents.list_goals(tx, directory.find(tx, name).number, status=status, limit=limit)
+
+
+def delete_goals(tx: Transaction, name: str, goal_ids: Iterable[str]) -> int:
+    """Delete goals by their ids, all of them or none; return how many."""
+    owner = directory.find_live(tx, name).number
+    owned_goals = [_require_goal(tx, owner, id) for id in dict.fromkeys(goal_ids)]
+    return sum(agents.delete_goal(tx, owner, goal.id) for goal in owned_goals)
+
+
+def _create_goal(tx: Transaction, spec: GoalSpec) -> Goal:
+    return Goal(
+        id=tx.new_id("goal"),
+        description=rules.check_goal(spec.description),
+        status=spec.status or GoalStatus.ACTIVE,
+        priority=rules.check_goal_priority(spec.priority or 0),
+        created_at=tx.now,
+        updated_at=tx.now,
+    )
+
+
+def _update_goal(tx: Transaction, goal: Goal, spec: GoalSpec) -> Goal:
+    return replace(
+        goal,
+        description=goal.description if spec.description is None else rules.check_goal(spec.description),
+        status=spec.status or goal.status,
+        priority=goal.priority if spec.priority is None else rules.check_goal_priority(spec.priority),
+        updated_at=tx.now,
+    )
+
+
+def _require_goal(tx: Reader, owner: int, id: str) -> Goal:
+    goal = agents.read_goal(tx, owner, ids.check("goal", id))
+    if goal is None:
+        raise NotFound(f"you have no goal {id!r}")
+    return goal
+
+
+def count_goals(tx: Reader, question: CountGoals) -> int:
+    """Return the number of active goals of an agent, up to the limit of the question."""
+    return len(agents.list_goals(tx, question.agent.number, status=GoalStatus.ACTIVE, limit=question.limit))

@@ -1,0 +1,172 @@
+"""
+Show, cancel and answer runs: what a resident did, step by step, its mind, and the calls that it waits for.
+
+A call of a tool that Gatepost cannot run is answered later, by a program outside. The result comes as an event like any
+other. When the last call of a run is answered, or has expired, the run is completed.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from gatepost.core import ids
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.signals import Signal
+from gatepost.core.times import Instant
+from gatepost.directory import entity_actions as directory
+from gatepost.errors import Conflict, NotFound, Refused
+from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox.event import EventType, Push
+from gatepost.inbox.push import actions as push
+from gatepost.jobs import lease_actions as leases
+from gatepost.jobs.lease import name_agent_lease
+from gatepost.residents import agent_rows as agents, mind as rules
+from gatepost.residents.mind import MindSummaries, Turn
+from gatepost.residents.runs import rows as runs
+from gatepost.residents.runs.run import CallStatus, OpenCall, Run, RunStatus, Step
+
+#: the cause of a signal to the process that runs a cycle: stop it
+CANCEL: Final = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMind:
+    """What a resident has in mind: the summaries of old cycles, and the turns of the later ones."""
+
+    past_cycles: MindSummaries
+    turns: tuple[Turn, ...]
+
+    @property
+    def tokens(self) -> int:
+        return self.past_cycles.tokens + sum(map(rules.weigh, self.turns))
+
+
+def show(tx: Reader, id: str) -> Run:
+    run = runs.read(tx, ids.check("run", id))
+    if run is None:
+        raise build_missing_error(id)
+    return run
+
+
+def build_missing_error(id: str) -> NotFound:
+    """Return the error for a run that does not exist, or that the caller may not see."""
+    return NotFound(f"there is no run {id!r}", hint="`gatepost agent runs NAME` lists them")
+
+
+def page(
+    tx: Reader,
+    *,
+    agent: str | None = None,
+    status: RunStatus | None = None,
+    cause: str | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    before: int | None = None,
+    limit: int = 100,
+) -> list[Run]:
+    """
+    Return runs of one agent, or of all, the newest first; `before` is the number of the last run seen. Those that
+    started at `since` or later and before `until` are selected.
+    """
+    return runs.list_page(
+        tx,
+        agent=directory.find_number(tx, agent),
+        status=status,
+        cause=cause,
+        since=since,
+        until=until,
+        before=before,
+        limit=limit,
+    )
+
+
+def list_steps(tx: Reader, id: str, *, after: int = 0, limit: int = runs.NO_LIMIT) -> list[Step]:
+    """Return the steps of a run in order; `after` is the number of the last step seen."""
+    return runs.list_steps(tx, show(tx, id).number, after=after, limit=limit)
+
+
+def list_open_calls(tx: Reader, id: str) -> list[OpenCall]:
+    """Return the calls of a run that a program outside answers, or has answered."""
+    return runs.list_calls(tx, show(tx, id).number)
+
+
+def read_mind(tx: Reader, name: str) -> AgentMind:
+    """Return the mind with which a resident would begin its next cycle."""
+    resident = agents.read(tx, directory.find(tx, name).number)
+    if resident is None:
+        raise NotFound(
+            f"{name!r} is a guest: it thinks elsewhere",
+            hint=f"give it a model first: `gatepost agent set {name} --model M`",
+        )
+    return _load_mind(tx, resident.number, runs.read_mind(tx, resident.number))
+
+
+def read_mind_before(tx: Reader, run: Run, agent: int) -> AgentMind:
+    """Return the mind that an agent had when one of its runs began."""
+    return _load_mind(tx, agent, runs.read_mind_of_run(tx, run.mind_number), run.number)
+
+
+def _load_mind(tx: Reader, agent: int, past_cycles: MindSummaries, before: int = 2**62) -> AgentMind:
+    return AgentMind(past_cycles, runs.list_turns(tx, agent, after=past_cycles.run, before=before))
+
+
+def cancel(tx: Transaction, id: str) -> Run:
+    """Stop a run. Its effects stay, and its items count as delivered."""
+    run = show(tx, id)
+    if run.status is not RunStatus.RUNNING or runs.end(tx, run.number, RunStatus.CANCELLED) is None:
+        raise Conflict(f"{id!r} is {show(tx, id).status}, not running")
+    inbox.ack(tx, run.claim, owner=run.id, fence=run.claim_fence)
+    leases.drop(tx, name_agent_lease(run.agent))
+    tx.after_commit(Signal(run.agent, CANCEL))
+    tx.after_commit(Signal(f"run:{run.id}", CANCEL))
+    return show(tx, id)
+
+
+def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> OpenCall:
+    """Write the result of a call, and push it to the agent."""
+    stored_run = show(tx, run_id)
+    row = runs.read_call(tx, call_id) if call_id.isprintable() else None
+    if row is None or row[1] != stored_run.number:
+        raise NotFound(f"there is no call {call_id!r} of this run", hint="`GET /api/runs/{id}` shows what it waits for")
+    return _end_call(tx, row[0], stored_run, CallStatus.RESOLVED, result)
+
+
+def expire_calls(tx: Transaction) -> int:
+    """Expire calls that nobody has answered in time, and cancel runs of retired agents; return how many."""
+    late_calls = runs.list_expired_calls(tx, expiry_actions.BATCH_SIZE)
+    for call, _ in late_calls:
+        _end_call(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
+    orphan_ids = runs.list_open_of_retired(tx, expiry_actions.BATCH_SIZE)
+    for id in orphan_ids:
+        cancel(tx, id)
+    return len(late_calls) + len(orphan_ids)
+
+
+def find_abandoned(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
+    """
+    Return the names of agents with an open run that no process works on, from the number `after` on, and where the next
+    batch begins, None at the end.
+    """
+    rows = runs.list_abandoned(tx, after, expiry_actions.BATCH_SIZE)
+    return [name for _, name in rows], rows[-1][0] if len(rows) == expiry_actions.BATCH_SIZE else None
+
+
+def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:
+    if not runs.end_call(tx, call.id, status, result):
+        raise Conflict(f"the call {call.id!r} is {call.status} already")
+    result_push = Push(
+        to=run.agent,
+        type=EventType.TOOL_RESULT,
+        source=call.tool,
+        data={"toolCallId": call.id, "toolName": call.tool, "originRunId": run.id, "result": result},
+        dedup_key=f"tool:{call.id}",
+        hops=run.outgoing_hops,
+    )
+    with suppress(Refused):  # it has retired: nobody waits for the result
+        push.push_event(tx, result_push)
+    runs.complete_waiting(tx, run.number)
+    tx.after_commit(Signal(f"run:{run.id}", "answer"))
+    row = runs.read_call(tx, call.id)
+    assert row is not None
+    return row[0]

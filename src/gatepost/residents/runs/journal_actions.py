@@ -1,0 +1,338 @@
+"""
+The journal of a run: what one cycle of a resident writes, transaction by transaction.
+
+    take_run -> (record_step -> run_tool, run_tool, ... -> pull_critical_items)* -> finish_run
+                     |  the model fails after an effect: suspend_run, and continue from here later
+                     `- the model fails before any effect: release_run, as if there had been no run
+
+The verbs that end or suspend a run are in `residents/runs/ending_actions.py`. Why nothing is lost, shown twice or done
+twice, although the process may be killed at any instruction, or be put to sleep and wake up after another process has
+taken over:
+
+- Every transaction of a cycle requires the agent's lease (`leases.require_and_extend`; the last one
+  `leases.release_or_raise`): it names the fence and locks the row. A later holder has increased the fence, so a
+  transaction of an earlier holder finds no row and fails as a whole; and while a transaction runs, nobody can take the
+  lease. So the transactions of all holders form one sequence, and each builds on all before it. This includes the first
+  one, which reads the agent's state only after it has locked the row.
+- The batch, the run and the first step are committed together (`take_run`). The next holder of the lease continues an
+  open run; it claims a new batch only if there is none. So an event is in the steps of one run, once.
+- Steps are numbered without a gap, and a step is committed before the next begins. The effect of a built-in tool is
+  committed together with its result. So a holder that resumes knows exactly what was done: every call with a result.
+- A run ends together with its claim, and with what it adds to the mind. "There is nothing more to do" and "the lease is
+  free" are one transaction too: whatever is committed later sends its signal later, and finds the lease free.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from gatepost.channels.conversation import is_user_prompt
+from gatepost.core import address
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.signals import Signal
+from gatepost.core.times import DAY, SECOND, Duration
+from gatepost.directory import entity_actions as directory, entity_rows as entities
+from gatepost.directory.entity import Entity
+from gatepost.errors import Lost, Refused
+from gatepost.inbox import batch_selection as batch, claim_actions as inbox, item_rows as items
+from gatepost.inbox.claim import Batch
+from gatepost.inbox.event import Item, Priority
+from gatepost.jobs import job_actions as jobs, lease_actions as leases
+from gatepost.jobs.lease import Lease, name_agent_lease
+from gatepost.residents import agent_rows as agents, mind as rules
+from gatepost.residents.agent_actions import find_exhausted_budget, start_budget_rest
+from gatepost.residents.agent_config import Resident
+from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall, Turn
+from gatepost.residents.runs import context_actions as run_context, rows as runs
+from gatepost.residents.runs.context_actions import CycleContext
+from gatepost.residents.runs.run import Run, Step
+from gatepost.residents.tools import BUILT_IN_TOOLS, ToolContext, call_tool
+from gatepost.residents.tools.context import MAX_RESULT_SIZE
+
+#: how long a lease lasts if its holder commits nothing
+LEASE_LENGTH: Final = 30 * SECOND
+#: the kind of a job that calls a tool
+TOOL_JOB: Final = "tool"
+#: pending items that are read for a preview, and to find the critical ones
+_PREVIEW_LIMIT: Final = 50
+#: the time in which a program outside has to answer a call
+_CALL_TIMEOUT: Final = DAY
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLease:
+    """The right to write a run: the lease of its agent."""
+
+    lease: Lease
+    #: each transaction extends the lease to this time from now
+    length: Duration
+    run: Run
+    resident: Resident
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """A run to begin, or to continue from its last step."""
+
+    run_lease: RunLease
+    steps: tuple[Step, ...]
+    #: None for an agent that is a function: it has no mind
+    context: CycleContext | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """The result of a built-in tool, and the agent's state after it."""
+
+    result: CallResult
+    active_space: str | None
+    #: None unless the caller asked for them
+    waiting_items: list[Item] | None = None
+
+
+def read_readiness(tx: Reader, name: str, *, include_quiet: bool = False) -> tuple[Resident | None, bool]:
+    """
+    Return an agent, None if it is a guest, and True if it has something to think about now; with `include_quiet`, items
+    that do not wake it count too.
+    """
+    _, resident = _find_entity_and_resident(tx, name)
+    return resident, resident is not None and agents.is_ready(tx, resident.number, include_quiet=include_quiet)
+
+
+def _find_entity_and_resident(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
+    row = agents.find_by_name(tx, address.check_entity_address(name))
+    if row is None:
+        raise directory.build_unknown_error(tx, name)
+    return row
+
+
+def take_run(tx: Transaction, name: str, holder: str, *, length: Duration = LEASE_LENGTH) -> RunState | None:
+    """
+    Take an agent's lease, and resume its open run or begin a new one. Return None if there is nothing to do, if the
+    agent may not think now, or if another process has the lease.
+    """
+    lease = leases.take(tx, name_agent_lease(address.check_entity_address(name)), holder, length)
+    if lease is None:
+        return None
+    # Only after the lease: its last holder may just have ended a cycle.
+    agent, resident = _find_entity_and_resident(tx, name)
+    if agent.name != name:  # an alias, which has no lease of its own
+        leases.release(tx, lease)
+        return take_run(tx, agent.name, holder, length=length)
+    run_and_steps = _resume_or_begin_run(tx, agent, resident) if resident is not None else None
+    if resident is None or run_and_steps is None:
+        leases.release(tx, lease)
+        return None
+    run, run_steps = run_and_steps
+    return RunState(
+        run_lease=RunLease(lease=lease, length=length, run=run, resident=resident),
+        steps=run_steps,
+        context=run_context.read_cycle_context(tx, agent, resident.config, run) if resident.config.has_mind else None,
+    )
+
+
+def _resume_or_begin_run(tx: Transaction, agent: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
+    """Return the open run, or a new one; None if the agent may not think now, or has nothing to think about."""
+    is_resting = resident.rest_until is not None and resident.rest_until > tx.now
+    if not agent.is_live or resident.paused_at is not None or is_resting:
+        return None
+    run = runs.find_open(tx, agent.number)
+    if run is not None:
+        return run, tuple(runs.list_steps(tx, run.number))
+    if (exhausted_budget := find_exhausted_budget(tx, resident, is_new_cycle=True)) is not None:
+        start_budget_rest(tx, resident, exhausted_budget.until)
+        return None
+    return _begin_run(tx, agent, resident)
+
+
+def _begin_run(tx: Transaction, agent: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
+    id = tx.new_id("run")
+    loop = resident.config.loop
+    inbox_batch = inbox.claim(
+        tx,
+        agent,
+        owner=id,
+        kind="run",
+        limit=resident.batch_limit or batch.RESIDENT_LIMIT,
+        budget=max(batch.MIN_BUDGET, rules.compute_byte_limit(loop.max_tokens // 2)),
+    )
+    if inbox_batch.claim is None:
+        return None
+    first_prompt = _build_prompt(inbox_batch)
+    run = runs.create(
+        tx,
+        resident.number,
+        tokens=rules.weigh(first_prompt),
+        id=id,
+        agent=resident.name,
+        cycle=resident.cycles + 1,
+        cause=inbox_batch.items[0].event.type,
+        claim=inbox_batch.claim.id,
+        claim_fence=inbox_batch.claim.fence,
+        events=len(inbox_batch.items),
+        hops=_count_max_hops(tx, inbox_batch.items),
+        version=resident.version,
+        model=resident.config.model.name,
+    )
+    runs.insert_step(tx, run.number, 1, first_prompt)
+    tx.after_commit(Signal(f"run:{run.id}", "step"))
+    return run, (Step(number=1, turn=first_prompt, at=tx.now),)
+
+
+def renew_lease(tx: Transaction, run_lease: RunLease) -> None:
+    """Extend the lease of a run; raise `Lost` if another process has it."""
+    leases.require_and_extend(tx, run_lease.lease, run_lease.length)
+
+
+def record_step(
+    tx: Transaction,
+    run_lease: RunLease,
+    step_number: int,
+    turn: ModelReply | CallResult,
+    key: str | None = None,
+    *,
+    has_effect: bool = False,
+) -> None:
+    """Write a reply of the model, or the result of a call that was done outside of the transaction or was refused."""
+    renew_lease(tx, run_lease)
+    write_step(tx, run_lease.run, step_number, turn, key=key, effects=int(has_effect))
+
+
+def run_tool(
+    tx: Transaction,
+    run_lease: RunLease,
+    step_number: int,
+    call: ToolCall,
+    key: str,
+    arguments: Mapping[str, Any],
+    active_space: str | None,
+    *,
+    include_waiting: bool = False,
+) -> ToolOutcome:
+    """Call a built-in tool and write its result; with `include_waiting`, return the pending items after that too."""
+    renew_lease(tx, run_lease)
+    agent, hops, weight = entities.find_by_run(tx, run_lease.run.number)
+    if not agent.is_live:
+        raise Refused(f"{agent.name!r} is retired")
+    run = run_lease.run if hops == run_lease.run.hops else replace(run_lease.run, hops=hops)
+    max_bytes = count_pullable_bytes(run_lease, weight)
+    ctx = ToolContext(
+        tx=tx,
+        agent=agent,
+        run=run,
+        call=f"{run.id}/{key}",
+        active_space=active_space,
+        max_bytes=min(MAX_RESULT_SIZE, max_bytes),
+    )
+    result = CallResult(call.id, call.tool, _encode(call_tool(ctx, call.tool, arguments)).decode())
+    write_step(
+        tx,
+        run,
+        step_number,
+        result,
+        key=key,
+        effects=int(BUILT_IN_TOOLS[call.tool].has_effect),
+        taken_items=ctx.taken_items,
+    )
+    return ToolOutcome(result, ctx.active_space, list_waiting_items(tx, agent.number) if include_waiting else None)
+
+
+def defer_call(
+    tx: Transaction,
+    run_lease: RunLease,
+    step_number: int,
+    call: ToolCall,
+    key: str,
+    arguments: Mapping[str, Any] | None = None,
+) -> CallResult:
+    """
+    Write a call that will be answered later; the agent continues meanwhile. With `arguments` a job calls the tool, else
+    a program outside answers.
+    """
+    renew_lease(tx, run_lease)
+    id = tx.new_id("call")
+    runs.insert_call(tx, run_lease.run.number, replace(call, id=id), tx.now + _CALL_TIMEOUT)
+    if arguments is not None:
+        jobs.add(tx, TOOL_JOB, {"run": run_lease.run.id, "call": id, "tool": call.tool, "arguments": arguments})
+    pending = {"status": "pending", "callId": id, "message": "the result will come to your inbox"}
+    result = CallResult(call.id, call.tool, _encode(pending).decode())
+    write_step(tx, run_lease.run, step_number, result, key=key, effects=1)
+    return result
+
+
+def list_waiting_items(tx: Reader, agent: int) -> list[Item]:
+    """Return the pending items of an agent, most urgent first."""
+    return items.peek(tx, agent, _PREVIEW_LIMIT)
+
+
+def count_pullable_bytes(run_lease: RunLease, weight: int) -> int:
+    """
+    Return how many bytes of items a cycle of this weight (in tokens) may take in: half of the tokens that it has left,
+    so that the other half is there for the work on them. Return 0 if that is too little for an item.
+    """
+    max_bytes = rules.compute_byte_limit((run_lease.resident.config.loop.max_tokens - weight) // 2)
+    return max_bytes if max_bytes >= batch.MIN_BUDGET else 0
+
+
+def pull_critical_items(tx: Transaction, run_lease: RunLease, step_number: int, max_bytes: int) -> Prompt | None:
+    """Take the critical items into the cycle, in full as far as they fit into `max_bytes`; None if there are none."""
+    renew_lease(tx, run_lease)
+    critical_items = [
+        item for item in list_waiting_items(tx, run_lease.resident.number) if item.event.priority is Priority.CRITICAL
+    ]
+    if not critical_items:
+        return None
+    run = run_lease.run
+    critical_batch = inbox.pull(
+        tx, run.claim, owner=run.id, fence=run.claim_fence, limit=len(critical_items), budget=max_bytes
+    )
+    if not critical_batch.items:
+        return None
+    critical_prompt = _build_prompt(critical_batch)
+    write_step(tx, run, step_number, critical_prompt, taken_items=critical_batch.items)
+    return critical_prompt
+
+
+def write_step(
+    tx: Transaction,
+    run: Run,
+    step_number: int,
+    turn: Turn,
+    *,
+    key: str | None = None,
+    effects: int = 0,
+    taken_items: Sequence[Item] = (),
+) -> None:
+    """
+    Write a step, and add it, its effects and the items that it took to the counters of its run; raise `Lost` if the run
+    has ended. The caller holds the lease in this transaction.
+    """
+    runs.insert_step(tx, run.number, step_number, turn, key)
+    hops = _count_max_hops(tx, taken_items)
+    if not runs.add_usage(
+        tx, run.number, turn, tokens=rules.weigh(turn), effects=effects, events=len(taken_items), hops=hops
+    ):
+        raise Lost(f"the run {run.id!r} has ended")
+    tx.after_commit(Signal(f"run:{run.id}", "step"))
+
+
+def _build_prompt(inbox_batch: Batch) -> Prompt:
+    prompts = [item.event for item in inbox_batch.items if is_user_prompt(item.event)]
+    return Prompt(
+        str(inbox_batch),
+        tuple(item.event.id for item in inbox_batch.items),
+        user_prompts=tuple((event.id, event.route.session) for event in prompts if event.route is not None),
+    )
+
+
+def _count_max_hops(tx: Transaction, batch_items: Iterable[Item]) -> int:
+    """
+    Return the hops of the longest chain that continues here. A chain past the limit of hops does not count: its last
+    event woke nobody, and only came along with others.
+    """
+    return max((item.event.hops for item in batch_items if item.event.hops <= tx.limits.hops), default=0)

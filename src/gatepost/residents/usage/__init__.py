@@ -1,0 +1,1 @@
+"""What runs have used, and what is left of budgets."""

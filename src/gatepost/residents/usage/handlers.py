@@ -1,0 +1,90 @@
+"""Usage of runs, and budgets."""
+
+from gatepost.core.ports import Reader
+from gatepost.core.text import parse_field
+from gatepost.core.times import WEEK, Instant, parse_instant
+from gatepost.operations.access import Caller
+from gatepost.operations.pagination import parse_cursor_number, read_page
+from gatepost.residents.runs.api import RunPage, RunView
+from gatepost.residents.runs.run import Run
+from gatepost.residents.usage import actions as usage
+from gatepost.residents.usage.api import (
+    BudgetPage,
+    BudgetStatusView,
+    ListBudgets,
+    ListExpensiveRuns,
+    ShowUsage,
+    UsagePage,
+    UsageView,
+)
+from gatepost.residents.usage.usage import add_up
+
+
+@ShowUsage.handler
+def show_usage(tx: Reader, request: ShowUsage, caller: Caller) -> UsagePage:
+    since, until = _parse_times(tx, request)
+    groups = usage.page(
+        tx,
+        agent=request.agent,
+        since=since,
+        until=until,
+        by=request.by,
+        after=request.after,
+        limit=request.limit,
+    )
+    is_complete = request.after == 0 and len(groups) < request.limit
+    total = add_up(groups) if is_complete else usage.sum_all(tx, agent=request.agent, since=since, until=until)
+    return UsagePage(
+        items=[UsageView.of(group) for group in groups],
+        next=str(request.after + len(groups)) if len(groups) == request.limit else None,
+        total=UsageView.of(total),
+    )
+
+
+@ListExpensiveRuns.handler
+def list_expensive_runs(tx: Reader, request: ListExpensiveRuns, caller: Caller) -> RunPage:
+    since, until = _parse_times(tx, request)
+    after = None
+    if request.after is not None:
+        tokens, _, number = request.after.partition("-")
+        after = (parse_cursor_number(tokens, request.after), parse_cursor_number(number, request.after))
+    return read_page(
+        tx,
+        RunPage,
+        usage.list_most_expensive,
+        agent=request.agent,
+        since=since,
+        until=until,
+        model=request.model,
+        cause=request.cause,
+        status=request.status,
+        is_stopped=request.stopped,
+        after=after,
+        limit=request.limit,
+        view=RunView.of,
+        cursor=_build_cursor,
+    )
+
+
+@ListBudgets.handler
+def list_budgets(tx: Reader, request: ListBudgets, caller: Caller) -> BudgetPage:
+    return read_page(
+        tx,
+        BudgetPage,
+        usage.page_budgets,
+        agent=request.agent,
+        after=request.after,
+        limit=request.limit,
+        view=BudgetStatusView.of,
+    )
+
+
+def _parse_times(tx: Reader, request: ShowUsage | ListExpensiveRuns) -> tuple[Instant, Instant]:
+    until = parse_field("until", request.until, parse_instant)
+    since = parse_field("since", request.since, parse_instant)
+    end = tx.now + 1 if until is None else until  # a run that has just started counts
+    return max(0, end - WEEK) if since is None else since, end
+
+
+def _build_cursor(run: Run) -> str:
+    return f"{run.prompt_tokens + run.completion_tokens}-{run.number}"

@@ -1,0 +1,1 @@
+"""Spaces: where people and agents talk."""

@@ -1,0 +1,353 @@
+"""
+The store on PostgreSQL: for more than one machine.
+
+Every connection that writes asks for durability (`synchronous_commit`), whatever the default of the server is.
+
+Each writer has a connection. Time is that of the database, so that deadlines mean the same to every process. READ
+COMMITTED is enough, because every decision that two verbs could both make depends on a row that both lock or on a
+unique index that both meet; after a deadlock or a serialisation failure the group runs again.
+
+If the connection breaks while COMMIT is on its way, the result is unknown. The writer knows the number of its
+transaction and asks for its state on a new connection (`pg_xact_status`): "committed" is a success, "aborted" is
+`Unavailable`, and "in progress" is asked again until the server has noticed that the old connection is gone.
+
+A server that crashed forgets the numbers that it had not written to disk, and assigns them again. After a crash,
+"committed" may therefore be the commit of another transaction, and the caller is told that the result is unknown. The
+reset time of the server's statistics shows a crash: only a crash (or an administrator) resets them.
+"""
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors, sql
+
+from gatepost.core.ports import RetryTransaction, Row
+from gatepost.core.times import Instant
+from gatepost.errors import Invalid, Unavailable
+from gatepost.stores import schema_versions as schema
+from gatepost.stores.group_commit import fit_rows
+from gatepost.stores.row_mapping import RowMaker
+from gatepost.stores.statements import PARAMETER, ConstraintViolation, get_statement
+from gatepost.stores.threaded_store import ThreadedStore
+
+_CONNECT_OPTIONS: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
+#: seconds to ask for the state of a transaction whose COMMIT was not answered
+_COMMIT_LOOKUP_TIMEOUT: Final = 15.0
+#: rows of a page that the server sends at once
+_PAGE_FETCH_SIZE: Final = 20
+#: 'gate' as a number: the advisory lock of migrations
+_MIGRATION_LOCK_ID: Final = 0x67617465
+
+#: A process that stops in the middle of a transaction loses it, because others wait for its rows. And a commit that
+#: was answered is on disk, whatever the default of the server is; a stricter default (`remote_apply`) is kept.
+_WRITER_SETUP: Final = (
+    "SET idle_in_transaction_session_timeout = '10s';"
+    " SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') <> 'remote_apply'"
+)
+
+_BEGIN: Final = (
+    "BEGIN; SELECT pg_current_xact_id()::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+)
+_BEGIN_READ_ONLY: Final = (
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
+    " SELECT 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+)
+
+
+class PostgresConnection:
+    """A connection that opens at its first use, and again after it was lost."""
+
+    def __init__(self, url: str, *, writes: bool, use_database_time: bool) -> None:
+        self._url = url
+        self._begin_statement = _BEGIN if writes else _BEGIN_READ_ONLY
+        self._use_database_time = use_database_time
+        self._db: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._xid = 0
+        self._server_epoch = ""
+
+    def begin(self, waited_seconds: float = 0.0) -> Instant | None:  # noqa: ARG002 (PostgreSQL waits for rows, not for a lock)
+        try:
+            return self._begin_once()
+        except Unavailable:
+            # The server may have restarted since the last transaction. Nothing was done yet, so try once more.
+            self.close()
+            return self._begin_once()
+
+    def _begin_once(self) -> Instant | None:
+        if self._db is None or self._db.closed:
+            self._db = connect(self._url)
+            if self._begin_statement == _BEGIN:
+                self._server_epoch = _read_server_epoch(self._db)
+                self._db.execute(_WRITER_SETUP)
+        cursor = self._db.cursor()
+        try:
+            cursor.execute(self._begin_statement.encode())
+            cursor.nextset()
+            row = cursor.fetchone()
+        except psycopg.Error as error:
+            raise explain_error(error) from error
+        assert row is not None
+        self._xid, now = row
+        return now if self._use_database_time else None
+
+    def savepoint(self) -> None:
+        self._execute("SAVEPOINT verb")
+
+    def release(self) -> None:
+        self._execute("RELEASE verb")
+
+    def rollback_to(self) -> None:
+        self._execute("ROLLBACK TO verb; RELEASE verb")
+
+    def commit(self) -> None:
+        assert self._db is not None
+        try:
+            status = self._db.execute("COMMIT").statusmessage
+        except psycopg.OperationalError as error:
+            if not self._db.broken:
+                raise explain_error(error) from error
+            self._resolve_lost_commit()
+        except psycopg.Error as error:
+            raise explain_error(error) from error
+        else:
+            if status != "COMMIT":
+                raise Unavailable("PostgreSQL rolled the transaction back", hint="nothing was stored; try again")
+
+    def abandon(self) -> None:
+        if self._db is None:
+            return
+        try:
+            if not self._db.broken and self._db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                self._db.execute("ROLLBACK")
+        except psycopg.Error:
+            self._db.close()
+        if self._db.closed:
+            self._db = None
+
+    def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
+        text, maker = _prepare(name)
+        cursor = self._execute(text, parameters)
+        return maker.make_all(cursor, cursor.fetchall())
+
+    def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
+        """Read with a cursor on the server, which sends a few rows at once."""
+        assert self._db is not None
+        text, maker = _prepare(name)
+        try:
+            with self._db.cursor("page") as cursor:
+                cursor.itersize = _PAGE_FETCH_SIZE
+                cursor.execute(text.encode(), parameters)
+                return fit_rows(maker.make_each(cursor, cursor), max_chars)
+        except psycopg.Error as error:
+            raise explain_error(error, in_verb=not self._db.closed) from error
+
+    def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
+        return self._execute(_prepare(name)[0], parameters).rowcount
+
+    def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
+        """Pass each column as an array; the statement unnests it and casts it to its type."""
+        arrays = {column: _format_array(values) for column, values in columns.items()}
+        return self._execute(_prepare(name)[0], arrays).rowcount
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> psycopg.Cursor[tuple[Any, ...]]:
+        assert self._db is not None
+        try:
+            return self._db.execute(text.encode(), parameters)
+        except psycopg.Error as error:
+            raise explain_error(error, in_verb=not self._db.closed) from error
+
+    def _resolve_lost_commit(self) -> None:
+        """Look up a COMMIT that was not answered; return if it was stored, else raise `Unavailable`."""
+        deadline, pause = time.monotonic() + _COMMIT_LOOKUP_TIMEOUT, 0.01
+        while time.monotonic() < deadline:
+            status, epoch = self._look_up_transaction()
+            if status == "committed" and epoch == self._server_epoch:
+                return
+            if status == "committed":
+                break
+            if status == "aborted":
+                raise Unavailable("the connection to PostgreSQL was lost", hint="nothing was stored; try again")
+            time.sleep(pause)  # the server has not noticed yet, or is down; there is no signal to wait for
+            pause = min(0.5, pause * 2)
+        raise Unavailable(
+            "the connection to PostgreSQL was lost during COMMIT, and it is unknown whether the data was stored",
+            hint="try again with the same dedup key: a repeat is recognised",
+        )
+
+    def _look_up_transaction(self) -> tuple[str | None, str]:
+        """Return the state of the transaction, None if unknown, and the epoch of the server that reports it."""
+        try:
+            with connect(self._url) as db:
+                [is_replica] = db.execute("SELECT pg_is_in_recovery()").fetchone() or [True]
+                if is_replica:  # it may lag behind
+                    return None, ""
+                epoch = _read_server_epoch(db)
+                row = db.execute("SELECT pg_xact_status(%s::text::xid8)", (str(self._xid),)).fetchone()
+        except errors.InvalidParameterValue:  # a number of the future: the server crashed and lost ours
+            return "aborted", ""
+        except (Unavailable, psycopg.Error):
+            return None, ""
+        return row[0] if row else None, epoch
+
+
+class PostgresStore(ThreadedStore):
+    dialect = "postgres"
+
+    def __init__(self, url: str, *, writers: int = 2, **options: Any) -> None:
+        _check_url(url)
+        super().__init__(writers=writers, **options)
+        self._url = url
+
+    def connect(self, *, writes: bool) -> PostgresConnection:
+        return PostgresConnection(self._url, writes=writes, use_database_time=not self._prefer_clock)
+
+    def migrate(self) -> tuple[int, int]:
+        with _use_database(self._url) as db:
+            return schema.migrate(_PostgresMigration(db))
+
+    def check_durability(self) -> tuple[bool, str]:
+        """Return True if the server flushes to disk. Our connections already make every commit wait for that."""
+        names = ("fsync", "full_page_writes", "synchronous_commit")
+        with _use_database(self._url) as db:
+            values = {name: db.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in names}
+        settings = {name: str(row[0]) if row else "" for name, row in values.items()}
+        description = ", ".join(f"{name} {value}" for name, value in settings.items())
+        suffix = "" if settings["synchronous_commit"] in ("on", "remote_apply") else " (on for Gatepost)"
+        return settings["fsync"] == "on" and settings["full_page_writes"] == "on", description + suffix
+
+    def shrink(self) -> None:
+        """Do nothing: PostgreSQL does this by itself."""
+
+    def check(self) -> list[str]:
+        """Read every table; PostgreSQL itself checks the pages that it reads."""
+        with connect(self._url) as db:
+            try:
+                tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+                for [table] in tables:
+                    db.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table)))
+            except psycopg.Error as error:
+                return [f"a table cannot be read: {_first_line(error)}"]
+        return []
+
+
+class _PostgresMigration(schema.MigrationTarget):
+    dialect = "postgres"
+    integer_type = "bigint"
+
+    def __init__(self, db: psycopg.Connection[tuple[Any, ...]]) -> None:
+        super().__init__(lambda text: db.execute(text.encode()))
+        self._db = db
+
+    def lock(self) -> None:
+        self._db.execute("BEGIN")
+        self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK_ID,))
+
+    def has_versions(self) -> bool:
+        # Read the catalog as a table: to_regclass may still answer as of before the wait for the lock.
+        tables = "SELECT 1 FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+        return self._execute(f"{tables} AND tablename = 'schema_version'").fetchone() is not None
+
+    def rollback(self) -> None:
+        if not self._db.broken:
+            self._db.execute("ROLLBACK")
+
+
+def _check_url(url: str) -> None:
+    """Raise Invalid for a URL that the driver would split wrongly: its error would show part of the password."""
+    server, _, rest = url.partition("://")[2].partition("/")
+    hosts = server.rpartition("@")[2].partition("?")[0].split(",")
+    ports = [port for host in hosts for port in re.findall(r":([^:\]]*)$", host)]
+    has_bad_port = not all(re.fullmatch("[0-9]*", port) for port in ports)
+    if server.count("@") > 1 or "@" in rest.partition("?")[0] or has_bad_port:
+        raise Invalid(
+            "the PostgreSQL URL of the store cannot be read",
+            hint="in a password / : @ # ? % are written %2F %3A %40 %23 %3F %25",
+        )
+
+
+def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """Return a connection, or raise with the reason in one sentence."""
+    try:
+        return psycopg.connect(url, **_CONNECT_OPTIONS)  # type: ignore[arg-type]
+    except psycopg.ProgrammingError:
+        # The driver could not read the URL, and its message quotes it, including the password.
+        raise Invalid(
+            "the PostgreSQL URL of the store cannot be read", hint="write postgresql://user:password@host:5432/database"
+        ) from None
+    except psycopg.Error as error:
+        raise Unavailable(
+            f"cannot connect to PostgreSQL: {_first_line(error)}", hint="see `store` in the settings"
+        ) from error
+
+
+@contextmanager
+def _use_database(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """Yield a connection, and close it; its errors become those of `explain_error`."""
+    with connect(url) as db:
+        try:
+            yield db
+        except psycopg.Error as error:
+            raise explain_error(error) from error
+
+
+def _read_server_epoch(db: psycopg.Connection[tuple[Any, ...]]) -> str:
+    """Return a value that changes only when the server crashes; a clean restart keeps it."""
+    try:
+        row = db.execute("SELECT pg_stat_get_bgwriter_stat_reset_time()::text").fetchone()
+    except psycopg.Error as error:
+        raise explain_error(error) from error
+    return str(row[0]) if row else ""
+
+
+def explain_error(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
+    """
+    Return `RetryTransaction` for a collision, and `Unavailable` for a failure of the server. Others are errors of the
+    verb: return `ConstraintViolation` for a value that the database refuses, else the error itself.
+    """
+    if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
+        return RetryTransaction(str(error))
+    if isinstance(error, errors.ForeignKeyViolation) and not in_verb:
+        # Found only at the commit: the row that it refers to was removed meanwhile, and the next run sees that.
+        return RetryTransaction(str(error))
+    if isinstance(error, errors.ProgramLimitExceeded) and in_verb:
+        return ConstraintViolation(_first_line(error))  # a text that is too long for an index, for example
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or not in_verb:
+        return Unavailable(f"PostgreSQL cannot do it now: {_first_line(error)}", hint="nothing was stored; try again")
+    if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
+        return ConstraintViolation(_first_line(error))
+    return error
+
+
+def _first_line(error: psycopg.Error) -> str:
+    """Return the first line of the message; the rest may quote the connection or the row."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].removeprefix("FATAL:").strip().rstrip(".")
+
+
+def _format_array(column: Sequence[Any]) -> str:
+    """Return a column as an array literal. The driver would inspect every element several times."""
+    return "{" + ",".join([_format_element(value) for value in column]) + "}"
+
+
+def _format_element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)
+
+
+@cache
+def _prepare(name: str) -> tuple[str, RowMaker]:
+    """Return a statement with its parameters as psycopg writes them, and what makes its rows."""
+    return PARAMETER.sub(r"%(\1)s", get_statement("postgres", name).replace("%", "%%")), RowMaker()

@@ -1,0 +1,377 @@
+"""
+The store on SQLite: one file, one writer, and a few settings that differ from the defaults.
+
+The journal is a WAL, so that readers never wait for the writer. `synchronous=FULL`, so that a commit is on disk when it
+returns. The WAL may grow to 16 MB before it is copied into the file, because the commit that triggers the copy waits
+for it; it grows further while a long read runs, it is cut to 16 MB when it restarts, and to nothing when little is
+written. Foreign keys are checked. Every writing transaction begins IMMEDIATE: it has the write lock before it reads, so
+nothing that it has read can change. Other processes wait for the lock up to `busy_timeout` seconds.
+
+The file is marked as ours (`application_id`), and a file of another program is not touched.
+"""
+
+import json
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from gatepost.core.ports import Row
+from gatepost.errors import Damaged, Unavailable
+from gatepost.stores import schema_versions as schema
+from gatepost.stores.group_commit import fit_rows
+from gatepost.stores.row_mapping import RowMaker
+from gatepost.stores.statements import PARAMETER, ConstraintViolation, get_statement
+from gatepost.stores.threaded_store import ThreadedStore
+
+_LIST_PARAMETER: Final = re.compile(r"json_each\(:([a-z_]+)\)")
+#: a shorter time in the queue is ignored, in seconds
+_SHORT_WAIT: Final = 0.5
+#: pages after which the WAL is copied into the file, and bytes that the WAL file keeps then
+_CHECKPOINT_PAGES: Final = 4_000
+_MAX_WAL_BYTES: Final = _CHECKPOINT_PAGES * 4_096
+#: a WAL up to this size is never cut, and fewer new pages since the last check mean an idle store
+_SMALL_WAL_BYTES: Final = 1024 * 1024
+_IDLE_PAGES: Final = 256
+#: "gate" in ASCII
+APPLICATION_ID: Final = 0x67617465
+
+
+class SqliteConnection:
+    """A connection that opens at its first use, and again after it was closed."""
+
+    def __init__(self, path: Path, identity: "FileIdentity", *, busy_timeout: float, writes: bool) -> None:
+        self._path = path
+        self._identity = identity
+        self._busy_timeout = busy_timeout
+        self._writes = writes
+        self._db: sqlite3.Connection | None = None
+
+    def begin(self, waited_seconds: float = 0.0) -> None:
+        try:
+            self._identity.check()
+        except Unavailable:
+            self.close()
+            raise
+        if self._db is None:
+            self._db = open_file(self._path, self._busy_timeout)
+            self._identity.check()
+            if not self._writes:
+                self._execute("PRAGMA query_only = ON")
+        if not self._writes:
+            self._execute("BEGIN")
+        elif waited_seconds < _SHORT_WAIT:
+            self._execute("BEGIN IMMEDIATE")
+        else:
+            self._begin_after_wait(waited_seconds)
+
+    def _begin_after_wait(self, waited_seconds: float) -> None:
+        """Begin to write. The time that the call waited in the queue counts towards the time to wait for the lock."""
+        self._execute(f"PRAGMA busy_timeout = {max(0, int((self._busy_timeout - waited_seconds) * 1000))}")
+        try:
+            self._execute("BEGIN IMMEDIATE")
+        finally:
+            self._execute(f"PRAGMA busy_timeout = {int(self._busy_timeout * 1000)}")
+
+    def savepoint(self) -> None:
+        self._execute("SAVEPOINT verb")
+
+    def release(self) -> None:
+        self._execute("RELEASE verb")
+
+    def rollback_to(self) -> None:
+        if self._db is None or not self._db.in_transaction:
+            raise Unavailable(
+                f"the store {str(self._path)!r} gave up the transaction", hint="nothing was stored; try again"
+            )
+        self._execute("ROLLBACK TO verb")
+        self._execute("RELEASE verb")
+
+    def commit(self) -> None:
+        self._execute("COMMIT")
+
+    def abandon(self) -> None:
+        if self._db is None:
+            return
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error:
+            self.close()
+
+    def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
+        assert self._db is not None
+        text, lists, maker = _prepare(name)
+        try:
+            cursor = self._db.execute(text, _encode_lists(parameters, lists) if lists else parameters)
+            return maker.make_all(cursor, cursor.fetchall())
+        except sqlite3.Error as error:  # fetchall can raise for a later row, too
+            raise self._explain_error(error) from error
+
+    def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
+        """Read the rows one by one: a cursor reads a row when it is asked for it."""
+        assert self._db is not None
+        text, lists, maker = _prepare(name)
+        try:
+            with closing(self._db.execute(text, _encode_lists(parameters, lists) if lists else parameters)) as cursor:
+                return fit_rows(maker.make_each(cursor, cursor), max_chars)
+        except sqlite3.Error as error:
+            raise self._explain_error(error) from error
+
+    def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
+        text, lists, _ = _prepare(name)
+        return self._execute(text, _encode_lists(parameters, lists) if lists else parameters).rowcount
+
+    def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
+        assert self._db is not None
+        text, order = _prepare_positional(name)
+        try:
+            rows = zip(*(_convert_bools(columns[column]) for column in order), strict=True)
+            return self._db.executemany(text, rows).rowcount
+        except sqlite3.Error as error:
+            raise self._explain_error(error) from error
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _execute(self, text: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> sqlite3.Cursor:
+        assert self._db is not None
+        try:
+            return self._db.execute(text, parameters)
+        except sqlite3.Error as error:
+            raise self._explain_error(error) from error
+
+    def _explain_error(self, error: sqlite3.Error) -> Exception:
+        """
+        Return `Unavailable` for an error of the file, which ends the transaction. Others are errors of the verb: return
+        `ConstraintViolation` for a broken constraint, else the error itself.
+        """
+        if isinstance(error, sqlite3.IntegrityError):
+            return ConstraintViolation(str(error))
+        return explain_error(error, self._path) or error
+
+
+class FileIdentity:
+    """
+    The identity of the open file. SQLite continues to write to a file that was deleted or replaced, and those commits
+    are lost with the process; so every transaction first checks that its file is still the one at the path.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: tuple[int, int] | None = None
+
+    def check(self) -> None:
+        """Remember the file at the path; raise `Unavailable` if it is no longer the remembered one."""
+        try:
+            stat = os.stat(self._path)  # noqa: PTH116 (Path.stat costs twice as much)
+        except FileNotFoundError:
+            stat = None
+        except OSError as error:
+            raise Unavailable(f"the store {str(self._path)!r} cannot be opened: {error.strerror}") from None
+        file = (stat.st_dev, stat.st_ino) if stat is not None else None
+        if self._file is None:
+            self._file = file
+        elif file != self._file:
+            change = "was deleted" if file is None else "was replaced by another file"
+            raise Unavailable(
+                f"the store {str(self._path)!r} {change} while it was open",
+                hint="nothing was stored; put the file back, or restart to use what is there",
+            )
+
+
+class SqliteStore(ThreadedStore):
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, *, busy_timeout: float = 30.0, **options: Any) -> None:
+        super().__init__(**options)
+        self._path = path
+        self._busy_timeout = busy_timeout
+        self._identity = FileIdentity(path)
+        self._wal_pages = 0
+
+    def connect(self, *, writes: bool) -> SqliteConnection:
+        return SqliteConnection(self._path, self._identity, busy_timeout=self._busy_timeout, writes=writes)
+
+    def migrate(self) -> tuple[int, int]:
+        with _use_file(self._path, self._busy_timeout) as db:
+            return schema.migrate(_SqliteMigration(db))
+
+    def check_durability(self) -> tuple[bool, str]:
+        """Return True always: every connection of ours sets it, so no other setting can change it."""
+        return True, "every commit waits for the disk (synchronous = FULL)"
+
+    def check(self) -> list[str]:
+        with closing(open_file(self._path, self._busy_timeout)) as db:
+            try:
+                integrity_errors = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+                orphans = db.execute("PRAGMA foreign_key_check").fetchall()
+            except sqlite3.Error as error:
+                return [str(explain_error(error, self._path) or error)]
+        return integrity_errors + [f"a row of {row[0]} refers to one of {row[2]} that is gone" for row in orphans]
+
+    def shrink(self) -> None:
+        """
+        Copy the WAL into the file without making others wait, and cut the WAL if little was written since the last
+        call. An idle gateway writes a few pages, too: it renews leases.
+        """
+        wal_path = Path(f"{self._path}-wal")
+        self._identity.check()
+        if not wal_path.exists() or wal_path.stat().st_size <= _SMALL_WAL_BYTES:
+            return
+        with _use_file(self._path, busy_timeout=0) as db:
+            _, pages, copied_pages = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if pages == copied_pages and 0 <= pages - self._wal_pages < _IDLE_PAGES:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._wal_pages = pages
+
+
+class _SqliteMigration(schema.MigrationTarget):
+    dialect = "sqlite"
+    integer_type = "INTEGER"
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__(db.execute)
+        self._db = db
+
+    def lock(self) -> None:
+        # A table that others refer to can only be recreated without foreign keys; `commit` checks them.
+        self._db.execute("PRAGMA foreign_keys = OFF")
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def has_versions(self) -> bool:
+        return self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone() is not None
+
+    def apply(self, text: str) -> None:
+        # not executescript, which would commit first
+        for part in text.split(";\n"):
+            if part.strip():
+                self._db.execute(part)
+        self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def commit(self) -> None:
+        if orphan := self._db.execute("PRAGMA foreign_key_check").fetchone():
+            raise Unavailable(
+                f"the schema cannot be migrated: a row of {orphan[0]!r} refers to one of {orphan[2]!r} that is gone",
+                hint="see docs/howto/damaged-store.md",
+            )
+        super().commit()
+
+    def rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+
+def open_file(path: Path, busy_timeout: float) -> sqlite3.Connection:
+    """Return a connection with our settings, or raise `Unavailable` with the reason in one sentence."""
+    try:
+        db = sqlite3.connect(
+            path, timeout=busy_timeout, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        try:
+            _configure(db, path, busy_timeout)
+        except BaseException:
+            db.close()
+            raise
+    except sqlite3.Error as error:
+        raise (explain_error(error, path) or error) from error
+    return db
+
+
+def _configure(db: sqlite3.Connection, path: Path, busy_timeout: float) -> None:
+    # In this order: one commit writes both, and another process may make that commit between the two reads.
+    schema_row = db.execute("SELECT 1 FROM sqlite_schema").fetchone()
+    [application_id] = db.execute("PRAGMA application_id").fetchone()
+    if schema_row and application_id != APPLICATION_ID:
+        raise Unavailable(f"{str(path)!r} is a database of another program", hint="name another file in `store`")
+    _enable_wal(db, busy_timeout)
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    db.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
+    db.execute("PRAGMA foreign_keys = ON")
+
+
+@contextmanager
+def _use_file(path: Path, busy_timeout: float) -> Iterator[sqlite3.Connection]:
+    """Yield a connection with our settings, and close it; errors of the file become `Unavailable`."""
+    with closing(open_file(path, busy_timeout)) as db:
+        try:
+            yield db
+        except sqlite3.Error as error:
+            raise (explain_error(error, path) or error) from error
+
+
+def _enable_wal(db: sqlite3.Connection, busy_timeout: float) -> None:
+    """Switch the file to WAL. Wait for other processes that do the same to a new file: SQLite does not wait."""
+    deadline = time.monotonic() + busy_timeout
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.01)  # there is no signal to wait for
+
+
+_FILE_ERRORS: Final = {
+    sqlite3.SQLITE_BUSY: ("is locked by another process", "try again when it is done"),
+    sqlite3.SQLITE_LOCKED: ("is locked by another process", "try again when it is done"),
+    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "make room; nothing was stored"),
+    sqlite3.SQLITE_IOERR: ("cannot be read or written", "look at the disk; nothing was stored"),
+    sqlite3.SQLITE_READONLY: ("is read-only", "give this user the right to write it and its folder"),
+    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "see that its folder exists and can be written"),
+    sqlite3.SQLITE_PERM: ("is not open to this user", "give this user the right to write it"),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", "restore a backup, or see docs/howto/damaged-store.md"),
+    sqlite3.SQLITE_NOTADB: ("is not a database", "name another file in `store`"),
+    sqlite3.SQLITE_NOMEM: ("cannot be used: out of memory", "free some memory"),
+    sqlite3.SQLITE_INTERRUPT: ("was interrupted", "try again"),
+    sqlite3.SQLITE_SCHEMA: ("has changed its schema", "try again"),
+}
+
+#: codes that mean that a part of the file cannot be read
+_READ_ERRORS: Final = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
+
+
+def explain_error(error: sqlite3.Error, path: Path) -> Unavailable | None:
+    """Return `Unavailable` (`Damaged` for lost data) for an error of the file; None for one of the statement."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None and "decode to UTF-8" in str(error):
+        code = sqlite3.SQLITE_CORRUPT
+    if code is None and "closed" not in str(error):
+        return None
+    explanation = _FILE_ERRORS.get((code or sqlite3.SQLITE_IOERR) & 0xFF)
+    is_damaged = code in _READ_ERRORS or (code or 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+    kind = Damaged if is_damaged else Unavailable
+    return kind(f"the store {str(path)!r} {explanation[0]}", hint=explanation[1]) if explanation else None
+
+
+@cache
+def _prepare(name: str) -> tuple[str, tuple[str, ...], RowMaker]:
+    """Return a statement, which of its parameters are lists, and what makes its rows."""
+    text = get_statement("sqlite", name)
+    return text, tuple(set(_LIST_PARAMETER.findall(text))), RowMaker(convert_booleans=True)
+
+
+def _encode_lists(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:
+    """Return the parameters with lists as JSON: the statement reads them with json_each."""
+    return {**parameters, **{name: json.dumps(parameters[name]) for name in lists}}
+
+
+def _convert_bools(column: Sequence[Any]) -> Sequence[Any]:
+    """Return booleans as integers: sqlite3 would search an adapter for each of them."""
+    return [*map(int, column)] if column and isinstance(column[0], bool) else column
+
+
+@cache
+def _prepare_positional(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return a statement with `?` for its parameters, and their order: rows are then zipped, not built one by one."""
+    text = get_statement("sqlite", name)
+    return PARAMETER.sub("?", text), tuple(PARAMETER.findall(text))

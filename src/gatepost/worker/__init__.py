@@ -1,0 +1,1 @@
+"""The worker: all background work of one process."""

@@ -1,0 +1,43 @@
+"""The table of reactions: each verb is there, and takes the event or the question that it reacts to."""
+
+import inspect
+from importlib import import_module
+from typing import get_type_hints
+
+import pytest
+
+from gatepost.operations.discovery import list_modules
+from gatepost.reactions import REACTIONS, Question, find_reactions
+
+#: the modules that declare events and questions
+MODULES = [
+    "gatepost.directory.entity_events",
+    "gatepost.inbox.item_events",
+    "gatepost.gates.gate_events",
+    "gatepost.mail.posting",
+    "gatepost.channels.agent_questions",
+]
+
+
+@pytest.mark.parametrize("name", REACTIONS)
+def test_a_reaction_takes_the_event_that_it_reacts_to(name: str) -> None:
+    [event] = [vars(import_module(module))[name] for module in MODULES if hasattr(import_module(module), name)]
+    for verb in find_reactions(name):
+        _, parameter = inspect.signature(verb).parameters
+        assert get_type_hints(verb)[parameter] is event
+    if issubclass(event, Question):
+        assert len(find_reactions(name)) == 1
+
+
+def test_every_event_and_question_is_in_the_table() -> None:
+    declared = {
+        name
+        for module in MODULES
+        for name, value in vars(import_module(module)).items()
+        if isinstance(value, type) and value.__module__ == module and issubclass(value, tuple | Question)
+    }
+    assert declared == set(REACTIONS)
+    assert set(MODULES) >= {name for name in list_modules() if name.endswith(("_events", "_questions"))} - {
+        "gatepost.gateway.stream_events",
+        "gatepost.guests.hooks.hook_events",
+    }

@@ -1,0 +1,126 @@
+"""
+Follow one message through the code: print each module of the package that a POST enters, from the socket to COMMIT.
+
+    python -m tools.walk              the modules in their order, and how often the walk changes the room
+    python -m tools.walk --summary    the figures alone
+
+A gateway runs in this process, on a new SQLite store. Two requests before the one that is followed fill all caches. A
+module is printed when it is first entered; its folder is its room. Primitives (ids, text, times, the mapping of rows)
+are entered from everywhere, so they are left out.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+from http.client import HTTPConnection
+from itertools import groupby
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import structlog
+
+import gatepost
+from gatepost import settings
+
+PACKAGE: Final = str(Path(gatepost.__file__).parent) + os.sep
+PRIMITIVES: Final = {
+    "errors",
+    "core/ids",
+    "core/limits",
+    "core/text",
+    "core/times",
+    "stores/row_mapping",
+    "stores/statements",
+    "tables/rows",
+    "tables/statements",
+}
+
+
+class Recorder:
+    """Notes the module of each function of the package that is called in any thread, while it is on."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.modules: list[str] = []
+        self.is_committed = False
+
+    def on_event(self, frame: FrameType, event: str, _argument: Any) -> None:
+        if not self.is_on or event != "call":
+            return
+        code = frame.f_code
+        if not code.co_filename.startswith(PACKAGE) or self.is_committed:
+            return
+        self.modules.append(code.co_filename.removeprefix(PACKAGE).removesuffix(".py").removesuffix("/__init__"))
+        self.is_committed = code.co_name == "commit" and bool(self.modules)
+
+
+def send(url: str, key: str, method: str, path: str, body: Any) -> None:
+    address = urlsplit(url)
+    connection = HTTPConnection(address.hostname or "", address.port)
+    headers = {"x-secret-key": key, "content-type": "application/json"}
+    connection.request(method, path, json.dumps(body), headers)
+    answer = connection.getresponse()
+    assert answer.status in (200, 201), answer.read()
+    answer.read()
+    connection.close()
+
+
+def post_messages(url: str, home: Path, recorder: Recorder) -> None:
+    """Post three messages in a space with an agent, and record the last one; then stop the gateway."""
+    try:
+        key = (home / "admin.key").read_text().strip()
+        send(url, key, "POST", "/api/entities", {"name": "husam", "kind": "human"})
+        send(url, key, "POST", "/api/agents", {"name": "analyst"})
+        send(url, key, "POST", "/api/spaces", {"name": "q4", "members": ["husam", "analyst"]})
+        for is_recorded in (False, False, True):
+            recorder.is_on = is_recorded
+            send(url, key, "POST", "/api/spaces/q4/messages", {"content": "Pull the Q4 numbers", "sender": "husam"})
+            recorder.is_on = False
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def follow_message() -> list[str]:
+    """Return the modules that a message enters, in the order in which it first enters them."""
+    from gatepost.gateway.serve import serve
+
+    logging.disable()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    recorder = Recorder()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {
+            "GATEPOST_HOME": folder,
+            "GATEPOST_STORE": f"sqlite:///{folder}/walk.db",
+            "GATEPOST_JANITOR__INTERVAL": "1h",  # nothing else is to happen
+        }
+        threading.setprofile(recorder.on_event)
+        sys.setprofile(recorder.on_event)
+
+        def start(url: str, _link: str | None) -> None:
+            threading.Thread(target=post_messages, args=(url, Path(folder), recorder)).start()
+
+        try:
+            asyncio.run(serve(settings.load(), "127.0.0.1", 0, ready=start))
+        finally:
+            sys.setprofile(None)
+    return [module for module in dict.fromkeys(recorder.modules) if module not in PRIMITIVES]
+
+
+def main(arguments: list[str]) -> None:
+    modules = follow_message()
+    rooms = [room for room, _ in groupby(module.partition("/")[0] for module in modules)]
+    if "--summary" not in arguments:
+        print(*modules, sep="\n")
+        print(" -> ".join(rooms))
+    print(f"{len(modules)} modules, {len(set(rooms))} rooms, {len(rooms) - 1} changes of room")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
