@@ -18,10 +18,11 @@ def list_passes(counts: Mapping[str, int]) -> list[Point]:
 
 def select_points(points: Sequence[T], *, at_least: int, by_day: Sequence[T] = ()) -> list[T]:
     """
-    Return all points by night; by day the first, the middle and the last, and those `by_day` that are among them. A
-    grid with fewer points than `at_least` has lost some, and would prove nothing.
+    Return all points by night; by day the first, the middle and the last, and those `by_day`. A grid with fewer points
+    than `at_least`, or without those, has lost some, and would prove less.
     """
     assert len(points) >= at_least, f"{len(points)} points, and there should be {at_least} at least"
+    assert {*by_day} <= {*points}, f"there is no { ({*by_day} - {*points}) }"
     if NIGHTLY:
         return [*points]
     chosen = {points[0], points[len(points) // 2], points[-1], *by_day}
