@@ -313,15 +313,26 @@ class QuickServer(uvicorn.Server):
         await self._exit_requested.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        await finish_accepts()
         if self.server_state.connections or self.server_state.tasks:
             await super().shutdown(sockets)
             return
         for server in self.servers:
-            server.close()
             await server.wait_closed()
         for listener in sockets or []:
             listener.close()
         await self.lifespan.shutdown()
+
+
+async def finish_accepts() -> None:
+    """
+    Wait until what this loop has accepted is a connection of its server, which closes it. A task of the loop does that;
+    a server that stops before would leave the connection open, and a later test would be blamed for it.
+    """
+    accepts = [task for task in asyncio.all_tasks() if "_accept_connection2" in repr(task.get_coro())]
+    await asyncio.gather(*accepts, return_exceptions=True)
 
 
 class GatewayThread(threading.Thread):

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Send
 
+from tests.gateways import finish_accepts
 from tests.telegram.faults import Fault
 from tests.telegram.rules import Refusal
 from tests.waits import LAST_RESORT
@@ -109,9 +110,7 @@ class ServerThread(threading.Thread):
         await self._exit_requested.wait()
         for listener in server.servers:
             listener.close()
-        # A connection that was just accepted is not among those of uvicorn yet: a task of the loop makes it one.
-        accepts = [task for task in asyncio.all_tasks() if "_accept_connection2" in repr(task.get_coro())]
-        await asyncio.gather(*accepts, return_exceptions=True)
+        await finish_accepts()
         for connection in list(server.server_state.connections):
             transport: Any = connection.transport
             transport.abort()
