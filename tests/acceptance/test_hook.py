@@ -1,8 +1,7 @@
-"""`gatepost hook` as a process: what it imports, whose handlers it asks, what it writes down, and how it fails."""
+"""`gatepost hook` as a process: what it imports, and how it fails."""
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from gatepost.guests import hook_commands as hook_command
 from gatepost.guests.hooks.session_files import Session
 from tests import fork_server
 from tests.acceptance.command_line import ACCESS_MODES, GATEPOST_COMMAND, CommandLine, CommandResult
+from tests.acceptance.hook_calls import build_payload, run_hook
 
 #: all that a hook imports beside what every Python has, where a gateway answers it
 ALLOWED_MODULES = {
@@ -49,19 +49,6 @@ code = run(sys.argv[1:])
 sys.stderr.write(json.dumps(sorted(set(sys.modules) - before)))
 sys.exit(code)
 """
-
-
-def build_payload(**fields: str) -> bytes:
-    return json.dumps({"session_id": "s-1", **fields}).encode()
-
-
-def run_hook(cli: CommandLine, event: str, **environ: str) -> CommandResult:
-    """Run a hook of the analyst's, which must not block anything by its exit code."""
-    result = cli.run_process(
-        "hook", event, stdin=build_payload(source="startup"), **{"GATEPOST_AGENT": "analyst", **environ}
-    )
-    assert result.code == 0, result
-    return result
 
 
 def list_imports(cli: CommandLine, event: str) -> tuple[CommandResult, set[str]]:
@@ -322,89 +309,6 @@ class TestSurroundings:
         assert result.err == ""
 
 
-class TestHandlers:
-    """Handlers of users, by entry point."""
-
-    #: the one that the how-to shows, and more
-    CODE = f"""
-{(Path(__file__).parents[2] / "docs/howto/hook-handlers.md").read_text().partition("```python")[2].partition("```")[0]}
-print("what is printed here is not for the host")
-broken = None
-"""
-
-    def install_handler(self, folder: Path, name: str, entry_points: str) -> Path:
-        info = folder / f"{name}-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[gatepost.hooks]\n{entry_points}\n")
-        return info
-
-    def test_they_are_asked_from_the_next_hook_on(self, cli: CommandLine, tmp_path: Path) -> None:
-        folder = tmp_path / "packages"
-        folder.mkdir()
-        (folder / "praising.py").write_text(self.CODE)
-        cli.environ["PYTHONPATH"] = str(folder)
-        run_hook(cli, "Stop")
-        assert run_hook(cli, "Stop").out == ""
-        info = self.install_handler(folder, "praising", "praise = praising:handler")
-        assert json.loads(run_hook(cli, "Stop").out) == {"systemMessage": "well done, analyst"}
-        assert json.loads(run_hook(cli, "Stop").out) == {"systemMessage": "well done, analyst"}
-        assert run_hook(cli, "PostToolUse").out == ""
-        shutil.rmtree(info)
-        assert run_hook(cli, "Stop").out == ""
-
-    def test_one_that_cannot_be_loaded_is_left_out_and_told_of(self, cli: CommandLine, tmp_path: Path) -> None:
-        folder = tmp_path / "packages"
-        self.install_handler(
-            folder, "praising", "gone = nowhere:handler\nnone = praising:broken\npraise = praising:handler"
-        )
-        (folder / "praising.py").write_text(self.CODE)
-        cli.environ["PYTHONPATH"] = str(folder)
-        result = run_hook(cli, "Stop")
-        assert "well done" in result.out
-        assert "the hook handler 'gone' (nowhere:handler) is left out" in result.err
-        assert "the hook handler 'none' (praising:broken) is left out" in result.err
-
-
-class TestWrittenDown:
-    """What is set is read once, and again when it has changed."""
-
-    def read_digest_times(self, cli: CommandLine) -> dict[str, int]:
-        return {file.name: file.stat().st_mtime_ns for file in (cli.home / ".hooks").iterdir()}
-
-    def test_agents_share_it(self, cli: CommandLine) -> None:
-        run_hook(cli, "PostToolUse")
-        before = self.read_digest_times(cli)
-        run_hook(cli, "PostToolUse", GATEPOST_AGENT="quinn")
-        assert self.read_digest_times(cli) == before
-        state = json.loads((cli.home / "sessions" / "s-1" / "state.json").read_text())
-        assert state["agent"] == "quinn"
-
-    def test_what_is_set_anew_counts_at_once(self, cli: CommandLine) -> None:
-        run_hook(cli, "Stop")
-        assert run_hook(cli, "Stop").out == ""
-        assert "ask for a decision" in run_hook(cli, "Stop", GATEPOST_STOP_DECISION__ENABLED="true").out
-        assert run_hook(cli, "Stop").out == ""
-        (cli.home / "gatepost.toml").write_text("[stop_decision]\nenabled = true\n")
-        assert "ask for a decision" in run_hook(cli, "Stop").out
-
-    def test_no_secret_is_written_down(self, cli: CommandLine) -> None:
-        run_hook(cli, "PostToolUse", GATEPOST_AUTH__JWT_SECRET="open-sesame-open-sesame-open-sesame")
-        run_hook(cli, "PostToolUse", GATEPOST_STORE="postgresql://ann:open-sesame@127.0.0.1:1/none")
-        assert len(self.read_digest_times(cli)) == 2
-        for file in (cli.home / ".hooks").iterdir():
-            assert "sesame" not in file.read_text()
-            assert file.stat().st_mode & 0o777 == 0o600
-
-    def test_what_cannot_be_read_is_made_anew(self, cli: CommandLine) -> None:
-        run_hook(cli, "PostToolUse")
-        [digest] = (cli.home / ".hooks").iterdir()
-        for garbage in (b"", b"{}", b"[]", b"\xff", b'{"key": 7}'):
-            digest.write_bytes(garbage)
-            assert run_hook(cli, "PostToolUse").err == ""
-            assert digest.read_bytes() != garbage
-
-
 @pytest.mark.parametrize(
     "words", [(), ("--host", "claude"), ("Stop", "--host", "emacs"), ("Stop", "now"), ("Stop", "--hot"), ("",)]
 )
@@ -431,54 +335,6 @@ def test_where_nobody_lives_nothing_is_made(empty_cli: CommandLine) -> None:
 
 def test_its_help_says_what_it_does(cli: CommandLine) -> None:
     assert "Answer a hook" in cli.run_process("hook", "--help").out
-
-
-@pytest.mark.parametrize("cli", ACCESS_MODES, indirect=True)
-def test_a_push_for_a_session_goes_to_whoever_is_in_it(cli: CommandLine) -> None:
-    run_hook(cli, "SessionStart")
-    push_result = cli.run_ok("inbox", "push", "--session", "s-1", "--json", "tea")
-    assert [recipient["name"] for recipient in push_result.json["recipients"]] == ["analyst"]
-    refusal = cli("inbox", "push", "--session", "s-2", "tea")
-    assert (refusal.code, refusal.error) == (1, "there is no session 's-2'")
-    usage_error = cli("inbox", "push", "--session", "s-1", "--to", "quinn", "tea")
-    assert (usage_error.code, usage_error.error) == (2, "give only one of --to, --bead, --session and --broadcast")
-
-
-def test_within_a_session_its_agent_is_meant(cli: CommandLine) -> None:
-    run_hook(cli, "SessionStart")
-    push_result = cli.run_ok("inbox", "push", "--json", "tea", CLAUDE_CODE_SESSION_ID="s-1")
-    assert [recipient["name"] for recipient in push_result.json["recipients"]] == ["analyst"]
-
-
-@pytest.mark.parametrize("cli", ACCESS_MODES, indirect=True)
-def test_what_is_pushed_within_a_session_goes_on_with_its_chain(cli: CommandLine) -> None:
-    cli.run_ok("inbox", "push", "--to", "analyst", "tea")
-    assert "tea" in run_hook(cli, "SessionStart").out
-    for words in (("--to", "quinn"), ("--to", "quinn", "--as", "analyst")):
-        push_result = cli.run_ok("inbox", "push", *words, "--json", "on", CLAUDE_CODE_SESSION_ID="s-1")
-        assert cli.run_ok("inbox", "show", push_result.json["eventId"], "--json").json["hops"] == 1
-    outside_result = cli.run_ok("inbox", "push", "--to", "quinn", "--json", "on")
-    assert cli.run_ok("inbox", "show", outside_result.json["eventId"], "--json").json["hops"] == 0
-
-
-@pytest.mark.parametrize("cli", ACCESS_MODES, indirect=True)
-def test_so_does_what_is_planned_there(cli: CommandLine) -> None:
-    cli.run_ok("inbox", "push", "--to", "analyst", "tea")
-    assert "tea" in run_hook(cli, "SessionStart").out
-    words = ("plan", "set", "--owner", "analyst", "--name", "later", "--after", "3m", "Look", "--json")
-    session_result = cli.run_ok(*words, CLAUDE_CODE_SESSION_ID="s-1")
-    assert (session_result.json["hops"], cli.run_ok(*words).json["hops"]) == (1, 0)
-    change = ("plan", "set", "--id", cli.run_ok(*words).json["id"], "--after", "4m", "--json")
-    assert cli.run_ok(*change, CLAUDE_CODE_SESSION_ID="s-1").json["hops"] == 1
-
-
-@pytest.mark.parametrize("cli", ACCESS_MODES, indirect=True)
-def test_a_plan_and_a_message_from_there_are_its_agents(cli: CommandLine) -> None:
-    run_hook(cli, "SessionStart")
-    cli.run_ok("space", "create", "Tea", "--id", "tea", "--member", "analyst")
-    plan_result = cli.run_ok("plan", "set", "--name", "p", "--after", "1h", "x", "--json", CLAUDE_CODE_SESSION_ID="s-1")
-    post_result = cli.run_ok("space", "post", "tea", "hello", "--json", CLAUDE_CODE_SESSION_ID="s-1")
-    assert (plan_result.json["owner"], post_result.json["sender"]) == ("analyst", "analyst")
 
 
 @pytest.mark.parametrize("cli", ACCESS_MODES, indirect=True)
