@@ -38,8 +38,6 @@ PRIMITIVES: Final = {
     "core/times",
     "stores/row_mapping",
     "stores/statements",
-    "tables/rows",
-    "tables/statements",
 }
 
 

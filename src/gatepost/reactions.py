@@ -42,8 +42,8 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class Question(Generic[T_co]):
-    """The base of questions: `class FindSkills(Question[Sequence[str]])` is answered by a sequence of texts."""
+class RoomQuestion(Generic[T_co]):
+    """The base of questions: `class FindSkills(RoomQuestion[Sequence[str]])` is answered by a sequence of texts."""
 
     __slots__ = ()
 

@@ -10,7 +10,7 @@ import psycopg
 
 from gatepost.core.ports import Store, Transaction
 from gatepost.inbox.accounts import rows
-from gatepost.reactions import Question, find_reactions
+from gatepost.reactions import RoomQuestion, find_reactions
 from gatepost.stores.statements import Sql
 from gatepost.testing import Kit
 from tests.unit.conftest import StoreContext
@@ -34,7 +34,7 @@ class WatchedTransaction:
         for reaction in find_reactions(type(event).__name__):
             reaction(self, event)
 
-    def ask(self, question: Question[Any]) -> Any:
+    def ask(self, question: RoomQuestion[Any]) -> Any:
         [find_answer] = find_reactions(type(question).__name__)
         return find_answer(self, question)
 

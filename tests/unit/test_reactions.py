@@ -7,7 +7,7 @@ from typing import get_type_hints
 import pytest
 
 from gatepost.operations.discovery import list_modules
-from gatepost.reactions import REACTIONS, Question, find_reactions
+from gatepost.reactions import REACTIONS, RoomQuestion, find_reactions
 
 #: the modules that declare events and questions
 MODULES = [
@@ -25,7 +25,7 @@ def test_a_reaction_takes_the_event_that_it_reacts_to(name: str) -> None:
     for verb in find_reactions(name):
         _, parameter = inspect.signature(verb).parameters
         assert get_type_hints(verb)[parameter] is event
-    if issubclass(event, Question):
+    if issubclass(event, RoomQuestion):
         assert len(find_reactions(name)) == 1
 
 
@@ -34,7 +34,7 @@ def test_every_event_and_question_is_in_the_table() -> None:
         name
         for module in MODULES
         for name, value in vars(import_module(module)).items()
-        if isinstance(value, type) and value.__module__ == module and issubclass(value, tuple | Question)
+        if isinstance(value, type) and value.__module__ == module and issubclass(value, tuple | RoomQuestion)
     }
     assert declared == set(REACTIONS)
     assert set(MODULES) >= {name for name in list_modules() if name.endswith(("_events", "_questions"))} - {

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gatepost.directory.entity import Entity
-from gatepost.reactions import Question
+from gatepost.reactions import RoomQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class FindSkills(Question[Sequence[str]]):
+class FindSkills(RoomQuestion[Sequence[str]]):
     """The skills in an agent's configuration; none if it is a guest."""
 
     agent: Entity
 
 
 @dataclass(frozen=True, slots=True)
-class CountGoals(Question[int]):
+class CountGoals(RoomQuestion[int]):
     """The number of an agent's active goals, counted up to a limit."""
 
     agent: Entity

@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # hooks import this module, and have to start fast
     from gatepost.core.signals import Signal, TransportMessage
     from gatepost.core.times import Instant
     from gatepost.core.transport_records import QueuedEntry, SubscribedEvent, TransportStatus
-    from gatepost.reactions import Question
+    from gatepost.reactions import RoomQuestion
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class Reader(Protocol):
         fit, and at least one. The other rows are not read, and `is_truncated` is set.
         """
 
-    def ask(self, question: Question[T], /) -> T:
+    def ask(self, question: RoomQuestion[T], /) -> T:
         """Return the answer of a later room to a question (`reactions.py`)."""
 
     #: characters of text that the rows of a page may have; None for any number

@@ -14,7 +14,7 @@ from gatepost.directory.entity import Entity
 from gatepost.inbox.event import Priority
 from gatepost.mail.sent_mail import Mail, PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem
-from gatepost.reactions import Question
+from gatepost.reactions import RoomQuestion
 
 #: the ledger in the store
 LOCAL: Final = "local"
@@ -54,7 +54,7 @@ def is_posted_at_once(tx: Reader) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class FindOutsider(Question[str | None]):
+class FindOutsider(RoomQuestion[str | None]):
     """
     The name of the agent outside that an address is of, None if it is not of one. It is refused if the author has no
     open connection with that agent.

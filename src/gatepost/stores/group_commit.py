@@ -38,7 +38,7 @@ from gatepost.errors import Unavailable
 if TYPE_CHECKING:
     import asyncio
 
-    from gatepost.reactions import Question
+    from gatepost.reactions import RoomQuestion
 
 #: savepoints in one transaction: beyond 64 PostgreSQL keeps them in a slower place
 MAX_SAVEPOINTS: Final = 60
@@ -141,7 +141,7 @@ class StoreTransaction:
     def execute_many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         return self._connection.many(statement, columns)
 
-    def ask(self, question: "Question[T]", /) -> T:
+    def ask(self, question: "RoomQuestion[T]", /) -> T:
         from gatepost.reactions import find_reactions  # a hook that finds nothing to do asks nothing
 
         [find_answer] = find_reactions(type(question).__name__)
