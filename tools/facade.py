@@ -52,12 +52,21 @@ def __dir__() -> list[str]:
 
 
 def find_names() -> dict[str, list[str]]:
-    """Return the public classes of each module of requests, in the order of the modules."""
+    """
+    Return the public classes of each module of requests, in the order of the modules. A plain `Struct` is a record that
+    lies beside its request, not a model of the answer.
+    """
     names: dict[str, list[str]] = {}
     for path in sorted(SOURCE.rglob("*api.py")):
         if path != FACADE and path.stem.rpartition("_")[2] == "api":
             tree = ast.parse(path.read_text())
-            classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+            classes = [
+                node.name
+                for node in tree.body
+                if isinstance(node, ast.ClassDef)
+                and node.name[0] != "_"
+                and "Struct" not in map(ast.unparse, node.bases)
+            ]
             module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
             if classes:
                 names[module] = sorted(classes)

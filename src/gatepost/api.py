@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gatepost.mail.mail_api import *
     from gatepost.mail.work_api import *
     from gatepost.plans.api import *
-    from gatepost.reports.fire_api import *
+    from gatepost.reports.fire_list_api import *
     from gatepost.reports.history_api import *
     from gatepost.reports.overview_api import *
     from gatepost.residents.agent_api import *
@@ -98,7 +98,7 @@ _NAMES: Final = {
         "WorkEventPage WorkEventView WorkItemPage WorkItemView"
     ),
     "plans.api": "ChangePlan CreatePlan DeletePlan ListPlans PlanFields PlanPage PlanView ShowPlan",
-    "reports.fire_api": "FirePage FireView ListFires ListPlanFires ListTriggerFires PastFirePage PastFireView",
+    "reports.fire_list_api": "FirePage FireView ListFires ListPlanFires ListTriggerFires PastFirePage PastFireView",
     "reports.history_api": "HistoryStepView HistoryView ShowHistory",
     "reports.overview_api": "OverviewView RecentView ShowOverview ThinkingView UnreadSpaceView WaitingView",
     "residents.agent_api": (

@@ -14,7 +14,7 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.plans import actions as plans
 from gatepost.plans.api import PlanView
 from gatepost.plans.plan import Plan, PlanStatus
-from gatepost.reports import fire_actions as fires
+from gatepost.reports import fire_list_handlers as fires
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 

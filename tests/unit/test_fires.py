@@ -9,8 +9,8 @@ from gatepost.core.times import DAY, HOUR, MINUTE, parse_instant
 from gatepost.errors import NotFound, Refused
 from gatepost.plans import actions as plans
 from gatepost.plans.cron import Cron
-from gatepost.reports import fire_actions as fires
-from gatepost.reports.fire import START, Fire, FireKind, FirePosition, Recurrence, iter_fires
+from gatepost.reports import fire_list_handlers as fires
+from gatepost.reports.fire_list import START, Fire, FireKind, FirePosition, Recurrence, iter_fires
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 

@@ -9,7 +9,7 @@ from gatepost.gates.decision import AnswerSpec, Question
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import ItemState, Priority
 from gatepost.inbox.push import actions as push
-from gatepost.reports import history_actions as history, overview_actions as overview
+from gatepost.reports import history_rows as history, overview_handlers as overview
 from gatepost.spaces import actions as spaces
 from tests import resident_runs
 from tests.unit.conftest import StoreContext
@@ -32,20 +32,20 @@ class TestWaiting:
         office.push_event("letter", "husam")
         office.store.run_sync(push.push_alerts, [push.build_alert("husam", "it burns", "fire")])
         office.store.run_sync(spaces.post, "tea", sender="ann", content="hello")
-        waiting = office.store.read_sync(overview.list_waiting, "husam", limit=10)
+        waiting = office.store.read_sync(overview.view_waiting, "husam", limit=10)
         assert [decision.question for decision in waiting.decisions] == ["now", "later"]
         assert (waiting.decision_count, waiting.item_count, waiting.alert_count) == (2, 4, 1)
-        assert [item.event.content for item in waiting.alerts] == ["it burns"]
-        assert [item.event.priority for item in waiting.items] == sorted(item.event.priority for item in waiting.items)
+        assert [item.content for item in waiting.alerts] == ["it burns"]
+        assert [item.priority for item in waiting.items] == sorted(item.priority for item in waiting.items)
         assert [(space.id, space.unread) for space in waiting.spaces] == [("tea", 1)]
 
     def test_what_has_ended_does_not_wait(self, office: StoreContext) -> None:
         question = Question(question="now?", free_text=True, respondents=("husam",))
         decision = office.store.run_sync(decisions.ask, question, by="ann")
-        assert office.store.read_sync(overview.list_waiting, "ann", limit=10).decision_count == 0
+        assert office.store.read_sync(overview.view_waiting, "ann", limit=10).decision_count == 0
         office.store.run_sync(decisions.answer, decision.id, AnswerSpec(text="yes"), by="husam")
-        waiting = office.store.read_sync(overview.list_waiting, "husam", limit=10)
-        assert (waiting.decision_count, waiting.decisions) == (0, ())
+        waiting = office.store.read_sync(overview.view_waiting, "husam", limit=10)
+        assert (waiting.decision_count, waiting.decisions) == (0, [])
 
 
 class TestThinking:
@@ -76,7 +76,7 @@ class TestRecent:
         resident_runs.finish_run(office.store, resident_runs.begin_run(office.store))
         question = Question(question="now?", free_text=True, respondents=("husam",))
         office.store.run_sync(decisions.ask, question, by="ann")
-        recent = office.store.read_sync(overview.list_recent, since=since, limit=10)
+        recent = office.store.read_sync(overview.view_recent, since=since, limit=10)
         assert [message.content for message in recent.messages] == ["two", "one"]
         assert (recent.message_count, recent.usage.runs, len(recent.runs), len(recent.decisions)) == (2, 1, 1, 1)
 
@@ -86,7 +86,7 @@ class TestRecent:
         question = Question(question="now?", free_text=True, respondents=("husam",))
         office.store.run_sync(decisions.ask, question, by="ann")
         for viewer, counts in {"husam": (0, 1, 1), "bob": (0, 0, 0), "thinker": (1, 0, 0)}.items():
-            recent = office.store.read_sync(overview.list_recent, viewer=viewer, since=0, limit=10)
+            recent = office.store.read_sync(overview.view_recent, viewer=viewer, since=0, limit=10)
             assert (len(recent.runs), len(recent.messages), len(recent.decisions)) == counts, viewer
             assert (recent.usage.runs, recent.message_count) == counts[:2]
 
@@ -101,7 +101,7 @@ class TestHistory:
         office.ack(batch.claim)
         office.push_event("late")
         resident_runs.finish_run(office.store, resident_runs.begin_run(office.store))
-        shown = office.store.read_sync(history.show, HOUR)
+        shown = office.store.read_sync(history.measure, HOUR)
         assert (shown.step, len(shown.steps)) == (MINUTE, history.STEPS)
         assert shown.store_size > 0
         first, _, last = shown.steps[-3:]
@@ -113,12 +113,12 @@ class TestHistory:
 
     def test_people_read_when_they_like(self, office: StoreContext) -> None:
         office.push_event("letter", "husam")
-        assert office.store.read_sync(history.show, HOUR).steps[-1].sampled == 0
+        assert office.store.read_sync(history.measure, HOUR).steps[-1].sampled == 0
 
     @pytest.mark.parametrize("length", [HOUR - 1, 31 * DAY])
     def test_a_history_has_limits(self, office: StoreContext, length: int) -> None:
         with pytest.raises(Invalid, match="not a length"):
-            office.store.read_sync(history.show, length)
+            office.store.read_sync(history.measure, length)
 
 
 class TestNewestFirst:

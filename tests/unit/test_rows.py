@@ -35,7 +35,7 @@ DIFFERENT = {
     "export/catalog/list_columns",
     "export/catalog/read_counters",
     "inbox/events/read_watermark",
-    "inbox/history/read_store_size",
+    "reports/history/read_store_size",
     "inbox/items/list_since",
     "spaces/members/list_first",
 }

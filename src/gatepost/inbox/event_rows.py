@@ -83,7 +83,7 @@ def reap(tx: Transaction, arrivals: Sequence[int]) -> int:
 
 def find_first_arrivals(tx: Reader, since: Instant, until: Instant, step: Duration) -> list[int]:
     """Return the arrival of the first event at or after each instant from `since` to `until`, in steps."""
-    rows = tx.fetch_all("inbox/history/find_first_arrivals", since=since, until=until, step=step)
+    rows = tx.fetch_all("inbox/arrivals/find_first_arrivals", since=since, until=until, step=step)
     return [row.arrival for row in rows]
 
 

@@ -2,16 +2,40 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
-from gatepost.core.times import Duration
+from gatepost.core.times import Duration, Instant
 from gatepost.operations.access import Administrator
 from gatepost.operations.fields import Count, Format, RecordView, Source, Time, describe
 from gatepost.operations.operation import Request, read
-from gatepost.reports.history import History, HistoryStep
 
 #: the group of these operations in OpenAPI
 TAG = "history"
+
+
+class HistoryStep(Struct, frozen=True, kw_only=True):
+    """What happened from an instant on, for the length of a step."""
+
+    at: Instant
+    #: events that were accepted
+    accepted: int
+    #: items of some of these events: how many were looked at, and how many of them still wait
+    sampled: int
+    waiting: int
+    #: how long the others had waited when they were delivered; None if there are none
+    longest_wait: Duration | None
+    mean_wait: Duration | None
+    #: runs that started, and those of them that have failed
+    runs: int
+    failed_runs: int
+
+
+class History(Struct, frozen=True, kw_only=True):
+    step: Duration
+    #: the oldest first; the last one has not ended yet
+    steps: tuple[HistoryStep, ...]
+    #: bytes
+    store_size: int
 
 
 def _to_milliseconds(length: Duration) -> int:

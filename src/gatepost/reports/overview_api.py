@@ -2,15 +2,15 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
+from gatepost.core.times import Instant
 from gatepost.errors import NotFound
 from gatepost.gates.decision_api import DecisionView
 from gatepost.inbox.event_api import ItemView
 from gatepost.operations.access import ActAs
 from gatepost.operations.fields import Count, RecordView, Source, Time, describe
 from gatepost.operations.operation import Request, View, read
-from gatepost.reports.overview import ThinkingAgent, UnreadSpace
 from gatepost.residents.runs.api import RunView
 from gatepost.residents.usage.api import UsageView
 from gatepost.spaces.api import MessageView
@@ -19,6 +19,22 @@ from gatepost.spaces.api import MessageView
 TAG = "overview"
 
 UpTo = Annotated[int, Meta(ge=0, le=1000, description="counted up to 1,000")]
+
+
+class ThinkingAgent(Struct, frozen=True, kw_only=True):
+    """An agent with an open run."""
+
+    agent: str
+    display: str
+    run: str
+    cause: str
+    started_at: Instant
+
+
+class UnreadSpace(Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+    unread: int
 
 
 class ThinkingView(RecordView[ThinkingAgent]):

@@ -1,4 +1,10 @@
-"""The overview."""
+"""
+The overview: what waits for an entity, who is thinking, and what happened lately.
+
+An entity sees what the lists show it: its own inbox and runs, the decisions that it asked or was asked, and the
+messages of its spaces. Of other agents it sees only that they think, and only of those that it owns or shares a space
+with. An administrator (`viewer=None`) sees all.
+"""
 
 from typing import Final
 
@@ -7,68 +13,78 @@ from gatepost.core.text import parse_field
 from gatepost.core.times import HOUR, Instant, format_rfc3339, parse_instant
 from gatepost.directory import entity_actions as directory
 from gatepost.gates.decision_handlers import view_decision
+from gatepost.inbox import item_rows as items
 from gatepost.inbox.event_api import ItemView
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import limit_page
-from gatepost.reports import overview_actions as overview
-from gatepost.reports.overview_api import (
-    OverviewView,
-    RecentView,
-    ShowOverview,
-    ThinkingView,
-    UnreadSpaceView,
-    WaitingView,
-)
+from gatepost.reports import overview_api as api, overview_rows as overview
+from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.api import RunView
+from gatepost.residents.usage import actions as usage
 from gatepost.residents.usage.api import UsageView
 from gatepost.spaces.api import MessageView
 
+#: whatever waits is counted up to this number
+COUNT_LIMIT: Final = 1_000
+_MAX_SPACES: Final = 1_000
+_MAX_THINKING: Final = 100
 #: characters of each list: texts may be large, and there are several lists
 _LIST_SIZE: Final = 256 * 1024
 
 
-@ShowOverview.handler
-def show_overview(tx: Reader, request: ShowOverview, caller: Caller) -> OverviewView:
+@api.ShowOverview.handler
+def show_overview(tx: Reader, request: api.ShowOverview, caller: Caller) -> api.OverviewView:
     assert request.name is not None
     name = directory.find(tx, request.name).name
     since = parse_field("since", request.since, parse_instant)
-    return OverviewView(
+    return api.OverviewView(
         name=name,
         at=format_rfc3339(tx.now),
-        waiting=_view_waiting(tx, name, request.limit),
-        thinking=_view_thinking(tx, caller),
-        recent=_view_recent(tx, caller, max(0, tx.now - HOUR) if since is None else since, request.limit),
+        waiting=limit_page(view_waiting, _LIST_SIZE)(tx, name, limit=request.limit),
+        thinking=[
+            api.ThinkingView.of(agent)
+            if caller.entity in (None, agent.agent)
+            else api.ThinkingView.of(agent, run=None, cause=None)
+            for agent in list_thinking(tx, viewer=caller.entity)
+        ],
+        recent=limit_page(view_recent, _LIST_SIZE)(
+            tx,
+            viewer=caller.entity,
+            since=max(0, tx.now - HOUR) if since is None else since,
+            limit=request.limit,
+        ),
     )
 
 
-def _view_waiting(tx: Reader, name: str, limit: int) -> WaitingView:
-    waiting = limit_page(overview.list_waiting, _LIST_SIZE)(tx, name, limit=limit)
-    return WaitingView(
-        decision_count=waiting.decision_count,
-        decisions=[view_decision(tx, decision) for decision in waiting.decisions],
-        item_count=waiting.item_count,
-        items=[ItemView.of(item) for item in waiting.items],
-        alert_count=waiting.alert_count,
-        alerts=[ItemView.of(item) for item in waiting.alerts],
-        spaces=[UnreadSpaceView.of(space) for space in waiting.spaces],
+def view_waiting(tx: Reader, name: str, *, limit: int) -> api.WaitingView:
+    """Return what waits for an entity, with at most `limit` entries of each kind."""
+    number = directory.find(tx, name).number
+    candidates = items.list_candidates(tx, number, limit)
+    return api.WaitingView(
+        decision_count=overview.count_open_decisions(tx, number, COUNT_LIMIT),
+        decisions=[view_decision(tx, decision) for decision in overview.list_open_decisions(tx, number, limit)],
+        item_count=items.count_pending(tx, number, COUNT_LIMIT),
+        items=[ItemView.of(item) for item in items.read(tx, number, [item.arrival for item in candidates])],
+        alert_count=overview.count_alerts(tx, number),
+        alerts=[ItemView.of(item) for item in overview.list_alerts(tx, number, limit)],
+        spaces=[api.UnreadSpaceView.of(space) for space in overview.list_unread(tx, number, _MAX_SPACES)],
     )
 
 
-def _view_thinking(tx: Reader, caller: Caller) -> list[ThinkingView]:
-    agents = overview.list_thinking(tx, viewer=caller.entity)
-    return [
-        ThinkingView.of(agent) if caller.entity in (None, agent.agent) else ThinkingView.of(agent, run=None, cause=None)
-        for agent in agents
-    ]
+def list_thinking(tx: Reader, *, viewer: str | None = None) -> list[api.ThinkingAgent]:
+    """Return the agents that think now, those that began first at the beginning."""
+    return overview.list_thinking(tx, directory.find_number(tx, viewer), _MAX_THINKING)
 
 
-def _view_recent(tx: Reader, caller: Caller, since: Instant, limit: int) -> RecentView:
-    recent = limit_page(overview.list_recent, _LIST_SIZE)(tx, viewer=caller.entity, since=since, limit=limit)
-    return RecentView(
-        since=format_rfc3339(recent.since),
-        usage=UsageView.of(recent.usage),
-        runs=[RunView.of(run) for run in recent.runs],
-        message_count=recent.message_count,
-        messages=[MessageView.of(message) for message in recent.messages],
-        decisions=[view_decision(tx, decision) for decision in recent.decisions],
+def view_recent(tx: Reader, *, viewer: str | None = None, since: Instant, limit: int) -> api.RecentView:
+    """Return what happened since a time, with the last `limit` entries of each kind."""
+    number = directory.find_number(tx, viewer)
+    decisions = overview.list_recent_decisions(tx, number, since, limit)
+    return api.RecentView(
+        since=format_rfc3339(since),
+        usage=UsageView.of(usage.sum_all(tx, agent=viewer, since=since, until=tx.now + 1)),
+        runs=[RunView.of(run) for run in runs.page(tx, agent=viewer, since=since, limit=limit)],
+        message_count=overview.count_recent_messages(tx, number, since),
+        messages=[MessageView.of(message) for message in overview.list_recent_messages(tx, number, since, limit)],
+        decisions=[view_decision(tx, decision) for decision in decisions],
     )

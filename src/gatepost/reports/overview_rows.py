@@ -8,7 +8,7 @@ from gatepost.gates.decision import Decision
 from gatepost.gates.decision_rows import build_decisions
 from gatepost.inbox.event import Item
 from gatepost.inbox.item_rows import build_item
-from gatepost.reports.overview import ThinkingAgent, UnreadSpace
+from gatepost.reports.overview_api import ThinkingAgent, UnreadSpace
 from gatepost.spaces.space import Message
 from gatepost.stores.row_mapping import Mapper, fetch_number, load_json
 

@@ -28,7 +28,7 @@ from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.errors import Invalid, quote_value
 from gatepost.inbox import event_rendering as render
 from gatepost.plans.commands import FIRE_COLUMNS, build_past_fire_row
-from gatepost.reports.fire_api import ListTriggerFires, PastFireView
+from gatepost.reports.fire_list_api import ListTriggerFires, PastFireView
 from gatepost.settings import Configuration
 
 triggers = Noun("trigger", "Add, list and change triggers. By a trigger something outside reaches agents.")

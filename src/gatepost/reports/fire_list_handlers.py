@@ -13,14 +13,87 @@ from gatepost.channels.triggers import actions as triggers, schedule_actions as 
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.address import parse as parse_address
 from gatepost.core.ports import Reader
-from gatepost.core.times import Instant
+from gatepost.core.text import parse_field
+from gatepost.core.times import MAX_INSTANT, Instant, parse_duration
 from gatepost.directory import entity_actions as directory
+from gatepost.operations.access import Caller
+from gatepost.operations.pagination import parse_cursor_number, read_page
 from gatepost.plans import actions as plans
-from gatepost.reports import fire_rows as fires
-from gatepost.reports.fire import START, Fire, FireKind, FirePosition, PastFire, Recurrence, iter_fires
+from gatepost.reports import fire_list_api as api, fire_list_rows as fires
+from gatepost.reports.fire_list import START, Fire, FireKind, FirePosition, PastFire, Recurrence, iter_fires
 
 #: before every past fire
 NEWEST: Final = (2**62, 0)
+
+
+@api.ListFires.handler
+def list_fires(tx: Reader, request: api.ListFires, caller: Caller) -> api.FirePage:
+    length = parse_field("within", request.within, parse_duration)
+    return read_page(
+        tx,
+        api.FirePage,
+        list_next,
+        owner=request.owner,
+        until=min(tx.now + length, MAX_INSTANT),
+        after=_parse_next(request.after),
+        limit=request.limit,
+        view=api.FireView.of,
+        cursor=_build_next,
+    )
+
+
+@api.ListPlanFires.handler
+def list_plan_fires(tx: Reader, request: api.ListPlanFires, caller: Caller) -> api.PastFirePage:
+    return read_page(
+        tx,
+        api.PastFirePage,
+        list_of_plan,
+        request.id,
+        owner=caller.entity,
+        after=_parse_past(request.after),
+        limit=request.limit,
+        view=api.PastFireView.of,
+        cursor=_build_past,
+    )
+
+
+@api.ListTriggerFires.handler
+def list_trigger_fires(tx: Reader, request: api.ListTriggerFires, caller: Caller) -> api.PastFirePage:
+    return read_page(
+        tx,
+        api.PastFirePage,
+        list_of_trigger,
+        request.name,
+        by=caller.entity,
+        after=_parse_past(request.after),
+        limit=request.limit,
+        view=api.PastFireView.of,
+        cursor=_build_past,
+    )
+
+
+def _build_next(fire: Fire) -> str:
+    return f"{fire.at}-{fire.kind}-{fire.id}"
+
+
+def _parse_next(cursor: str | None) -> FirePosition:
+    if cursor is None:
+        return START
+    at, _, rest = cursor.partition("-")
+    kind, _, id = rest.partition("-")
+    return parse_cursor_number(at, cursor), kind, id
+
+
+def _build_past(fire: PastFire) -> str:
+    arrival, recipient = fire.position
+    return f"{arrival}-{recipient}"
+
+
+def _parse_past(cursor: str | None) -> tuple[int, int]:
+    if cursor is None:
+        return NEWEST
+    arrival, _, recipient = cursor.partition("-")
+    return parse_cursor_number(arrival, cursor), parse_cursor_number(recipient, cursor)
 
 
 def list_next(

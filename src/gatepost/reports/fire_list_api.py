@@ -9,7 +9,7 @@ from gatepost.inbox.event import ItemState
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Cursor, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read
-from gatepost.reports.fire import Fire, FireKind, PastFire
+from gatepost.reports.fire_list import Fire, FireKind, PastFire
 
 #: the group of these operations in OpenAPI
 TAG = "fires"
