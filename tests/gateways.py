@@ -36,14 +36,14 @@ from gatepost.executor import load_operations
 from gatepost.gateway import openapi
 from gatepost.gateway.authentication import Authenticator, TokenRules
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.health_operations import Meters
+from gatepost.gateway.health_checks import Meters
 from gatepost.gateway.http_limits import ConnectionLimits, build_protocol
-from gatepost.gateway.live_streams import LiveStreams
+from gatepost.gateway.stream_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.jobs.background.periodic_duty import Duty, run_duties
 from gatepost.residents.agent_config import ModelChoice
+from gatepost.residents.model_port import Model
 from gatepost.residents.models.factory import open_model
-from gatepost.residents.ports import Model
 from gatepost.spaces import actions as spaces
 from gatepost.transports.signal_bus import SignalBus
 from tests.waits import LAST_RESORT

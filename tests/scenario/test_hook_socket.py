@@ -21,7 +21,7 @@ from gatepost.core.signals import Signal
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.gateway import hook_socket, local_socket
+from gatepost.gateway import hook_socket
 from gatepost.gateway.hook_socket import HookSocket
 from gatepost.guests.hooks.handler_chain import Handler, Wait
 from gatepost.guests.hooks.hook_context import HookContext
@@ -343,12 +343,12 @@ async def test_the_end_lets_those_go_that_wait(tmp_path: Path) -> None:
     assert await silent_connection.reader.read() == b""
     for connection in (line, silent_connection):
         await connection.close()
-    assert not (tmp_path / local_socket.NAME).exists()
+    assert not (tmp_path / hook_socket.NAME).exists()
 
 
 class TestSocket:
     def test_it_is_for_this_user_alone(self, tmp_path: Path) -> None:
-        with local_socket.listen_locally(tmp_path) as listener:
+        with hook_socket.listen_locally(tmp_path) as listener:
             assert listener is not None
             assert listener.path == str(tmp_path / "gateway.sock")
             assert stat.S_IMODE(Path(listener.path).stat().st_mode) == 0o600
@@ -357,12 +357,12 @@ class TestSocket:
     def test_what_a_killed_gateway_left_is_replaced(self, tmp_path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as stale_socket:
             stale_socket.bind(str(tmp_path / "gateway.sock"))
-        with local_socket.listen_locally(tmp_path) as listener:
+        with hook_socket.listen_locally(tmp_path) as listener:
             assert listener is not None
             assert listener.path == str(tmp_path / "gateway.sock")
 
     def test_beside_another_gateway_it_has_another_name(self, tmp_path: Path) -> None:
-        with local_socket.listen_locally(tmp_path) as first, local_socket.listen_locally(tmp_path) as second:
+        with hook_socket.listen_locally(tmp_path) as first, hook_socket.listen_locally(tmp_path) as second:
             assert first is not None
             assert second is not None
             assert first.path != second.path
@@ -378,7 +378,7 @@ class TestSocket:
             with socket.socket(socket.AF_UNIX) as closed:
                 closed.bind(str(path))
         (tmp_path / f"{dead_process.pid}0000000000.gateway.sock").touch()
-        with local_socket.listen_locally(tmp_path) as listener:
+        with hook_socket.listen_locally(tmp_path) as listener:
             assert listener is not None
             assert not stale_path.exists()
             assert (live_path.exists(), unknown_path.exists(), len(list(tmp_path.iterdir()))) == (True, True, 4)
@@ -390,13 +390,13 @@ class TestSocket:
         with socket.socket(socket.AF_UNIX) as other_socket:
             other_socket.bind(str(path))
             other_socket.listen()
-            with local_socket.listen_locally(tmp_path):
+            with hook_socket.listen_locally(tmp_path):
                 assert path.exists()
 
     def test_a_long_path_is_done_without(self, tmp_path: Path) -> None:
         home = tmp_path / ("x" * 120)
         home.mkdir()
-        with local_socket.listen_locally(home) as listener:
+        with hook_socket.listen_locally(home) as listener:
             assert listener is not None
             folder = Path(listener.path).parent
             assert folder != home
@@ -404,5 +404,5 @@ class TestSocket:
         assert not folder.exists()
 
     def test_without_one_the_gateway_goes_on(self, tmp_path: Path) -> None:
-        with local_socket.listen_locally(tmp_path / "nowhere") as listener:
+        with hook_socket.listen_locally(tmp_path / "nowhere") as listener:
             assert listener is None

@@ -2,7 +2,7 @@
 
 from contextlib import AsyncExitStack
 
-from gatepost.gateway.gateway_state import StreamLimits
+from gatepost.gateway.stream_limits import StreamLimits
 from tests.gateways import Gateway, StreamListener
 
 LIMIT = 3

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Unavailable
-from gatepost.gateway import authentication as auth, event_stream as stream_module
+from gatepost.gateway import authentication as auth, server_sent_events as stream_module
 from gatepost.gateway.authentication import TokenRules
 from tests.gateways import JWT_SECRET, TOKEN_RULES, Gateway, create_entities, create_token, open_gateway
 from tests.waits import LAST_RESORT

@@ -23,7 +23,7 @@ from gatepost.core.signals import Frame
 from gatepost.errors import Invalid, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import DecisionStatus
-from gatepost.gateway.live_streams import LiveStreams
+from gatepost.gateway.stream_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.testing import FakeClock
 from tests.gateways import TOKEN_RULES, build_app_state

@@ -8,8 +8,8 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from gatepost.gateway.live_streams import GATE_EVENTS
-from gatepost.gateway.stream_events import CONTROL_EVENTS, EVENTS, TriggerChangeView, build_frame, encode_entry
+from gatepost.gateway.live_frames import GATE_EVENTS
+from gatepost.gateway.stream_event_models import CONTROL_EVENTS, EVENTS, TriggerChangeView, build_frame, encode_entry
 from gatepost.residents.runs.run import RunStatus
 from gatepost.residents.stream_api import AgentActivityView, MessageDeltaView
 from tests.gateways import build_openapi, list_operations
@@ -75,8 +75,8 @@ def test_a_drift_of_the_typescript_client_is_found(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from gatepost.gateway import stream_events
-stream_events.EVENTS["agent.asleep"] = stream_events.EVENTS["agent.active"]
+from gatepost.gateway import stream_event_models
+stream_event_models.EVENTS["agent.asleep"] = stream_event_models.EVENTS["agent.active"]
 sys.path.insert(0, {str(ROOT)!r})
 from tools import typescript
 sys.exit(typescript.main(["--check"]))

@@ -1,34 +1,26 @@
 """What the operations of one gateway share."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from gatepost.channels.telegram.background.intake import TelegramIntake
 from gatepost.core.ports import Store
-from gatepost.errors import TooManyStreams, Unavailable
 from gatepost.gateway.attempt_limits import AttemptLimits
 from gatepost.gateway.authentication import Authenticator
-from gatepost.gateway.live_streams import LiveStreams
 from gatepost.gateway.page_files import PAGE_FOLDER
-from gatepost.operations.access import Caller
+from gatepost.gateway.stream_limits import StreamLimits
+from gatepost.gateway.stream_readers import LiveStreams
+from gatepost.gateway.webhook_routes import UnverifiedBodies
 from gatepost.residents.agent_config import ModelChoice
-from gatepost.residents.ports import Model
+from gatepost.residents.model_port import Model
 from gatepost.transports.signal_bus import SignalBus
 
 if TYPE_CHECKING:
-    from gatepost.gateway.health_operations import Meters
-
-#: bytes of bodies with an unverified signature that are held at the same time
-_MAX_UNVERIFIED: Final = 16 * 1024 * 1024
-
-#: streams of one caller, if the settings say nothing else
-DEFAULT_STREAMS: Final = 100
+    from gatepost.gateway.health_checks import Meters
 
 
 class CallerLocks:
@@ -42,54 +34,6 @@ class CallerLocks:
         if lock is None:
             lock = self._locks[caller] = asyncio.Lock()
         return lock
-
-
-class UnverifiedBodies:
-    """Limits the bytes of all webhooks together that are held while their signature is not verified yet."""
-
-    def __init__(self) -> None:
-        self._size = 0
-
-    @contextmanager
-    def reserve(self) -> Iterator[Callable[[int], None]]:
-        """Yield the function to call with the size of each part before it is kept; at the end all parts are free."""
-        reserved = 0
-
-        def count_part(size: int) -> None:
-            nonlocal reserved
-            if self._size + size > _MAX_UNVERIFIED:
-                raise Unavailable("too many webhooks are being received", hint="send it again in a moment")
-            reserved += size
-            self._size += size
-
-        try:
-            yield count_part
-        finally:
-            self._size -= reserved
-
-
-class StreamLimits:
-    """Limits the streams that one caller reads at the same time: each takes memory, and a part of every signal."""
-
-    def __init__(self, limit: int = DEFAULT_STREAMS) -> None:
-        self._limit = limit
-        self._counts: Counter[Caller] = Counter()
-
-    @contextmanager
-    def reserve(self, caller: Caller) -> Iterator[None]:
-        """Count a stream of a caller while entered; raise TooManyStreams if it has as many as it may have."""
-        if self._counts[caller] >= self._limit:
-            raise TooManyStreams(
-                f"this caller reads {self._limit} streams, and may read no more at the same time",
-                hint="close some, read several spaces and inboxes in one (GET /api/stream), or raise gateway.streams",
-            )
-        self._counts[caller] += 1
-        try:
-            yield
-        finally:
-            self._counts[caller] -= 1
-            if not self._counts[caller]:
-                del self._counts[caller]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

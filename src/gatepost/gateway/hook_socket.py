@@ -1,7 +1,7 @@
 """
-The socket in the home on which hooks of this machine's guests hand over the input of their host and get what to print
-(`guests/hook_commands.py` has the other end). Commands ask here where the gateway is before they send it a key
-(`settings/gateway_files.py`):
+The socket in the home, for this user alone. Hooks of this machine's guests hand over the input of their host there, and
+get what to print (`guests/hook_commands.py` has the other end). Commands ask here where the gateway is before they send
+it a key (`settings/gateway_files.py`):
 
     command  -> {"v": 1, "op": "where"}
     gateway  <- {"url": "http://127.0.0.1:4283", "pid": 4711, "store": "sqlite:///office.db"}
@@ -19,10 +19,12 @@ import asyncio
 import json
 import os
 import socket
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,16 +34,20 @@ from gatepost.core.ports import Store
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, Refused
-from gatepost.gateway.local_socket import listen_locally
 from gatepost.guests.hook_entry import HookCall, HookEntry, HookResponse
 from gatepost.guests.hooks import dialects as wire
 from gatepost.guests.hooks.handler_chain import Handler, LazyHandler, Wait
+from gatepost.paths import is_running
 from gatepost.settings import resolve_variables
 
 log = structlog.get_logger("gatepost.hook_socket")
 
 HookRun = Generator[Wait, None, HookResponse]
 
+NAME: Final = "gateway.sock"
+#: bytes of a path that the kernel has room for, with some to spare
+_MAX_PATH_BYTES: Final = 100
+_SOCKET_BACKLOG: Final = 1024
 #: bytes of a line; the output of a tool is in it, which may be long
 _MAX_LINE_LENGTH: Final = 32 * 1024 * 1024
 #: seconds between two signs of life to a hook
@@ -312,3 +318,76 @@ def _build_document(response: HookResponse) -> dict[str, object]:
 async def _write(writer: asyncio.StreamWriter, document: Mapping[str, object]) -> None:
     writer.write(json.dumps(document).encode() + b"\n")
     await writer.drain()
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSocket:
+    socket: socket.socket
+    path: str
+
+
+@contextmanager
+def listen_locally(home: Path) -> Iterator[LocalSocket | None]:
+    """
+    Yield a socket that listens, or None, with a warning, if none can be made. Its path is in the home or, if that is
+    too long for a socket, in a temporary folder of its own.
+    """
+    with ExitStack() as stack:
+        try:
+            _remove_stale_sockets(home)
+            path = _choose_path(home, stack)
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            os.fchmod(listener.fileno(), 0o600)  # before anybody can reach it
+            listener.bind(path)
+            Path(path).chmod(0o600)  # where the system does not go by that
+            stack.callback(_remove_socket, path, os.stat(path).st_ino)  # noqa: PTH116 (a string as it is)
+            listener.listen(_SOCKET_BACKLOG)
+            listener.setblocking(False)
+        except (OSError, AttributeError) as error:
+            log.warning(
+                "hooks and commands do not find this gateway, and work on the store by themselves", reason=str(error)
+            )
+            yield None
+            return
+        yield LocalSocket(listener, path)
+
+
+def _remove_stale_sockets(home: Path) -> None:
+    """Remove the sockets of second gateways that were killed: nobody listens there any more."""
+    for path in home.glob(f"*.{NAME}"):
+        pid = path.name.removesuffix(f".{NAME}")
+        with suppress(OSError):
+            if pid.isdecimal() and path.is_socket() and not is_running(int(pid)):
+                _free_path(str(path))
+
+
+def _choose_path(home: Path, stack: ExitStack) -> str:
+    for path in (str(home / NAME), str(home / f"{os.getpid()}.{NAME}")):
+        if len(os.fsencode(path)) > _MAX_PATH_BYTES:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gatepost-", ignore_cleanup_errors=True))
+            return f"{folder}/{NAME}"
+        if _free_path(path):
+            return path
+    raise FileExistsError(f"{str(home / NAME)!r} is taken")
+
+
+def _free_path(path: str) -> bool:
+    """Return True if nobody listens there; the socket of a killed gateway is removed."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(path)
+        except FileNotFoundError:
+            return True
+        except ConnectionRefusedError:
+            os.unlink(path)  # noqa: PTH108 (a string as it is)
+            return True
+        except OSError:
+            return False
+    return False
+
+
+def _remove_socket(path: str, inode: int) -> None:
+    with suppress(OSError):
+        if os.stat(path).st_ino == inode:  # noqa: PTH116 (a string as it is)
+            os.unlink(path)  # noqa: PTH108 (a string as it is)

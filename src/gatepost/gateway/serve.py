@@ -35,11 +35,12 @@ from gatepost.directory.sign_in_handlers import view_link
 from gatepost.errors import GatepostError, Refused, Unavailable
 from gatepost.gateway.authentication import Authenticator, TokenRules
 from gatepost.gateway.browser_checks import is_address
-from gatepost.gateway.gateway_state import GatewayState, StreamLimits
-from gatepost.gateway.health_operations import Meters
+from gatepost.gateway.gateway_state import GatewayState
+from gatepost.gateway.health_checks import Meters
 from gatepost.gateway.hook_socket import HookSocket
 from gatepost.gateway.http_limits import ConnectionLimits, allow_connections, build_protocol
-from gatepost.gateway.live_streams import LiveStreams
+from gatepost.gateway.stream_limits import StreamLimits
+from gatepost.gateway.stream_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.guests import hook_entry
 from gatepost.guests.hooks import handler_chain as chain

@@ -12,18 +12,11 @@ from starlette.types import Receive, Scope, Send
 
 from gatepost.errors import NotFound, quote_value
 from gatepost.executor import load_operations
-from gatepost.gateway import (  # noqa: F401 (they register handlers)
-    health_operations as health,
-    sign_in_route as sign_in,
-    stream_operations as watch,
-    telegram_webhook as telegram,
-    webhook_route as webhooks,
-)
-from gatepost.gateway.chat_presence import ChatPresence
+from gatepost.gateway import health_checks, sign_in_route, stream_contents, webhook_routes  # noqa: F401 (handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.http_exchange import JSON, Headers, HttpExchange, encode
-from gatepost.gateway.live_streams import GateFrames
+from gatepost.gateway.live_frames import ChatPresence, GateFrames
 from gatepost.gateway.mcp_route import McpRoute
 from gatepost.gateway.openapi import DOCS_POLICY, build_docs_page, build_openapi
 from gatepost.gateway.page_files import PageRoute, is_page_visit

@@ -1,4 +1,4 @@
-"""The shared inbox; `gateway/stream_operations.py` streams it."""
+"""The shared inbox; `gateway/stream_contents.py` streams it."""
 
 from typing import Any
 

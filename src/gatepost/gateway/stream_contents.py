@@ -1,5 +1,5 @@
 """
-The handlers of streams: what a reader of each follows.
+What each stream contains: the handlers of the requests that watch something.
 
 A combined stream follows the spaces and inboxes that are named. If none is named, it has all that the page of a person
 needs, which is what concerns the caller:
@@ -22,19 +22,11 @@ from gatepost.channels.shared_inbox.api import SharedEntryView, WatchSharedInbox
 from gatepost.channels.shared_inbox.entry import TOPIC
 from gatepost.core.ports import Reader
 from gatepost.directory import entity_actions as directory
-from gatepost.gateway.event_stream import EventStream, StreamPart, decode_combined_cursor, open_stream
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.live_streams import (
-    ALL_AGENTS,
-    ALL_FIRES,
-    ALL_GATES,
-    StreamEnd,
-    StreamEntry,
-    StreamPage,
-    StreamPosition,
-    StreamSource,
-)
-from gatepost.gateway.stream_events import encode_entry
+from gatepost.gateway.live_frames import ALL_AGENTS, ALL_FIRES, ALL_GATES
+from gatepost.gateway.server_sent_events import EventStream, StreamPart, decode_combined_cursor, open_stream
+from gatepost.gateway.stream_event_models import encode_entry
+from gatepost.gateway.stream_readers import StreamEnd, StreamEntry, StreamPage, StreamPosition, StreamSource
 from gatepost.inbox import feed_actions as inbox_feed
 from gatepost.inbox.event_api import ItemView
 from gatepost.inbox.item_api import WatchAll, WatchInbox

@@ -1,5 +1,5 @@
 """
-Live streams: any number of readers, on any gateway, without gap or repeat.
+The readers of live streams: any number of them, on any gateway, without gap or repeat.
 
 A stream has a stored part (messages of a space, items of an inbox), whose entries have positions to resume from, and a
 live part (frames), which reaches only the readers of that moment. The stored part is always read from the store; a
@@ -19,65 +19,39 @@ in that audience ends there. A page is read for every signal, also if it has no 
 at once; if that signal was lost, with the next page, before any entry of it is delivered. A reader that joined while a
 page was being read may have become a member after the read; it is not judged by that page, but reads for itself.
 
-A slow reader never slows the writer or the other readers: its backlog is bounded, and a reader that exceeds the bound
-is dropped. It knows its last position and may come back with it. A reader that starts far behind is not dropped for
-that: until a tail has reached the end for the first time, it reads on only when a reader has taken its whole backlog.
+A slow reader never slows the writer or the other readers: its backlog is bounded (`stream_limits.py`), and a reader
+that exceeds the bound is dropped. It knows its last position and may come back with it. A reader that starts far behind
+is not dropped for that: until a tail has reached the end for the first time, it reads on only when a reader has taken
+its whole backlog.
 
-Gates and decisions have no stream of their own. Verbs signal `gate:ID` and `decision:ID` after their commit, and a
-signal carries nothing else. So `GateFrames` of each gateway reads the gate or decision, and sends it as a frame to
-those of its readers whom it concerns: in the stream of their inbox, and so in every stream that includes their inbox.
-
-    gate.opened  gate.resolved            to its owner, its creator, its resolver, and the agents that wait for it
-    decision.asked  decision.answered     to the asking and the asked entity; in each round
-
-There are three topics of frames alone, for those who may see everything: `ALL_AGENTS` has the frames of all agents,
-`ALL_GATES` those of all gates and decisions, and `ALL_FIRES` says which plans and triggers have fired or changed:
-
-    plan.set  plan.fired                                         {"id", "owner"}, as far as the signal knows them
-    trigger.added  .changed  .deleted  .fired  .working  .failing    {"name"}
-
-Frames are live only. What must not be missed is also an item of an inbox, and resumes like every other item.
+Frames come with signals, or are made of them (`live_frames.py`). They are live only. What must not be missed is also an
+item of an inbox, and resumes like every other item.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
-from msgspec import UNSET
 
 from gatepost.channels.shared_inbox import entry as shared_entry
-from gatepost.core.ports import Reader, Store
-from gatepost.core.signals import Frame, Signal, TransportMessage
+from gatepost.core.signals import Frame, TransportMessage
 from gatepost.directory import key
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.gates import decision_actions as decisions, gate_actions as gates
-from gatepost.gates.decision_handlers import view_decision
-from gatepost.gates.gate_handlers import view_gate
-from gatepost.gateway.stream_events import EVENTS, PlanChangeView, TriggerChangeView, build_frame
-from gatepost.inbox.event import EventType
-from gatepost.operations.operation import View
+from gatepost.gateway.live_frames import ALL_AGENTS, ALL_FIRES, build_fire_frame
+from gatepost.gateway.stream_limits import Backlog
 
 log = structlog.get_logger("gatepost.live")
 
-#: entries that a reader may be behind before it is dropped
-BACKLOG: Final = 1_000
 #: seconds before a tail reads again when the store is unavailable
 _RETRY: Final = 1.0
 #: seconds before a tail reads again when committed entries cannot be shown yet
 _RECHECK_DELAY: Final = 0.02
 #: causes of signals that change who is a member of a space
 _MEMBERSHIP_CAUSES: Final = ("create", "join", "leave")
-GATE_EVENTS: Final = ("gate.opened", "gate.resolved", "decision.asked", "decision.answered")
-ALL_AGENTS: Final = "agents:"
-ALL_GATES: Final = "gates:"
-ALL_FIRES: Final = "fires:"
 _AGENT: Final = "agent:"
-#: gates and decisions that may wait for `GateFrames`; it drops more than that
-_QUEUE_LIMIT: Final = 1_000
 
 #: comparable: a later position is greater
 StreamPosition = Any
@@ -138,13 +112,13 @@ class _Reader:
     #: how many pages the tail had begun to read when the reader joined
     reads_at_join: int
     stream_end: StreamEnd | None
-    backlog: deque[StreamEntry | Frame] = field(default_factory=deque)
+    backlog: Backlog[StreamEntry | Frame] = field(default_factory=Backlog)
     wake_event: asyncio.Event = field(default_factory=asyncio.Event)
 
     def deliver(self, item: StreamEntry | Frame) -> None:
         if self.stream_end or (isinstance(item, StreamEntry) and not item.position > self.position):
             return
-        if len(self.backlog) >= BACKLOG:
+        if self.backlog.is_full:
             self.end(_TOO_SLOW)
             return
         self.backlog.append(item)
@@ -244,7 +218,7 @@ class LiveStreams:
                 topic = signal.recipient if ":" in signal.recipient else f"inbox:{signal.recipient}"
                 if topic in self._tails:
                     self._tails[topic].wake_event.set()
-                if ALL_FIRES in self._tails and (frame := _build_fire_frame(signal)) is not None:
+                if ALL_FIRES in self._tails and (frame := build_fire_frame(signal)) is not None:
                     self._deliver(ALL_FIRES, frame)
                 if signal.cause in _MEMBERSHIP_CAUSES:
                     self._announce_access_change()
@@ -333,76 +307,5 @@ class LiveStreams:
                 await tail.task
 
 
-def _build_fire_frame(signal: Signal) -> Frame | None:
-    """Return what a signal says of a plan or a trigger; None if it is about something else."""
-    noun, colon, name = signal.recipient.partition(":")
-    event = f"{noun}.{signal.cause}"
-    if colon and noun in ("plan", "trigger") and event in EVENTS:  # a later version may signal more
-        return build_frame(
-            ALL_FIRES, event, PlanChangeView(id=name) if noun == "plan" else TriggerChangeView(name=name)
-        )
-    if signal.cause == EventType.PLAN and not colon:
-        data = signal.event.data if signal.event is not None else None
-        plan_id = data.get("planId") if isinstance(data, dict) else None
-        return build_frame(ALL_FIRES, "plan.fired", PlanChangeView(owner=signal.recipient, id=plan_id or UNSET))
-    return None
-
-
 def _can_see(entity: str | None, page: StreamPage) -> bool:
     return entity is None or page.audience is None or entity in page.audience
-
-
-@dataclass(slots=True, eq=False)
-class GateFrames:
-    """Sends frames about gates and decisions to the readers of the inboxes that they concern."""
-
-    _store: Store
-    _live_streams: LiveStreams
-    _queue: asyncio.Queue[tuple[str, str]] = field(default_factory=lambda: asyncio.Queue(_QUEUE_LIMIT))
-
-    def on_signal(self, signal: TransportMessage) -> None:
-        """Queue the gate or decision that a signal is about, if there are readers."""
-        if isinstance(signal, Frame):
-            return
-        noun, _, id = signal.recipient.partition(":")
-        event = f"{noun}.{signal.cause}"
-        if event in GATE_EVENTS and self._live_streams.readers and not self._queue.full():
-            self._queue.put_nowait((event, id))
-
-    @asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
-        """While entered, send a frame for each queued gate or decision, in order."""
-        task = asyncio.create_task(self._send_frames(), name="gate-frames")
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-    async def _send_frames(self) -> None:
-        while True:
-            event, id = await self._queue.get()
-            try:
-                names, view = await self._store.read(_READERS[event.partition(".")[0]], id)
-            except GatepostError as error:
-                log.info("frame not sent", frame=event, id=id, reason=error.message)
-                continue
-            except Exception as error:
-                log.exception("frame not sent", frame=event, id=id, error=repr(error))
-                continue
-            for topic in (*(f"inbox:{name}" for name in names), ALL_GATES):
-                self._live_streams.on_signal(build_frame(topic, event, view))
-
-
-def _read_gate(tx: Reader, id: str) -> tuple[Collection[str], View]:
-    gate = gates.show(tx, id)
-    return gate.viewers, view_gate(tx, gate)
-
-
-def _read_decision(tx: Reader, id: str) -> tuple[Collection[str], View]:
-    decision = decisions.show(tx, id)
-    return decision.viewers, view_decision(tx, decision)
-
-
-_READERS: Final = {"gate": _read_gate, "decision": _read_decision}

@@ -36,16 +36,10 @@ from gatepost.core.signals import Frame
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, quote_value
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.http_exchange import HttpExchange
-from gatepost.gateway.live_streams import (
-    ALL_GATES,
-    GATE_EVENTS,
-    StreamEnd,
-    StreamEntry,
-    StreamItem,
-    StreamPosition,
-    StreamSource,
-)
-from gatepost.gateway.stream_events import StreamConnectedView, StreamEndedView
+from gatepost.gateway.live_frames import ALL_GATES, GATE_EVENTS
+from gatepost.gateway.stream_event_models import StreamConnectedView, StreamEndedView
+from gatepost.gateway.stream_limits import send_in_time
+from gatepost.gateway.stream_readers import StreamEnd, StreamEntry, StreamItem, StreamPosition, StreamSource
 from gatepost.inbox import feed_actions as inbox_feed
 from gatepost.inbox.feed_actions import Position
 from gatepost.operations.access import Caller
@@ -56,8 +50,6 @@ log = structlog.get_logger("gatepost.stream")
 
 #: seconds between two signs of life, and between two checks of the reader's rights
 PING_INTERVAL: Final = 15.0
-#: seconds that a reader may take nothing at all
-STALL_TIMEOUT: Final = 60.0
 _HEADERS: Final = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
@@ -192,7 +184,7 @@ class EventStream:
     async def _write(self, send: Send, check_rights: EndCheck) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         try:
-            await _send(
+            await send_in_time(
                 send, _format_frame("connected", StreamConnectedView(parts=sorted(self.positions)), self._format_id())
             )
             while True:
@@ -200,22 +192,22 @@ class EventStream:
                     async with asyncio.timeout(PING_INTERVAL):
                         topic, item = await self._queue.get()
                 except TimeoutError:
-                    await _send(send, b": ping\n\n")
+                    await send_in_time(send, b": ping\n\n")
                     continue
                 match item:
                     case StreamEntry():
                         self.positions[topic] = item.position
-                        await _send(send, _format_frame(item.event, item.data, self._format_id()))
+                        await send_in_time(send, _format_frame(item.event, item.data, self._format_id()))
                     case Frame():
                         if not self._is_repeated(topic, item):
-                            await _send(send, _format_frame(item.event, item.data))
+                            await send_in_time(send, _format_frame(item.event, item.data))
                     case StreamEnd():
                         # What the reader may not see any more may be only a part of what it asked for.
                         end = item if item.is_resumable else await check_rights() or item
                         ended = StreamEndedView(
                             reason=end.reason, resume_from=self._format_id() if end.is_resumable else msgspec.UNSET
                         )
-                        await _send(send, _format_frame("ended", ended), more=False)
+                        await send_in_time(send, _format_frame("ended", ended), more=False)
                         return
                     case _:
                         assert_never(item)
@@ -238,11 +230,6 @@ class EventStream:
 async def _wait_until_left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _send(send: Send, text: bytes, *, more: bool = True) -> None:
-    async with asyncio.timeout(STALL_TIMEOUT):
-        await send({"type": "http.response.body", "body": text, "more_body": more})
 
 
 def _format_frame(event: str, data: Any, id: str | None = None) -> bytes:

@@ -1,41 +1,80 @@
 """
-Receive webhooks: `POST /hooks/{trigger}`.
+Receive webhooks of services (`POST /hooks/{trigger}`), and updates of Telegram bots (`POST /channels/telegram/{bot}`).
 
     find the trigger -> check the head -> receive the body -> verify -> parse -> store -> 202
+    find the bot -> compare the secret -> receive the body -> commit -> 200
 
-A webhook has no credential of ours. Its body is read only for a trigger that exists, and only if the head proves as
+Neither has a credential of ours. A body is read only for a trigger or a bot that exists, and only if the head proves as
 much as a head can: it has the secret, or else a signature, which cannot be verified without the body. Bodies whose
-signature is not verified yet have a limit of their own, and one for all of them together.
+signature is not verified yet have a limit of their own, and one for all of them together. The secret of a bot is
+derived from its token; both kinds are compared in constant time.
 
 Nothing of a request is trusted before it is verified, and the bytes that are verified are those that came: only then
-are they parsed as JSON. Each step refuses by raising, so nothing is stored of a request that is refused. 202 means
-committed, and a request with several events has all of them stored or none. An inactive trigger answers like one that
-does not exist. Wrong secrets and signatures are limited, right ones never (`gateway/attempt_limits.py`).
+are they parsed as JSON. Each step refuses by raising, so nothing is stored of a request that is refused. 202 and 200
+mean committed, and a request with several events has all of them stored or none; after anything else Telegram sends the
+update again. An inactive trigger, or a bot that is not in webhook mode, answers like one that does not exist. Wrong
+secrets and signatures are limited, right ones never (`gateway/attempt_limits.py`).
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
+import msgspec
+
 from gatepost.channels.intake_actions import Received
+from gatepost.channels.telegram.api import ReceiveTelegramUpdate, TelegramUpdateView
+from gatepost.channels.telegram.background.bots import OpenBot
 from gatepost.channels.triggers.api import ReceivedEventView, ReceiveWebhook, WebhookView
 from gatepost.channels.triggers.trigger import WakeMode
 from gatepost.channels.webhooks import actions as webhooks, verification as webhook
 from gatepost.channels.webhooks.verification import Challenge, WebhookRefusal
 from gatepost.core.ports import Store
 from gatepost.core.text import parse_field
-from gatepost.errors import Invalid, TooLarge, Unauthorized
-from gatepost.gateway.gateway_state import GatewayState
+from gatepost.errors import Invalid, Malformed, NotFound, TooLarge, Unauthorized, Unavailable
 from gatepost.gateway.http_exchange import HttpAnswer, HttpExchange
+
+if TYPE_CHECKING:
+    from gatepost.gateway.gateway_state import GatewayState
 
 #: bytes of a body whose signature is not verified yet
 _MAX_UNVERIFIED: Final = 1024 * 1024
+#: bytes of all such bodies that are held at the same time
+_MAX_ALL_UNVERIFIED: Final = 16 * 1024 * 1024
 _TEXT: Final = "text/plain; charset=utf-8"
+#: bytes of an update of Telegram; the longest text has a few thousand
+_MAX_UPDATE: Final = 1024 * 1024
+_SECRET_HEADER: Final = "x-telegram-bot-api-secret-token"  # noqa: S105 (its name)
+
+
+class UnverifiedBodies:
+    """Limits the bytes of all webhooks together that are held while their signature is not verified yet."""
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    @contextmanager
+    def reserve(self) -> Iterator[Callable[[int], None]]:
+        """Yield the function to call with the size of each part before it is kept; at the end all parts are free."""
+        reserved = 0
+
+        def count_part(size: int) -> None:
+            nonlocal reserved
+            if self._size + size > _MAX_ALL_UNVERIFIED:
+                raise Unavailable("too many webhooks are being received", hint="send it again in a moment")
+            reserved += size
+            self._size += size
+
+        try:
+            yield count_part
+        finally:
+            self._size -= reserved
 
 
 @ReceiveWebhook.raw_handler
 async def receive_webhook(
-    state: GatewayState, request: ReceiveWebhook, exchange: HttpExchange
+    state: "GatewayState", request: ReceiveWebhook, exchange: HttpExchange
 ) -> WebhookView | HttpAnswer:
     headers = exchange.list_headers()
     with state.attempt_limits.watch(exchange.scope, f"hooks:{request.trigger}"):
@@ -101,3 +140,28 @@ def _build_view(results: Sequence[Received]) -> WebhookView:
     if len(events) != 1:
         return WebhookView(events=events)
     return WebhookView(event_id=events[0].event_id, duplicate=events[0].duplicate, events=events)
+
+
+@ReceiveTelegramUpdate.raw_handler
+async def receive_telegram_update(
+    state: "GatewayState", request: ReceiveTelegramUpdate, exchange: HttpExchange
+) -> TelegramUpdateView:
+    with state.attempt_limits.watch(exchange.scope, f"telegram:{request.bot}"):
+        bot = await _authenticate_bot(state, request.bot, exchange.headers.get(_SECRET_HEADER, ""))
+    body = await exchange.read_body(_MAX_UPDATE)
+    try:
+        update = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        raise Malformed("the body is not JSON") from None
+    assert state.telegram is not None
+    [outcome] = await state.telegram.take(bot, [update])
+    return TelegramUpdateView(outcome=outcome.outcome.value)
+
+
+async def _authenticate_bot(state: "GatewayState", name: str, secret: str) -> OpenBot:
+    if state.telegram is None:
+        raise NotFound("there is no such webhook")
+    try:
+        return await state.telegram.authenticate(name, secret)
+    except (Invalid, NotFound):  # invalid, because not every text of a URL can be a name
+        raise NotFound("there is no such webhook") from None
