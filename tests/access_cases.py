@@ -13,7 +13,7 @@ from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import actions as routing, rows as route_rules
 from gatepost.channels.routing.rule import RouteSpec, UnroutedReason
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.webhooks.verification import Scheme

@@ -15,7 +15,7 @@ from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import actions as routing, rows as route_rules
 from gatepost.channels.routing.rule import RouteSpec, UnroutedReason
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Heartbeat, TriggerConfig, TriggerSchedule
@@ -33,7 +33,8 @@ from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gates.proposed_action import Action
 from gatepost.guests import session_actions as sessions
-from gatepost.inbox import claim_actions as inbox, expiry_actions, item_actions as inbox_items
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox import expiry_and_death_actions
 from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import EventType, Priority, Push, Ref, Route, Trust
 from gatepost.inbox.push import actions as push
@@ -54,10 +55,10 @@ from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import AckRequest, MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.plans import actions as plans
-from gatepost.residents.mind import MindSummaries
+from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.runs import ending_actions as run_endings, rows as runs
 from gatepost.residents.runs.actions import answer_call
-from gatepost.residents.runs.run import RunLimit
+from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from gatepost.worker import maintenance_actions as maintenance
@@ -303,7 +304,7 @@ def _fill_inboxes(kit: Kit) -> None:
     drain()
     send("too late", ttl=1)
     clock.advance("2 days")
-    store.run_sync(expiry_actions.expire_items)
+    store.run_sync(expiry_and_death_actions.expire_items)
     clock.advance("2 days")
     assert store.run_sync(maintenance.reap) > 0
     poison = send("poison")
@@ -315,7 +316,7 @@ def _fill_inboxes(kit: Kit) -> None:
     store.run_sync(inbox_items.discard, send("put away"))
     send("runs out", ttl=1)
     clock.advance("1 second")
-    store.run_sync(expiry_actions.expire_items)
+    store.run_sync(expiry_and_death_actions.expire_items)
     send("to all", "*", sender="ana")
     send("to a team", "team:web", data={"n": [1, None, "ü\u2028", 1e300]}, dedup_key="team")
     send("being read", "ben", ttl=10**15)

@@ -30,7 +30,7 @@ Q = TypeVar("Q", bound=Request[Any])
 
 #: operations whose handler lies in a later room than their request
 _LATER_HANDLERS: Final = {
-    "AskDecision": "gatepost.channels.question_handlers",
+    "AskDecision": "gatepost.channels.reply_handlers",
     "ReplyToEvent": "gatepost.channels.reply_handlers",
     "TriggerAgent": "gatepost.channels.webhooks.handlers",
 }

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.channels import chat_actions as chat
-from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels import chat_handlers as chat
+from gatepost.channels.chat_api import SendChat
 from gatepost.channels.provider import Provider
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.testing.channels import (
     AGENT,
     ChannelDriver,
@@ -31,10 +31,10 @@ class CliDriver(ChannelDriver):
     """People who type `gatepost chat`, and read the shared inbox."""
 
     async def write(self, user: str, text: str) -> None:
-        self.store.run_sync(chat.send, ChatSpec(content=text, to=AGENT), sender=user)
+        self.store.run_sync(chat.send, SendChat(content=text, to=AGENT), sender=user)
 
     async def reset(self, user: str) -> None:
-        self.store.run_sync(chat.reset, ChatSpec(content="", to=AGENT), sender=user)
+        self.store.run_sync(chat.reset, SendChat(content="", to=AGENT), sender=user)
 
     def list_sent(self, user: str) -> Sequence[str]:
         entries = self.store.read_sync(shared_inbox.page, viewer=user, channel="cli")

@@ -8,12 +8,12 @@ from typing import Any, Final
 import pytest
 
 from gatepost import Gatepost
-from gatepost.channels import channel_reply_actions as channel_replies, chat_actions as chat, reply_actions as replies
-from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels import chat_handlers as chat, reply_actions as replies
+from gatepost.channels.chat_api import SendChat
 from gatepost.channels.conversation import is_user_prompt, parse_base
 from gatepost.channels.routing import actions as routing
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.entry import EntryKind, SharedEntry
+from gatepost.channels.shared_inbox.api import EntryKind, SharedEntry
 from gatepost.core.ports import Store
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -24,8 +24,7 @@ from gatepost.inbox.event import Answered, EventType, Route
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config, reply_reminder
 from gatepost.residents.agent_config import USER_AGENT, AgentConfig, ModelChoice
 from gatepost.residents.background.function_agent import AgentContext, EventBatch, run_user_agent
-from gatepost.residents.mind import ModelReply, Prompt
-from gatepost.residents.model_request import ChatRequest
+from gatepost.residents.model_port import ChatRequest, ModelReply, Prompt
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.journal_actions import take_run
 from gatepost.residents.runs.run import RunStatus
@@ -43,7 +42,7 @@ SESSIONS: Final = (None, "x", "travel", "reset-1", "husam", "x-travel", "main", 
 
 def send(store: Store, content: str, person: str = "husam", **fields: Any) -> tuple[str, list[str]]:
     """Write as a person; return the session, and the events."""
-    session, received = store.run_sync(chat.send, ChatSpec(content=content, **fields), sender=person)
+    session, received = store.run_sync(chat.send, SendChat(content=content, **fields), sender=person)
     return session, list(received.events)
 
 
@@ -69,7 +68,7 @@ class TestStreams:
             options = (Option(id="yes", label="Yes"),)
             for text in ("Today?", "Really?"):
                 question = Question(question=text, options=options)
-                gateway.store.run_sync(channel_replies.ask_decision, question, event, by="analyst")
+                gateway.store.run_sync(replies.ask_decision, question, event, by="analyst")
             asked = [await read_entry(frames) for _ in range(2)]
             assert [(frame.data["content"], frame.data["status"]) for frame in asked] == [
                 ("Today?", "pending"),
@@ -92,7 +91,7 @@ class TestStreams:
     async def test_lists_stay_in_the_order_of_the_questions(self, gateway: Gateway) -> None:
         _, [event] = send(gateway.store, "Ship?", to="analyst")
         question = Question(question="Today?", options=(Option(id="yes", label="Yes"),))
-        gateway.store.run_sync(channel_replies.ask_decision, question, event, by="analyst")
+        gateway.store.run_sync(replies.ask_decision, question, event, by="analyst")
         send(gateway.store, "wait a moment", to="analyst")
         send(gateway.store, "yes")
 
@@ -259,7 +258,7 @@ class TestReminders:
 
     async def test_nobody_waits_for_an_answer_to_a_reset_or_an_event(self, kit: Kit) -> None:
         agent = ScriptedAgent(kit, reply_done)
-        kit.store.run_sync(chat.reset, ChatSpec(content="", to="ana"), sender="husam")
+        kit.store.run_sync(chat.reset, SendChat(content="", to="ana"), sender="husam")
         agent.push("something else")
         await agent.run_cycles()
         assert len(agent.model.requests) == 1
@@ -368,12 +367,12 @@ async def test_replies_never_cross_sessions_or_people(tmp_path: object, seed: in
             person, name = dice.choice(people)
             match dice.random():
                 case chance if chance < 0.1:
-                    spec = ChatSpec(content="", session=name, to="analyst")
+                    spec = SendChat(content="", session=name, to="analyst")
                     current[person, name], _ = await store.run(chat.reset, spec, sender=person)
                 case chance:
                     text = f"ask {number}" if chance < 0.3 else f"say {number}"
                     to = dice.choice(["analyst", "designer"])
-                    spec = ChatSpec(content=text, session=name, to=to)
+                    spec = SendChat(content=text, session=name, to=to)
                     session, received = await store.run(chat.send, spec, sender=person)
                     assert session == current.setdefault((person, name), session)
                     if received.decision is None:

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from gatepost.channels import chat_actions as chat
-from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels import chat_handlers as chat
+from gatepost.channels.chat_api import SendChat
 from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.rows import set_next_at
@@ -149,10 +149,10 @@ async def test_a_person_sees_only_what_concerns_them(gateway: Gateway) -> None:
         ]
         ask(gateway, "rosa")
         gateway.store.run_sync(spaces.post, "private", sender="rosa", content="not for husam")
-        gateway.store.run_sync(chat.send, ChatSpec(content="not for husam either", to="designer"), sender="rosa")
+        gateway.store.run_sync(chat.send, SendChat(content="not for husam either", to="designer"), sender="rosa")
         gateway.store.run_sync(push.push_event, Push(to="admin", source="test", content="nor this"))
         gateway.app_state.signal_bus.send([Frame("agent:designer", "agent.active", {"agent": "designer"})])
-        gateway.store.run_sync(chat.send, ChatSpec(content="mine", to="analyst"), sender="husam")
+        gateway.store.run_sync(chat.send, SendChat(content="mine", to="analyst"), sender="husam")
         ask(gateway, "husam")
         frames = await read_until(stream, "decision.asked")
         frames += [] if "shared.entry" in list_events(frames) else await read_until(stream, "shared.entry")

@@ -8,7 +8,7 @@ import httpx2
 
 from gatepost.channels import intake_actions as channels
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule

@@ -4,16 +4,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gatepost.channels import channel_reply_actions as channel_replies, chat_actions as chat
-from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels import chat_handlers as chat, reply_actions as replies
+from gatepost.channels.chat_api import SendChat
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.core.signals import Frame
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.gates.decision import Option, Question
-from gatepost.residents.mind import ModelReply
-from gatepost.residents.model_request import ChatRequest
+from gatepost.residents.model_port import ChatRequest, ModelReply
 from gatepost.testing import Kit
 from tests.gateways import Gateway, StreamFrame, StreamListener, create_entities, open_gateway
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply
@@ -33,7 +32,7 @@ async def gateway(url: str) -> AsyncIterator[Gateway]:
 
 def write(gateway: Gateway, content: str, person: str = "husam", to: str = "analyst") -> str:
     """Write on the page as a person; return the event."""
-    spec = ChatSpec(content=content, to=to, session="travel", channel="web")
+    spec = SendChat(content=content, to=to, session="travel", channel="web")
     _, received = gateway.store.run_sync(chat.send, spec, sender=person)
     [event] = received.events
     return event
@@ -115,7 +114,7 @@ class TestConversation:
         event = write(gateway, "Book it?")
         for text in ("first", "second", "third"):
             question = Question(question=text, options=(Option(id="yes", label="Yes"),))
-            gateway.store.run_sync(channel_replies.ask_decision, question, event, by="analyst")
+            gateway.store.run_sync(replies.ask_decision, question, event, by="analyst")
         async with gateway.open_client() as administrator:
             query = "/api/shared-inbox?pending=true&newest=true&limit=2"
             page = (await administrator.get(query)).json()
@@ -187,7 +186,7 @@ class TestStreaming:
             return build_final_reply() if replies else ModelReply(calls=(build_call("reply", **arguments),))
 
         agent = ScriptedAgent(kit, respond)
-        await kit.store.run(chat.send, ChatSpec(content="hello", to="ana", channel="web"), sender="husam")
+        await kit.store.run(chat.send, SendChat(content="hello", to="ana", channel="web"), sender="husam")
         await agent.run_cycles()
         return agent, [frame for frame in agent.frames if frame.event.startswith("shared.entry.")]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 from gatepost.app import open_store
 from gatepost.channels import (
-    channel_reply_actions as channel_replies,
     intake_actions as channels,
     message_actions as channel_messages,
     message_rows,
     pairing_actions as pairing,
+    reply_actions as replies,
 )
 from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
 from gatepost.channels.conversation import ChannelMessage, ChannelSession, Pairing
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.entry import SharedEntry
+from gatepost.channels.shared_inbox.api import SharedEntry
 from gatepost.channels.speech.transcriber import Transcriber
 from gatepost.channels.telegram import update_actions as telegram
 from gatepost.channels.telegram.bot_port import derive_keys
@@ -145,12 +145,12 @@ class ChannelOffice:
         return self.store.run_sync(channel_messages.send, self.trigger.number, str(chat), text, **options)
 
     def reply(self, event: Event, text: str, author: str = AGENT) -> None:
-        self.store.run_sync(channel_replies.reply, event, text, self.store.read_sync(directory.find, author))
+        self.store.run_sync(replies.reply_on_route, event, text, self.store.read_sync(directory.find, author))
 
     def ask(self, event: Event, question: str, *labels: str, free_text: bool = False) -> Decision:
         options = tuple(Option(id=label.lower(), label=label) for label in labels)
         return self.store.run_sync(
-            channel_replies.ask_decision,
+            replies.ask_decision,
             Question(question=question, options=options, free_text=free_text),
             event.id,
             by=AGENT,

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.telegram import update_actions as telegram
 from gatepost.channels.telegram.background.presence import SEEN
 from gatepost.channels.telegram.bot_port import OtherReader, TokenRefused, derive_keys

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import channel_reply_actions as channel_replies
+from gatepost.channels import reply_actions as replies
 from gatepost.channels.telegram.send_limits import MAX_PER_GROUP_MINUTE, MAX_PER_SECOND
 from gatepost.channels.triggers.trigger import GroupMode
 from gatepost.core.ports import Transaction
@@ -97,7 +97,7 @@ async def test_updates_over_forty_chats_are_answered_within_the_limits(tmp_path:
 def reply_to_all(tx: Transaction, events: list[Event]) -> None:
     author = directory.find(tx, AGENT)
     for event in events:
-        channel_replies.reply(tx, event, f"answer to {event.content}", author)
+        replies.reply_on_route(tx, event, f"answer to {event.content}", author)
 
 
 def check_limits(messages: list[Message], group: int) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from gatepost.channels import channel_reply_actions as channel_replies, conversation_rows as channel_rows
+from gatepost.channels import conversation_rows as channel_rows, reply_actions as replies
 from gatepost.channels.telegram.buttons import DecisionButton
 from gatepost.channels.triggers import actions as triggers
 from gatepost.core.limits import Limits
@@ -91,7 +91,7 @@ def test_a_blocked_user_who_is_paired_gets_nothing_any_more(kit: Kit, office: Ve
     ask(office, "husam")
     agent = kit.store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="the pairing has ended"):
-        kit.store.run_sync(channel_replies.reply, event, "now", agent)
+        kit.store.run_sync(replies.reply_on_route, event, "now", agent)
 
     assert office.list_sent()[sent:] == []
 
@@ -115,7 +115,7 @@ def test_a_question_is_shown_in_the_paired_chats_of_the_person_once(kit: Kit, of
     [event] = [event for event in office.list_events() if event.content == "deploy?"]
     ask(office, "husam")
     options = (Option(id="yes", label="Yes"),)
-    kit.store.run_sync(channel_replies.ask_decision, Question(question="Sure?", options=options), event.id, by=AGENT)
+    kit.store.run_sync(replies.ask_decision, Question(question="Sure?", options=options), event.id, by=AGENT)
 
     questions = office.list_messages()[sent:]
     assert [(message.content, message.chat) for message in questions] == [("Deploy?", "9"), ("Sure?", "9")]

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import (
-    channel_reply_actions as channel_replies,
-    intake_actions as channels,
-    pairing_actions as pairing,
-)
+from gatepost.channels import intake_actions as channels, pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.conversation import MAX_PAIRINGS, PairingState
 from gatepost.channels.telegram.bot_port import derive_keys, is_webhook_secret
 from gatepost.channels.telegram.buttons import PairingButton, build_callback_data
@@ -178,7 +174,7 @@ def test_a_user_is_one_person_in_groups_and_in_private(kit: Kit, allow: tuple[in
     events = office.list_events()
     assert [event.content for event in events] == ["in the group", "in private", "in the group again"]
     assert {event.sender.name for event in events if event.sender is not None} == {"user66"}
-    kit.store.run_sync(channel_replies.reply, events[0], "late", kit.store.read_sync(directory.find, AGENT))
+    kit.store.run_sync(replies.reply_on_route, events[0], "late", kit.store.read_sync(directory.find, AGENT))
     assert office.list_messages()[-1].chat == str(GROUP["id"])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import channel_reply_actions as channel_replies, message_actions as channel_messages
+from gatepost.channels import message_actions as channel_messages, reply_actions as replies
 from gatepost.channels.telegram import button_press_actions as telegram_presses, update_actions as telegram
 from gatepost.channels.telegram.buttons import DecisionButton
 from gatepost.channels.telegram.update_actions import UpdateOutcome
@@ -46,7 +46,7 @@ def ask_in_group(office: VerbOffice) -> str:
     [event] = office.list_events()
     options = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
     question = Question(question="Really?", options=options, free_text=True)
-    decision = office.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
+    decision = office.store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
     [message] = [message for message in office.list_messages() if message.chat == str(GROUP["id"])]
     office.store.run_sync(channel_messages.save_part, message, [str(QUESTION)])
     return decision.id
@@ -134,7 +134,7 @@ def test_a_question_about_a_topic_is_asked_in_the_topic(office: VerbOffice) -> N
     write(office, HUSAM, "deploy?", GROUP, message_thread_id=4, is_topic_message=True)
     [event] = office.list_events()
     question = Question(question="Really?", options=(Option(id="yes", label="Yes"),))
-    decision = office.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
+    decision = office.store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
     [message] = [message for message in office.list_messages() if message.chat == str(GROUP["id"])]
     assert (message.thread, message.decision) == ("4", decision.id)
     write(office, HUSAM, "yes", GROUP)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import channel_reply_actions as channel_replies
+from gatepost.channels import reply_actions as replies
 from gatepost.channels.envelope import EnvelopeKind
 from gatepost.channels.routing import actions as routing
 from gatepost.channels.routing.rule import RouteSpec
@@ -114,7 +114,7 @@ def test_an_answer_names_its_decision(kit: Kit, office: VerbOffice) -> None:
     office.take(build_update(HUSAM))
     [event] = office.list_events()
     question = Question(question="Deploy?", options=(Option(id="yes", label="Yes"),))
-    decision = kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
+    decision = kit.store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
 
     assert preview(office, build_update(HUSAM, "yes")).skipped == f"it answers the decision {decision.id}"
     assert preview(office, build_update(HUSAM, "maybe")).skipped is None

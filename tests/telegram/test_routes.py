@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import channel_reply_actions as channel_replies, intake_actions as channels
+from gatepost.channels import intake_actions as channels, reply_actions as replies
 from gatepost.channels.routing import actions as routing
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import actions as triggers
@@ -77,7 +77,7 @@ def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(office: Ve
     [event] = office.list_events("clerk")
     assert (event.content, event.sender and event.sender.name) == ("is anybody there?", "user9")
     clerk = store.read_sync(directory.find, "clerk")
-    store.run_sync(channel_replies.reply, event, "now I am", clerk)
+    store.run_sync(replies.reply_on_route, event, "now I am", clerk)
     last = office.list_messages()[-1]
     assert (last.content, last.chat) == ("now I am", str(HUSAM))
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.channels import chat_actions as chat
-from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels import chat_handlers as chat
+from gatepost.channels.chat_api import SendChat
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import GroupMode, TriggerConfig
@@ -59,9 +59,9 @@ class Conversation:
         if self.user is not None:
             office.telegram.send_text(self.user, text, self.chat, thread=self.thread, bot=self.bot)
         elif text == "/reset":
-            await office.store.run(chat.reset, ChatSpec(content="", session=self.name, to=AGENT), sender=self.person)
+            await office.store.run(chat.reset, SendChat(content="", session=self.name, to=AGENT), sender=self.person)
         else:
-            spec = ChatSpec(content=text, session=self.name, to=AGENT)
+            spec = SendChat(content=text, session=self.name, to=AGENT)
             await office.store.run(chat.send, spec, sender=self.person)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gatepost.channels import channel_reply_actions as channel_replies, pairing_actions as pairing
+from gatepost.channels import pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.routing import actions as routing
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.telegram.buttons import PairingButton
@@ -142,7 +142,7 @@ def test_a_forwarded_text_answers_nothing_and_says_so(kit: Kit, takes_words: boo
     [event] = office.list_events()
     options = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
     question = Question(question="Deploy?", options=options, free_text=takes_words)
-    decision = kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
+    decision = kit.store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
     write(office, HUSAM, "yes", forward_origin=FORWARD)
 
     assert kit.store.read_sync(decisions.show, decision.id).is_open

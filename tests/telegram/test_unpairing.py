@@ -5,10 +5,10 @@ from hashlib import sha256
 import pytest
 
 from gatepost.channels import (
-    channel_reply_actions as channel_replies,
     intake_actions as channels,
     message_rows,
     pairing_actions as pairing,
+    reply_actions as replies,
 )
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.routing import actions as routing, unrouted_actions as unrouted
@@ -54,7 +54,7 @@ def test_who_is_let_go_neither_writes_nor_answers_nor_is_answered(kit: Kit, offi
     write(office, HUSAM, "hello")
     [event] = office.list_events()
     question = Question(question="Deploy?", options=(Option(id="yes", label="Yes"),), free_text=True)
-    decision = kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
+    decision = kit.store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
     kit.store.run_sync(pairing.revoke, paired.id, by=None)
     sent = len(office.list_sent())
 
@@ -67,9 +67,9 @@ def test_who_is_let_go_neither_writes_nor_answers_nor_is_answered(kit: Kit, offi
     assert [event.content for event in office.list_events()] == ["hello"]
     author = kit.store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="cannot be reached: the pairing has ended"):
-        kit.store.run_sync(channel_replies.reply, event, "your salary is ...", author)
+        kit.store.run_sync(replies.reply_on_route, event, "your salary is ...", author)
     with pytest.raises(Refused, match="the pairing has ended"):
-        kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
+        kit.store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
     ask(office, "husam")
     urgent = Push(to="husam", source="test", content="secret", priority=Priority.CRITICAL, dedup_key=None)
     kit.store.run_sync(push.push_event, urgent)
@@ -96,8 +96,8 @@ def test_who_was_let_go_may_be_another_person_later(kit: Kit, office: VerbOffice
         assert [entry.content for entry in entries] == [content]
     author = kit.store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="cannot be reached"):
-        kit.store.run_sync(channel_replies.reply, before, "your salary is ...", author)
-    kit.store.run_sync(channel_replies.reply, after, "hello zoe", author)
+        kit.store.run_sync(replies.reply_on_route, before, "your salary is ...", author)
+    kit.store.run_sync(replies.reply_on_route, after, "hello zoe", author)
 
 
 def test_whoever_gets_a_kept_message_later_learns_of_a_reset(kit: Kit, office: VerbOffice) -> None:
@@ -142,7 +142,7 @@ def test_a_kept_message_is_replayed_as_whoever_wrote_it_or_as_nobody(kit: Kit, o
     assert {events[content].trust for content in ("two", "three")} == {Trust.EXTERNAL}
     author = store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="cannot be reached"):
-        store.run_sync(channel_replies.reply, events["two"], "your salary is ...", author)
+        store.run_sync(replies.reply_on_route, events["two"], "your salary is ...", author)
 
 
 def test_a_kept_message_is_discarded_once(kit: Kit, office: VerbOffice) -> None:
@@ -167,11 +167,11 @@ def test_an_anonymous_writer_is_not_answered_in_a_group_that_is_let_go(kit: Kit)
     write(office, -100, "hello", GROUP, sender_chat=GROUP)
     [event] = office.list_events()
     author = kit.store.read_sync(directory.find, AGENT)
-    kit.store.run_sync(channel_replies.reply, event, "hello", author)
+    kit.store.run_sync(replies.reply_on_route, event, "hello", author)
     for config in (TriggerConfig(groups=GroupMode.ALL), TriggerConfig(allow=(-100,), block=(-100,))):
         kit.store.run_sync(triggers.change, "helper", {"config": config})
         with pytest.raises(Refused, match="cannot be reached"):
-            kit.store.run_sync(channel_replies.reply, event, "secret", author)
+            kit.store.run_sync(replies.reply_on_route, event, "secret", author)
 
 
 @pytest.mark.parametrize("is_paired_again", [False, True])
@@ -211,7 +211,7 @@ def test_a_retired_person_is_nobody_and_gets_no_code(kit: Kit, office: VerbOffic
     assert not any("code" in text for text in office.list_sent()[sent:])
     author = kit.store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="the pairing has ended"):
-        kit.store.run_sync(channel_replies.reply, event, "hello", author)
+        kit.store.run_sync(replies.reply_on_route, event, "hello", author)
 
 
 def test_a_code_of_a_group_or_of_a_negative_id_does_not_exist(kit: Kit) -> None:

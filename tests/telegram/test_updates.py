@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import channel_reply_actions as channel_replies, pairing_actions as pairing
+from gatepost.channels import pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.telegram import update_actions as telegram
 from gatepost.channels.telegram.update_actions import UpdateOutcome
@@ -347,10 +347,10 @@ def test_what_came_before_a_group_moved_is_answered_where_it_is_now(kit: Kit) ->
     office.take(build_message(1, "deploy?", chat=group))
     [event] = office.list_events()
     question = Question(question="Really?", options=(Option(id="yes", label="Yes"),))
-    decision = kit.store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
+    decision = kit.store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
     migration = {"message_id": 3, "date": 1_700_000_000, "from": ANA, "chat": group, "migrate_to_chat_id": -100}
     office.take({"update_id": 3, "message": migration})
-    kit.store.run_sync(channel_replies.reply, event, "one moment", kit.store.read_sync(directory.find, AGENT))
+    kit.store.run_sync(replies.reply_on_route, event, "one moment", kit.store.read_sync(directory.find, AGENT))
     office.take(build_message(5, "yes", chat=GROUP))
 
     assert not kit.store.read_sync(decisions.show, decision.id).is_open

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import structlog
 
-from gatepost.channels import channel_reply_actions as channel_replies
-from gatepost.channels.background import provider_calls
+from gatepost.channels import reply_actions as replies
+from gatepost.channels.background import provider_channel
 from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
-from gatepost.channels.background.provider_calls import call_provider
+from gatepost.channels.background.provider_channel import call_provider
 from gatepost.channels.provider import BoundTrigger, MessageToSend, ProviderIntake, UserMessage
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
@@ -44,7 +44,7 @@ class Mule:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider_calls, "_PATIENCE", 0.01)
+    monkeypatch.setattr(provider_channel, "_PATIENCE", 0.01)
 
 
 async def _raise(error: BaseException) -> str:
@@ -179,7 +179,7 @@ async def test_a_worker_goes_on_and_stops_whatever_a_provider_does(impatient: No
                 await changed.wait()
                 changed.clear()
             author = store.read_sync(directory.find, "analyst")
-            store.run_sync(channel_replies.reply, items[0].event, "hi", author)
+            store.run_sync(replies.reply_on_route, items[0].event, "hi", author)
             while not fiend.sent:
                 await changed.wait()
                 changed.clear()

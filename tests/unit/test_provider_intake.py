@@ -7,11 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.channels import (
-    channel_reply_actions as channel_replies,
-    message_rows as channel_messages,
-    pairing_actions as pairing,
-)
+from gatepost.channels import message_rows as channel_messages, pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
 from gatepost.channels.background.provider_channel import TriggerIntake
 from gatepost.channels.conversation import Button, MessageState
@@ -178,7 +174,7 @@ async def test_a_provider_that_does_not_send_makes_events_of_a_service(store: St
     assert store.read_sync(shared_inbox.page) == []
     author = store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="on which nothing can be sent"):
-        store.run_sync(channel_replies.reply, event, "hello", author)
+        store.run_sync(replies.reply_on_route, event, "hello", author)
 
 
 def test_the_answers_of_a_question_are_numbers_unless_words_count() -> None:
@@ -199,7 +195,7 @@ async def test_a_number_answers_a_question_that_takes_no_words(
     [event] = list_events(store)
     options = (Option(id="y", label="Yes"), Option(id="n", label="No"))
     question = Question(question="Deploy?", options=options, free_text=free_text)
-    decision = store.run_sync(channel_replies.ask_decision, question, event.id, by=AGENT)
+    decision = store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
     await intake.take(UserMessage(id="2", user="7", text="3"))
     is_open = store.read_sync(decisions.show, decision.id).is_open
     assert is_open is not free_text
@@ -295,7 +291,7 @@ async def test_a_provider_that_breaks_is_started_again_and_loses_nothing() -> No
             author = store.read_sync(directory.find, AGENT)
             pigeon.errors = [Unavailable("it rains"), ZeroDivisionError("a mistake"), SendRefused("too fat to fly")]
             for text in ("one", "two", "three"):
-                store.run_sync(channel_replies.reply, events[0], text, author)
+                store.run_sync(replies.reply_on_route, events[0], text, author)
             while len(pigeon.sent) < 2:
                 await changed.wait()
                 changed.clear()

@@ -6,20 +6,19 @@ from typing import Any
 import pytest
 
 from gatepost.channels import (
-    channel_reply_actions as channel_replies,
-    chat_actions as chat,
+    chat_handlers as chat,
     conversation_rows as channel_rows,
     intake_actions as channels,
     message_rows,
     pairing_actions as pairing,
     reply_actions as replies,
 )
-from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels.chat_api import SendChat
 from gatepost.channels.conversation import PairingState, build_own_session, parse_base
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import actions as routing
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.entry import EntryKind, QuestionStatus, SharedEntry
+from gatepost.channels.shared_inbox.api import EntryKind, QuestionStatus, SharedEntry
 from gatepost.channels.triggers import actions as trigger_actions
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import TriggerConfig
@@ -27,7 +26,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_rows as entities
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge
-from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines
+from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions
 from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Event, EventType, Priority, Route
@@ -45,18 +44,18 @@ def write(ctx: StoreContext, content: str, person: str = "husam", *, to: str | N
 
 
 def send(ctx: StoreContext, content: str, person: str = "husam", **fields: Any) -> channels.Received:
-    _, received = ctx.store.run_sync(chat.send, ChatSpec(content=content, **fields), sender=person)
+    _, received = ctx.store.run_sync(chat.send, SendChat(content=content, **fields), sender=person)
     return received
 
 
 def reset(ctx: StoreContext, person: str = "husam", **fields: Any) -> str:
-    session, _ = ctx.store.run_sync(chat.reset, ChatSpec(content="", **fields), sender=person)
+    session, _ = ctx.store.run_sync(chat.reset, SendChat(content="", **fields), sender=person)
     return session
 
 
 def ask(ctx: StoreContext, event: Event, question: str = "Ship?", by: str = "ann", **fields: Any) -> Decision:
     spec = Question(question=question, **{"options": YES_OR_NO} | fields)
-    return ctx.store.run_sync(channel_replies.ask_decision, spec, event.id, by=by)
+    return ctx.store.run_sync(replies.ask_decision, spec, event.id, by=by)
 
 
 def reply(ctx: StoreContext, event: Event | str, text: str = "Here", by: str = "ann") -> replies.Reply:

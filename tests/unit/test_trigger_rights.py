@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import channel_reply_actions as channel_replies, chat_actions as chat, pairing_actions as pairing
-from gatepost.channels.chat_actions import ChatSpec
+from gatepost.channels import chat_handlers as chat, pairing_actions as pairing, reply_actions as replies
+from gatepost.channels.chat_api import SendChat
 from gatepost.channels.routing.rule import RouteSpec, check_rule
 from gatepost.channels.triggers import actions as triggers, rows, schedule_actions as schedules
 from gatepost.channels.triggers.actions import TriggerSpec
@@ -226,9 +226,9 @@ def test_no_token_of_any_provider_is_in_an_export(office: Kit, secrets: bool) ->
 def test_a_trigger_that_is_called_cli_does_not_break_replies(office: Kit) -> None:
     """Older stores may have one."""
     office.store.run_sync(_insert_trigger, "cli")
-    office.store.run_sync(chat.send, ChatSpec(content="Hello?", to="ana"), sender="admin")
+    office.store.run_sync(chat.send, SendChat(content="Hello?", to="ana"), sender="admin")
     [item] = office.store.read_sync(inbox.page, "ana")
-    trigger, _ = office.store.read_sync(channel_replies.find_route, item.event)
+    trigger, _ = office.store.read_sync(replies.find_route, item.event)
     assert trigger is None
 
 

@@ -1,16 +1,41 @@
 """
-Who a user of a channel is, and whether a chat may be written to.
+Who may write on a channel: what the lists of a trigger say, who a user is, and whether a chat may be written to.
 
-Both are asked again whenever something comes in or goes out: a pairing ends, a list changes and a person retires while
-messages wait to be sent.
+The lists have ids of users and of chats together, as whole numbers with a sign. The id of a group is negative.
+
+    on the block list              blocked, even if it is on the other list too
+    on the allow list              allowed
+    on neither, or no lists        unknown: pairing decides
+
+A message counts as listed if its user or its chat is. So a blocked user stays blocked in an allowed group, and an
+allowed group lets all its members write.
+
+All of it is asked again whenever something comes in or goes out: a pairing ends, a list changes and a person retires
+while messages wait to be sent.
 """
 
-from gatepost.channels import access_list, conversation_rows as channels
-from gatepost.channels.access_list import ListVerdict
+from enum import StrEnum
+
+from gatepost.channels import conversation_rows as channels
 from gatepost.channels.conversation import PairingState
-from gatepost.channels.triggers.trigger import Trigger
+from gatepost.channels.triggers.trigger import Trigger, TriggerConfig
 from gatepost.core.ports import Reader
 from gatepost.directory import entity_actions as directory
+
+
+class ListVerdict(StrEnum):
+    ALLOWED = "allowed"
+    BLOCKED = "blocked"
+    #: no list says anything
+    UNKNOWN = "unknown"
+
+
+def check_lists(config: TriggerConfig, chat: str, user_id: str | None) -> ListVerdict:
+    """Return what the lists of a trigger say about a user in a chat; without a user only the chat counts."""
+    ids = {chat} if user_id is None else {chat, user_id}
+    if not ids.isdisjoint(map(str, config.block)):
+        return ListVerdict.BLOCKED
+    return ListVerdict.UNKNOWN if ids.isdisjoint(map(str, config.allow)) else ListVerdict.ALLOWED
 
 
 def find_person(tx: Reader, trigger: Trigger, chat: str, user_id: str) -> str | None:
@@ -36,8 +61,7 @@ def may_write(tx: Reader, trigger: Trigger, chat: str, user_id: str | None, pers
     the allow list names the user or the chat; never if one of them is blocked. Without a user, only the block list
     counts.
     """
-    config = trigger.config
-    verdict = access_list.decide(set(map(str, config.allow)), set(map(str, config.block)), chat, user_id)
+    verdict = check_lists(trigger.config, chat, user_id)
     if verdict is ListVerdict.BLOCKED:
         return False
     if user_id is None:

@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from gatepost.channels.chat_api import ChatView, SendChat
 from gatepost.channels.conversation import PASSED_REF
-from gatepost.channels.shared_inbox.api import ListSharedEntries, SharedEntryView
-from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.shared_inbox.api import EntryKind, ListSharedEntries, SharedEntryView
 from gatepost.cli import inputs, output
 from gatepost.cli.command import build_request_verb
 from gatepost.cli.connect import CommandConnection, connect

@@ -9,7 +9,7 @@ each:
                                                     the session, and an entry of the shared inbox
     everything else                                 an event of the type `service`
 
-A route is a channel and a session, with the trigger behind it. `channels/channel_reply_actions.py` replies on it.
+A route is a channel and a session, with the trigger behind it. `channels/reply_actions.py` replies on it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,19 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.channels import access_actions as channel_access, conversation_rows as channels, envelope as envelopes
+from gatepost.channels import (
+    access_actions as access,
+    conversation_rows as channels,
+    envelope as envelopes,
+    question_actions as questions,
+)
 from gatepost.channels.conversation import ChannelSession, ChannelStatus, parse_base
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import actions as routing, rows as route_rules, unrouted_actions as unrouted_messages
 from gatepost.channels.routing.actions import RouteDecision
 from gatepost.channels.routing.rule import EventFields, Unrouted, UnroutedOutcome
-from gatepost.channels.shared_inbox import actions as shared_inbox, rows as shared_entries
-from gatepost.channels.shared_inbox.entry import EntryKind, SharedEntry
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.api import EntryKind, SharedEntry
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import DEFAULT_OWNER, Trigger
 from gatepost.core import address
@@ -173,10 +178,10 @@ def _answer_question(
     if to is not None:
         target = address.parse(to)
         askers = {entity.name for entity in directory.resolve(tx, [target]).get(target, ())}
-    question = shared_inbox.find_question(tx, route, text, trigger=trigger, decision=reply_decision, askers=askers)
+    question = questions.find_question(tx, route, text, trigger=trigger, decision=reply_decision, askers=askers)
     if question is None:
         return None
-    answered, notice = shared_inbox.answer(tx, question.decision, question.answer, sender.name)
+    answered, notice = questions.answer(tx, question.decision, question.answer, sender.name)
     event = decisions.find_outcome_event(tx, answered) if answered is not None else None
     return Received(
         events=(event,) if event is not None else (),
@@ -217,7 +222,7 @@ def _add_prompt_targets(tx: Transaction, unrouted: Unrouted, targets: Sequence[s
     prompt = next((entry for entry in prompts if entry.content == envelope.content), None)
     if prompt is not None:
         all_targets = dict.fromkeys((*prompt.metadata.get(_TARGETS_FIELD, "").split(), *targets))
-        shared_entries.set_metadata(tx, prompt.number, {**prompt.metadata, _TARGETS_FIELD: " ".join(all_targets)})
+        shared_inbox.set_metadata(tx, prompt.number, {**prompt.metadata, _TARGETS_FIELD: " ".join(all_targets)})
 
 
 def _find_sender(tx: Reader, unrouted: Unrouted, trigger: Trigger | None) -> Entity | None:
@@ -231,7 +236,7 @@ def _find_sender(tx: Reader, unrouted: Unrouted, trigger: Trigger | None) -> Ent
         return sender if channel in OWN_CHANNELS else None
     if session is None or session.chat is None or session.user_id is None:
         return None
-    person = channel_access.find_person(tx, trigger, session.chat, session.user_id)
+    person = access.find_person(tx, trigger, session.chat, session.user_id)
     return sender if person == sender.name else None
 
 

@@ -10,11 +10,7 @@ when it is sent. The command line and the page have no chat to send to: people r
 from collections.abc import Sequence
 from typing import Final
 
-from gatepost.channels import (
-    access_actions as channel_access,
-    conversation_rows as channels,
-    message_rows as channel_messages,
-)
+from gatepost.channels import access_actions as access, conversation_rows as channels, message_rows as channel_messages
 from gatepost.channels.conversation import Button, ChannelMessage, ChannelSession, MessageState
 from gatepost.channels.routing import actions as routing
 from gatepost.channels.telegram.formatted_text import shorten_text
@@ -24,9 +20,8 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import DAY
 from gatepost.directory import entity_actions as directory
 from gatepost.gates.decision import Decision
-from gatepost.inbox.event import EventType
+from gatepost.inbox.event import EventType, Pushed
 from gatepost.inbox.event_rendering import escape_deceptive, escape_markdown, render_name
-from gatepost.inbox.item_events import Pushed
 from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs
 
@@ -60,7 +55,7 @@ def send(
     bot = triggers.read(tx, trigger)
     assert bot is not None
     recipient = None if is_for_anybody else user_id or chat
-    person = channel_access.find_person(tx, bot, chat, recipient) if recipient is not None else None
+    person = access.find_person(tx, bot, chat, recipient) if recipient is not None else None
     id = channel_messages.insert(
         tx,
         trigger,
@@ -101,12 +96,12 @@ def may_write(tx: Reader, trigger: Trigger, session: ChannelSession) -> bool:
     """Return True if the user of a session is still let in, and is still its person."""
     if session.chat is None:
         return True
-    return channel_access.may_write(tx, trigger, session.chat, session.user_id or session.chat, session.person)
+    return access.may_write(tx, trigger, session.chat, session.user_id or session.chat, session.person)
 
 
 def may_send(tx: Reader, trigger: Trigger, message: ChannelMessage) -> bool:
     """Return True if whoever a message is for is still let in."""
-    return channel_access.may_write(tx, trigger, message.chat, message.user_id, message.person)
+    return access.may_write(tx, trigger, message.chat, message.user_id, message.person)
 
 
 def show_end(tx: Transaction, decision: Decision, text: str) -> None:

@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Final
 
 from gatepost.channels import (
-    access_actions as channel_access,
+    access_actions as access,
     conversation_rows as channels,
     message_actions as channel_messages,
 )
@@ -58,7 +58,7 @@ def admit(tx: Transaction, trigger: Trigger, *, chat: str, user_id: str, display
     Pair a user whom the allow list of a bot names, without a request: as the person that it is, or as a new person.
     Return the name of the person; None if it has retired.
     """
-    name = channel_access.find_person(tx, trigger, chat, user_id)
+    name = access.find_person(tx, trigger, chat, user_id)
     if name is not None:
         return name
     pairing = channels.find_pairing_by_user(tx, trigger.number, chat, user_id)

@@ -16,15 +16,14 @@ from hashlib import sha256
 from typing import Final
 
 from gatepost.channels import (
-    access_actions as channel_access,
-    access_list,
+    access_actions as access,
     conversation_rows as channel_rows,
     intake_actions as channels,
     message_actions as channel_messages,
     message_rows,
     pairing_actions as pairing,
 )
-from gatepost.channels.access_list import ListVerdict
+from gatepost.channels.access_actions import ListVerdict
 from gatepost.channels.conversation import RESET_TEXT, ChannelSession, parse_command
 from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
 from gatepost.channels.provider import ServiceEvent, UserMessage, build_chat_session, check_channel_id
@@ -112,17 +111,17 @@ def _take_message(tx: Transaction, trigger: Trigger, message: UserMessage, rando
     chat = check_channel_id("chat", message.chat) if message.chat is not None else user
     thread = check_channel_id("thread", message.thread) if message.thread is not None else None
     config, is_group = trigger.config, chat != user
-    access = access_list.decide(set(map(str, config.allow)), set(map(str, config.block)), chat, user)
-    if access is ListVerdict.BLOCKED:
+    verdict = access.check_lists(config, chat, user)
+    if verdict is ListVerdict.BLOCKED:
         return IntakeOutcome.BLOCKED
     is_heard = config.groups is GroupMode.ALL or (config.groups is GroupMode.MENTION and message.is_addressed)
     if not message.text.strip() or (is_group and not is_heard):
         return IntakeOutcome.IGNORED
     display = message.display or user
-    person = channel_access.find_person(tx, trigger, chat, user)
-    if person is None and access is ListVerdict.ALLOWED:
+    person = access.find_person(tx, trigger, chat, user)
+    if person is None and verdict is ListVerdict.ALLOWED:
         person = pairing.admit(tx, trigger, chat=chat, user_id=user, display=display)
-    if person is None and access is not ListVerdict.ALLOWED:
+    if person is None and verdict is not ListVerdict.ALLOWED:
         if is_group:
             return IntakeOutcome.IGNORED
         code = pairing.request(tx, trigger, chat=chat, user_id=user, display=display, random_bits=random_bits)

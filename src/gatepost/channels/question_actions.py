@@ -1,28 +1,48 @@
 """
-The questions of decisions on channels: show one on a route, and show there how it ended.
+The questions of decisions on channels: show one on a route, find the question that a text answers, and show how it
+ended.
 
 A question on a route is an entry of the shared inbox and, on a channel with chats, a message with a button for each
-option. `decisions` ends both when a round ends, whoever answered and where; so this module must not import it.
+option. A text of a person may answer a question that waits on the same route:
+
+    a reply to the message of a question, or a press of one of its buttons    answers that question
+    another text      answers the oldest question that waits there and takes a free text, or has an option with this id
+                      or label (or number, if the question takes no free text)
+    everything else   is a prompt
+
+An answer through a channel is an answer of the decision behind the question, by the person who is paired with the
+session. So it counts once, and only if that person was asked. When a round of a decision ends, whoever answered and
+where, its questions end on all routes.
 """
 
-from typing import Final
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 from gatepost.channels import conversation_rows as channels, message_actions as channel_messages
 from gatepost.channels.conversation import ChannelSession, parse_base
 from gatepost.channels.provider import build_chat_session
-from gatepost.channels.shared_inbox import rows as shared_entries
-from gatepost.channels.shared_inbox.entry import EntryKind, QuestionStatus, build_topic
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.api import EntryKind, QuestionStatus, SharedEntry
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
-from gatepost.gates import decision as rules
-from gatepost.gates.decision import Answer, Decision, DecisionOutcome
-from gatepost.gates.gate_events import DecisionAsked, DecisionEnded, DecisionRevised
+from gatepost.errors import GatepostError
+from gatepost.gates import decision as rules, decision_actions as decisions
+from gatepost.gates.decision import (
+    Answer,
+    AnswerSpec,
+    Decision,
+    DecisionAsked,
+    DecisionEnded,
+    DecisionOutcome,
+    DecisionRevised,
+)
 from gatepost.inbox.event import Route
 
+#: questions on one route that a text is compared with
+_MAX_QUESTIONS: Final = 100
 #: what a message shows if nobody has answered
 _END_TEXTS: Final = {
     DecisionOutcome.DEFAULTED: "Nobody answered in time",
@@ -37,21 +57,17 @@ def show(
     tx: Transaction, decision: Decision, route: Route, trigger: Trigger | None, session: ChannelSession | None
 ) -> str:
     """Show the question of a decision on a route; return the id of its entry."""
-    number, id = shared_entries.insert(
+    id = shared_inbox.record(
         tx,
         EntryKind.SYSTEM_QUESTION,
-        channel=route.channel,
-        session=route.session,
+        route,
+        decision.question,
         trigger=trigger.number if trigger is not None else None,
-        sender=directory.find(tx, decision.asker).number,
         person=directory.find_number(tx, session.person) if session is not None else None,
-        display=None,
-        content=decision.question,
-        status=QuestionStatus.PENDING,
+        sender=directory.find(tx, decision.asker).number,
         metadata={"decision_id": decision.id},
         decision=decision.number,
     )
-    _signal(tx, route, number)
     if trigger is not None and session is not None:
         channel_messages.send_question(tx, decision, trigger, session)
     return id
@@ -82,11 +98,87 @@ def show_question(tx: Transaction, event: DecisionAsked) -> None:
 
 def is_shown(tx: Reader, decision: Decision, route: Route, trigger: Trigger | None) -> bool:
     """Return True if a decision that was just asked is on a route already, in whichever generation of the session."""
+    return bool(_list_on_route(tx, decision, route, trigger))
+
+
+def _list_on_route(tx: Reader, decision: Decision, route: Route, trigger: Trigger | None) -> list[SharedEntry]:
+    """Return the questions about a decision in the session of a route, whichever generations they have."""
     name = trigger.name if trigger is not None else None
-    return any(
-        (entry.channel, entry.trigger, parse_base(entry.session)) == (route.channel, name, parse_base(route.session))
-        for entry in shared_entries.list_by_decision(tx, decision.number)
-    )
+    return [
+        entry
+        for entry in shared_inbox.list_by_decision(tx, decision.number)
+        if (entry.channel, entry.trigger, parse_base(entry.session)) == (route.channel, name, parse_base(route.session))
+    ]
+
+
+class AnsweredQuestion(NamedTuple):
+    """The question that a text answers."""
+
+    entry: SharedEntry
+    decision: Decision
+    answer: AnswerSpec
+
+
+def find_question(
+    tx: Reader,
+    route: Route,
+    text: str,
+    *,
+    trigger: int | None,
+    decision: str | None = None,
+    askers: Collection[str] | None = None,
+) -> AnsweredQuestion | None:
+    """
+    Return the question that a text on a route answers; None if the text is a prompt. `decision` is the one whose
+    message the text replies to, in whichever generation of the session that was. With `askers`, only what they asked
+    is answered.
+    """
+    if decision is None:
+        entries = shared_inbox.list_pending(tx, route, trigger=trigger, limit=_MAX_QUESTIONS)
+    else:
+        bot = triggers.read(tx, trigger) if trigger is not None else None
+        entries = [
+            entry
+            for entry in _list_on_route(tx, decisions.show(tx, decision), route, bot)
+            if entry.status is QuestionStatus.PENDING
+        ]
+    for entry in entries:
+        if entry.decision is None or (askers is not None and entry.asked_by not in askers):
+            continue
+        asked_decision = decisions.show(tx, entry.decision)
+        answer = match_answer(asked_decision, text) if asked_decision.is_open else None
+        if answer is not None:
+            return AnsweredQuestion(entry, asked_decision, answer)
+    return None
+
+
+def match_answer(decision: Decision, text: str) -> AnswerSpec | None:
+    """
+    Return the answer that a text is: an option by its id or label, or free text; None if it cannot be one. Where free
+    text does not count, the number of an option does: some channels show it.
+    """
+    folded_text = text.strip().casefold()
+    for option in decision.options:
+        if folded_text in (option.id.casefold(), option.label.casefold()):
+            return AnswerSpec(option=option.id)
+    if decision.free_text:
+        return AnswerSpec(text=text)
+    numbers = {str(place): option.id for place, option in enumerate(decision.options, 1)}
+    return AnswerSpec(option=numbers[folded_text]) if folded_text in numbers else None
+
+
+def answer(tx: Transaction, decision: Decision, reply: AnswerSpec, person: str) -> tuple[Decision | None, str]:
+    """
+    Answer a decision as a person. Return the decision, or None if the answer does not count, and a sentence for that
+    person.
+    """
+    try:
+        answered = decisions.answer(tx, decision.id, reply, by=person)
+    except GatepostError as error:
+        return None, error.message
+    last = answered.last_answer
+    label = rules.render_answer(answered, last) if last is not None else ""
+    return answered, f"Noted: {label}" if label else "Noted."
 
 
 def close_question(tx: Transaction, event: DecisionEnded) -> None:
@@ -101,7 +193,7 @@ def close_question(tx: Transaction, event: DecisionEnded) -> None:
 def replace_question(tx: Transaction, event: DecisionRevised) -> None:
     """Show the question of a new round wherever the one before was shown."""
     decision = event.decision
-    entries = shared_entries.list_by_decision(tx, decision.number)
+    entries = shared_inbox.list_by_decision(tx, decision.number)
     _end(tx, decision, QuestionStatus.ENDED, None)
     places = {(entry.channel, entry.session, entry.trigger): entry for entry in entries}
     for channel, session_id, trigger_name in places:
@@ -112,10 +204,9 @@ def replace_question(tx: Transaction, event: DecisionRevised) -> None:
 
 
 def _end(tx: Transaction, decision: Decision, status: QuestionStatus, answer: str | None) -> None:
-    for entry in shared_entries.list_by_decision(tx, decision.number):
-        is_pending = entry.status is QuestionStatus.PENDING
-        if is_pending and shared_entries.end_question(tx, entry.number, status, answer):
-            _signal(tx, Route(entry.channel, entry.session), entry.number)
+    for entry in shared_inbox.list_by_decision(tx, decision.number):
+        if entry.status is QuestionStatus.PENDING:
+            shared_inbox.end_question(tx, entry, status, answer)
 
 
 def _describe_end(answer: Answer, text: str) -> str:
@@ -128,7 +219,3 @@ def _describe_end(answer: Answer, text: str) -> str:
     end_text = _END_TEXTS[answer.outcome]
     by = f" by {answer.by}" if answer.outcome is DecisionOutcome.REJECTED and answer.by else ""
     return f"{end_text}{by}: {text}" if text else f"{end_text}{by}"
-
-
-def _signal(tx: Transaction, route: Route, number: int) -> None:
-    tx.after_commit(Signal(build_topic(route), str(number), wakes=False))

@@ -1,5 +1,5 @@
 """
-Reply to an event, on the way it came.
+Reply to an event, on the way it came, and ask a decision there.
 
     mail             mail to its sender, in the same thread
     space message    a message in the space
@@ -7,19 +7,38 @@ Reply to an event, on the way it came.
     prompt           a response in its session, on the channel that it came by, and on no other one
 
 Other events have no way back, and the error says what to do instead.
+
+The route of a prompt is a channel and a session, with the trigger behind it. A response, and a question about the
+prompt, are entries of the shared inbox; on a channel with chats they are sent, too.
 """
 
-from msgspec import Struct
+import re
+from typing import Final
 
-from gatepost.channels import channel_reply_actions as channel_replies
-from gatepost.core.ports import Transaction
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gatepost.channels import intake_actions as channels, message_actions as messages, question_actions as questions
+from gatepost.channels.conversation import ChannelSession, Conversation
+from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.shared_inbox.api import EntryKind
+from gatepost.channels.triggers import rows as triggers
+from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core import ids
+from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
-from gatepost.errors import Invalid, Refused
-from gatepost.inbox.event import Event, EventType, Posted, parse_body
+from gatepost.errors import Invalid, NotFound, Refused, quote_value
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Decision, Question
+from gatepost.inbox import item_rows as items
+from gatepost.inbox.event import OWN_CHANNELS, Event, EventType, Posted, parse_body
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import MailSpec
 from gatepost.spaces import actions as spaces
+
+#: how sessions begin
+_SESSION: Final = re.compile(rf"(?:{'|'.join(OWN_CHANNELS)})-|chat-.*:user-")
 
 
 class Reply(Struct, frozen=True):
@@ -34,14 +53,14 @@ def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int
     author = directory.find_live(tx, by)
     if not text.strip():
         raise Invalid("the reply is empty", hint="give it a text")
-    event = channel_replies.find_event_id(tx, event, author)
+    event = find_event_id(tx, event, author)
     if mail.find_known_mail(tx, event, author) is not None:
         return _reply_by_mail(tx, event, text, author, hops)
     origin = mail.find_readable_event(tx, event, author)
     match origin.type:
         case EventType.CHANNEL if origin.route is not None:
             _check_received(origin, author)
-            return Reply("channel", channel_replies.reply(tx, origin, text, author))
+            return Reply("channel", reply_on_route(tx, origin, text, author))
         case EventType.MAIL if origin.sender is not None:
             return _reply_by_mail(tx, event, text, author, hops)
         case EventType.SPACE_MESSAGE:
@@ -54,7 +73,7 @@ def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int
             return Reply("note", note.id)
         case _:
             if origin.route is not None:
-                channel_replies.find_route(tx, origin)  # it says that nothing can be sent there
+                find_route(tx, origin)  # it says that nothing can be sent there
             raise _build_refusal(origin)
 
 
@@ -76,3 +95,108 @@ def _build_refusal(event: Event) -> Refused:
     }.get(event.type, "send mail to whom it concerns instead")
     reason = "it has no sender" if event.type is EventType.MAIL else f"it is of the type {event.type.value!r}"
     return Refused(f"{event.id!r} cannot be replied to: {reason}", hint=hint)
+
+
+def reply_on_route(tx: Transaction, event: Event, text: str, author: Entity) -> str:
+    """Reply to an event on its route; return the id of the entry of the shared inbox."""
+    channels.check_content(tx, text)
+    trigger, session = find_route(tx, event)
+    assert event.route is not None
+    id = shared_inbox.record(
+        tx,
+        EntryKind.SYSTEM_RESPONSE,
+        event.route,
+        text,
+        trigger=trigger.number if trigger is not None else None,
+        sender=author.number,
+        person=directory.find_number(tx, session.person),
+        metadata={"event_id": event.id},
+    )
+    if trigger is not None and session.chat is not None:
+        messages.send(tx, trigger.number, session.chat, text, thread=session.thread, user_id=session.user_id)
+    return id
+
+
+def find_event_id(tx: Reader, text: str, reader: Entity) -> str:
+    """
+    Return the id of the event that a text names: an id, or the session of a prompt as the lines of an inbox have it.
+    A session stands for the last prompt in it that the reader has received.
+    """
+    if text.startswith("evt_"):
+        return text
+    events = items.list_last_prompts(tx, reader.number, text)
+    if not events and _SESSION.match(text):
+        raise NotFound(
+            f"{reader.name!r} got no prompt in the session {quote_value(text)}",
+            hint="`gatepost inbox peek` shows the sessions of your prompts",
+        )
+    if not events:
+        return ids.check("evt", text)
+    if len({(event.channel, event.source) for event in events}) > 1:
+        raise Refused(
+            f"several channels have a session {quote_value(text)}", hint="give the id of the event to reply to"
+        )
+    return events[0].id
+
+
+def find_route(tx: Reader, event: Event) -> tuple[Trigger | None, ChannelSession]:
+    """Return the trigger and the session behind the route of an event; refuse one that cannot be replied to."""
+    if event.route is None:
+        raise Refused(f"{event.id!r} came by no channel")
+    if event.type is not EventType.CHANNEL:
+        raise Refused(
+            f"{event.id!r} came by {event.route.channel!r}, on which nothing can be sent",
+            hint="send mail to whom it concerns instead",
+        )
+    is_own_channel = event.route.channel in OWN_CHANNELS  # which has no trigger, whatever the names of triggers are
+    trigger = triggers.find(tx, event.source) if not is_own_channel else None
+    if trigger is not None and trigger.provider != event.route.channel:
+        trigger = None
+    session = channels.find_session(tx, event.route.channel, event.route.session, trigger)
+    if session is None or (trigger is None and event.route.channel not in OWN_CHANNELS):
+        raise NotFound(f"the channel of {event.id!r} is gone", hint="send mail to its sender instead")
+    if trigger is not None:
+        writer = event.sender.name if event.sender is not None else None
+        if writer != session.person or not messages.may_write(tx, trigger, session):
+            raise Refused(
+                f"the user behind {event.id!r} cannot be reached: the pairing has ended, or a list blocks the user",
+                hint="`gatepost channel pair` lets a user in again",
+            )
+    return trigger, session
+
+
+def find_conversation(tx: Reader, event: str, author: str) -> Conversation | None:
+    """
+    Return where a person reads the reply of an author to an event, or to the session of a prompt; None if nobody reads
+    it on a channel.
+    """
+    replier = directory.find_live(tx, author)
+    origin = mail.find_readable_event(tx, find_event_id(tx, event, replier), replier)
+    if origin.type is not EventType.CHANNEL or origin.route is None:
+        return None
+    _, session = find_route(tx, origin)
+    if session.person is None:
+        return None
+    return Conversation(origin.route.channel, origin.route.session, session.person)
+
+
+def ask_decision(tx: Transaction, question: Question, event: str | None, *, by: str | None, hops: int = 0) -> Decision:
+    """
+    Ask a decision. With an event that the asker has received, it is asked of the person who wrote the event, and shown
+    on its route; others whom the question names may answer, too.
+    """
+    if event is None:
+        return decisions.ask(tx, question, by=by, hops=hops)
+    if by is None:
+        raise Invalid("a decision needs somebody who asks", hint="give `asker`")
+    asker = directory.find_live(tx, by)
+    origin = mail.find_readable_event(tx, find_event_id(tx, event, asker), asker)
+    trigger, session = find_route(tx, origin)
+    assert origin.route is not None
+    if session.person is None:
+        raise Refused("nobody here is paired with this session", hint="`gatepost channel pair` pairs a user")
+    respondents = tuple(dict.fromkeys((directory.find_live(tx, session.person).name, *question.respondents)))
+    decision = decisions.ask(tx, replace(question, respondents=respondents), by=asker.name, hops=hops)
+    if not questions.is_shown(tx, decision, origin.route, trigger):
+        questions.show(tx, decision, origin.route, trigger, session)
+    return decision

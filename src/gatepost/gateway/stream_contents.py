@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.api import SharedEntryView, WatchSharedInbox
-from gatepost.channels.shared_inbox.entry import TOPIC
+from gatepost.channels.shared_inbox.api import TOPIC, SharedEntryView, WatchSharedInbox
 from gatepost.core.ports import Reader
 from gatepost.directory import entity_actions as directory
 from gatepost.gateway.gateway_state import GatewayState

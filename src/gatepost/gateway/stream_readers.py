@@ -36,7 +36,7 @@ from typing import Any, Final
 
 import structlog
 
-from gatepost.channels.shared_inbox import entry as shared_entry
+from gatepost.channels.shared_inbox import api as shared_entry
 from gatepost.core.signals import Frame, TransportMessage
 from gatepost.directory import key
 from gatepost.errors import GatepostError, Unavailable

@@ -1,44 +1,24 @@
 """
-Make, configure, pause and resume residents, and let them rest when their budget is used up.
+Make, configure, pause and resume residents.
 
 An agent becomes a resident when it gets a configuration, and stays one. Every change sends a signal to it, because the
 change may remove what kept it from thinking (a wrong key, a model that failed).
-
-A resident with nothing left of its budget begins no cycle, so its items wait; a cycle that is running ends before its
-next request (`RunLimit.BUDGET`). Then the agent rests until the period ends, as after a failure of its model:
-`rest_until` wakes it, and the janitor finds it if nothing else does. It is not paused. Its owner gets one alert for
-each period.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from msgspec.structs import replace
-
-from gatepost.channels.agent_questions import FindSkills
+from gatepost.channels.triggers.trigger import FindSkills
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal
-from gatepost.core.times import SECOND, Instant, format_rfc3339
+from gatepost.core.times import SECOND
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_actions import EntityChanges, EntitySpec
 from gatepost.errors import Conflict, NotFound, UnknownAddress
 from gatepost.inbox.push import actions as push
 from gatepost.residents import agent_config_json as rules, agent_rows as agents
-from gatepost.residents.agent_config import AgentConfig, Resident, Spending
-from gatepost.residents.mind import ModelReply
-from gatepost.residents.runs import rows as runs
-
-
-@dataclass(frozen=True, slots=True)
-class ExhaustedBudget:
-    """A budget of which nothing is left."""
-
-    #: when the next period begins
-    until: Instant
-    #: seconds from now until then
-    seconds: float
+from gatepost.residents.agent_config import AgentConfig, Resident
 
 
 def make_resident(tx: Transaction, spec_or_name: EntitySpec | str, config: AgentConfig) -> Resident:
@@ -141,42 +121,6 @@ def _require_resident(tx: Reader, agent: Entity) -> Resident:
 def _signal_and_read(tx: Transaction, agent: Entity, cause: str) -> Resident:
     tx.after_commit(Signal(agent.name, cause))
     return _require_resident(tx, agent)
-
-
-def count_spending(tx: Reader, agent: int, since: Instant) -> Spending:
-    """
-    Return what an agent has spent since a time. Runs that started later count as a whole; of the run that was open at
-    that time, the later replies count.
-    """
-    last_run = runs.find_last_before(tx, agent, since)
-    tokens, cycles = runs.sum_usage(tx, agent, after=last_run[0] if last_run else 0)
-    if last_run is not None and (last_run[1] is None or last_run[1] >= since):
-        replies = [step.turn for step in runs.list_steps(tx, last_run[0]) if step.at >= since]
-        tokens += sum(turn.usage.prompt + turn.usage.completion for turn in replies if isinstance(turn, ModelReply))
-    return Spending(tokens=tokens, cycles=cycles)
-
-
-def find_exhausted_budget(tx: Reader, resident: Resident, *, is_new_cycle: bool = False) -> ExhaustedBudget | None:
-    """
-    Return the budget of a resident if nothing is left of it; None if something is left, or there is no budget. With
-    `is_new_cycle`, ask for a cycle that is about to begin.
-    """
-    budget = resident.config.budget
-    if budget is None:
-        return None
-    start, end = budget.find_period(tx.now)
-    if not budget.is_spent(count_spending(tx, resident.number, start), is_start=is_new_cycle):
-        return None
-    return ExhaustedBudget(end, (end - tx.now) / SECOND)
-
-
-def start_budget_rest(tx: Transaction, resident: Resident, until: Instant) -> None:
-    """Let a resident rest until its next period, and alert its owner once for the period."""
-    budget = resident.config.budget
-    assert budget is not None, "only a budget can be exhausted"
-    agents.set_rest(tx, replace(resident, rest_until=until))
-    text = f"{resident.name!r} has used up its budget of {budget} and rests until {format_rfc3339(until)}"
-    alert_owner(tx, resident.name, text, topic=f"budget:{until}")
 
 
 def alert_owner(tx: Transaction, name: str, text: str, *, topic: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from gatepost.channels.agent_questions import CountGoals
+from gatepost.channels.triggers.trigger import CountGoals
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import Instant

@@ -30,17 +30,13 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import pytest
 
-from gatepost.channels import (
-    channel_reply_actions as channel_replies,
-    message_rows as channel_messages,
-    pairing_actions as pairing,
-)
+from gatepost.channels import message_rows as channel_messages, pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
 from gatepost.channels.conversation import MessageState, is_user_prompt
 from gatepost.channels.message_actions import SEND_JOB
 from gatepost.channels.provider import BoundTrigger, MessageToSend, Provider, ProviderIntake
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Trigger, TriggerConfig
@@ -235,12 +231,12 @@ class ChannelBench:
 
     def reply(self, event: Event, text: str) -> None:
         author = self.store.read_sync(directory.find, AGENT)
-        self.store.run_sync(channel_replies.reply, event, text, author)
+        self.store.run_sync(replies.reply_on_route, event, text, author)
 
     def ask(self, event: Event, question: str, *labels: str) -> Decision:
         options = tuple(Option(id=label.lower(), label=label) for label in labels)
         return self.store.run_sync(
-            channel_replies.ask_decision, Question(question=question, options=options), event.id, by=AGENT
+            replies.ask_decision, Question(question=question, options=options), event.id, by=AGENT
         )
 
     async def wait_until(self, condition: Callable[[], object]) -> None:

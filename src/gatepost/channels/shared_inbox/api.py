@@ -1,17 +1,71 @@
 """
 The shared inbox: what people write on channels, what systems ask them there, and what systems answer. The administrator
 sees all of it, a person what is in the sessions of its own.
+
+Nothing else is in it: no commands, no pairing, no refused messages, and no triggers of services.
 """
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Final
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
-from gatepost.channels.shared_inbox.entry import EntryKind, QuestionStatus, SharedEntry
+from gatepost.core.text import ParsedEnum
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
+from gatepost.inbox.event import Route
 from gatepost.operations.access import Anybody
 from gatepost.operations.fields import After, Limit, RecordView, Seq, Source, Time, describe
 from gatepost.operations.operation import Page, Request, Stream, read, stream
+
+#: the recipients of signals about entries begin with it
+TOPIC: Final = "shared:"
+
+
+class EntryKind(ParsedEnum, description="a kind of entry"):
+    USER_PROMPT = "user_prompt"
+    SYSTEM_QUESTION = "system_question"
+    SYSTEM_RESPONSE = "system_response"
+
+
+class QuestionStatus(ParsedEnum, description="a status of a question"):
+    PENDING = "pending"
+    ANSWERED = "answered"
+    #: it ended without an answer
+    ENDED = "ended"
+
+
+class SharedEntry(Struct, frozen=True, kw_only=True):
+    number: int
+    id: str
+    kind: EntryKind
+    channel: str
+    session: str
+    #: the name of the trigger that the channel belongs to; None if it has none
+    trigger: str | None
+    #: who has written it: a person, or a system
+    sender: str | None
+    #: the name of the writer on the channel, if it is nobody here
+    display: str | None
+    #: of a question: who asks
+    asked_by: str | None
+    content: str
+    #: of a question only
+    status: QuestionStatus | None
+    answer: str | None
+    answered_at: Instant | None
+    metadata: Mapping[str, str]
+    #: the decision that a question is about
+    decision: str | None
+    created_at: Instant
+    #: where streams have it: the number of its last change
+    position: int
+
+
+def build_topic(route: Route) -> str:
+    """Return the recipient of signals about the entries of a route."""
+    return f"{TOPIC}{route.channel}:{route.session}"
+
 
 ChannelName = Annotated[str, Meta(max_length=256, description="only this channel")] | None
 Session = Annotated[str, Meta(max_length=256, description="only this session")] | None

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from gatepost.channels.shared_inbox.api import ListSharedEntries, SharedEntryView, WatchSharedInbox
-from gatepost.channels.shared_inbox.entry import EntryKind
+from gatepost.channels.shared_inbox.api import EntryKind, ListSharedEntries, SharedEntryView, WatchSharedInbox
 from gatepost.cli import output
 from gatepost.cli.command import LimitOption, VerbCommand, build_request_verb
 from gatepost.cli.connect import connect

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.channels import (
-    access_actions as channel_access,
+    access_actions as access,
     intake_actions as channels,
     message_actions as channel_messages,
     message_rows as rows,
@@ -130,7 +130,7 @@ def _end(tx: Transaction, id: str, state: str) -> Voice | None:
     trigger = triggers.read(tx, voice.trigger)
     assert trigger is not None
     assert voice.envelope.chat is not None
-    is_let_in = channel_access.may_write(tx, trigger, voice.envelope.chat, voice.envelope.user, voice.person)
+    is_let_in = access.may_write(tx, trigger, voice.envelope.chat, voice.envelope.user, voice.person)
     has_ended = rows.end_voice(tx, id, state if is_let_in else "failed")
     return voice if has_ended and is_let_in else None
 

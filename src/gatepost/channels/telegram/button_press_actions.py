@@ -12,14 +12,13 @@ from typing import Final, assert_never
 from msgspec import Struct
 
 from gatepost.channels import (
-    access_actions as channel_access,
-    access_list,
+    access_actions as access,
     message_actions as channel_messages,
     message_rows,
     pairing_actions as pairing,
+    question_actions as questions,
 )
-from gatepost.channels.access_list import ListVerdict
-from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.channels.access_actions import ListVerdict
 from gatepost.channels.telegram.buttons import DecisionButton, PairingButton, parse_callback_data
 from gatepost.channels.telegram.formatted_text import shorten_text
 from gatepost.channels.telegram.update import ButtonPress
@@ -47,11 +46,11 @@ def take(tx: Transaction, trigger: Trigger, press: ButtonPress, key: bytes) -> P
     """Do what a press asks for, and return the answer to it."""
     if press.chat is None:
         return _refuse(press, _INVALID)
-    access = access_list.decide(trigger.config.allow, trigger.config.block, press.chat.id, press.sender.id)
-    if access is ListVerdict.BLOCKED:
+    verdict = access.check_lists(trigger.config, str(press.chat.id), str(press.sender.id))
+    if verdict is ListVerdict.BLOCKED:
         return PressAnswer(query_id=press.query_id)
     button = parse_callback_data(press.data, key, chat=press.chat.id)
-    person = channel_access.find_person(tx, trigger, str(press.chat.id), str(press.sender.id))
+    person = access.find_person(tx, trigger, str(press.chat.id), str(press.sender.id))
     match button:
         case None:
             return _refuse(press, _INVALID)
@@ -86,7 +85,7 @@ def _answer_decision(
         return _refuse(press, _INVALID)
     assert person is not None, "a respondent has a name"
     reply = AnswerSpec(option=decision.options[button.option].id)
-    answered, sentence = shared_inbox.answer(tx, decision, reply, person)
+    answered, sentence = questions.answer(tx, decision, reply, person)
     return PressAnswer(query_id=press.query_id, text=shorten_text(sentence), is_alert=answered is None)
 
 

@@ -10,15 +10,14 @@ from typing import Any, Final, NamedTuple, assert_never
 from msgspec.structs import replace
 
 from gatepost.channels import (
-    access_actions as channel_access,
-    access_list,
+    access_actions as access,
     conversation_rows as channel_rows,
     intake_actions as channels,
+    question_actions as questions,
 )
-from gatepost.channels.access_list import ListVerdict
+from gatepost.channels.access_actions import ListVerdict
 from gatepost.channels.conversation import COMMANDS, RESET_TEXT, ChannelSession
 from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind, build_telegram_session
-from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.telegram import update as telegram_update, update_actions as telegram
 from gatepost.channels.telegram.update import (
     BotIdentity,
@@ -67,14 +66,14 @@ def preview_update(tx: Reader, trigger: Trigger, update: Json) -> Envelope | Pre
 def _preview_message(tx: Reader, trigger: Trigger, message: InboundMessage) -> Envelope | PreviewedReset | str:
     config, chat = trigger.config, message.chat
     chat_id, user_id = str(chat.id), str(message.sender.id)
-    access = access_list.decide(config.allow, config.block, chat.id, message.sender.id)
-    if access is ListVerdict.BLOCKED:
+    verdict = access.check_lists(config, str(chat.id), str(message.sender.id))
+    if verdict is ListVerdict.BLOCKED:
         return "its sender or its chat is on the block list"
     is_heard = config.groups is GroupMode.ALL or (config.groups is GroupMode.MENTION and message.is_addressed)
     if chat.is_group and not is_heard:
         return "it is ignored: a message in a group that is not for the bot"
-    person = None if message.is_sent_as_chat else channel_access.find_person(tx, trigger, chat_id, user_id)
-    if person is None and access is not ListVerdict.ALLOWED:
+    person = None if message.is_sent_as_chat else access.find_person(tx, trigger, chat_id, user_id)
+    if person is None and verdict is not ListVerdict.ALLOWED:
         if chat.is_group:
             return "it is ignored: a message of an unknown user in a group"
         request = channel_rows.find_pairing_by_user(tx, trigger.number, chat_id, user_id)
@@ -101,7 +100,7 @@ def _preview_message(tx: Reader, trigger: Trigger, message: InboundMessage) -> E
     if person is not None and not message.is_forwarded:
         reply = telegram.find_decision(tx, trigger, message)
         route = Route(TELEGRAM, session.id)
-        question = shared_inbox.find_question(tx, route, message.text, trigger=trigger.number, decision=reply)
+        question = questions.find_question(tx, route, message.text, trigger=trigger.number, decision=reply)
         if question is not None:
             return f"it answers the decision {question.decision.id}"
     return telegram.build_envelope(message, session, EnvelopeKind.TEXT, message.text)

@@ -19,32 +19,31 @@ Some fields of Telegram mean less than they seem to:
 - `message_thread_id` is a topic only if `is_topic_message` says so; elsewhere it is a thread of replies, to which no
   message can be sent. The first message of a topic is not what later ones reply to.
 - A forwarded text, or a changed one, is never a command: nobody gave it now.
+
+The `Wire` structs have the fields that Gatepost reads, under the names that Telegram gives them. Others are not looked
+at, so that Telegram can add some. A field that Telegram began to send later has a default.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert, field
 
 from gatepost.channels.telegram.formatted_text import TextEntity, clean_text, count_units, slice_units
-from gatepost.channels.telegram.wire_objects import (
-    MAX_ID,
-    WireCallbackQuery,
-    WireChat,
-    WireEntity,
-    WireFile,
-    WireMember,
-    WireMemberUpdate,
-    WireMessage,
-    WireUser,
-)
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
-from gatepost.core.times import SECOND, Instant
+from gatepost.core.times import MAX_INSTANT, SECOND, Instant
 from gatepost.errors import Invalid, quote_value
 
 RecordingKind = Literal["voice", "audio", "video_note"]
+
+#: the largest id, of anything
+_MAX_ID: Final = 2**63 - 1
+_Id = Annotated[int, Meta(ge=-_MAX_ID, le=_MAX_ID)]
+_Number = Annotated[int, Meta(ge=0, le=_MAX_ID)]
+_Thread = Annotated[int, Meta(ge=1, le=_MAX_ID)]
+_Date = Annotated[int, Meta(ge=0, le=MAX_INSTANT // SECOND)]
 
 #: the kinds of updates to ask Telegram for
 ALLOWED_UPDATES: Final = ("message", "edited_message", "callback_query", "my_chat_member")
@@ -64,6 +63,90 @@ _COMMON_FIELDS: Final = frozenset(
 _PRESENT_STATUSES: Final = frozenset(("creator", "administrator", "member"))
 _COMMAND: Final = re.compile(r"/([A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{3,32}))?(?:\s+(.*))?", re.DOTALL)
 _MAX_NAME_LENGTH: Final = 200
+
+
+class WireUser(Struct):
+    id: _Id
+    is_bot: bool = False
+    first_name: str = ""
+    last_name: str = ""
+    username: str | None = None
+
+
+class WireChat(Struct):
+    id: _Id
+    type: str
+    title: str | None = None
+    username: str | None = None
+
+
+class WireEntity(Struct):
+    type: str
+    offset: _Number
+    length: _Number
+    url: str | None = None
+    language: str | None = None
+    user: WireUser | None = None
+
+
+class WireFile(Struct):
+    file_id: Annotated[str, Meta(min_length=1)]
+    duration: _Number | None = None
+    file_size: _Number | None = None
+    mime_type: str | None = None
+
+
+class WireReply(Struct):
+    message_id: _Id
+    sender: WireUser | None = field(name="from", default=None)
+
+
+class WireMessage(Struct):
+    message_id: _Id
+    chat: WireChat
+    date: _Date
+    sender: WireUser | None = field(name="from", default=None)
+    sender_chat: WireChat | None = None
+    message_thread_id: _Thread | None = None
+    is_topic_message: bool = False
+    is_automatic_forward: bool = False
+    text: str = ""
+    entities: list[WireEntity] = []
+    caption: str = ""
+    caption_entities: list[WireEntity] = []
+    reply_to_message: WireReply | None = None
+    voice: WireFile | None = None
+    audio: WireFile | None = None
+    video_note: WireFile | None = None
+    migrate_to_chat_id: _Id | None = None
+    migrate_from_chat_id: _Id | None = None
+
+
+class WirePressedMessage(Struct):
+    message_id: _Id
+    chat: WireChat
+    date: _Date = 0
+    message_thread_id: _Thread | None = None
+    is_topic_message: bool = False
+
+
+class WireCallbackQuery(Struct):
+    id: Annotated[str, Meta(min_length=1)]
+    sender: WireUser = field(name="from")
+    message: WirePressedMessage | None = None
+    data: str | None = None
+
+
+class WireMember(Struct):
+    status: str
+    is_member: bool = True
+
+
+class WireMemberUpdate(Struct):
+    chat: WireChat
+    sender: WireUser = field(name="from")
+    old_chat_member: WireMember
+    new_chat_member: WireMember
 
 
 class BotIdentity(Struct, frozen=True):
@@ -191,7 +274,7 @@ class TelegramUpdate(Struct, frozen=True, kw_only=True):
 def parse_update(update: Json, bot: BotIdentity) -> TelegramUpdate:
     """Return what an update says; raise Invalid only if its `update_id` cannot be read."""
     update_id = update.get("update_id") if isinstance(update, dict) else None
-    if not isinstance(update_id, int) or isinstance(update_id, bool) or not 0 <= update_id <= MAX_ID:
+    if not isinstance(update_id, int) or isinstance(update_id, bool) or not 0 <= update_id <= _MAX_ID:
         raise Invalid(f"{quote_value(update, show_items=False)} is not an update of Telegram: it has no update_id")
     try:
         content = _parse_content(update, bot)

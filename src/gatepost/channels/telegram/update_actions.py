@@ -27,15 +27,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.channels import (
-    access_actions as channel_access,
-    access_list,
+    access_actions as access,
     conversation_rows as channel_rows,
     intake_actions as channels,
     message_actions as channel_messages,
     message_rows,
     pairing_actions as pairing,
 )
-from gatepost.channels.access_list import ListVerdict
+from gatepost.channels.access_actions import ListVerdict
 from gatepost.channels.conversation import COMMANDS, RESET_TEXT, ChannelSession
 from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind, build_telegram_session
 from gatepost.channels.speech import voice_actions as voices
@@ -217,17 +216,17 @@ def _take_message(
     tx: Transaction, trigger: Trigger, message: InboundMessage, key: str, random_bits: int
 ) -> TakenUpdate:
     config, chat = trigger.config, message.chat
-    access = access_list.decide(config.allow, config.block, chat.id, message.sender.id)
-    if access is ListVerdict.BLOCKED:
+    verdict = access.check_lists(config, str(chat.id), str(message.sender.id))
+    if verdict is ListVerdict.BLOCKED:
         return TakenUpdate(outcome=UpdateOutcome.BLOCKED)
     is_heard = config.groups is GroupMode.ALL or (config.groups is GroupMode.MENTION and message.is_addressed)
     if chat.is_group and not is_heard:
         return TakenUpdate(outcome=UpdateOutcome.IGNORED, reason="a message in a group that is not for the bot")
     chat_id, user_id = str(chat.id), str(message.sender.id)
-    person = None if message.is_sent_as_chat else channel_access.find_person(tx, trigger, chat_id, user_id)
-    if person is None and access is ListVerdict.ALLOWED and not message.is_sent_as_chat:
+    person = None if message.is_sent_as_chat else access.find_person(tx, trigger, chat_id, user_id)
+    if person is None and verdict is ListVerdict.ALLOWED and not message.is_sent_as_chat:
         person = pairing.admit(tx, trigger, chat=chat_id, user_id=user_id, display=message.sender.name)
-    if person is None and access is not ListVerdict.ALLOWED:
+    if person is None and verdict is not ListVerdict.ALLOWED:
         return _request_pairing(tx, trigger, message, random_bits)
     session = channels.ensure_session(
         tx,

@@ -12,7 +12,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gatepost.channels import conversation_rows as channels
-from gatepost.channels.agent_questions import FindSkills
 from gatepost.channels.routing import rows as route_rules
 from gatepost.channels.routing.rule import ROUTING
 from gatepost.channels.triggers import rows as triggers, trigger as rules
@@ -21,6 +20,7 @@ from gatepost.channels.triggers.trigger import (
     ENV_TOKEN,
     MAX_PROMPT_LENGTH,
     DeliveryMode,
+    FindSkills,
     Trigger,
     TriggerConfig,
 )

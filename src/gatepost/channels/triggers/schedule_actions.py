@@ -23,12 +23,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.channels import intake_actions as channels
-from gatepost.channels.agent_questions import CountGoals
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import actions as routing
 from gatepost.channels.routing.actions import RouteDecision
 from gatepost.channels.triggers import rows as trigger_rows
-from gatepost.channels.triggers.trigger import DEFAULT_TARGET, USER_AGENT, Trigger, TriggerSchedule
+from gatepost.channels.triggers.trigger import DEFAULT_TARGET, USER_AGENT, CountGoals, Trigger, TriggerSchedule
 from gatepost.channels.wording import text_template
 from gatepost.channels.wording.text_template import Scope
 from gatepost.core import address

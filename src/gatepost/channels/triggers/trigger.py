@@ -15,6 +15,7 @@ What people type (`gatepost chat`) needs no trigger: their credential says who t
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -25,11 +26,13 @@ from gatepost.core import address
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_DURATION, MINUTE, SECOND, Duration, Instant, format_rfc3339
+from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, quote_value
 from gatepost.inbox.event import OWN_CHANNELS
 from gatepost.plans import cron
 from gatepost.plans.cron import Cron
 from gatepost.plans.plan import GRACE
+from gatepost.reactions import RoomQuestion
 
 #: characters of the prompt of a trigger
 MAX_PROMPT_LENGTH: Final = 4_000
@@ -197,6 +200,21 @@ class Trigger(Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """What sentences call it."""
         return f"the {'bot' if self.provider == 'telegram' else 'trigger'} {self.name!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class FindSkills(RoomQuestion[Sequence[str]]):
+    """Ask residents for the skills in an agent's configuration; none if it is a guest."""
+
+    agent: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class CountGoals(RoomQuestion[int]):
+    """Ask residents for the number of an agent's active goals, counted up to a limit."""
+
+    agent: Entity
+    limit: int
 
 
 def check_trigger_name(text: str) -> str:

@@ -14,19 +14,17 @@ items are shown as a preview, which is not journalled.
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 import structlog
 from msgspec.structs import replace
 
-from gatepost.channels import channel_reply_actions as channel_replies
+from gatepost.channels import reply_actions as replies
 from gatepost.channels.conversation import Conversation
 from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Item, Priority
-from gatepost.jobs import retry_policy
-from gatepost.operations.stream_frames import build_frame
-from gatepost.residents.agent_actions import ExhaustedBudget, find_exhausted_budget
+from gatepost.operations.operation import build_frame
 from gatepost.residents.background.cycle_outcome import (
     CycleDeps,
     CycleFinished,
@@ -45,24 +43,24 @@ from gatepost.residents.background.toolkit import (
     build_failure,
     parse_success,
 )
-from gatepost.residents.mind import (
+from gatepost.residents.budget_actions import ExhaustedBudget, find_exhausted_budget
+from gatepost.residents.mind_compaction import estimate_usage, render_summaries, take_recent_turns, trim_turns, weigh
+from gatepost.residents.model_failures import ModelFailed, Trouble, choose_model
+from gatepost.residents.model_port import (
+    CallDelta,
     CallResult,
+    ChatRequest,
+    Model,
     ModelReply,
     Prompt,
+    TextDelta,
     ToolCall,
     Turn,
-    estimate_usage,
-    render_summaries,
-    take_recent_turns,
-    trim_turns,
-    weigh,
 )
-from gatepost.residents.model_request import CallDelta, ChatRequest, ModelFailed, TextDelta, Trouble
-from gatepost.residents.ports import Model
 from gatepost.residents.reply_reminder import build_reminder
 from gatepost.residents.runs import ending_actions as endings, journal_actions as journal
 from gatepost.residents.runs.journal_actions import RunLease, RunState
-from gatepost.residents.runs.run import RunLimit, find_limit
+from gatepost.residents.runs.cycle_limits import RunLimit, find_limit
 from gatepost.residents.stream_api import (
     EVENTS,
     AgentActivityView,
@@ -140,7 +138,7 @@ class Cycle:
             if (exhausted := await self._find_exhausted()) is not None:
                 return await self._stop_at_limit(RunLimit.BUDGET, exhausted)
             preview = await self._check_inbox() if self._count_replies() and not self._is_isolated else None
-            reply = self._drop_extra_calls(await self._ask_model(preview))
+            reply = drop_extra_calls(await self._ask_model(preview), self._run_lease.resident.config.loop)
             if reply.calls:
                 await self._write_journal(journal.record_step, len(self._turns) + 1, reply)
                 self._turns.append(reply)
@@ -194,13 +192,6 @@ class Cycle:
     def _count_replies(self) -> int:
         return sum(isinstance(turn, ModelReply) for turn in self._turns)
 
-    def _drop_extra_calls(self, reply: ModelReply) -> ModelReply:
-        """Return the reply without the calls over the limit of one reply."""
-        max_calls = self._run_lease.resident.config.loop.max_calls
-        if len(reply.calls) <= max_calls:
-            return reply
-        return replace(reply, calls=reply.calls[:max_calls], dropped_calls=len(reply.calls) - max_calls, raw=None)
-
     async def _find_exhausted(self) -> ExhaustedBudget | None:
         """Return the budget that is used up, or None. A cycle that has begun asks its model at least once."""
         resident = self._run_lease.resident
@@ -210,20 +201,8 @@ class Cycle:
 
     async def _stop_at_limit(self, limit: RunLimit, exhausted: ExhaustedBudget | None = None) -> CycleOutcome:
         """End the cycle at a limit; its summary keeps the last words of the model."""
-        rules = self._run_lease.resident.config.loop
         replies = [turn for turn in self._turns if isinstance(turn, ModelReply)]
-        match limit:
-            case RunLimit.STEPS:
-                reason = f"its limit of {rules.max_steps} steps"
-            case RunLimit.TOKENS:
-                reason = f"its limit of {rules.max_tokens} tokens"
-            case RunLimit.CALLS:
-                dropped = replies[-1].dropped_calls
-                reason = f"its limit of {rules.max_calls} calls in one reply, and {dropped} calls were not done"
-            case RunLimit.BUDGET:
-                reason = f"the budget of {self._run_lease.resident.config.budget}, which is used up"
-            case other:
-                assert_never(other)
+        reason = describe_limit(limit, self._run_lease.resident.config, replies[-1])
         note = f"(This cycle ended at {reason}. What it was about may be unfinished.)"
         last_text = next((_flatten(reply.text) for reply in reversed(replies) if reply.text.strip()), "")
         summary = f"{last_text[: _MAX_SUMMARY - len(note) - 1]} {note}".strip()
@@ -309,11 +288,8 @@ class Cycle:
         raise ModelFailed(Trouble.OTHER, "the model ended without a reply")
 
     async def _open_model(self) -> Model:
-        choice = self._run_lease.resident.config.model
-        if choice.fallback is not None and self._run_lease.resident.failures >= retry_policy.FALLBACK_AFTER:
-            choice = replace(choice, name=choice.fallback, base_url=None, key_env=None, fallback=None)
         try:
-            return await self._deps.get_model(choice)
+            return await self._deps.get_model(choose_model(self._run_lease.resident))
         except GatepostError as error:
             raise ModelFailed(Trouble.AUTH, error.message) from None
 
@@ -326,7 +302,7 @@ class Cycle:
 
     async def _find_conversation(self, event: str) -> Conversation | None:
         try:
-            return await self._store.read(channel_replies.find_conversation, event, self._run_lease.run.agent)
+            return await self._store.read(replies.find_conversation, event, self._run_lease.run.agent)
         except GatepostError:
             return None
 

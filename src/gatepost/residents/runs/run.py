@@ -8,7 +8,6 @@ A run: one cycle of a resident, from its batch to its summary, as a journal of s
         `-----> cancelled                    somebody stopped it
 """
 
-from collections.abc import Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -16,8 +15,8 @@ from msgspec import Struct
 from gatepost.core.json_limits import Json
 from gatepost.core.times import Instant
 from gatepost.inbox.event import compute_next_hops
-from gatepost.residents.agent_config import LoopRules
-from gatepost.residents.mind import ModelReply, Turn, weigh
+from gatepost.residents.model_port import Turn
+from gatepost.residents.runs.cycle_limits import RunLimit
 
 
 class RunStatus(StrEnum):
@@ -27,15 +26,6 @@ class RunStatus(StrEnum):
     SKIPPED = "skipped"
     FAILED = "failed"
     CANCELLED = "cancelled"
-
-
-class RunLimit(StrEnum):
-    """A limit that ends a cycle before its model does."""
-
-    STEPS = "steps"
-    TOKENS = "tokens"
-    CALLS = "calls"
-    BUDGET = "budget"
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -78,21 +68,6 @@ class Run(Struct, frozen=True, kw_only=True):
     def outgoing_hops(self) -> int:
         """The hops of events that it sends: one more than its own."""
         return compute_next_hops(self.hops)
-
-
-def find_limit(turns: Sequence[Turn], rules: LoopRules) -> RunLimit | None:
-    """
-    Return the limit that a cycle with these turns has reached; None while it may continue. Every turn that the cycle
-    added counts once, by its weight; the mind it began with does not count. A cycle asks its model at least once.
-    """
-    replies = [turn for turn in turns if isinstance(turn, ModelReply)]
-    if not replies:
-        return None
-    if replies[-1].dropped_calls:
-        return RunLimit.CALLS
-    if len(replies) >= rules.max_steps:
-        return RunLimit.STEPS
-    return RunLimit.TOKENS if sum(map(weigh, turns)) >= rules.max_tokens else None
 
 
 class Step(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final
 
-from gatepost.channels import channel_reply_actions as channel_replies
+from gatepost.channels import reply_actions as replies
 from gatepost.core import times
 from gatepost.core.json_limits import Json
 from gatepost.core.times import Duration
@@ -79,7 +79,7 @@ def ask_decision(
         decision = decisions.revise(ctx.tx, revises, question_spec, by=ctx.agent.name, hops=ctx.hops)
     else:
         _check_gate_count(ctx)
-        decision = channel_replies.ask_decision(ctx.tx, question_spec, event, by=ctx.agent.name, hops=ctx.hops)
+        decision = replies.ask_decision(ctx.tx, question_spec, event, by=ctx.agent.name, hops=ctx.hops)
     return {
         "success": True,
         "decisionId": decision.id,
