@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gatepost.channels.background.channel_tasks import ChannelOptions
     from gatepost.channels.speech.transcriber import Transcriber
     from gatepost.channels.triggers.settings_file_actions import FileTrigger
-    from gatepost.gates.background.gate_checks import CommandOptions
+    from gatepost.gates.condition_check_background import CommandOptions
     from gatepost.guests.hooks.spool_writer import SpoolWriter
     from gatepost.ledger.public_ledger import PublicLedger
     from gatepost.residents.background.cycle_outcome import CycleDeps
@@ -338,8 +338,8 @@ def find_missing_key(choice: ModelChoice) -> str | None:
 
 def build_command_options(settings: Settings | None = None) -> "CommandOptions":
     """Return which commands a worker may run for gates and decisions."""
-    from gatepost.gates.background.gate_checks import CommandOptions
     from gatepost.gates.command_runner import ShellCommands
+    from gatepost.gates.condition_check_background import CommandOptions
 
     settings = settings or Settings()
     return CommandOptions(

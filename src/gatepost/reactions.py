@@ -19,10 +19,10 @@ T_co = TypeVar("T_co", covariant=True)
 #: by the class of an event or a question: the verbs, as `module:function` below `gatepost`
 REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     # directory
-    "Registering": ("inbox.item_actions:hold_broadcasts",),
-    "Registered": ("inbox.item_actions:open_inbox",),
+    "Registering": ("inbox.broadcast_actions:hold_broadcasts",),
+    "Registered": ("inbox.broadcast_actions:open_inbox",),
     "Renamed": ("inbox.item_actions:measure_lines_again",),
-    "Retired": ("gates.expiry_actions:end_orphans",),
+    "Retired": ("gates.deadline_actions:end_orphans",),
     # inbox
     "Pushed": ("channels.message_actions:notify_persons",),
     "ItemsRead": ("mail.mail_actions:confirm_reads",),

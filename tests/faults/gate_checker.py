@@ -7,16 +7,16 @@ from pathlib import Path
 
 from gatepost.app import open_store
 from gatepost.core.times import MINUTE
-from gatepost.gates.background import gate_checks
-from gatepost.gates.background.gate_checks import CommandOptions
+from gatepost.gates import condition_check_background
 from gatepost.gates.command_runner import ShellCommands
+from gatepost.gates.condition_check_background import CommandOptions
 from tests.faults.forked_tasks import SharedClock
 
 
 def main(url: str, clock_file: str) -> None:
     with closing(open_store(url, clock=SharedClock(Path(clock_file)))) as store:
         options = CommandOptions(commands=ShellCommands(), can_run_commands=True, timeout=5 * MINUTE)
-        asyncio.run(gate_checks.check_gates(store, options))
+        asyncio.run(condition_check_background.check_gates(store, options))
 
 
 if __name__ == "__main__":

@@ -14,12 +14,12 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Late
-from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines, gate_actions as gates
+from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
+from gatepost.gates.deadline_actions import EventScan
 from gatepost.gates.decision import AnswerSpec, Option, Question
-from gatepost.gates.expiry_actions import EventScan
 from gatepost.gates.gate import AtDeadline, GateKind, GateSpec
 from gatepost.gates.proposed_action import Action
-from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry
 from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import EventType, Item, ItemState, Push
 from gatepost.inbox.push import actions as push
@@ -284,7 +284,7 @@ class GateMachine(RuleBasedStateMachine):
 
     @rule()
     def tidy(self) -> None:
-        while self.store.run_sync(expiry_actions.expire_items) or self.store.run_sync(expiry_actions.lapse_claims):
+        while self.store.run_sync(expiry.expire_items) or self.store.run_sync(expiry.lapse_claims):
             pass
 
     @invariant()

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from gatepost.errors import Conflict, Invalid
-from gatepost.gates import decision as decisions, gate as gates, proposed_action as decision_action
+from gatepost.gates import condition_check, decision as decisions, gate as gates, proposed_action
 from gatepost.gates.decision import AnswerSpec, Decision, DecisionOutcome, Option, Question
 from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.gates.proposed_action import Action, AnswerKind
@@ -201,7 +201,7 @@ def test_a_reply_about_an_action_is_complete_or_refused(decision: Decision, repl
         is_answer = outcome is DecisionOutcome.ANSWERED
         assert is_answer is not (reply.again or reply.reject)
         assert (completed.option is not None) is is_answer
-        args = decision_action.choose_args(decision.action, completed.option, completed.args)
+        args = proposed_action.choose_args(decision.action, completed.option, completed.args)
         match completed.option:
             case AnswerKind.ACCEPT:
                 assert args == {"amount": 100}
@@ -213,7 +213,7 @@ def test_a_reply_about_an_action_is_complete_or_refused(decision: Decision, repl
 
 @given(st.text(max_size=30))
 def test_what_is_awaited_is_read_or_refused(text: str) -> None:
-    for read in (gates.parse_awaited_event, gates.parse_ci_target):
+    for read in (gates.parse_awaited_event, condition_check.parse_ci_target):
         with suppress(Invalid):
             read(text)
 

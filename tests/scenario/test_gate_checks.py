@@ -16,11 +16,11 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
-from gatepost.gates import decision_actions as decisions, gate_actions as gates
-from gatepost.gates.background import gate_checks
-from gatepost.gates.background.gate_checks import CommandOptions
+from gatepost.gates import condition_check_background, decision_actions as decisions, gate_actions as gates
+from gatepost.gates.condition_check import CommandResult
+from gatepost.gates.condition_check_background import CommandOptions
 from gatepost.gates.decision import AnswerSpec as Answered, Question
-from gatepost.gates.gate import CommandResult, Ending, Gate, GateKind, GateSpec
+from gatepost.gates.gate import Ending, Gate, GateKind, GateSpec
 from gatepost.inbox.event import EventType, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit
@@ -104,7 +104,7 @@ class TestChecks:
         spec = GateSpec(name="build", kind=kind, awaits=awaits, owner="ana")
         gate = store.run_sync(gates.add, spec, by="admin")
         commands = FakeCommands(command_result)
-        wait = await gate_checks.check_gates(
+        wait = await condition_check_background.check_gates(
             store, CommandOptions(commands=commands, can_run_commands=True, repositories=["me/repo"])
         )
         stored_gate = store.read_sync(gates.show, gate.id)
@@ -130,7 +130,7 @@ class TestChecks:
                     raise RuntimeError("a fault of ours")
                 return await super().run(command, stdin=stdin, time_limit=time_limit)
 
-        await gate_checks.check_gates(
+        await condition_check_background.check_gates(
             store,
             CommandOptions(commands=BrokenCommands(CommandResult(code=0, stdout="a\x00b")), can_run_commands=True),
         )
@@ -144,7 +144,7 @@ class TestChecks:
             gates.add, GateSpec(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin"
         )
         commands = FakeCommands(CommandResult(code=0))
-        await gate_checks.check_gates(store, CommandOptions(commands=commands))
+        await condition_check_background.check_gates(store, CommandOptions(commands=commands))
         assert (commands.runs.qsize(), store.read_sync(gates.show, gate.id).is_pending) == (0, True)
 
 

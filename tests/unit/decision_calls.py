@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines
+from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions
 from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, Item

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from gatepost.core.limits import Limits
 from gatepost.core.times import MINUTE
 from gatepost.errors import Invalid, UnknownAddress
-from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines, gate_actions as gates
+from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
+from gatepost.gates.condition_check import CheckFailed, ConditionMet
 from gatepost.gates.decision import AnswerSpec, Option, Question
-from gatepost.gates.gate import CheckFailed, ConditionMet, Gate, GateKind, GateSpec
+from gatepost.gates.gate import Gate, GateKind, GateSpec
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import MAX_HOPS, EventType, Item
 from gatepost.plans import actions as plans
@@ -18,8 +19,7 @@ from gatepost.plans.plan import Plan
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.background.think_cycle import think
-from gatepost.residents.mind import ModelReply as Said
-from gatepost.residents.model_request import ChatRequest
+from gatepost.residents.model_port import ChatRequest, ModelReply as Said
 from gatepost.residents.runs import ending_actions as run_endings, journal_actions as run_journal
 from gatepost.spaces import actions as spaces
 from tests.exports import let_own_itself

@@ -8,7 +8,7 @@ import pytest
 import uvloop
 
 from gatepost.gates.command_runner import ShellCommands
-from gatepost.gates.gate import COMMAND_NOT_FOUND, CommandResult
+from gatepost.gates.condition_check import COMMAND_NOT_FOUND, CommandResult
 from tests.waits import LAST_RESORT
 
 

@@ -14,8 +14,8 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
-from gatepost.gates import expiry_actions as deadlines, gate_actions as gates, gate_rows
-from gatepost.gates.expiry_actions import RESCAN_AFTER, EventScan
+from gatepost.gates import deadline_actions as deadlines, gate_actions as gates, gate_rows
+from gatepost.gates.deadline_actions import RESCAN_AFTER, EventScan
 from gatepost.gates.gate import Gate, GateKind, GateSpec
 from gatepost.inbox.event import EventType, Push
 from gatepost.inbox.push import actions as push_actions

@@ -10,20 +10,9 @@ from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
-from gatepost.gates import expiry_actions as deadlines, gate as core, gate_actions as gates
-from gatepost.gates.gate import (
-    AtDeadline,
-    CheckFailed,
-    CheckResult,
-    ConditionGone,
-    ConditionMet,
-    ConditionPending,
-    Ending,
-    FailMode,
-    Gate,
-    GateKind,
-    GateSpec,
-)
+from gatepost.gates import deadline_actions as deadlines, gate as core, gate_actions as gates
+from gatepost.gates.condition_check import CheckFailed, CheckResult, ConditionGone, ConditionMet, ConditionPending
+from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, GateSpec
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Ended as EndedEvent, EventType, Item, ItemState, Priority, parse_body
 from gatepost.plans import actions as plans

@@ -18,15 +18,15 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Late, NotFound, Refused
-from gatepost.gates import decision_actions as decisions, expiry_actions as deadlines, gate_actions as gates
+from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision import AnswerSpec, Decision, DecisionStatus, Question
 from gatepost.gates.gate import Ending, Gate, GateSpec
-from gatepost.inbox import claim_actions as inbox, expiry_actions, item_actions as inbox_items
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry, item_actions as inbox_items
 from gatepost.inbox.event import ItemState, Push, PushResult
 from gatepost.inbox.push import actions as push
 from gatepost.plans import actions as plans
 from gatepost.residents import agent_actions as agents
-from gatepost.residents.mind import ModelReply as Said
+from gatepost.residents.model_port import ModelReply as Said
 from gatepost.residents.runs import actions as runs, ending_actions as run_endings, journal_actions as run_journal
 from gatepost.testing import Kit
 from gatepost.worker import maintenance_actions as maintenance
@@ -64,7 +64,7 @@ def test_a_claim_never_gets_what_expires_meanwhile(race: Race) -> None:
     event = race.push_event(ttl=MINUTE)
     with race.pause_midway(inbox.claim, "ann", owner="me", before="inbox/items/take") as claim_future:
         race.clock.advance(MINUTE)
-        assert race.store.run_sync(expiry_actions.expire_items) == 1
+        assert race.store.run_sync(expiry.expire_items) == 1
     assert claim_future.result(LAST_RESORT).claim is None
     assert race.show_item(event).state is ItemState.EXPIRED
     assert race.is_consistent()
@@ -74,7 +74,7 @@ def test_what_is_being_claimed_does_not_expire(race: Race) -> None:
     event = race.push_event(ttl=MINUTE)
     with race.pause_midway(inbox.claim, "ann", owner="me") as claim_future:
         race.clock.advance(MINUTE)
-        assert race.store.run_sync(expiry_actions.expire_items) == 0
+        assert race.store.run_sync(expiry.expire_items) == 0
     claim = claim_future.result(LAST_RESORT).claim
     assert race.ack(claim) == 1
     assert race.show_item(event).state is ItemState.DELIVERED
@@ -213,7 +213,7 @@ def test_a_claim_is_not_taken_back_while_it_is_acked(race: Race) -> None:
     race.clock.advance(MINUTE)
     with race.pause_midway(inbox.ack, claim.id, owner="me", fence=claim.fence) as ack_future:
         assert race.claim(owner="next").claim is None
-        assert race.store.run_sync(expiry_actions.lapse_claims) == 0
+        assert race.store.run_sync(expiry.lapse_claims) == 0
     assert ack_future.result(LAST_RESORT) == 1
     assert race.claim(owner="next").claim is None
     assert race.is_consistent()
@@ -241,12 +241,12 @@ def test_nothing_is_stuck_in_a_claim_that_ends_while_more_is_pulled(race: Race, 
         inbox.pull, claim.id, owner="me", fence=claim.fence, before="inbox/items/take"
     ) as pull_future:
         if ending == "lapse":
-            end_future = race.start_blocked(expiry_actions.lapse_claims)
+            end_future = race.start_blocked(expiry.lapse_claims)
         else:
             end_future = race.start_blocked(getattr(inbox, ending), claim.id, owner="me", fence=claim.fence)
     pull_future.result(LAST_RESORT)
     end_future.result(LAST_RESORT)
-    race.store.run_sync(expiry_actions.lapse_claims)
+    race.store.run_sync(expiry.lapse_claims)
     assert race.is_consistent()
     assert race.list_waiting() == {"ack": [], "release": ["1", "2"], "lapse": ["1", "2"]}[ending]
 

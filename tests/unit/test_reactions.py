@@ -12,8 +12,9 @@ from gatepost.reactions import REACTIONS, RoomQuestion, find_reactions
 #: the modules that declare events and questions
 MODULES = [
     "gatepost.directory.entity",
-    "gatepost.inbox.item_events",
-    "gatepost.gates.gate_events",
+    "gatepost.inbox.event",
+    "gatepost.gates.gate",
+    "gatepost.gates.decision",
     "gatepost.mail.posting",
     "gatepost.channels.triggers.trigger",
 ]

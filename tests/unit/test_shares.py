@@ -17,11 +17,11 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, LimitReached, Refused
 from gatepost.executor import load_operations
-from gatepost.gates import decision_actions as decisions, gate_actions as gates
-from gatepost.gates.background import gate_checks
-from gatepost.gates.background.gate_checks import CommandOptions
+from gatepost.gates import condition_check_background, decision_actions as decisions, gate_actions as gates
+from gatepost.gates.condition_check import CommandResult
+from gatepost.gates.condition_check_background import CommandOptions
 from gatepost.gates.decision import Question
-from gatepost.gates.gate import CommandResult, GateKind, GateSpec
+from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gateway.dispatch import Dispatcher
 from gatepost.gateway.gateway_state import CallerLocks
 from gatepost.inbox.event import Push, PushResult
@@ -174,7 +174,9 @@ class TestTurns:
 
     def check_gates(self, store: Store, *repositories: str) -> list[str]:
         commands = CountingCommands()
-        asyncio.run(gate_checks.check_gates(store, CommandOptions(commands=commands, repositories=repositories)))
+        asyncio.run(
+            condition_check_background.check_gates(store, CommandOptions(commands=commands, repositories=repositories))
+        )
         return commands.run_ids
 
     @pytest.fixture

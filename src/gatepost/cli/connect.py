@@ -31,7 +31,7 @@ from gatepost.settings import Configuration, gateway_files, mask_passwords
 
 if TYPE_CHECKING:  # few commands need them
     from gatepost.directory.entity_api import EntityView
-    from gatepost.gates.expiry_actions import EventScan
+    from gatepost.gates.deadline_actions import EventScan
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -236,7 +236,7 @@ def end_due(store: Store, last_scan: "EventScan | None") -> "EventScan | None":
     End what is due, as a gateway would, and return how far events were scanned. What cannot be ended does not keep this
     command from waiting for something else.
     """
-    from gatepost.gates import expiry_actions as deadlines
+    from gatepost.gates import deadline_actions as deadlines
 
     def find_due(tx: Reader) -> "tuple[bool, EventScan]":
         next_due, scan = deadlines.find_next_due(tx), deadlines.scan_events(tx, last_scan)

@@ -2,8 +2,8 @@
 The ports: the interfaces through which the verbs and the background work use the outside world.
 
 Adapters implement them; `gatepost.testing` has the suites that a store and a transport must pass. The ports of a
-single room are there, beside its records: models and tools (`residents/ports.py`), the spool (`guests/ports.py`),
-commands (`gates/ports.py`), a public ledger (`ledger/public_ledger.py`), the provider of a channel
+single room are there, beside its records: models and tools (`residents/model_port.py`), the spool (`guests/ports.py`),
+commands (`gates/condition_check.py`), a public ledger (`ledger/public_ledger.py`), the provider of a channel
 (`channels/provider.py`), the Bot API of Telegram (`channels/telegram/bot_port.py`) and a transcriber
 (`channels/speech/transcriber.py`).
 

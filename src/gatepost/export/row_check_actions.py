@@ -27,7 +27,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import ADMINISTRATOR
 from gatepost.directory.key import KeyKind
 from gatepost.errors import GatepostError, Invalid, quote_value
-from gatepost.gates import gate
+from gatepost.gates.condition_check import parse_ci_target
 from gatepost.gates.proposed_action import AnswerKind
 from gatepost.inbox.event import MAX_HOPS, EventType, Priority, Trust
 from gatepost.ledger import topic_rows as topics
@@ -37,7 +37,7 @@ from gatepost.mail import mail_rows as outgoing, work_item as work
 from gatepost.plans import cron
 from gatepost.residents import agent_config_json as agent_config, memory
 from gatepost.residents.runs import rows as runs
-from gatepost.residents.runs.run import RunLimit
+from gatepost.residents.runs.cycle_limits import RunLimit
 
 Check = Callable[[Any], object]
 #: of any number; so many numbers are left to count on after an import
@@ -185,7 +185,7 @@ def _check_awaited(kind: str, awaits: str | None) -> None:
     if awaits is None:
         raise Invalid(f"a gate of the kind {kind!r} must say what it awaits")
     if kind == "ci":
-        gate.parse_ci_target(awaits)
+        parse_ci_target(awaits)
 
 
 def _check_ledger_row(table: str, row: Mapping[str, Any]) -> None:

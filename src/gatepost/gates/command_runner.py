@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from gatepost.gates.gate import COMMAND_NOT_FOUND, CommandResult
+from gatepost.gates.condition_check import COMMAND_NOT_FOUND, CommandResult
 
 #: bytes kept of the output of a command; the rest is read and dropped
 _MAX_OUTPUT_BYTES: Final = 64 * 1024

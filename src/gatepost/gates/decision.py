@@ -11,7 +11,7 @@ answer that asks for another round (`again`, with words) sends the question back
           --again--> revising --revision--> asked    at most three rounds
 
 A question has a hash, so that nobody answers a question that changed while they read it. A question may be about an
-action that the asker wants to run (`decision_action.py`).
+action that the asker wants to run (`proposed_action.py`).
 """
 
 import hashlib
@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,8 +27,9 @@ from msgspec.structs import replace
 from gatepost.core import text
 from gatepost.core.json_limits import Json
 from gatepost.core.times import Duration, Instant, format_rfc3339
+from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, Invalid, quote_value
-from gatepost.gates import proposed_action as decision_action
+from gatepost.gates import proposed_action
 from gatepost.gates.gate import Ending
 from gatepost.gates.proposed_action import Action, AnswerKind, Arguments
 from gatepost.inbox.event import Priority, Ref
@@ -175,6 +176,24 @@ class Decision(Struct, frozen=True, kw_only=True):
         return frozenset((self.asker, *self.respondents))
 
 
+class DecisionAsked(NamedTuple):
+    """With the two below, for the rooms that react to it (`reactions.py`)."""
+
+    decision: Decision
+    respondents: Sequence[Entity]
+
+
+class DecisionRevised(NamedTuple):
+    """It is asked again, in another round."""
+
+    decision: Decision
+
+
+class DecisionEnded(NamedTuple):
+    decision: Decision
+    answer: Answer
+
+
 class Question(Struct, frozen=True, kw_only=True):
     """
     A decision to ask for, or the new question of a revision. Give `deadline` or `within`, not both. Give options and
@@ -235,7 +254,7 @@ def check_question(question: Question, *, max_data_bytes: int, current_deadline:
             hint=f"use {' or '.join(ids)}" if ids else "give `options`",
         )
     if question.default is not None and question.action is not None:
-        decision_action.check_default(question.default, [AnswerKind(id) for id in ids])
+        proposed_action.check_default(question.default, [AnswerKind(id) for id in ids])
     if question.default is not None and question.deadline is question.within is current_deadline is None:
         raise Invalid("a default counts at the deadline, and there is none", hint="give `within` or `deadline`")
     return question
@@ -255,13 +274,13 @@ def _check_texts(question: Question) -> None:
 
 def _add_kinds(question: Question, action: Action, max_data_bytes: int) -> Question:
     """Return the question about an action with the allowed kinds of answers as its options."""
-    decision_action.check_action(action, max_data_bytes)
+    proposed_action.check_action(action, max_data_bytes)
     if question.options or question.free_text:
         raise Invalid(
             f"{'`options`' if question.options else '`freeText`'} does not go with `action`",
             hint="give `allow`, which says what may be answered",
         )
-    kinds = decision_action.select_kinds(question.allow)
+    kinds = proposed_action.select_kinds(question.allow)
     return replace(
         question,
         options=tuple(Option(id=kind.value, label=kind.label) for kind in kinds),
@@ -328,7 +347,7 @@ def decide_outcome(decision: Decision, spec: AnswerSpec, *, max_data_bytes: int)
     if spec.args is not None:
         _check_edited_args(decision, spec.option, spec.args, max_data_bytes)
     if spec.option is not None and decision.action is not None:
-        decision_action.check_answer(AnswerKind(spec.option), ids, has_args=spec.args is not None, has_text=has_text)
+        proposed_action.check_answer(AnswerKind(spec.option), ids, has_args=spec.args is not None, has_text=has_text)
     if spec.reject:
         return DecisionOutcome.REJECTED
     if spec.again and not decision.free_text:
@@ -349,7 +368,7 @@ def _check_edited_args(decision: Decision, option: str | None, args: Arguments, 
         can_edit = AnswerKind.EDIT in (decision.allow or ())
         hint = "give `option` edit, too" if can_edit else "leave it out"
         raise Invalid("`args` goes with the answer 'edit' to an action", hint=hint)
-    decision_action.check_args(args, max_data_bytes)
+    proposed_action.check_args(args, max_data_bytes)
 
 
 def hash_question(question: Question) -> str:
@@ -381,7 +400,7 @@ def render_question(decision: Decision) -> str:
     """Return the text that respondents read."""
     sentences = [decision.question]
     if decision.action is not None:
-        sentences.append(f"Action: {decision_action.render_action(decision.action)}.")
+        sentences.append(f"Action: {proposed_action.render_action(decision.action)}.")
     if decision.options:
         options = [
             f"{option.id} ({option.label})" + (f", {option.description}" if option.description else "")
@@ -401,7 +420,7 @@ def render_question(decision: Decision) -> str:
 def render_answer(decision: Decision, answer: Answer) -> str:
     """Return the text that the asker reads: the label of the option, and the words; or what to do about the action."""
     if decision.action is not None and answer.option is not None:
-        return decision_action.render_outcome(decision.action.name, answer.option, answer.args, answer.text)
+        return proposed_action.render_outcome(decision.action.name, answer.option, answer.args, answer.text)
     label = decision.find_label(answer.option) if answer.option is not None else None
     return " - ".join(part for part in (label, answer.text) if part)
 

@@ -36,15 +36,24 @@ from gatepost.gates import (
     gate as gate_rules,
     gate_actions as gates,
     gate_rows,
-    proposed_action as decision_action,
+    proposed_action,
 )
-from gatepost.gates.decision import MAX_ROUNDS, Answer, AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Question
+from gatepost.gates.decision import (
+    MAX_ROUNDS,
+    Answer,
+    AnswerSpec,
+    Decision,
+    DecisionAsked,
+    DecisionEnded,
+    DecisionOutcome,
+    DecisionRevised,
+    DecisionStatus,
+    Question,
+)
 from gatepost.gates.gate import GateKind, GateSpec
-from gatepost.gates.gate_events import DecisionAsked, DecisionEnded, DecisionRevised
 from gatepost.gates.proposed_action import Arguments
 from gatepost.inbox import item_actions as inbox_items, item_rows as items
-from gatepost.inbox.event import EventType, ItemState, Priority, Push
-from gatepost.inbox.item_events import ItemsDiscarded
+from gatepost.inbox.event import EventType, ItemsDiscarded, ItemState, Priority, Push
 from gatepost.inbox.push import actions as push, hop_actions as chains
 from gatepost.jobs import job_actions as jobs
 
@@ -222,7 +231,7 @@ def end(
         outcome=outcome,
         option=option,
         text=text,
-        args=decision_action.choose_args(decision.action, option, edited_args),
+        args=proposed_action.choose_args(decision.action, option, edited_args),
         by=actor.name if actor else None,
         at=tx.now,
         iteration=iteration,

@@ -11,8 +11,7 @@ from gatepost.gates.proposed_action import Action, AnswerKind
 from gatepost.inbox.ref_fields import RefSpec, RefView
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Actor, After, Json, Limit, Priority, RecordView, Source, Time, describe
-from gatepost.operations.operation import Page, Request, RequestPart, read, write
-from gatepost.operations.tool import McpTool
+from gatepost.operations.operation import McpTool, Page, Request, RequestPart, read, write
 
 #: the group of these operations in OpenAPI
 TAG = "decisions"

@@ -16,7 +16,7 @@ from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, 
 from gatepost.core import ids, times
 from gatepost.core.times import Duration
 from gatepost.errors import Invalid
-from gatepost.gates import proposed_action as decision_action
+from gatepost.gates import proposed_action
 from gatepost.gates.decision import DecisionStatus
 from gatepost.gates.decision_api import (
     ActionSpec,
@@ -433,6 +433,6 @@ def describe_outcome(decision: DecisionView) -> str:
     if decision.action is not UNSET and answer.option is not None:
         args = None if answer.args is UNSET else answer.args
         words = render.quote(answer.text or "")
-        return f"{verb}{by}: {decision_action.render_outcome(decision.action.name, answer.option, args, words)}"
+        return f"{verb}{by}: {proposed_action.render_outcome(decision.action.name, answer.option, args, words)}"
     parts = [part for part in (answer.option, _render_rest(answer)) if part]
     return f"{verb}{by}" + (f": {' '.join(parts)}" if parts else "")

@@ -21,24 +21,23 @@ Whether a pending gate holds now is a pure function of the stored gate and the t
 even if no process was running to record that it has passed.
 """
 
-import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from gatepost.core import text
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT, Duration, Instant, format_rfc3339
+from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, quote_value
+from gatepost.gates.condition_check import CI_TARGET_FORM, parse_ci_target
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import EventType
 
 #: the beginning of the text for an agent that wants to stop and may not
 BLOCKED_HEADING: Final = "You cannot stop yet:"
-#: the exit code of the shell if there is no such command
-COMMAND_NOT_FOUND: Final = 127
 
 _MAX_NAME_LENGTH: Final = 200
 _MAX_TEXT_LENGTH: Final = 4_000
@@ -47,7 +46,6 @@ REMINDER_HEADING: Final = "Before you end this cycle:"
 
 #: gates that the text for their owner names
 _MAX_SHOWN_GATES: Final = 20
-_CI_TARGET: Final = re.compile(r"(run|pr):([0-9]{1,20})(?:@([A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}))?")
 
 
 class GateKind(ParsedEnum, description="a kind of gate"):
@@ -139,6 +137,16 @@ class Gate(Struct, frozen=True, kw_only=True):
         return frozenset(name for name in (self.owner, self.made_by, resolver, *self.waiters) if name is not None)
 
 
+class GateEnded(NamedTuple):
+    """For the rooms that react to it (`reactions.py`)."""
+
+    gate: Gate
+    ending: Ending
+    #: who ended it; None if it ended by itself
+    actor: Entity | None
+    hops: int
+
+
 class GateSpec(Struct, frozen=True, kw_only=True):
     """A gate to make. Give `deadline` or `within`, not both."""
 
@@ -153,41 +161,6 @@ class GateSpec(Struct, frozen=True, kw_only=True):
     within: Duration | None = None
     at_deadline: AtDeadline = AtDeadline.OPEN
     fail: FailMode = FailMode.OPEN
-
-
-class ConditionMet(Struct, frozen=True):
-    """The gate can be resolved."""
-
-    reason: str
-
-
-class ConditionGone(Struct, frozen=True):
-    """The condition cannot be met any more."""
-
-    reason: str
-
-
-class ConditionPending(Struct, frozen=True):
-    """The condition is not met yet."""
-
-
-class CheckFailed(Struct, frozen=True):
-    """The condition could not be checked."""
-
-    reason: str
-
-
-#: the result of checking a gate
-CheckResult = ConditionMet | ConditionGone | ConditionPending | CheckFailed
-
-
-class CiTarget(Struct, frozen=True, kw_only=True):
-    """A run (`run`) or a pull request (`pr`) on GitHub."""
-
-    kind: str
-    id: str
-    #: OWNER/NAME; None if the gate names none, which is refused
-    repository: str | None
 
 
 def check_spec(spec: GateSpec) -> GateSpec:
@@ -222,7 +195,7 @@ _AWAITS_HINTS: Final = {
     GateKind.EVENT: "TYPE or TYPE:SOURCE, such as service:jira-webhook",
     GateKind.MAIL: "the name of a sender",
     GateKind.COMMAND: "a command line",
-    GateKind.CI: "run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME",
+    GateKind.CI: CI_TARGET_FORM,
 }
 
 
@@ -259,30 +232,6 @@ def parse_awaited_event(awaits: str) -> tuple[EventType, str | None]:
     return EventType.parse(type_name), check_text("source", source) if colon else None
 
 
-def parse_ci_target(awaits: str) -> CiTarget:
-    match = _CI_TARGET.fullmatch(awaits)
-    if match is None:
-        raise Invalid(
-            f"{quote_value(awaits)} is not a run or a pull request on GitHub",
-            hint=f"write {_AWAITS_HINTS[GateKind.CI]}",
-        )
-    return CiTarget(kind=match[1], id=match[2], repository=match[3])
-
-
-def is_repository(name: str) -> bool:
-    """Return True if a repository on GitHub can have this name, such as `acme/shop`."""
-    return _CI_TARGET.fullmatch(f"run:1@{name}") is not None
-
-
-def explain_refusal(target: CiTarget, allowed_repositories: Sequence[str]) -> str | None:
-    """Return why GitHub is not asked about the target; None if its repository is allowed."""
-    if target.repository is None:
-        return f"{f'{target.kind}:{target.id}'!r} names no repository"
-    if target.repository.lower() not in map(str.lower, allowed_repositories):
-        return f"`ci` gates may not ask about the repository {target.repository!r}: it is not in gates.ci"
-    return None
-
-
 def render_blocked_stop(gates: Sequence[Gate]) -> str:
     """Return the text for an agent that wants to stop and may not: a line for each gate that holds, up to 20."""
     head = "a gate is" if len(gates) == 1 else f"{len(gates)} gates are"
@@ -317,20 +266,3 @@ def _render_gate(gate: Gate) -> str:
 
 def _format_time(at: Instant) -> str:
     return format_rfc3339(at - at % 1_000_000) if 0 <= at <= MAX_INSTANT else str(at)
-
-
-class CommandResult(Struct, frozen=True, kw_only=True):
-    """The result of a command that a user has configured, such as the command of a gate."""
-
-    #: the exit code, or the negative number of the signal that ended it; None if it ran out of time
-    code: int | None
-    #: the beginning of the output
-    stdout: str = ""
-    stderr: str = ""
-
-    @property
-    def first_line(self) -> str:
-        """The first line of the output that is not empty, without characters that cannot be printed."""
-        lines = (*self.stdout.splitlines(), *self.stderr.splitlines())
-        plain = ("".join(filter(str.isprintable, line)).strip() for line in lines)
-        return next((line for line in plain if line), "")

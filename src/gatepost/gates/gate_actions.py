@@ -33,19 +33,9 @@ from gatepost.core.times import Duration, Instant, format_rfc3339
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Conflict, Invalid, Late, LimitReached, NotFound, Refused, quote_value
-from gatepost.gates import gate as gate_rules, gate_rows as gates
-from gatepost.gates.gate import (
-    CheckFailed,
-    CheckResult,
-    ConditionGone,
-    ConditionMet,
-    ConditionPending,
-    Ending,
-    Gate,
-    GateKind,
-    GateSpec,
-)
-from gatepost.gates.gate_events import GateEnded
+from gatepost.gates import condition_check, gate as gate_rules, gate_rows as gates
+from gatepost.gates.condition_check import CheckFailed, CheckResult, ConditionGone, ConditionMet, ConditionPending
+from gatepost.gates.gate import Ending, Gate, GateEnded, GateKind, GateSpec
 from gatepost.inbox import event_rows as events, item_actions as inbox_items
 from gatepost.inbox.event import EventType, Push, Ref
 from gatepost.inbox.push import actions as push, hop_actions as chains
@@ -362,8 +352,8 @@ def _check_commands(tx: Transaction, creator: Entity | None) -> None:
 def _check_repository(tx: Transaction, spec: GateSpec) -> None:
     """Refuse a repository that the operator has not listed: Gatepost would ask GitHub with the operator's login."""
     assert spec.awaits is not None
-    check = gate_rules.parse_ci_target(spec.awaits)
-    reason = gate_rules.explain_refusal(check, tx.limits.allowed_repositories)
+    check = condition_check.parse_ci_target(spec.awaits)
+    reason = condition_check.explain_refusal(check, tx.limits.allowed_repositories)
     if reason is not None and check.repository is None:
         raise Refused(reason, hint=f"write {spec.awaits}@OWNER/NAME, and list the repository in gates.ci")
     if reason is not None:

@@ -9,8 +9,7 @@ from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Actor, After, Limit, Name, RecordView, Source, Time, describe
-from gatepost.operations.operation import Page, Request, read, write
-from gatepost.operations.tool import McpTool
+from gatepost.operations.operation import McpTool, Page, Request, read, write
 
 #: the group of these operations in OpenAPI
 TAG = "gates"

@@ -39,10 +39,9 @@ from gatepost.directory import entity_actions as directory, entity_rows as entit
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, GatepostError, Invalid, LimitReached, NotFound
 from gatepost.gates import gate_rows as gates
-from gatepost.gates.gate import Ending, Gate
-from gatepost.gates.gate_events import GateEnded
+from gatepost.gates.gate import Ending, Gate, GateEnded
 from gatepost.inbox.event import CHAIN_PAUSE, EventType, Push, Ref
-from gatepost.inbox.push import actions as push, hop_actions as chains
+from gatepost.inbox.push import actions as push, event_limits, hop_actions as chains
 from gatepost.plans import plan as rules, rows as plans
 from gatepost.plans.cron import Cron
 from gatepost.plans.plan import AfterDelay, AtTime, CatchUp, Firing, OnGate, Plan, PlanSpec, PlanStatus, Schedule
@@ -280,7 +279,7 @@ def _apply_hops(plan: Plan, hops: int, now: Instant) -> Plan:
 
 def _validate_event(tx: Transaction, plan: Plan) -> Plan:
     """Return the plan if its event can be stored, so that an error appears now and not when the plan is due."""
-    push.validate_push(_build_push(plan, tx.now), tx.limits)
+    event_limits.validate_push(_build_push(plan, tx.now), tx.limits)
     return plan
 
 

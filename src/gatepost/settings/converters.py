@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from gatepost.core import address, times
 from gatepost.errors import Invalid, quote_value
-from gatepost.gates import gate
+from gatepost.gates import condition_check
 from gatepost.telemetry import hide_secrets
 
 _KIB: Final = 1024
@@ -141,7 +141,7 @@ def _parse_bool(value: Any) -> bool:
 def _parse_repositories(value: Any) -> tuple[str, ...]:
     names = _parse_list(value, "repositories", _LIST_HINT)
     for name in names:
-        if not isinstance(name, str) or not gate.is_repository(name):
+        if not isinstance(name, str) or not condition_check.is_repository(name):
             raise Invalid(f"{name!r} is not a repository on GitHub", hint=_LIST_HINT)
     return tuple(names)
 

@@ -15,18 +15,18 @@ from functools import partial
 from gatepost.channels.background.channel_tasks import Channels
 from gatepost.core.signals import TransportMessage
 from gatepost.core.times import Duration
-from gatepost.gates import decision_actions as decisions
-from gatepost.gates.background import answer_command, gate_checks
-from gatepost.gates.background.gate_checks import CommandOptions
+from gatepost.gates import answer_command_background, condition_check_background, decision_actions as decisions
+from gatepost.gates.condition_check_background import CommandOptions
 from gatepost.jobs.background import job_runner as jobs
 from gatepost.jobs.background.job_runner import JobHandler
 from gatepost.jobs.background.periodic_duty import Duty, is_about, run_duties
 from gatepost.ledger.background.duties import LedgerOptions, build_ledger_duties
 from gatepost.residents.agent_config import USER_AGENT
-from gatepost.residents.background import function_agent, think_cycle as cycle, tool_jobs
+from gatepost.residents.background import function_agent, think_cycle as cycle
 from gatepost.residents.background.cycle_outcome import CycleDeps, CycleOutcome
 from gatepost.residents.background.function_agent import AgentFunction
 from gatepost.residents.background.supervisor import Supervisor
+from gatepost.residents.background.toolkit import run_tool_job
 from gatepost.residents.runs.journal_actions import LEASE_LENGTH, TOOL_JOB, RunState
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker.duties import (
@@ -109,10 +109,12 @@ async def _run_cycle(deps: CycleDeps, functions: Mapping[str, AgentFunction], le
 
 def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerOptions) -> Iterator[Duty]:
     store = deps.store
-    handlers: dict[str, JobHandler] = {TOOL_JOB: partial(tool_jobs.run_tool_job, deps)}
+    handlers: dict[str, JobHandler] = {TOOL_JOB: partial(run_tool_job, store, deps.open_toolkit)}
     if options.command_options is not None and options.command_options.on_answer is not None:
         handlers[decisions.ANSWER_JOB] = partial(
-            answer_command.run_answer_command, options.command_options.commands, options.command_options.on_answer
+            answer_command_background.run_answer_command,
+            options.command_options.commands,
+            options.command_options.on_answer,
         )
 
     async def resend_local_signals() -> None:
@@ -129,9 +131,12 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
     yield Duty("jobs", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "job"))
     yield Duty("deadlines", deadlines.check, interval=MAX_WAIT, should_wake=deadlines.is_wake_signal)
     if options.command_options is not None:
-        check_gates = partial(gate_checks.check_gates, store, options.command_options)
+        check_gates = partial(condition_check_background.check_gates, store, options.command_options)
         yield Duty(
-            "gate-checks", check_gates, interval=options.janitor_interval, should_wake=gate_checks.is_wake_signal
+            "gate-checks",
+            check_gates,
+            interval=options.janitor_interval,
+            should_wake=condition_check_background.is_wake_signal,
         )
     if options.ledger_options is not None:
         yield from build_ledger_duties(store, options.ledger_options, holder, options.janitor_interval)

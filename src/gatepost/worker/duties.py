@@ -5,7 +5,7 @@ again, clean up.
 **Plans, triggers and deadlines.** A round reads when the next plan, trigger or deadline is due, and asks to run again
 then, or after `MAX_WAIT` seconds at most, so that one whose signal was lost is seen soon anyway. Many processes can
 do this on one store without a leader (`plans/actions.py`, `channels/triggers/schedule_actions.py`,
-`gates/expiry_actions.py`), so nothing depends on one process: if one is stopped, another does what is due. A round
+`gates/deadline_actions.py`), so nothing depends on one process: if one is stopped, another does what is due. A round
 writes only if something is due.
 
 **The janitor.** Waking is level-triggered. A query finds what was committed and not acted on, and the janitor signals
@@ -28,9 +28,9 @@ from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import JANITOR, Signal, TransportMessage
 from gatepost.core.times import SECOND, Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.gates import expiry_actions as deadlines
-from gatepost.gates.expiry_actions import EventScan
-from gatepost.inbox import expiry_actions
+from gatepost.gates import deadline_actions as deadlines
+from gatepost.gates.deadline_actions import EventScan
+from gatepost.inbox import expiry_and_death_actions as expiry, wake_actions
 from gatepost.inbox.event import EventType
 from gatepost.mail import mail_actions as mail
 from gatepost.plans import actions as plans
@@ -169,15 +169,15 @@ async def run_janitor_round(store: Store, bus: SignalBus) -> None:
     """Run one round of maintenance, and send lost signals again to all processes."""
     await follow_clock(store)
     for verb in (
-        expiry_actions.lapse_claims,
-        expiry_actions.expire_items,
+        expiry.lapse_claims,
+        expiry.expire_items,
         maintenance.reap,
         runs.expire_calls,
         mail.report_overdue,
         mail.deliver_overdue,
     ):
         for _ in range(_MAX_STEPS):
-            if await store.run(verb, lane="janitor") < expiry_actions.BATCH_SIZE:
+            if await store.run(verb, lane="janitor") < expiry.BATCH_SIZE:
                 break
     await resend_signals(store, bus.send)
     with suppress(Unavailable):  # another process shrinks it, or the next commit reports what is wrong
@@ -201,7 +201,7 @@ async def follow_clock(store: Store) -> None:
 
 async def resend_signals(store: Store, send: Callable[[Sequence[Signal]], None]) -> None:
     """Send a signal for every agent that should be awake and that no process works for, a page at a time."""
-    for query in (expiry_actions.find_inboxes_to_wake, expiry_actions.find_agents_behind, runs.find_abandoned):
+    for query in (wake_actions.find_inboxes_to_wake, wake_actions.find_agents_behind, runs.find_abandoned):
         after: int | None = 0
         while after is not None:
             names, after = await store.read(query, after=after)

@@ -27,8 +27,13 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import CLOCK_TOLERANCE, DAY, MINUTE
 from gatepost.errors import Invalid
 from gatepost.gates import gate_rows as gates
-from gatepost.inbox import claim_rows as inboxes, event_rows as events, item_rows as items
-from gatepost.inbox.expiry_actions import BATCH_SIZE
+from gatepost.inbox import (
+    broadcast_actions as broadcasts,
+    claim_rows as inboxes,
+    event_rows as events,
+    item_rows as items,
+)
+from gatepost.inbox.expiry_and_death_actions import BATCH_SIZE
 from gatepost.jobs import job_rows as jobs
 from gatepost.mail import mail_rows as outgoing
 from gatepost.plans import rows as plans
@@ -48,7 +53,7 @@ def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     if old_items:
         outgoing.keep_states(tx, old_items)
     # Broadcasts of the last day stay, because they are counted (`limits.broadcasts`).
-    broadcast_arrivals = inboxes.reap_broadcasts(tx, min(before, tx.now - DAY), limit)
+    broadcast_arrivals = broadcasts.reap(tx, min(before, tx.now - DAY), limit)
     event_arrivals = {arrival for _, arrival, _, _ in old_items}.union(broadcast_arrivals)
     if event_arrivals:
         events.reap(tx, sorted(event_arrivals))

@@ -35,7 +35,7 @@ import structlog
 from gatepost import paths
 from gatepost.core.backoff import Backoff
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.gates.ports import CommandRunner
+from gatepost.gates.condition_check import CommandRunner
 from gatepost.guests.ports import Nudge
 from gatepost.guests.session import Guest, encode_filename
 from gatepost.inbox import event_rendering as render

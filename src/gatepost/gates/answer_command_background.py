@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from gatepost.errors import Unavailable
-from gatepost.gates.ports import CommandRunner
+from gatepost.gates.condition_check import CommandRunner
 from gatepost.jobs.retry_policy import Job
 from gatepost.telemetry import hide_secrets
 

@@ -29,7 +29,7 @@ from typing import Final
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Position
 from gatepost.core.times import MINUTE, Duration, Instant
-from gatepost.directory.entity_events import Retired
+from gatepost.directory.entity import Retired
 from gatepost.gates import decision_actions as decisions, decision_rows, gate_actions as gates, gate_rows
 from gatepost.gates.decision import DecisionOutcome, DecisionStatus
 from gatepost.gates.gate import AtDeadline, Ending, Gate, GateKind

@@ -1,1 +1,0 @@
-"""Check conditions outside the store, and run what an answer starts."""
