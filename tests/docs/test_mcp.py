@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from gatepost.mcp.prompts import PROMPTS
+from gatepost.mcp.lenient_arguments import load_tools
 from gatepost.mcp.resources import KINDS
-from gatepost.operations.tool_schema import load_tools
+from gatepost.mcp.server import PROMPTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
 

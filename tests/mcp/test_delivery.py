@@ -23,7 +23,7 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import ItemState, Push
 from gatepost.inbox.item_api import ClaimBatch
 from gatepost.inbox.push import actions as push
-from gatepost.mcp.host import BatchDelivery, Peer
+from gatepost.mcp.server_port import BatchDelivery, Peer
 from gatepost.operations.access import Caller, CallerKind
 from gatepost.operations.operation import Request
 from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller

@@ -11,7 +11,7 @@ from gatepost.gates.decision_api import AskDecision, OptionSpec
 from gatepost.gates.gate import GateKind
 from gatepost.gates.gate_api import AddGate
 from gatepost.inbox.item_api import DrainInbox, ListInbox
-from gatepost.operations.tool_schema import McpToolSpec, load_tools, parse_wait
+from gatepost.mcp.lenient_arguments import McpToolSpec, load_tools, parse_wait
 from tests.collected_failures import CollectedFailures
 from tests.mcp.office import Office
 

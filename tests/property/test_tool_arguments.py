@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from gatepost.errors import Invalid
+from gatepost.mcp.lenient_arguments import WAIT, load_tools, parse_wait
 from gatepost.operations.decoding import get_decoder
 from gatepost.operations.encoding import encode_json
-from gatepost.operations.tool_schema import WAIT, load_tools, parse_wait
 
 TOOLS = load_tools()
 

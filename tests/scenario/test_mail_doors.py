@@ -11,8 +11,8 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
 from gatepost.executor import LocalExecutor
+from gatepost.mcp.lenient_arguments import load_tools
 from gatepost.operations.access import Caller, CallerKind
-from gatepost.operations.tool_schema import load_tools
 from gatepost.residents.background import tool_arguments as tool_schema
 from gatepost.residents.runs.run import Run, RunStatus
 from gatepost.residents.tools import BUILT_IN_TOOLS, ToolContext, call_tool

@@ -26,8 +26,8 @@ from gatepost.operations.access import Caller
 from gatepost.operations.operation import MAX_BODY, Request
 
 if TYPE_CHECKING:
-    from gatepost.mcp.host import Peer
     from gatepost.mcp.http import McpApp
+    from gatepost.mcp.server_port import Peer
 
 _INSTALL_HINT: Final = "pip install 'gatepost[mcp]', and start the gateway again"
 _ANYTHING: Final = "*"
@@ -95,7 +95,7 @@ class McpRoute:
             listener(_ANYTHING)
 
     def _build_peer(self, exchange: HttpExchange, caller: Caller) -> "Peer":
-        from gatepost.mcp.host import Peer
+        from gatepost.mcp.server_port import Peer
 
         async def send(request: Request[Any]) -> Any:
             return await self._dispatcher.run(request.operation.access.bind(request, caller), caller)

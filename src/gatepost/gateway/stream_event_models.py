@@ -24,7 +24,7 @@ from gatepost.core.signals import Frame
 from gatepost.gates.decision_api import DecisionView
 from gatepost.gates.gate_api import GateView
 from gatepost.inbox.event_api import ItemView
-from gatepost.operations import stream_frames
+from gatepost.operations import operation
 from gatepost.operations.fields import describe
 from gatepost.operations.operation import View
 from gatepost.residents import stream_api as residents
@@ -103,10 +103,10 @@ CONTROL_EVENTS: Final[Mapping[str, tuple[type[View], ...]]] = {
 
 def build_frame(topic: str, event: str, data: View) -> Frame:
     """Return a frame of a live stream."""
-    return stream_frames.build_frame(EVENTS, topic, event, data)
+    return operation.build_frame(EVENTS, topic, event, data)
 
 
 def encode_entry(event: str, data: View) -> msgspec.Raw:
     """Return the data of a stored entry: encoded once, however many readers there are."""
-    stream_frames.check_event(EVENTS, event, data)
+    operation.check_event(EVENTS, event, data)
     return msgspec.Raw(msgspec.json.encode(data))

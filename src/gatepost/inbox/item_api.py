@@ -22,8 +22,7 @@ from gatepost.operations.fields import (
     Time,
     describe,
 )
-from gatepost.operations.operation import Repetition, Request, Stream, StreamedView, View, read, stream, write
-from gatepost.operations.tool import McpTool
+from gatepost.operations.operation import McpTool, Repetition, Request, Stream, StreamedView, View, read, stream, write
 
 #: the group of these operations in OpenAPI
 TAG = "inbox"

@@ -25,8 +25,7 @@ from gatepost.operations.fields import (
     Time,
     describe,
 )
-from gatepost.operations.operation import Page, Request, View, read, write
-from gatepost.operations.tool import McpTool, Scale
+from gatepost.operations.operation import McpTool, Page, Request, Scale, View, read, write
 
 #: the group of these operations in OpenAPI
 TAG = "mail"

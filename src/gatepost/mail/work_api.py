@@ -11,8 +11,7 @@ from gatepost.mail.sent_mail import PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkType
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Actor, After, Limit, Priority, RecordView, Source, Time, describe
-from gatepost.operations.operation import Page, Request, read, write
-from gatepost.operations.tool import McpTool
+from gatepost.operations.operation import McpTool, Page, Request, read, write
 
 #: the group of these operations in OpenAPI
 TAG = "work"

@@ -34,7 +34,7 @@ from gatepost.inbox.event_api import ItemView
 from gatepost.inbox.event_rendering import quote, render_name
 from gatepost.inbox.item_api import PeekInbox
 from gatepost.inbox.ref_fields import RefSpec
-from gatepost.mcp.host import ANYTHING, Context, Host, Peer
+from gatepost.mcp.server_port import ANYTHING, Context, Host, Peer
 
 log = structlog.get_logger("gatepost.mcp")
 

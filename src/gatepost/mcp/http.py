@@ -23,8 +23,8 @@ from mcp.types import CancelledNotification, RequestId
 from starlette.requests import Request as HttpRequest
 from starlette.types import Message, Receive, Scope, Send
 
-from gatepost.mcp.host import BatchDelivery, Context, Peer
 from gatepost.mcp.server import McpServer
+from gatepost.mcp.server_port import BatchDelivery, Context, Peer
 from gatepost.operations.access import Caller
 
 _SCOPE_KEY: Final = "gatepost.exchange"

@@ -32,7 +32,7 @@ from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.gates.decision_api import ListDecisions, ShowDecision
 from gatepost.inbox.item_api import PeekInbox, ShowAccount
 from gatepost.mail.work_api import ShowWorkItem
-from gatepost.mcp.host import Context, Host, Peer
+from gatepost.mcp.server_port import Context, Host, Peer
 from gatepost.operations.operation import Request
 from gatepost.spaces.api import ListSpaces, ReadMessages, ShowSpace
 

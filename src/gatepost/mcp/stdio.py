@@ -36,8 +36,8 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from gatepost.mcp.claude_channel import Channel
-from gatepost.mcp.host import BatchDelivery, Context, Peer
 from gatepost.mcp.server import McpServer
+from gatepost.mcp.server_port import BatchDelivery, Context, Peer
 
 #: bytes of a line
 _MAX_LINE_LENGTH: Final = 16 * 1024 * 1024

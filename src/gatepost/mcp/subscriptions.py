@@ -36,8 +36,8 @@ from mcp.types import (
 )
 
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.mcp.host import ANYTHING, Context, Host, Peer
 from gatepost.mcp.resources import build_refusal, get_topic, read_version
+from gatepost.mcp.server_port import ANYTHING, Context, Host, Peer
 
 log = structlog.get_logger("gatepost.mcp")
 

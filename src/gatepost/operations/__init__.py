@@ -1,1 +1,5 @@
-"""The machinery of one operation at every door: a request is declared once, with its answer, access rule and route."""
+"""
+One operation at every door: a request is declared once, with its answer, access rule and route.
+
+It imports `core` and `errors` alone. Start with `operation.py`; `access.py` decides who may ask for what.
+"""

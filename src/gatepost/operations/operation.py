@@ -25,16 +25,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, dataclass_transform, get_args
+from typing import Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, dataclass_transform, get_args
 
 import msgspec
 
+from gatepost.core.signals import Frame
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.operations import discovery
 from gatepost.operations.access import Access, Caller
-
-if TYPE_CHECKING:
-    from gatepost.operations.tool import McpTool
 
 R_co = TypeVar("R_co", covariant=True)
 V_co = TypeVar("V_co", covariant=True)
@@ -174,6 +172,54 @@ class BatchHandler:
 Handler = Callable[[Any, Any, Any], Any]
 
 
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """An integer argument that differs from its field: it is the value of the field plus `offset`."""
+
+    minimum: int
+    maximum: int
+    offset: int
+    default: int
+
+
+class McpTool(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    A tool: an operation as a language model calls it, over MCP.
+
+        @write("POST /api/spaces/{id}/messages", access=..., tool=McpTool(name="post_to_space",
+            title="Post to a space", answer=("seq", ...), own=("sender",), renames={"id": "space"}))
+
+    The arguments of a tool are the fields of its request, in snake case. The declaration says only what differs: which
+    fields are the caller's own name, which are not offered, which have another name or another scale.
+    `mcp/lenient_arguments.py` makes schemas and requests of it.
+    """
+
+    name: str
+    title: str
+    #: what the model is told; by default the docstring of the request
+    description: str = ""
+    #: the fields of the answer, or of each of its items, that a model gets
+    answer: tuple[str, ...]
+    #: fields that are the caller's name; no model can give them
+    own: tuple[str, ...] = ()
+    #: fields that are the caller's name unless the model gives another
+    own_by_default: tuple[str, ...] = ()
+    #: fields that are not offered: they have their default
+    hidden: tuple[str, ...] = ()
+    #: values of fields that a model leaves out, where they differ from those of others: a model reads all it gets
+    defaults: Mapping[str, Any] = {}
+    #: the names of arguments, where they differ from those of their fields
+    renames: Mapping[str, str] = {}
+    #: arguments that are parts of a field, which is an object: by the field, the argument of each part
+    parts: Mapping[str, Mapping[str, str]] = {}
+    scales: Mapping[str, Scale] = {}
+    #: descriptions of arguments that differ from those of their fields
+    notes: Mapping[str, str] = {}
+    #: whether it can wait while its answer is empty
+    waits: bool = False
+    #: whether it reaches beyond Gatepost
+    is_open_world: bool = False
+
+
 @dataclass(kw_only=True, eq=False)
 class Operation:
     """A request, and how it is asked."""
@@ -201,7 +247,7 @@ class Operation:
     #: True if a caller may be guessing: who is told too often that there is no such thing has to wait
     limits_guesses: bool = False
     #: how language models call it; None if they do not
-    tool: "McpTool | None" = None
+    tool: McpTool | None = None
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
     batch: BatchHandler | None = None
     _handler: Handler | None = None
@@ -323,3 +369,19 @@ def list_operations() -> Sequence[Operation]:
     """Return every operation, group by group: whatever was imported first."""
     discovery.import_modules("api")
     return tuple(sorted(_OPERATIONS.values(), key=lambda operation: operation.tag))
+
+
+#: by the name of an event: the models that its data may have
+EventTable = Mapping[str, tuple[type[View], ...]]
+
+
+def build_frame(table: EventTable, topic: str, event: str, data: View) -> Frame:
+    """Return a frame of a live stream: an event that only readers of that moment see."""
+    check_event(table, event, data)
+    return Frame(topic, event, msgspec.to_builtins(data))
+
+
+def check_event(table: EventTable, event: str, data: View) -> None:
+    """Raise an error if the event has no such model."""
+    if type(data) not in table[event]:
+        raise TypeError(f"{event} has no {type(data).__name__}: see `EVENTS`")

@@ -7,8 +7,7 @@ from msgspec import Meta
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import After, Count, Limit, RecordView, Source, Time, describe
-from gatepost.operations.operation import Page, Request, read, write
-from gatepost.operations.tool import McpTool
+from gatepost.operations.operation import McpTool, Page, Request, read, write
 from gatepost.plans.plan import CatchUp, Plan, PlanStatus
 
 

@@ -8,8 +8,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.operations.access import ActAs, Administrator, Anybody, Owner
 from gatepost.operations.fields import Actor, After, Count, Json, Limit, Name, RecordView, Seq, Source, Time, describe
-from gatepost.operations.operation import Page, Repetition, Request, Stream, read, stream, write
-from gatepost.operations.tool import McpTool
+from gatepost.operations.operation import McpTool, Page, Repetition, Request, Stream, read, stream, write
 from gatepost.spaces.space import Member, Message, Space
 
 Title = Annotated[str, describe("the name of the space", minLength=1, maxLength=200)]

@@ -25,8 +25,8 @@ from pydantic_core import from_json
 
 from gatepost.channels.conversation import Conversation
 from gatepost.core.signals import Frame
-from gatepost.operations.stream_frames import build_frame
-from gatepost.residents.model_request import CallDelta
+from gatepost.operations.operation import build_frame
+from gatepost.residents.model_port import CallDelta
 from gatepost.residents.runs.run import Run
 from gatepost.residents.stream_api import (
     EVENTS,

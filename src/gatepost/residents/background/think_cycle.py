@@ -59,8 +59,9 @@ from gatepost.residents.model_port import (
 )
 from gatepost.residents.reply_reminder import build_reminder
 from gatepost.residents.runs import ending_actions as endings, journal_actions as journal
-from gatepost.residents.runs.journal_actions import RunLease, RunState
-from gatepost.residents.runs.cycle_limits import RunLimit, find_limit
+from gatepost.residents.runs.cycle_limits import RunLimit, describe_limit, drop_extra_calls, find_limit
+from gatepost.residents.runs.journal_actions import RunLease
+from gatepost.residents.runs.resume_actions import LeasedRun
 from gatepost.residents.stream_api import (
     EVENTS,
     AgentActivityView,
@@ -83,7 +84,7 @@ _MAX_LIVE_RESULT: Final = 1_000
 _MAX_SUMMARY: Final = 1_000
 
 
-async def think(deps: CycleDeps, leased_run: RunState) -> CycleOutcome:
+async def think(deps: CycleDeps, leased_run: LeasedRun) -> CycleOutcome:
     """Run a cycle from its last journalled step to its end."""
     async with deps.open_toolkit(leased_run.run_lease.resident) as toolkit:
         cycle = Cycle(deps, leased_run, toolkit)
@@ -104,7 +105,7 @@ async def think(deps: CycleDeps, leased_run: RunState) -> CycleOutcome:
 
 
 class Cycle:
-    def __init__(self, deps: CycleDeps, leased_run: RunState, toolkit: Toolkit) -> None:
+    def __init__(self, deps: CycleDeps, leased_run: LeasedRun, toolkit: Toolkit) -> None:
         self._deps = deps
         self._store = deps.store
         self._run_lease: RunLease = leased_run.run_lease

@@ -1,6 +1,12 @@
 """
-The schemas of tools, requests from the arguments that a model writes, and answers as a model gets them (`tool.py` says
-what a tool is).
+The arguments that a model writes: the schemas of tools that tell it, and requests and answers made of them.
+
+A model is decoded as every other caller is, by the same decoder and with the same sentences, but leniently: `"5"` is a
+number, a list may come as JSON text, a single value as a list of one, and null means that nothing is said.
+
+A model reads the list of tools before everything else, and each answer in full. So schemas are short: they have no
+titles, and an answer is described by the names and types of its fields. And an answer has those fields of its view that
+`answer` of its `McpTool` names and that have a value.
 """
 
 import json
@@ -14,8 +20,7 @@ from msgspec import inspect
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.operations.decoding import get_decoder, list_kinds
 from gatepost.operations.encoding import check_path, encode_json, refuse_nan
-from gatepost.operations.operation import Kind, Operation, Repetition, Request, list_operations
-from gatepost.operations.tool import McpTool, Scale
+from gatepost.operations.operation import Kind, McpTool, Operation, Repetition, Request, Scale, list_operations
 from gatepost.operations.validation import relabel, suggest
 
 #: the argument of tools that wait, and how long they wait at most, in seconds
