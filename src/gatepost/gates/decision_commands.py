@@ -226,7 +226,7 @@ def _join_names(names: Sequence[str]) -> str:
     text=option("--text", "TEXT", "text with the option, or instead of one; - reads stdin", parse=inputs.read_text),
     again=flag("--again", "send the question back, with --text"),
 )
-def describe_answered(decision: DecisionView) -> Outcome:
+def answer(decision: DecisionView) -> Outcome:
     """
     Answer a decision. The first answer counts, whichever way it comes; later ones get an error that says who answered.
     If the question is about an action, OPTION is accept, edit (with --args), respond (with --text) or ignore.
@@ -271,7 +271,7 @@ def build_row(decision: DecisionView) -> TableRow:
 
 
 @decisions.show("show", ShowDecision, id=DECISION)
-def print_decision(decision: DecisionView) -> None:
+def show(decision: DecisionView) -> None:
     """
     Show a decision: the question, its action or options, the answers.
 
@@ -316,7 +316,7 @@ def print_decision(decision: DecisionView) -> None:
 
 
 @decisions.send("withdraw", WithdrawDecision, id=DECISION, reason=option("--reason", "TEXT", parse=inputs.read_text))
-def describe_withdrawn(decision: DecisionView) -> Outcome:
+def withdraw(decision: DecisionView) -> Outcome:
     """
     Withdraw a question. No answer is needed any more, and the asker may stop.
 
@@ -362,7 +362,7 @@ def check(
             session=session,
             since=times.format_rfc3339(max(0, start)),  # a request has no times before 1970
         )
-        answered = connection.list_all(request, 1_000)
+        answered = connection.build_row(request, 1_000)
     empty = f"no decision has ended since {times.format_rfc3339(start)}"
     output.listing(
         answered, len(answered), lambda items: output.table(_COLUMNS, map(build_row, items)), empty=empty, json=json

@@ -35,7 +35,7 @@ GATE: Final = argument("GATE", "the id of a gate", parse=partial(ids.check, "gat
 REASON: Final = option("--reason", "TEXT", parse=inputs.read_text)
 
 
-def _add(connection: CommandConnection, request: AddGate) -> GateView:
+def _send_checked(connection: CommandConnection, request: AddGate) -> GateView:
     owner = connection.send(ShowEntity(name=check_entity_address(request.owner or "")))
     if owner.kind is EntityKind.HUMAN:
         raise Refused(
@@ -63,9 +63,9 @@ def _add(connection: CommandConnection, request: AddGate) -> GateView:
     waiters=option("--waiter", "NAME", "who else gets an event when it ends; repeatable"),
     deadline=option("--until", "TIME", "its deadline, such as 2026-02-20T10:00:00Z"),
     within=option("--within", "2h"),
-    fetch=_add,
+    fetch=_send_checked,
 )
-def describe_added(gate: GateView) -> Outcome:
+def add(gate: GateView) -> Outcome:
     """
     Add a gate and print its id. Its owner may not stop until it has ended.
 
@@ -157,7 +157,7 @@ def _build_session_document(gate: SessionGate, asks: bool) -> dict[str, Any]:
 
 
 @gates.show("show", ShowGate, id=GATE)
-def list_facts(gate: GateView) -> Facts:
+def show(gate: GateView) -> Facts:
     """
     Show a gate: what it waits for, whom it holds, and how it ended.
 
@@ -188,7 +188,7 @@ def list_facts(gate: GateView) -> Facts:
 
 
 @gates.send("resolve", ResolveGate, id=GATE, reason=REASON, withdraw=None)
-def describe_resolved(gate: GateView) -> Outcome:
+def resolve(gate: GateView) -> Outcome:
     """
     Resolve a gate. It no longer holds its owner, and everybody concerned gets an event.
 
@@ -199,7 +199,7 @@ def describe_resolved(gate: GateView) -> Outcome:
 
 
 @gates.send("withdraw", ResolveGate, id=GATE, reason=REASON, withdraw=True)
-def describe_withdrawn(gate: GateView) -> Outcome:
+def withdraw(gate: GateView) -> Outcome:
     """
     Withdraw a gate that is not needed any more.
 
@@ -225,7 +225,7 @@ def wait(gate: Annotated[str, GATE], timeout: Timeout = None, json: JsonFlag = F
 
 
 @gates.send("waiter", AddWaiter, id=GATE, name=argument("NAME", "who gets an event when it ends"))
-def describe_waiters(gate: GateView) -> Outcome:
+def waiter(gate: GateView) -> Outcome:
     """
     Add a waiter, which gets an event when the gate ends.
 
