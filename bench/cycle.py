@@ -32,10 +32,19 @@ from gatepost.residents.agent_config import AgentConfig, MindRules, ModelChoice
 from gatepost.residents.background.cycle_outcome import CycleDeps
 from gatepost.residents.background.think_cycle import think
 from gatepost.residents.background.toolkit import Toolbox
-from gatepost.residents.mind import CallResult, ModelReply, ToolCall, Usage
-from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput
-from gatepost.residents.ports import HttpToolCaller, Model, ToolServers
-from gatepost.residents.runs import journal_actions as run_journal
+from gatepost.residents.model_port import (
+    CallDelta,
+    CallResult,
+    ChatRequest,
+    HttpToolCaller,
+    Model,
+    ModelOutput,
+    ModelReply,
+    ToolCall,
+    ToolServers,
+    Usage,
+)
+from gatepost.residents.runs import resume_actions as run_resume
 from gatepost.spaces import actions as spaces
 from tests.servers import Postgres
 
@@ -169,7 +178,7 @@ def _build_thinker(store: Store) -> Callable[[], Any]:
     deps = build_deps(store, InstantModel())
 
     async def think_once() -> None:
-        run = await store.run(run_journal.take_run, AGENT, "bench", lane=AGENT)
+        run = await store.run(run_resume.take_run, AGENT, "bench", lane=AGENT)
         assert run is not None
         await think(deps, run)
 

@@ -28,8 +28,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.gateway.serve import freeze_loaded_objects
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig
-from gatepost.residents.mind import ModelReply, Prompt
-from gatepost.residents.model_request import ChatRequest, ModelOutput
+from gatepost.residents.model_port import ChatRequest, ModelOutput, ModelReply, Prompt
 from gatepost.spaces import actions as spaces
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker.background_tasks import WorkerOptions, run_worker

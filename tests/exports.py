@@ -33,8 +33,7 @@ from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gates.proposed_action import Action
 from gatepost.guests import session_actions as sessions
-from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
-from gatepost.inbox import expiry_and_death_actions
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry, item_actions as inbox_items
 from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import EventType, Priority, Push, Ref, Route, Trust
 from gatepost.inbox.push import actions as push
@@ -304,7 +303,7 @@ def _fill_inboxes(kit: Kit) -> None:
     drain()
     send("too late", ttl=1)
     clock.advance("2 days")
-    store.run_sync(expiry_and_death_actions.expire_items)
+    store.run_sync(expiry.expire_items)
     clock.advance("2 days")
     assert store.run_sync(maintenance.reap) > 0
     poison = send("poison")
@@ -316,7 +315,7 @@ def _fill_inboxes(kit: Kit) -> None:
     store.run_sync(inbox_items.discard, send("put away"))
     send("runs out", ttl=1)
     clock.advance("1 second")
-    store.run_sync(expiry_and_death_actions.expire_items)
+    store.run_sync(expiry.expire_items)
     send("to all", "*", sender="ana")
     send("to a team", "team:web", data={"n": [1, None, "ü\u2028", 1e300]}, dedup_key="team")
     send("being read", "ben", ttl=10**15)

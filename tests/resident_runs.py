@@ -11,8 +11,12 @@ from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config, memory_actions as memories
 from gatepost.residents.memory import GoalSpec
-from gatepost.residents.mind import CallResult, ModelReply, ToolCall, Usage
-from gatepost.residents.runs import ending_actions as run_endings, journal_actions as run_journal
+from gatepost.residents.model_port import CallResult, ModelReply, ToolCall, Usage
+from gatepost.residents.runs import (
+    ending_actions as run_endings,
+    journal_actions as run_journal,
+    resume_actions as run_resume,
+)
 
 AGENT_CONFIG: dict[str, Any] = {
     "model": "demo",
@@ -36,7 +40,7 @@ class WaitingRun:
 
     run_id: str
     call_id: str
-    run_state: run_journal.RunState
+    run_state: run_resume.LeasedRun
 
 
 def create_resident(store: Store, name: str = "thinker", **changes: Any) -> None:
@@ -50,7 +54,7 @@ def create_resident(store: Store, name: str = "thinker", **changes: Any) -> None
 def begin_run(store: Store, name: str = "thinker", content: str = "Where is order 7?") -> WaitingRun:
     """Let a resident think until it has asked somebody outside."""
     store.run_sync(push.push_event, Push(to=name, source="shop", content=content))
-    run_state = store.run_sync(run_journal.take_run, name, "here")
+    run_state = store.run_sync(run_resume.take_run, name, "here")
     assert run_state is not None
     call = ToolCall("c1", "ship", '{"order": 7}')
     reply = ModelReply(

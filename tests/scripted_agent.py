@@ -15,9 +15,8 @@ from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.background.cycle_outcome import CycleDeps, CycleFinished, CycleOutcome, CyclePaused
 from gatepost.residents.background.think_cycle import think
-from gatepost.residents.mind import ModelReply, Prompt, ToolCall, Usage
-from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput
-from gatepost.residents.runs import actions as runs, journal_actions as run_journal
+from gatepost.residents.model_port import CallDelta, ChatRequest, ModelOutput, ModelReply, Prompt, ToolCall, Usage
+from gatepost.residents.runs import actions as runs, resume_actions as run_resume
 from gatepost.residents.runs.run import RunStatus
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
@@ -97,7 +96,7 @@ class ScriptedAgent:
         ).event
 
     async def run_cycle(self) -> CycleOutcome | None:
-        run_state = await self.store.run(run_journal.take_run, "ana", "here")
+        run_state = await self.store.run(run_resume.take_run, "ana", "here")
         return await think(self.deps, run_state) if run_state else None
 
     async def run_cycles(self, limit: int = 200) -> int:

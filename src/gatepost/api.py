@@ -35,10 +35,9 @@ if TYPE_CHECKING:
     from gatepost.reports.history_api import *
     from gatepost.reports.overview_api import *
     from gatepost.residents.agent_api import *
-    from gatepost.residents.agent_config_api import *
     from gatepost.residents.runs.api import *
     from gatepost.residents.stream_api import *
-    from gatepost.residents.usage.api import *
+    from gatepost.residents.usage_api import *
     from gatepost.spaces.api import *
 
 #: the names that each module has
@@ -52,7 +51,9 @@ _NAMES: Final = {
         "ChangeRoute CreateRoute DeadLetterPage DeadLetterView DeleteRoute DiscardDeadLetter ListDeadLetters "
         "ListRoutes ReplayDeadLetter ReplayedLetterView RoutePage RouteView ShowRoute"
     ),
-    "channels.shared_inbox.api": "ListSharedEntries SharedEntryPage SharedEntryView ShowSharedEntry WatchSharedInbox",
+    "channels.shared_inbox.api": (
+        "EntryKind ListSharedEntries QuestionStatus SharedEntryPage SharedEntryView ShowSharedEntry WatchSharedInbox"
+    ),
     "channels.telegram.api": "ReceiveTelegramUpdate TelegramUpdateView",
     "channels.triggers.api": (
         "AddTrigger ChangeTrigger DeleteTrigger HeartbeatSpec HeartbeatView ListTriggers PreviewTrigger "
@@ -120,7 +121,9 @@ _NAMES: Final = {
         "ReplyDoneView ReplyFailedView ReplyStartView StreamedMessageView StreamedReplyView StreamedTextView "
         "ToolDeltaView ToolResultView ToolStartedView ToolUseView ToolWaitingView"
     ),
-    "residents.usage.api": "BudgetPage BudgetStatusView ListBudgets ListExpensiveRuns ShowUsage UsagePage UsageView",
+    "residents.usage_api": (
+        "BudgetPage BudgetStatusView ListBudgets ListExpensiveRuns ShowUsage UsageDimension UsagePage UsageView"
+    ),
     "spaces.api": (
         "AddMember ArchiveSpace CreateSpace ListMembers ListSpaces ListedSpaceView MarkRead MemberPage MemberView "
         "MessagePage MessageView NewSpaceView PostMessage ReadMessages RemoveMember RenameSpace ShowSpace "

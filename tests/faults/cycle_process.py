@@ -28,10 +28,20 @@ from gatepost.residents.agent_config import ModelChoice
 from gatepost.residents.background.cycle_outcome import CycleDeps
 from gatepost.residents.background.think_cycle import think
 from gatepost.residents.background.toolkit import Toolbox, _build_built_in_tools
-from gatepost.residents.mind import ModelReply, Prompt, ToolCall, Turn, Usage
-from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput
-from gatepost.residents.ports import HttpToolCaller, Model, ToolServers
-from gatepost.residents.runs import journal_actions as run_journal
+from gatepost.residents.model_port import (
+    CallDelta,
+    ChatRequest,
+    HttpToolCaller,
+    Model,
+    ModelOutput,
+    ModelReply,
+    Prompt,
+    ToolCall,
+    ToolServers,
+    Turn,
+    Usage,
+)
+from gatepost.residents.runs import resume_actions as run_resume
 from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.stores.threaded_store import ThreadedStore
 from gatepost.transports.signal_bus import SignalBus
@@ -186,7 +196,7 @@ async def _run_one_cycle(url: str, case: Case) -> dict[str, Any]:
     fatal_store = _FatalStore(store, case)
     try:
         run_state = await fatal_store.run(
-            run_journal.take_run, case.agent, f"first-{os.getpid()}", length=LEASE, lane=case.agent
+            run_resume.take_run, case.agent, f"first-{os.getpid()}", length=LEASE, lane=case.agent
         )
         assert run_state is not None
         await think(build_deps(fatal_store), run_state)

@@ -20,20 +20,22 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Lost
-from gatepost.inbox import expiry_actions, item_rows as items
+from gatepost.inbox import expiry_and_death_actions as expiry, item_rows as items
 from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import ItemState, Priority, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig, MindRules
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall
+from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall
 from gatepost.residents.runs import (
     actions as runs_actions,
     ending_actions as run_endings,
     journal_actions as run_journal,
+    resume_actions as run_resume,
 )
-from gatepost.residents.runs.journal_actions import RunState
-from gatepost.residents.runs.run import RunLimit, RunStatus
+from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.resume_actions import LeasedRun
+from gatepost.residents.runs.run import RunStatus
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 
@@ -47,7 +49,7 @@ WAYS_TO_END: Final = ("finish", "finish", "stop", "fail", "skip", "renew", "rene
 class CycleModel:
     """What a process believes."""
 
-    run_state: RunState
+    run_state: LeasedRun
     turns: list[Prompt | ModelReply | CallResult]
 
     @property
@@ -105,7 +107,7 @@ class CycleMachine(RuleBasedStateMachine):
         self.kit.clock.advance(seconds * SECOND)
         if has_news:
             self.push(name, urgent=False)
-        run_state = self.store.run_sync(run_journal.take_run, name, process, length=LEASE)
+        run_state = self.store.run_sync(run_resume.take_run, name, process, length=LEASE)
         if run_state is not None:
             last_process, last_number = self.last_takes.get(name, ("", 0))
             if last_process == process:  # the same task goes on
@@ -197,7 +199,7 @@ class CycleMachine(RuleBasedStateMachine):
     @rule()
     def tidy(self) -> None:
         self.store.run_sync(runs_actions.expire_calls)
-        self.store.run_sync(expiry_actions.expire_items)
+        self.store.run_sync(expiry.expire_items)
 
     def _pick_cycle(self, data: st.DataObject) -> tuple[tuple[str, int], CycleModel]:
         key = data.draw(st.sampled_from(sorted(self.cycle_models)))

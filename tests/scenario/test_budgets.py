@@ -9,13 +9,13 @@ from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, ItemState
 from gatepost.residents import agent_actions as agents
-from gatepost.residents.agent_actions import count_spending
 from gatepost.residents.agent_config import Budget, Spending
 from gatepost.residents.background.cycle_outcome import CyclePaused
-from gatepost.residents.mind import ModelReply, Usage
-from gatepost.residents.model_request import ChatRequest
-from gatepost.residents.runs import actions as runs, journal_actions as run_journal
-from gatepost.residents.runs.run import RunLimit, RunStatus
+from gatepost.residents.budget_actions import count_spending
+from gatepost.residents.model_port import ChatRequest, ModelReply, Usage
+from gatepost.residents.runs import actions as runs, journal_actions as run_journal, resume_actions as run_resume
+from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.run import RunStatus
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker.background_tasks import WorkerOptions, run_worker
@@ -128,7 +128,7 @@ async def test_who_takes_over_after_a_kill_finds_the_budget_used_up(kit: Kit) ->
     """The reply is in the journal and the process is gone: the next one asks nothing, and the agent rests."""
     agent = add_agent(kit, spend_hundred, tokens=100, per="day")
     agent.push("hello")
-    run_state = kit.store.run_sync(run_journal.take_run, "ana", "killed")
+    run_state = kit.store.run_sync(run_resume.take_run, "ana", "killed")
     assert run_state is not None
     reply = ModelReply("Looking.", (build_call("get_memories"),), Usage(90, 10), "played")
     kit.store.run_sync(run_journal.record_step, run_state.run_lease, 2, reply)

@@ -22,8 +22,8 @@ from gatepost.operations.pagination import limit_page
 from gatepost.plans import actions as plans
 from gatepost.residents import agent_actions as agents, memory_actions as memories
 from gatepost.residents.agent_config import AgentConfig
-from gatepost.residents.mind import ModelReply
-from gatepost.residents.runs import journal_actions as run_journal, rows as runs
+from gatepost.residents.model_port import ModelReply
+from gatepost.residents.runs import resume_actions as run_resume, rows as runs
 from gatepost.spaces import actions as spaces
 from tests.gateways import Gateway
 from tests.plan_specs import parse_spec
@@ -174,7 +174,7 @@ class TestPages:
             push_actions.push_event(tx, Push(to="ana", source="test", content="hello"))
 
         gateway.store.run_sync(think)
-        run_state = gateway.store.run_sync(run_journal.take_run, "ana", "here")
+        run_state = gateway.store.run_sync(run_resume.take_run, "ana", "here")
         assert run_state is not None
         run = run_state.run_lease.run
 

@@ -26,7 +26,7 @@ from gatepost.residents.agent_config import USER_AGENT, AgentConfig, ModelChoice
 from gatepost.residents.background.function_agent import AgentContext, EventBatch, run_user_agent
 from gatepost.residents.model_port import ChatRequest, ModelReply, Prompt
 from gatepost.residents.runs import actions as runs
-from gatepost.residents.runs.journal_actions import take_run
+from gatepost.residents.runs.resume_actions import take_run
 from gatepost.residents.runs.run import RunStatus
 from gatepost.residents.tools.decisions import OptionInput
 from gatepost.testing import Kit

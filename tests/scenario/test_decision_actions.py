@@ -15,8 +15,7 @@ from gatepost.gates.decision import AnswerSpec, Question
 from gatepost.gates.proposed_action import MAX_ARGS_BYTES, Action
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType
-from gatepost.residents.mind import CallResult, ModelReply, Prompt
-from gatepost.residents.model_request import ChatRequest
+from gatepost.residents.model_port import CallResult, ChatRequest, ModelReply, Prompt
 from gatepost.testing import Kit
 from tests.gateways import create_entities, open_gateway
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply

@@ -17,14 +17,14 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict
 from gatepost.export import export_actions as export
 from gatepost.gates import gate_actions as gates
-from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.plans import actions as plans
 from gatepost.plans.plan import PlanStatus
 from gatepost.residents.background.cycle_outcome import CycleFinished
 from gatepost.residents.background.think_cycle import think
-from gatepost.residents.runs import actions as runs, journal_actions as run_journal
+from gatepost.residents.runs import actions as runs, resume_actions as run_resume
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from gatepost.worker import maintenance_actions as maintenance
@@ -89,7 +89,7 @@ class TestGoingOn:
     async def test_a_resident_goes_on_with_the_step_it_was_at(self, moved: tuple[Kit, WaitingRun]) -> None:
         kit, waiting_run = moved
         agent = ScriptedAgent(kit, lambda *_: build_final_reply("It is on its way."), is_prepared=True)
-        taken = await kit.store.run(run_journal.take_run, "thinker", "there")
+        taken = await kit.store.run(run_resume.take_run, "thinker", "there")
         assert taken is not None
         assert taken.run_lease.run.id == waiting_run.run_id
         assert [step.number for step in taken.steps] == [1, 2, 3]
@@ -99,7 +99,7 @@ class TestGoingOn:
         assert "Asked the warehouse about order 7." in shown, "the cycle before"
         assert "I ask the warehouse" in shown, "the steps of this one"
         kit.store.run_sync(runs.answer_call, waiting_run.run_id, waiting_run.call_id, {"sent": True})
-        again = await kit.store.run(run_journal.take_run, "thinker", "there")
+        again = await kit.store.run(run_resume.take_run, "thinker", "there")
         assert again is not None
         assert isinstance(await think(agent.deps, again), CycleFinished)
         assert '"sent"' in str(agent.model.requests[-1].turns[-1]).replace("\\", "")
@@ -121,8 +121,8 @@ class TestGoingOn:
         check_health(store)
         moved[0].clock.advance("30 days")
         while (
-            store.run_sync(expiry_actions.lapse_claims)
-            or store.run_sync(expiry_actions.expire_items)
+            store.run_sync(expiry.lapse_claims)
+            or store.run_sync(expiry.expire_items)
             or store.run_sync(maintenance.reap)
         ):
             pass

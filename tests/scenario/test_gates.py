@@ -20,8 +20,8 @@ from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType
 from gatepost.residents.agent_config import AgentConfig, LoopRules
-from gatepost.residents.mind import CallResult, ModelReply, Prompt
-from gatepost.residents.model_request import ChatRequest, ModelFailed, Trouble
+from gatepost.residents.model_failures import ModelFailed, Trouble
+from gatepost.residents.model_port import CallResult, ChatRequest, ModelReply, Prompt
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.run import RunStatus
 from gatepost.testing import Kit

@@ -10,10 +10,16 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, Priority
 from gatepost.residents import agent_actions as agents, memory_actions as memories
 from gatepost.residents.agent_config import AgentConfig, LoopRules, Phase
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, Usage, estimate_tokens, weigh
-from gatepost.residents.model_request import ChatRequest
-from gatepost.residents.runs import actions as runs, ending_actions as run_endings, journal_actions as run_journal
-from gatepost.residents.runs.run import Run, RunLimit, RunStatus
+from gatepost.residents.mind_compaction import estimate_tokens, weigh
+from gatepost.residents.model_port import CallResult, ChatRequest, ModelReply, Prompt, Usage
+from gatepost.residents.runs import (
+    actions as runs,
+    ending_actions as run_endings,
+    journal_actions as run_journal,
+    resume_actions as run_resume,
+)
+from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.run import Run, RunStatus
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply, reply_done
@@ -193,7 +199,7 @@ async def test_who_resumes_after_the_reply_knows_that_calls_were_dropped(kit: Ki
 
     agent = ScriptedAgent(kit, respond, AgentConfig(loop=LoopRules(max_calls=3)))
     agent.push("hello")
-    run_state = kit.store.run_sync(run_journal.take_run, "ana", "here")
+    run_state = kit.store.run_sync(run_resume.take_run, "ana", "here")
     assert run_state is not None
     reply = ModelReply(calls=tuple(build_call("get_memories") for _ in range(3)), dropped_calls=2)
     kit.store.run_sync(run_journal.record_step, run_state.run_lease, 2, reply)

@@ -20,9 +20,8 @@ from gatepost.plans import actions as plans
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.background.think_cycle import think
-from gatepost.residents.mind import ModelReply
-from gatepost.residents.model_request import ChatRequest
-from gatepost.residents.runs import journal_actions as run_journal
+from gatepost.residents.model_port import ChatRequest, ModelReply
+from gatepost.residents.runs import journal_actions as run_journal, resume_actions as run_resume
 from gatepost.residents.runs.journal_actions import RunLease
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
@@ -68,13 +67,13 @@ class MailingResident:
         self.deps = build_deps(store, CallbackModel(respond))
 
     def is_awake(self) -> bool:
-        return self.store.read_sync(run_journal.read_readiness, "res")[1]
+        return self.store.read_sync(run_resume.read_readiness, "res")[1]
 
     async def think_if_awake(self) -> bool:
         """Think if something wakes it; return False if nothing does."""
         if not self.is_awake():
             return False
-        run_state = await self.store.run(run_journal.take_run, "res", "here")
+        run_state = await self.store.run(run_resume.take_run, "res", "here")
         assert run_state is not None
         await think(self.deps, run_state)
         self.round_count += 1
@@ -161,7 +160,7 @@ def test_two_residents_that_answer_previews_stop(kit: Kit, reads: str) -> None:
     leases: dict[str, RunLease] = {}
     for name in ("res", "prog"):
         kit.store.run_sync(push.push_event, Push(to=name, source="test", content="begin"))
-        run_state = kit.store.run_sync(run_journal.take_run, name, "here")
+        run_state = kit.store.run_sync(run_resume.take_run, name, "here")
         assert run_state is not None
         leases[name] = run_state.run_lease
     number = 2

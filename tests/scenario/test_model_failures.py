@@ -8,9 +8,9 @@ from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import EventType, ItemState
 from gatepost.residents.agent_config import AgentConfig, ModelChoice
 from gatepost.residents.background.cycle_outcome import CyclePaused
-from gatepost.residents.mind import ModelReply, weigh
-from gatepost.residents.model_request import ChatRequest, ModelFailed, Trouble
-from gatepost.residents.ports import Model
+from gatepost.residents.mind_compaction import weigh
+from gatepost.residents.model_failures import ModelFailed, Trouble
+from gatepost.residents.model_port import ChatRequest, Model, ModelReply
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.run import RunStatus
 from gatepost.testing import Kit

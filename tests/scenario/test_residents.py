@@ -15,9 +15,10 @@ from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig, Execution, LoopRules, MindRules, Tool
 from gatepost.residents.background.cycle_outcome import CycleFinished, CyclePaused
 from gatepost.residents.background.run_replay import replay
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, Usage, render_summaries, trim_turns, weigh
-from gatepost.residents.model_request import CallDelta, ChatRequest, ModelFailed, ModelOutput, Trouble
-from gatepost.residents.runs import actions as runs, journal_actions as run_journal
+from gatepost.residents.mind_compaction import render_summaries, trim_turns, weigh
+from gatepost.residents.model_failures import ModelFailed, Trouble
+from gatepost.residents.model_port import CallDelta, CallResult, ChatRequest, ModelOutput, ModelReply, Prompt, Usage
+from gatepost.residents.runs import actions as runs, resume_actions as run_resume
 from gatepost.residents.runs.run import RunStatus
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
@@ -293,7 +294,7 @@ async def test_one_whose_cycle_breaks_is_tried_again_at_one_time_only(
         await supervisor.wait_until_idle()
         monkeypatch.setattr("gatepost.residents.background.supervisor._RETRY", 3_600.0)
         monkeypatch.setattr(loop, "call_later", record_timer)
-        monkeypatch.setattr(run_journal, "read_readiness", raise_error)
+        monkeypatch.setattr(run_resume, "read_readiness", raise_error)
         for _ in range(3):
             supervisor.enqueue("ana")
             await supervisor._idle_event.wait()

@@ -17,6 +17,7 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.residents.agent_api import (
     ChangeAgent,
+    ConfigView,
     ListGoals,
     ListMemories,
     PauseAgent,
@@ -26,7 +27,6 @@ from gatepost.residents.agent_api import (
     ShowMind,
 )
 from gatepost.residents.agent_config import AgentConfig
-from gatepost.residents.agent_config_api import ConfigView
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.api import (
     AnswerCall,

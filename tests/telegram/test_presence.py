@@ -12,8 +12,8 @@ from gatepost.core.signals import Frame
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.background.think_cycle import think
-from gatepost.residents.model_request import ChatRequest, ModelOutput
-from gatepost.residents.runs import journal_actions as run_journal
+from gatepost.residents.model_port import ChatRequest, ModelOutput
+from gatepost.residents.runs import resume_actions as run_resume
 from tests.faults.cycle_process import build_deps
 from tests.scripted_agent import CallbackModel, reply_done
 from tests.telegram.channel_office import AGENT, ChannelOffice, open_office
@@ -52,7 +52,7 @@ async def test_it_is_seen_while_the_model_thinks_and_ends_with_the_cycle(office:
     await office.store.run(agents.make_resident, AGENT, AgentConfig())
     message = server.send_text(ana, "hello")
     await office.wait_for_events(1)
-    run_state = await office.store.run(run_journal.take_run, AGENT, "tests")
+    run_state = await office.store.run(run_resume.take_run, AGENT, "tests")
     assert run_state is not None
     cycle = asyncio.create_task(think(build_deps(office.store, model, office.bus.send), run_state))
 

@@ -12,8 +12,8 @@ from gatepost.errors import Conflict, Invalid, NotFound, Refused, UnknownAddress
 from gatepost.inbox import claim_actions as inbox
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.residents.agent_config import AgentConfig, ModelChoice
-from gatepost.residents.mind import ToolCall
-from gatepost.residents.runs import journal_actions as run_journal
+from gatepost.residents.model_port import ToolCall
+from gatepost.residents.runs import journal_actions as run_journal, resume_actions as run_resume
 from gatepost.spaces import actions as spaces
 from tests.resident_runs import create_resident
 from tests.unit.conftest import StoreContext
@@ -181,14 +181,14 @@ def test_nothing_is_taken_for_one_who_is_retired(ctx: StoreContext) -> None:
     create_resident(ctx.store)
     ctx.push(to="thinker")
     ctx.store.run_sync(directory.retire, "thinker")
-    assert ctx.store.run_sync(run_journal.take_run, "thinker", "here") is None
+    assert ctx.store.run_sync(run_resume.take_run, "thinker", "here") is None
 
 
 def test_in_mid_cycle_one_speaks_under_the_name_that_one_has_by_then(ctx: StoreContext) -> None:
     create_resident(ctx.store)
     ctx.store.run_sync(spaces.create, name="Tea", members=["thinker", "ann"])
     ctx.push(to="thinker")
-    run_state = ctx.store.run_sync(run_journal.take_run, "thinker", "here")
+    run_state = ctx.store.run_sync(run_resume.take_run, "thinker", "here")
     assert run_state is not None
     ctx.store.run_sync(directory.update, "thinker", display="After")
     ctx.store.run_sync(

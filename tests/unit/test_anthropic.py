@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
-from gatepost.residents.model_request import ChatRequest, ModelFailed, ToolSpec, Trouble
-from gatepost.residents.models.provider import PydanticModel
+from gatepost.residents.model_failures import ModelFailed, Trouble
+from gatepost.residents.model_port import CallResult, ChatRequest, ModelReply, Prompt, ToolCall, ToolSpec, Turn, Usage
+from gatepost.residents.models.pydantic_ai_model import PydanticModel
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
 

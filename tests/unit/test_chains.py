@@ -20,7 +20,7 @@ from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.background.think_cycle import think
 from gatepost.residents.model_port import ChatRequest, ModelReply as Said
-from gatepost.residents.runs import ending_actions as run_endings, journal_actions as run_journal
+from gatepost.residents.runs import ending_actions as run_endings, resume_actions as run_resume
 from gatepost.spaces import actions as spaces
 from tests.exports import let_own_itself
 from tests.faults.cycle_process import build_deps
@@ -72,8 +72,8 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
     ctx.store.run_sync(spaces.create, name="Tea Room", id="tea", members=["ann", "bob", "husam"])
     ctx.store.run_sync(spaces.post, "tea", sender="ann", content="How are you?")
     cycle_count = 0
-    while ready_names := [name for name in ("ann", "bob") if ctx.store.read_sync(run_journal.read_readiness, name)[1]]:
-        run_state = ctx.store.run_sync(run_journal.take_run, ready_names[0], "here")
+    while ready_names := [name for name in ("ann", "bob") if ctx.store.read_sync(run_resume.read_readiness, name)[1]]:
+        run_state = ctx.store.run_sync(run_resume.take_run, ready_names[0], "here")
         assert run_state is not None
         await think(deps, run_state)
         cycle_count += 1
@@ -144,7 +144,7 @@ class TestResidents:
         ctx.store.run_sync(agents.make_resident, "ann", AgentConfig())
         ctx.store.run_sync(spaces.create, name="tea", members=["ann", "bob"])
         ctx.push_event("go on", hops=6)
-        run_state = ctx.store.run_sync(run_journal.take_run, "ann", "here")
+        run_state = ctx.store.run_sync(run_resume.take_run, "ann", "here")
         assert run_state is not None
         ctx.push_event("mail", "bob", sender="ann")
         ctx.store.run_sync(spaces.post, "tea", sender="ann", content="hello")
@@ -159,7 +159,7 @@ class TestResidents:
         ctx.store.run_sync(agents.make_resident, "ann", AgentConfig())
         ctx.push_event("on and on", hops=MAX_HOPS)
         store = ctx.kit.open(limits=Limits(hops=MAX_HOPS))
-        assert store.run_sync(run_journal.take_run, "ann", "here") is not None
+        assert store.run_sync(run_resume.take_run, "ann", "here") is not None
         assert ctx.show_item(ctx.push_event("and on", "bob", sender="ann"), "bob").event.hops == MAX_HOPS
 
     @pytest.mark.parametrize(("hops", "expected"), [(0, 13), (2, 13), (14, 14)])
@@ -291,7 +291,7 @@ def test_what_came_at_the_end_of_a_chain_is_only_taken_along(ctx: StoreContext) 
     ctx.store.run_sync(agents.make_resident, "ann", AgentConfig())
     for hops in (LIMIT + 1, 3, LIMIT + 2):
         ctx.push_event(f"after {hops}", hops=hops)
-    run_state = ctx.store.run_sync(run_journal.take_run, "ann", "here")
+    run_state = ctx.store.run_sync(run_resume.take_run, "ann", "here")
     assert run_state is not None
     assert (run_state.run_lease.run.events, run_state.run_lease.run.hops) == (3, 3)
 

@@ -3,19 +3,16 @@
 from hypothesis import given, strategies as st
 
 from gatepost.residents.agent_config import MindRules
-from gatepost.residents.mind import (
-    CallResult,
+from gatepost.residents.mind_compaction import (
     CycleWeight,
     MindSummaries,
-    ModelReply,
-    Prompt,
-    Turn,
     compact,
     render_summaries,
     take_recent_turns,
     trim_turns,
     weigh,
 )
+from gatepost.residents.model_port import CallResult, ModelReply, Prompt, Turn
 
 RULES = st.builds(MindRules, max_tokens=st.integers(200, 2_000), min_recent_cycles=st.integers(1, 12))
 CYCLES = st.lists(st.tuples(st.integers(1, 700), st.text(max_size=60)), max_size=60)

@@ -8,11 +8,20 @@ import pytest
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Event, EventType, Sender
-from gatepost.residents import system_prompt as prompt
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, Turn
-from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
+from gatepost.residents import system_prompt_actions as prompt
+from gatepost.residents.model_port import (
+    CallDelta,
+    CallResult,
+    ChatRequest,
+    ModelOutput,
+    ModelReply,
+    Prompt,
+    TextDelta,
+    ToolSpec,
+    Turn,
+)
 from gatepost.residents.models.demo import DemoModel
-from gatepost.residents.system_prompt import AgentFacts, SpaceFacts
+from gatepost.residents.system_prompt_actions import AgentFacts, SpaceFacts
 from gatepost.spaces.space import MemberFacts
 
 NOW = 1_771_427_220_000_000

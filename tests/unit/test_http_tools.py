@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from gatepost.core.times import HOUR, SECOND
 from gatepost.errors import Invalid, Unavailable
 from gatepost.residents.agent_config import Execution, Tool, ToolRequest
-from gatepost.residents.model_request import ToolResult
+from gatepost.residents.model_port import ToolResult
 from gatepost.residents.remote_tools import ssrf
 from gatepost.residents.remote_tools.http import MAX_RESPONSE_BYTES, HttpTools
 from gatepost.residents.remote_tools.ssrf import AddressScope, classify_address

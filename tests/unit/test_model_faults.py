@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from gatepost.residents.agent_config import ModelChoice
-from gatepost.residents.mind import ModelReply, Prompt
-from gatepost.residents.model_request import ChatRequest, ModelFailed, ModelOutput, TextDelta, ToolSpec, Trouble
+from gatepost.residents.model_failures import ModelFailed, Trouble
+from gatepost.residents.model_port import ChatRequest, Model, ModelOutput, ModelReply, Prompt, TextDelta, ToolSpec
 from gatepost.residents.models.factory import open_model
-from gatepost.residents.ports import Model
 from tests.model_server import (
     Answer,
     Cut,

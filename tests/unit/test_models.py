@@ -17,13 +17,24 @@ from pydantic_ai.usage import RequestUsage
 
 from gatepost.errors import Invalid, Unavailable
 from gatepost.residents.agent_config import ModelChoice
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
-from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput, TextDelta, ToolSpec
+from gatepost.residents.model_port import (
+    CallDelta,
+    CallResult,
+    ChatRequest,
+    Model,
+    ModelOutput,
+    ModelReply,
+    Prompt,
+    TextDelta,
+    ToolCall,
+    ToolSpec,
+    Turn,
+    Usage,
+)
 from gatepost.residents.models import messages
 from gatepost.residents.models.demo import DemoModel
 from gatepost.residents.models.factory import open_model
-from gatepost.residents.models.provider import PydanticModel
-from gatepost.residents.ports import Model
+from gatepost.residents.models.pydantic_ai_model import PydanticModel
 from tests.model_server import Answer, CompletionRequest, ModelServer, Say, Think, Tokens, Use, follow_script
 
 ENTER = ToolSpec(

@@ -9,11 +9,10 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.plans import actions as plans
 from gatepost.plans.plan import AfterDelay, CatchUp, Plan, PlanSpec, PlanStatus
-from gatepost.residents import memory_actions as memories, system_prompt as prompt_rules
+from gatepost.residents import memory_actions as memories
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.memory import Goal, GoalSpec, GoalStatus, Memory
-from gatepost.residents.runs import context_actions as run_context
-from gatepost.residents.system_prompt import AgentFacts, SpaceFacts
+from gatepost.residents.system_prompt_actions import AgentFacts, SpaceFacts, read_facts, render_system_prompt
 from gatepost.spaces import actions as spaces
 from gatepost.spaces.space import MemberFacts
 from tests.unit.conftest import StoreContext
@@ -24,9 +23,7 @@ NOW = 1_771_427_220_000_000
 
 def render_prompt(ctx: StoreContext, name: str = "ann", **config: Any) -> str:
     entity = ctx.store.read_sync(directory.find, name)
-    return prompt_rules.render_system_prompt(
-        ctx.store.read_sync(run_context.read_facts, entity, AgentConfig(**config)), NOW
-    )
+    return render_system_prompt(ctx.store.read_sync(read_facts, entity, AgentConfig(**config)), NOW)
 
 
 def list_sections(text: str) -> list[str]:
@@ -79,11 +76,11 @@ class TestFacts:
             )
         store.run_sync(memories.set_memories, "ann", {f"key {number}": "x" * 10_000 for number in range(150)})
         store.run_sync(memories.set_goals, "ann", [GoalSpec(description="x" * 4_000) for _ in range(150)])
-        facts = store.read_sync(run_context.read_facts, store.read_sync(directory.find, "ann"), AgentConfig())
+        facts = store.read_sync(read_facts, store.read_sync(directory.find, "ann"), AgentConfig())
         assert (len(facts.spaces), len(facts.memories), len(facts.goals), len(facts.plans)) == (50, 100, 50, 50)
         assert max(len(place.members) for place in facts.spaces) == 20
-        assert facts.incomplete_sections == {"places", "memories", "goals", "plans"}
-        text = prompt_rules.render_system_prompt(facts, NOW)
+        assert facts.incomplete_sections == {"spaces", "memories", "goals", "plans"}
+        text = render_system_prompt(facts, NOW)
         assert len(text) < 120_000
         assert ", others" in text
         assert "get_memories" in text.partition("\nINSTRUCTIONS")[0]
@@ -133,7 +130,7 @@ class TestForging:
                 ),
             ),
         )
-        lines = prompt_rules.render_system_prompt(facts, NOW).splitlines()
+        lines = render_system_prompt(facts, NOW).splitlines()
         extra_lines = 1 if text.strip() else 0
         before = lines.index("INSTRUCTIONS")
         assert before == 4 + extra_lines + 4 * 3
@@ -143,4 +140,4 @@ class TestForging:
 
 @pytest.mark.parametrize("word", ["skip", "enter_space", "send_message", "peek_inbox", "pending", "Responded to"])
 def test_the_instructions_say_how_things_work(word: str) -> None:
-    assert word in prompt_rules.render_system_prompt(AgentFacts(name="ann", display="Ann"), NOW)
+    assert word in render_system_prompt(AgentFacts(name="ann", display="Ann"), NOW)

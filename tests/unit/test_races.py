@@ -27,7 +27,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.plans import actions as plans
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.model_port import ModelReply as Said
-from gatepost.residents.runs import actions as runs, ending_actions as run_endings, journal_actions as run_journal
+from gatepost.residents.runs import actions as runs, ending_actions as run_endings, resume_actions as run_resume
 from gatepost.testing import Kit
 from gatepost.worker import maintenance_actions as maintenance
 from tests.plan_specs import parse_spec
@@ -408,11 +408,11 @@ def test_a_plan_that_is_made_while_its_gate_ends_fires(race: Race) -> None:
 def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -> None:
     create_resident(race.store)
     race.store.run_sync(push.push_event, build_push(to="thinker"))
-    first = race.store.run_sync(run_journal.take_run, "thinker", "one")
+    first = race.store.run_sync(run_resume.take_run, "thinker", "one")
     assert first is not None
     race.store.run_sync(push.push_event, build_push("more", to="thinker"))
     with race.pause_midway(run_endings.finish_run, first.run_lease, 2, Said("Done."), summary="Done."):
-        take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
+        take_future = race.start_blocked(run_resume.take_run, "thinker", "two")
     second = take_future.result(LAST_RESORT)
     assert (second.run_lease.run.cycle, second.run_lease.resident.cycles) == (2, 1)
     race.store.run_sync(run_endings.finish_run, second.run_lease, 2, Said("Done again."), summary="Done again.")
@@ -424,12 +424,12 @@ def test_who_waits_for_a_lease_knows_what_came_of_the_cycle_before(race: Race) -
 def test_who_waits_for_a_lease_rests_if_the_cycle_before_has_failed(race: Race) -> None:
     create_resident(race.store)
     race.store.run_sync(push.push_event, build_push(to="thinker"))
-    first = race.store.run_sync(run_journal.take_run, "thinker", "one")
+    first = race.store.run_sync(run_resume.take_run, "thinker", "one")
     assert first is not None
     with race.pause_midway(run_endings.release_run, first.run_lease, "content", "no", MINUTE):
-        take_future = race.start_blocked(run_journal.take_run, "thinker", "two")
+        take_future = race.start_blocked(run_resume.take_run, "thinker", "two")
     assert take_future.result(LAST_RESORT) is None
     race.clock.advance("1 minute")
-    second = race.store.run_sync(run_journal.take_run, "thinker", "two")
+    second = race.store.run_sync(run_resume.take_run, "thinker", "two")
     assert second is not None, "the lease was given back"
     assert second.run_lease.resident.failures == 1

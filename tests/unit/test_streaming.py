@@ -9,7 +9,7 @@ import pytest
 from gatepost.core.signals import Frame
 from gatepost.residents.background import text_streaming as streaming
 from gatepost.residents.background.text_streaming import Streams
-from gatepost.residents.model_request import CallDelta
+from gatepost.residents.model_port import CallDelta
 from gatepost.residents.runs.run import Run, RunStatus
 
 RUN = Run(

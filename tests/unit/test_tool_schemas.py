@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from gatepost.errors import Invalid, Malformed, TooLarge
 from gatepost.residents.background import tool_arguments as tool_schema
-from gatepost.residents.model_request import ToolCaller
+from gatepost.residents.model_port import ToolCaller
 from gatepost.residents.tools import BUILT_IN_TOOLS
 
 

@@ -27,8 +27,7 @@ from gatepost.residents.agent_config import (
 )
 from gatepost.residents.background import tool_arguments as tool_schema
 from gatepost.residents.background.toolkit import BuiltInTool, DeferredTool, OutsideTool, Toolbox, Toolkit
-from gatepost.residents.mind import CallResult, ToolCall
-from gatepost.residents.model_request import ToolCaller, ToolResult, ToolSpec
+from gatepost.residents.model_port import CallResult, ToolCall, ToolCaller, ToolResult, ToolSpec
 from gatepost.residents.remote_tools.http import HttpTools
 from gatepost.residents.remote_tools.mcp import McpServers
 from gatepost.residents.tools import list_tools

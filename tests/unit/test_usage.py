@@ -7,10 +7,11 @@ import pytest
 from gatepost.core.times import DAY, HOUR
 from gatepost.errors import Invalid
 from gatepost.inbox.event import EventType
+from gatepost.residents import usage_actions as usage
+from gatepost.residents.budget_actions import page_budgets
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.run import RunStatus
-from gatepost.residents.usage import actions as usage
-from gatepost.residents.usage.usage import UsageDimension, UsageGroup, add_up
+from gatepost.residents.usage_api import UsageDimension, UsageGroup, add_up
 from gatepost.stores.statements import Sql
 from tests import resident_runs
 from tests.unit.conftest import StoreContext
@@ -120,14 +121,14 @@ def test_the_most_expensive_runs_are_found_by_what_they_were(office: StoreContex
 
 def test_a_budget_shows_what_it_stops(office: StoreContext) -> None:
     office.push_event("more", "spender")
-    [status] = office.store.read_sync(usage.page_budgets)
+    [status] = office.store.read_sync(page_budgets)
     assert (status.agent, status.spending.tokens, status.spending.cycles) == ("spender", TOKENS, 1)
     assert (status.is_exhausted, status.waiting_items, status.stopped_runs) == (True, 1, 0)
     assert status.period_end - status.period_start == DAY
     office.clock.advance(DAY)
-    [status] = office.store.read_sync(usage.page_budgets, agent="spender")
+    [status] = office.store.read_sync(page_budgets, agent="spender")
     assert (status.spending.tokens, status.is_exhausted) == (0, False)
-    assert office.store.read_sync(usage.page_budgets, agent="thinker") == []
+    assert office.store.read_sync(page_budgets, agent="thinker") == []
 
 
 def test_runs_are_found_by_time_and_cause(office: StoreContext) -> None:

@@ -12,7 +12,7 @@ from gatepost.operations.access import ActAs
 from gatepost.operations.fields import Count, RecordView, Source, Time, describe
 from gatepost.operations.operation import Request, View, read
 from gatepost.residents.runs.api import RunView
-from gatepost.residents.usage.api import UsageView
+from gatepost.residents.usage_api import UsageView
 from gatepost.spaces.api import MessageView
 
 #: the group of these operations in OpenAPI

@@ -18,10 +18,10 @@ from gatepost.inbox.event_api import ItemView
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import limit_page
 from gatepost.reports import overview_api as api, overview_rows as overview
+from gatepost.residents import usage_actions as usage
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.api import RunView
-from gatepost.residents.usage import actions as usage
-from gatepost.residents.usage.api import UsageView
+from gatepost.residents.usage_api import UsageView
 from gatepost.spaces.api import MessageView
 
 #: whatever waits is counted up to this number

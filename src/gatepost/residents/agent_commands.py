@@ -1,4 +1,4 @@
-"""`gatepost agent`."""
+"""`gatepost agent`: residents and guests, their runs, minds, usage and budgets."""
 
 import time
 from collections.abc import Sequence
@@ -6,14 +6,15 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from gatepost.cli import inputs, output
-from gatepost.cli.command import Noun, Outcome, TableRow
+from gatepost.cli.command import LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.connect import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids
 from gatepost.core.text import parse_field
-from gatepost.core.times import parse_instant
+from gatepost.core.times import format_rfc3339, parse_instant
 from gatepost.directory import person_commands as person
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_api import EntityView, ListEntities, RetireEntity
@@ -24,6 +25,8 @@ from gatepost.residents import agent_config_json as agent_config
 from gatepost.residents.agent_api import (
     AgentView,
     ChangeAgent,
+    ConfigView,
+    ModelView,
     PauseAgent,
     RegisterAgent,
     ResumeAgent,
@@ -33,13 +36,10 @@ from gatepost.residents.agent_api import (
     WokenView,
 )
 from gatepost.residents.agent_config import DEMO, Budget, ModelChoice
-from gatepost.residents.agent_config_api import ConfigView, ModelView
 from gatepost.residents.capability import Capability, parse_capability
-from gatepost.residents.runs import commands as runs
+from gatepost.residents.runs import commands as run_commands
 from gatepost.residents.runs.api import ListAgentRuns, ReplayRun, RunView
-from gatepost.residents.usage import commands as usage
-from gatepost.residents.usage.api import ListBudgets, ShowUsage
-from gatepost.residents.usage.usage import UsageDimension
+from gatepost.residents.usage_api import BudgetStatusView, ListBudgets, ShowUsage, UsageDimension, UsageView
 from gatepost.settings import Configuration
 
 agents = Noun("agent", "Register, change and inspect agents.")
@@ -94,7 +94,7 @@ def add(
     if fields.keys() - {"capabilities"}:  # a field that is null gets its default, and makes a resident too
         fields = {"model": DEMO} | {field: value for field, value in fields.items() if value is not None}
     with connect(configuration) as connection:
-        agent = connection.send(msgspec.structs.replace(request, **fields))
+        agent = connection.send(replace(request, **fields))
     choice = _parse_model(agent.config.model) if agent.config else None
     suffix = f", a resident with the model {choice.name}" if choice else ""
     output.done(msgspec.to_builtins(agent), agent.name, f"registered {agent.name!r}{suffix}", json=json)
@@ -165,19 +165,17 @@ def change(
       gatepost agent set analyst --config tools.toml
       gatepost agent set analyst --no-team --alias shop-42
     """
-    request = msgspec.structs.replace(request, **_merge_config(request, config))
+    request = replace(request, **_merge_config(request, config))
     if no_team:
         if request.team is not msgspec.UNSET or request.role is not msgspec.UNSET:
             raise Invalid("--no-team goes without --team and --role")
-        request = msgspec.structs.replace(request, team=None, role=None)
+        request = replace(request, team=None, role=None)
     if request == ChangeAgent(name=request.name) and not alias and not no_alias:
         raise Invalid("nothing to change", hint="give --model, --instructions, --config, --display, --team ...")
     with connect(configuration) as connection:
         if alias or no_alias:
             agent_before = person.find_entity(connection, request.name, EntityKind.AGENT)
-            request = msgspec.structs.replace(
-                request, aliases=_change_aliases(agent_before, alias or (), no_alias or ())
-            )
+            request = replace(request, aliases=_change_aliases(agent_before, alias or (), no_alias or ()))
         agent = send_to_agent(connection, request)
     suffix = f"; its configuration has version {agent.version}" if agent.resident else ""
     output.done(msgspec.to_builtins(agent), agent.name, f"changed {agent.name!r}{suffix}", json=json)
@@ -196,7 +194,7 @@ def _change_aliases(agent: EntityView, new: Sequence[str], removed: Sequence[str
 
 
 @agents.send("pause", PauseAgent, fetch=send_to_agent, name=NAME)
-def describe_paused(agent: AgentView) -> Outcome:
+def pause(agent: AgentView) -> Outcome:
     """
     Pause a resident: it starts no cycle until `agent resume`. Its inbox fills meanwhile.
 
@@ -207,7 +205,7 @@ def describe_paused(agent: AgentView) -> Outcome:
 
 
 @agents.send("resume", ResumeAgent, fetch=send_to_agent, name=NAME)
-def describe_resumed(agent: AgentView) -> Outcome:
+def resume(agent: AgentView) -> Outcome:
     """
     Resume a paused agent, which goes on with the pending items.
 
@@ -225,40 +223,109 @@ def describe_resumed(agent: AgentView) -> Outcome:
     count=20,
     name=NAME,
 )
-def build_run_row(run: RunView) -> TableRow:
+def runs(run: RunView) -> TableRow:
     """
     List the runs of an agent, newest first.
 
     Example:
       gatepost agent runs analyst --status failed
     """
-    return runs.build_row(run)
+    return run_commands.build_row(run)
 
 
-agents.request(
+@agents.request(
     "usage",
     ShowUsage,
     by=option("--by", "DIMENSION", choices=list(UsageDimension)),
     **dict.fromkeys(("since", "until", "after", "limit")),
-)(usage.print_usage)
-agents.list(
+)
+def usage(
+    request: ShowUsage,
+    configuration: Configuration,
+    since: Annotated[str, option("--since", "7d", "only runs since then: how long ago, or a time")] = "7d",
+    limit: LimitOption = 100,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Show what agents have used, in tokens.
+
+    The earliest groups come first, then the largest. Days and hours are those of UTC. The cause of a run is the type of
+    the event that woke the agent.
+
+    Examples:
+      gatepost agent usage
+      gatepost agent usage --agent analyst --by day --since 30d
+      gatepost agent usage --by model --by cause --json
+    """
+    with connect(configuration) as connection:
+        start = max(0, inputs.parse_past(since, "--since", connection.read_clock()))  # a request has no times before
+        groups = connection.list_all(replace(request, since=format_rfc3339(start)), limit + 1)
+    output.listing(groups, limit, _print_groups, empty=f"no runs since {format_rfc3339(start)}", json=json)
+
+
+def _print_groups(groups: Sequence[UsageView]) -> None:
+    """Print a row for each group, with the columns that it is grouped by."""
+    names = {"starts_at": "FROM", "agent": "AGENT", "model": "MODEL", "cause": "CAUSE"}
+    keys = [name for name in names if getattr(groups[0], name) is not msgspec.UNSET]
+    headings = [*(names[key] for key in keys), "RUNS", "FAILED", "STOPPED", "STEPS", "PROMPT", "COMPLETION"]
+    output.table(headings, [[str(getattr(group, key)) for key in keys] + _format_counts(group) for group in groups])
+
+
+def _format_counts(group: UsageView) -> list[str]:
+    counts = (
+        group.runs,
+        group.failed_runs,
+        group.budget_stops,
+        group.steps,
+        group.prompt_tokens,
+        group.completion_tokens,
+    )
+    return [str(count) for count in counts]
+
+
+@agents.list(
     "budgets",
     ListBudgets,
     columns=("AGENT", "PER", "TOKENS", "CYCLES", "UNTIL", "STATE", "STOPPED", "WAITING"),
     empty="no agent has a budget",
-)(usage.build_budget_row)
-agents.show("mind", ShowMind, name=NAME, fetch=send_to_agent)(runs.print_mind)
+)
+def budgets(budget: BudgetStatusView) -> TableRow:
+    """
+    List the budgets of agents, and what is used of them.
+
+    A budget counts in its present period, an hour or a day of UTC. It stops runs, and lets items wait.
+
+    Example:
+      gatepost agent budgets
+    """
+    return [
+        budget.agent,
+        budget.per,
+        _format_share(budget.used_tokens, budget.tokens),
+        _format_share(budget.used_cycles, budget.cycles),
+        output.format_seconds(budget.period_end),
+        "exhausted" if budget.exhausted else "",
+        str(budget.stopped_runs),
+        str(budget.waiting_items),
+    ]
+
+
+def _format_share(used: int, limit: int | None) -> str:
+    return str(used) if limit is None else f"{used}/{limit}"
+
+
+agents.show("mind", ShowMind, name=NAME, fetch=send_to_agent)(run_commands.mind)
 agents.show(
     "replay",
     ReplayRun,
     id=argument("RUN", "the id of a run", parse=partial(ids.check, "run")),
     model=option("--model", "M", default=DEMO),
-    fetch=runs.fetch_replay,
-)(runs.print_replay)
+    fetch=run_commands.fetch_replay,
+)(run_commands.replay)
 
 
 @agents.send("retire", RetireEntity, name=NAME, fetch=send_to_agent)
-def describe_retired(agent: EntityView) -> Outcome:
+def retire(agent: EntityView) -> Outcome:
     """
     Retire an agent. It receives nothing more, and what it has stays.
 
@@ -269,7 +336,7 @@ def describe_retired(agent: EntityView) -> Outcome:
 
 
 @agents.send("wake", WakeAgent, name=NAME, fetch=send_to_agent)
-def describe_woken(agent: WokenView) -> Outcome:
+def wake(agent: WokenView) -> Outcome:
     """
     Let an agent look at its inbox now. If the inbox is empty, nothing else happens.
 

@@ -18,6 +18,7 @@ from gatepost.residents.agent_api import (
     AgentPage,
     AgentView,
     ChangeAgent,
+    ConfiguringRequest,
     GoalPage,
     GoalView,
     ListAgents,
@@ -38,7 +39,6 @@ from gatepost.residents.agent_api import (
     WokenView,
 )
 from gatepost.residents.agent_config import Resident
-from gatepost.residents.agent_config_api import ConfiguringRequest
 from gatepost.residents.runs import actions as runs
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gatepost.inbox import event_rendering as render
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, Turn
+from gatepost.residents.model_port import CallResult, ModelReply, Prompt, Turn
 
 #: the first words of a reminder
 HEADING: Final = "[NO REPLY YET]"

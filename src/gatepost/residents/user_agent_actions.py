@@ -25,7 +25,7 @@ from gatepost.directory.entity import Entity
 from gatepost.inbox import item_actions as inbox_items
 from gatepost.inbox.event import Event, EventType, Push, Ref
 from gatepost.inbox.push import actions as push
-from gatepost.residents.mind import CallResult, ModelReply
+from gatepost.residents.model_port import CallResult, ModelReply
 from gatepost.residents.runs import ending_actions as run_endings
 from gatepost.residents.runs.journal_actions import RunLease, write_step
 

@@ -27,7 +27,8 @@ from gatepost.residents.background.cycle_outcome import CycleDeps, CycleOutcome
 from gatepost.residents.background.function_agent import AgentFunction
 from gatepost.residents.background.supervisor import Supervisor
 from gatepost.residents.background.toolkit import run_tool_job
-from gatepost.residents.runs.journal_actions import LEASE_LENGTH, TOOL_JOB, RunState
+from gatepost.residents.runs.journal_actions import TOOL_JOB
+from gatepost.residents.runs.resume_actions import LEASE_LENGTH, LeasedRun
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker.duties import (
     MAX_WAIT,
@@ -99,7 +100,7 @@ def build_holder() -> str:
     return f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
-async def _run_cycle(deps: CycleDeps, functions: Mapping[str, AgentFunction], leased_run: RunState) -> CycleOutcome:
+async def _run_cycle(deps: CycleDeps, functions: Mapping[str, AgentFunction], leased_run: LeasedRun) -> CycleOutcome:
     if (function := functions.get(leased_run.run_lease.run.agent)) is not None:
         return await function_agent.run_function(deps, leased_run, function)
     if leased_run.run_lease.resident.config.model.name == USER_AGENT:

@@ -34,7 +34,7 @@ from gatepost.inbox import expiry_and_death_actions as expiry, wake_actions
 from gatepost.inbox.event import EventType
 from gatepost.mail import mail_actions as mail
 from gatepost.plans import actions as plans
-from gatepost.residents.runs import actions as runs
+from gatepost.residents.runs import actions as runs, resume_actions as run_resume
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker import maintenance_actions as maintenance
 
@@ -201,7 +201,7 @@ async def follow_clock(store: Store) -> None:
 
 async def resend_signals(store: Store, send: Callable[[Sequence[Signal]], None]) -> None:
     """Send a signal for every agent that should be awake and that no process works for, a page at a time."""
-    for query in (wake_actions.find_inboxes_to_wake, wake_actions.find_agents_behind, runs.find_abandoned):
+    for query in (wake_actions.find_inboxes_to_wake, wake_actions.find_agents_behind, run_resume.find_abandoned):
         after: int | None = 0
         while after is not None:
             names, after = await store.read(query, after=after)

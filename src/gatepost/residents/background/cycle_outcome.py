@@ -14,11 +14,10 @@ from gatepost.core.ports import Store, Transaction
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError
-from gatepost.jobs import retry_policy
 from gatepost.residents.agent_config import ModelChoice, Resident
 from gatepost.residents.background.toolkit import Toolkit
-from gatepost.residents.model_request import ModelFailed, Trouble
-from gatepost.residents.ports import Model
+from gatepost.residents.model_failures import ModelFailed, Trouble, compute_model_delay
+from gatepost.residents.model_port import Model
 from gatepost.residents.runs import ending_actions as endings
 from gatepost.residents.runs.journal_actions import RunLease
 
@@ -83,7 +82,7 @@ async def handle_model_failure(
     effect, else from the last step. A refusal of the content after an effect ends the cycle.
     """
     failures = run_lease.resident.failures + 1
-    retry_in = retry_policy.compute_model_delay(
+    retry_in = compute_model_delay(
         model_failure.trouble, failures, jitter=deps.draw_random(), retry_after=model_failure.retry_after
     )
     log.warning(

@@ -35,10 +35,11 @@ from gatepost.residents.background.cycle_outcome import (
     write_journal,
 )
 from gatepost.residents.background.toolkit import build_failure
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall
-from gatepost.residents.model_request import ModelFailed, Trouble
+from gatepost.residents.model_failures import ModelFailed, Trouble
+from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall
 from gatepost.residents.runs import ending_actions as run_endings, journal_actions as journal
-from gatepost.residents.runs.journal_actions import RunLease, RunState
+from gatepost.residents.runs.journal_actions import RunLease
+from gatepost.residents.runs.resume_actions import LeasedRun
 
 log = structlog.get_logger("gatepost.function_agent")
 
@@ -157,7 +158,7 @@ class AgentContext:
 AgentFunction = Callable[[EventBatch, AgentContext], Awaitable[object]]
 
 
-async def run_function(deps: CycleDeps, leased_run: RunState, function: AgentFunction) -> CycleOutcome:
+async def run_function(deps: CycleDeps, leased_run: LeasedRun, function: AgentFunction) -> CycleOutcome:
     """Let a function handle the batch of a run."""
     run_lease = leased_run.run_lease
     event_ids = [event for step in leased_run.steps if isinstance(step.turn, Prompt) for event in step.turn.events]
@@ -180,7 +181,7 @@ async def run_function(deps: CycleDeps, leased_run: RunState, function: AgentFun
     )
 
 
-async def run_user_agent(deps: CycleDeps, leased_run: RunState) -> CycleOutcome:
+async def run_user_agent(deps: CycleDeps, leased_run: LeasedRun) -> CycleOutcome:
     """Let the built-in `user-agent` pass the batch of a run on, in one transaction."""
     event_ids = [event for step in leased_run.steps if isinstance(step.turn, Prompt) for event in step.turn.events]
     has_more = await write_journal(

@@ -16,16 +16,17 @@ from typing import Any
 from gatepost.core.ports import Reader, Store
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Unavailable
-from gatepost.residents import agent_actions as agents, agent_config_json as agent_config, system_prompt as prompt_rules
+from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.residents.agent_config import AgentConfig, ModelChoice, Resident
 from gatepost.residents.background import tool_arguments as tool_schema
 from gatepost.residents.background.toolkit import build_failure
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, render_summaries, trim_turns
-from gatepost.residents.model_request import ChatRequest, ModelFailed, ToolSpec
-from gatepost.residents.ports import Model
-from gatepost.residents.runs import actions as runs, context_actions as run_context
+from gatepost.residents.mind_compaction import render_summaries, trim_turns
+from gatepost.residents.model_failures import ModelFailed
+from gatepost.residents.model_port import CallResult, ChatRequest, Model, ModelReply, Prompt, ToolCall, ToolSpec, Turn
+from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.api import ReplayRun, ReplayView
 from gatepost.residents.runs.run import Run, Step
+from gatepost.residents.system_prompt_actions import read_facts, render_system_prompt
 from gatepost.residents.tools import list_tools
 
 
@@ -90,9 +91,9 @@ def _read_past_run(tx: Reader, id: str) -> _PastRun:
     run: Run = runs.show(tx, id)
     resident = agents.show(tx, run.agent)
     assert resident is not None, "an agent with a run is a resident"
-    facts = run_context.read_facts(tx, directory.find(tx, run.agent), resident.config)
+    facts = read_facts(tx, directory.find(tx, run.agent), resident.config)
     mind = runs.read_mind_before(tx, run, resident.number)
-    return _PastRun(resident, prompt_rules.render_system_prompt(facts, tx.now), mind, tuple(runs.list_steps(tx, id)))
+    return _PastRun(resident, render_system_prompt(facts, tx.now), mind, tuple(runs.list_steps(tx, id)))
 
 
 async def _request_reply(model: Model, request: ChatRequest) -> ModelReply:

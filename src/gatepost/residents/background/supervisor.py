@@ -24,13 +24,19 @@ from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, Lost, NotFound, Unavailable
-from gatepost.inbox import expiry_actions
+from gatepost.inbox import wake_actions
 from gatepost.jobs.background.periodic_duty import open_task_group
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import CODE
 from gatepost.residents.background.cycle_outcome import CycleOutcome, CyclePaused
-from gatepost.residents.runs import actions as runs, ending_actions as run_endings, journal_actions as run_journal
-from gatepost.residents.runs.journal_actions import RunLease, RunState
+from gatepost.residents.runs import (
+    actions as runs,
+    ending_actions as run_endings,
+    journal_actions as run_journal,
+    resume_actions as run_resume,
+)
+from gatepost.residents.runs.journal_actions import RunLease
+from gatepost.residents.runs.resume_actions import LeasedRun
 
 log = structlog.get_logger("gatepost.supervisor")
 
@@ -43,7 +49,7 @@ _GUEST_CACHE_SECONDS: Final = 60.0
 _RETRY: Final = 1.0
 
 #: runs the cycle of a run that was taken
-Think = Callable[[RunState], Awaitable[CycleOutcome]]
+Think = Callable[[LeasedRun], Awaitable[CycleOutcome]]
 
 
 class Supervisor:
@@ -54,7 +60,7 @@ class Supervisor:
         *,
         holder: str,
         max_cycles: int = 100,
-        lease: Duration = run_journal.LEASE_LENGTH,
+        lease: Duration = run_resume.LEASE_LENGTH,
         has_function: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """
@@ -157,7 +163,7 @@ class Supervisor:
 
     async def _is_ready(self, name: str, *, is_forced: bool) -> bool:
         try:
-            resident, has_work = await self._store.read(run_journal.read_readiness, name, include_quiet=is_forced)
+            resident, has_work = await self._store.read(run_resume.read_readiness, name, include_quiet=is_forced)
         except (NotFound, Invalid):
             return False
         if resident is None or (resident.config.model.name == CODE and not self._has_function(name)):
@@ -168,7 +174,7 @@ class Supervisor:
         return has_work
 
     async def _run_cycle(self, name: str) -> None:
-        leased_run = await self._store.run(run_journal.take_run, name, self._holder, length=self._lease, lane=name)
+        leased_run = await self._store.run(run_resume.take_run, name, self._holder, length=self._lease, lane=name)
         if leased_run is None:
             if (seconds := await self._store.read(agents.measure_rest, name)) is not None:
                 self._enqueue_later(name, seconds)
@@ -197,7 +203,7 @@ class Supervisor:
         try:
             after: int | None = 0
             while after is not None:
-                names, after = await self._store.read(expiry_actions.find_agents_behind, after=after)
+                names, after = await self._store.read(wake_actions.find_agents_behind, after=after)
                 for name in names:
                     self.on_signal(Signal(name, "broadcast"))
         except GatepostError as error:
@@ -247,9 +253,9 @@ class Supervisor:
 
 def _list_awake_agents(tx: Reader) -> list[str]:
     all_names: list[str] = []
-    for query in (expiry_actions.find_inboxes_to_wake, expiry_actions.find_agents_behind, runs.find_abandoned):
+    for query in (wake_actions.find_inboxes_to_wake, wake_actions.find_agents_behind, run_resume.find_abandoned):
         after: int | None = 0
         while after is not None:
             names, after = query(tx, after=after)
             all_names += names
-    return [name for name in dict.fromkeys(all_names) if run_journal.read_readiness(tx, name)[1]]
+    return [name for name in dict.fromkeys(all_names) if run_resume.read_readiness(tx, name)[1]]

@@ -26,7 +26,7 @@ from gatepost.core import json_limits as strict
 from gatepost.core.json_limits import Json
 from gatepost.core.text import find_unstorable
 from gatepost.errors import Invalid, Malformed, TooLarge, quote_value
-from gatepost.residents.model_request import ToolCaller, ToolSpec
+from gatepost.residents.model_port import ToolCaller, ToolSpec
 from gatepost.residents.tools import ToolContext
 
 if TYPE_CHECKING:

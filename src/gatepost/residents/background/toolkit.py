@@ -16,7 +16,7 @@ import json
 import math
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -25,13 +25,24 @@ from typing import Any, Final
 import structlog
 
 from gatepost.core.json_limits import Json
+from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, Duration, format_duration
-from gatepost.errors import Conflict, GatepostError, NotFound, Refused, Unavailable, quote_value
+from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, Unavailable, quote_value
+from gatepost.jobs.retry_policy import Job
+from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import Execution, LoopRules, Resident, Tool as ConfiguredTool, ToolServer
 from gatepost.residents.background import tool_arguments as tool_schema
-from gatepost.residents.mind import CallResult, ToolCall
-from gatepost.residents.model_request import ToolCaller, ToolResult, ToolSpec
-from gatepost.residents.ports import HttpToolCaller, ToolServers, ToolServerSession
+from gatepost.residents.model_port import (
+    CallResult,
+    HttpToolCaller,
+    ToolCall,
+    ToolCaller,
+    ToolResult,
+    ToolServers,
+    ToolServerSession,
+    ToolSpec,
+)
+from gatepost.residents.runs import actions as runs
 from gatepost.residents.tools import BUILT_IN_TOOLS, list_tools
 
 log = structlog.get_logger("gatepost.tools")
@@ -305,3 +316,24 @@ def parse_success(result: CallResult) -> dict[str, Any]:
     except ValueError:
         return {}
     return document if isinstance(document, dict) and document.get("success") is not False else {}
+
+
+async def run_tool_job(
+    store: Store, open_toolkit: Callable[[Resident], AbstractAsyncContextManager[Toolkit]], job: Job
+) -> None:
+    """Run a tool whose result the agent does not wait for, and answer its call."""
+    payload = job.payload
+    run = await store.read(runs.show, payload["run"])
+    resident = await store.read(agents.show, run.agent)
+    assert resident is not None, "an agent with a run is a resident"
+    async with open_toolkit(resident) as toolkit:
+        tool = toolkit.find(payload["tool"])
+        if not isinstance(tool, OutsideTool):
+            raise Conflict(f"{tool.name!r} is not done here any more")
+        result = await tool.run(payload["call"], ToolCall(payload["call"], tool.name, ""), payload["arguments"])
+    with suppress(Conflict):  # it took so long that another process has answered, or the call is closed
+        try:
+            await store.run(runs.answer_call, run.id, payload["call"], json.loads(result.content), lane=run.agent)
+        except Invalid as error:  # the tool has run, and must not run again because of its answer
+            answer = {"success": False, "error": f"the answer cannot be stored: {error.message}"}
+            await store.run(runs.answer_call, run.id, payload["call"], answer, lane=run.agent)

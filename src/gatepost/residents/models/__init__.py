@@ -1,4 +1,5 @@
 """
-The models. `factory` opens the model that a configuration names, `messages` converts conversations to and from the
-messages of pydantic-ai, and `provider` sends requests and classifies failures. `demo` needs none of these.
+The models, behind the port in `residents/model_port.py`. `factory` opens the model that a configuration names: start
+there. `pydantic_ai_model` sends requests and says what a failure means, `messages` converts conversations to and from
+the messages of pydantic-ai. `demo` needs no key and no library. They import records of residents, and their libraries.
 """

@@ -24,8 +24,19 @@ from typing import Final
 from gatepost.core.json_limits import Json
 from gatepost.gates.gate import REMINDER_HEADING
 from gatepost.residents.agent_config import DEMO
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage, estimate_tokens, weigh
-from gatepost.residents.model_request import CallDelta, ChatRequest, ModelOutput, TextDelta
+from gatepost.residents.mind_compaction import estimate_tokens, weigh
+from gatepost.residents.model_port import (
+    CallDelta,
+    CallResult,
+    ChatRequest,
+    ModelOutput,
+    ModelReply,
+    Prompt,
+    TextDelta,
+    ToolCall,
+    Turn,
+    Usage,
+)
 
 _LABEL: Final = "(demo)"
 #: characters of a quoted message

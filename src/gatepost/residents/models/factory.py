@@ -18,8 +18,8 @@ import structlog
 
 from gatepost.errors import Invalid, Unavailable
 from gatepost.residents.agent_config import DEMO, ModelChoice
+from gatepost.residents.model_port import Model
 from gatepost.residents.models.demo import DemoModel
-from gatepost.residents.ports import Model
 
 if TYPE_CHECKING:
     import httpx2
@@ -104,7 +104,7 @@ def _open_openai(label: str, name: str, url: str | None, key: str, read_timeout:
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    from gatepost.residents.models.provider import PydanticModel
+    from gatepost.residents.models.pydantic_ai_model import PydanticModel
 
     client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=_make_timeout(read_timeout))
     provider = (
@@ -120,7 +120,7 @@ def _open_ollama(label: str, name: str, url: str | None, key: str, read_timeout:
     from pydantic_ai.models.ollama import OllamaModel
     from pydantic_ai.providers.ollama import OllamaProvider
 
-    from gatepost.residents.models.provider import PydanticModel
+    from gatepost.residents.models.pydantic_ai_model import PydanticModel
 
     client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=_make_timeout(read_timeout))
     return PydanticModel(OllamaModel(name, provider=OllamaProvider(openai_client=client)), label, close=client.close)
@@ -131,7 +131,7 @@ def _open_anthropic(label: str, name: str, url: str | None, key: str, read_timeo
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    from gatepost.residents.models.provider import PydanticModel
+    from gatepost.residents.models.pydantic_ai_model import PydanticModel
 
     client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=_make_timeout(read_timeout))
     model = AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))

@@ -35,8 +35,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import PydanticSerializationError, to_json
 
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
-from gatepost.residents.model_request import ChatRequest, ToolSpec
+from gatepost.residents.model_port import CallResult, ChatRequest, ModelReply, Prompt, ToolCall, ToolSpec, Turn, Usage
 
 _CONTINUE_TEXT: Final = "(go on)"
 _EMPTY_RESULT: Final = "(nothing)"

@@ -18,7 +18,7 @@ from gatepost.core.times import SECOND, format_duration
 from gatepost.errors import Invalid, Unavailable
 from gatepost.guests.session import Guest
 from gatepost.residents.agent_config import Tool, ToolRequest
-from gatepost.residents.model_request import ToolResult
+from gatepost.residents.model_port import ToolResult
 from gatepost.residents.remote_tools import templates
 from gatepost.residents.remote_tools.ssrf import ForbiddenAddress, GuardedTransport
 from gatepost.telemetry import hide_secrets

@@ -22,7 +22,7 @@ import httpx2
 from gatepost.core.json_limits import Json
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.residents.agent_config import ToolServer
-from gatepost.residents.model_request import ToolResult, ToolSpec
+from gatepost.residents.model_port import ToolResult, ToolSpec
 from gatepost.residents.remote_tools import templates
 from gatepost.residents.remote_tools.ssrf import GuardedTransport
 

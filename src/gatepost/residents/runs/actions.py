@@ -16,13 +16,14 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, NotFound, Refused
-from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry
 from gatepost.inbox.event import EventType, Push
 from gatepost.inbox.push import actions as push
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease import name_agent_lease
-from gatepost.residents import agent_rows as agents, mind as rules
-from gatepost.residents.mind import MindSummaries, Turn
+from gatepost.residents import agent_rows as agents, mind_compaction as rules
+from gatepost.residents.mind_compaction import MindSummaries
+from gatepost.residents.model_port import Turn
 from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.run import CallStatus, OpenCall, Run, RunStatus, Step
 
@@ -134,22 +135,13 @@ def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> Ope
 
 def expire_calls(tx: Transaction) -> int:
     """Expire calls that nobody has answered in time, and cancel runs of retired agents; return how many."""
-    late_calls = runs.list_expired_calls(tx, expiry_actions.BATCH_SIZE)
+    late_calls = runs.list_expired_calls(tx, expiry.BATCH_SIZE)
     for call, _ in late_calls:
         _end_call(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
-    orphan_ids = runs.list_open_of_retired(tx, expiry_actions.BATCH_SIZE)
+    orphan_ids = runs.list_open_of_retired(tx, expiry.BATCH_SIZE)
     for id in orphan_ids:
         cancel(tx, id)
     return len(late_calls) + len(orphan_ids)
-
-
-def find_abandoned(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
-    """
-    Return the names of agents with an open run that no process works on, from the number `after` on, and where the next
-    batch begins, None at the end.
-    """
-    rows = runs.list_abandoned(tx, after, expiry_actions.BATCH_SIZE)
-    return [name for _, name in rows], rows[-1][0] if len(rows) == expiry_actions.BATCH_SIZE else None
 
 
 def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:

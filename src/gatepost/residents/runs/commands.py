@@ -17,7 +17,7 @@ from gatepost.residents.runs.api import ReplayRun, ReplayView, RunView, StepView
 _ORIGINAL_WIDTH: Final = 60
 
 
-def print_mind(mind: MindView) -> None:
+def mind(mind: MindView) -> None:
     """
     Show what an agent remembers. Old cycles are summaries; the later ones follow turn by turn.
 
@@ -50,7 +50,7 @@ async def _replay_on_store(store: Store, request: ReplayRun) -> ReplayView:
         return await answer_request(store, request, deps.get_model)
 
 
-def print_replay(replay: ReplayView) -> None:
+def replay(replay: ReplayView) -> None:
     """
     Replay a past run with another model, and compare the two. Nothing is changed.
 

@@ -26,13 +26,16 @@ from gatepost.gates import gate_actions as gates, gate_rows
 from gatepost.gates.gate import render_reminder
 from gatepost.inbox import claim_actions as inbox, item_rows as items
 from gatepost.inbox.event import ItemState
-from gatepost.jobs import lease_actions as leases, retry_policy
-from gatepost.residents import agent_rows as agents, mind as rules
-from gatepost.residents.agent_actions import alert_owner, start_budget_rest
-from gatepost.residents.mind import ModelReply, Prompt
+from gatepost.jobs import lease_actions as leases
+from gatepost.residents import agent_rows as agents, mind_compaction as rules
+from gatepost.residents.agent_actions import alert_owner
+from gatepost.residents.budget_actions import start_budget_rest
+from gatepost.residents.model_failures import halve_batch
+from gatepost.residents.model_port import ModelReply, Prompt
 from gatepost.residents.runs import rows as runs
+from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.residents.runs.journal_actions import RunLease, renew_lease, write_step
-from gatepost.residents.runs.run import RunLimit, RunStatus
+from gatepost.residents.runs.run import RunStatus
 
 #: how often a model may refuse to continue a run before the run fails
 _MAX_REFUSALS: Final = 5
@@ -143,7 +146,7 @@ def release_run(tx: Transaction, run_lease: RunLease, trouble: str, error: str, 
     runs.end(tx, run.number, RunStatus.FAILED, error=error)
     batch_limit = run_lease.resident.batch_limit
     if trouble == "content":
-        batch_limit = retry_policy.halve_batch(len(events))
+        batch_limit = halve_batch(len(events))
     failed_items = items.list_by_event(tx, failed_events[0], run_lease.resident.number) if failed_events else []
     if any(item.state is ItemState.DEAD for _, item in failed_items):
         batch_limit = None

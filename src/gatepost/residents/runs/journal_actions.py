@@ -5,9 +5,9 @@ The journal of a run: what one cycle of a resident writes, transaction by transa
                      |  the model fails after an effect: suspend_run, and continue from here later
                      `- the model fails before any effect: release_run, as if there had been no run
 
-The verbs that end or suspend a run are in `residents/runs/ending_actions.py`. Why nothing is lost, shown twice or done
-twice, although the process may be killed at any instruction, or be put to sleep and wake up after another process has
-taken over:
+A run is begun, or resumed after a crash, in `residents/runs/resume_actions.py`; the verbs that end or suspend it are in
+`residents/runs/ending_actions.py`. Why nothing is lost, shown twice or done twice, although the process may be killed
+at any instruction, or be put to sleep and wake up after another process has taken over:
 
 - Every transaction of a cycle requires the agent's lease (`leases.require_and_extend`; the last one
   `leases.release_or_raise`): it names the fence and locks the row. A later holder has increased the fence, so a
@@ -30,30 +30,24 @@ import msgspec
 from msgspec.structs import replace
 
 from gatepost.channels.conversation import is_user_prompt
-from gatepost.core import address
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal
-from gatepost.core.times import DAY, SECOND, Duration
-from gatepost.directory import entity_actions as directory, entity_rows as entities
-from gatepost.directory.entity import Entity
+from gatepost.core.times import DAY, Duration
+from gatepost.directory import entity_rows as entities
 from gatepost.errors import Lost, Refused
 from gatepost.inbox import batch_selection as batch, claim_actions as inbox, item_rows as items
 from gatepost.inbox.claim import Batch
 from gatepost.inbox.event import Item, Priority
 from gatepost.jobs import job_actions as jobs, lease_actions as leases
-from gatepost.jobs.lease import Lease, name_agent_lease
-from gatepost.residents import agent_rows as agents, mind as rules
-from gatepost.residents.agent_actions import find_exhausted_budget, start_budget_rest
+from gatepost.jobs.lease import Lease
+from gatepost.residents import mind_compaction as rules
 from gatepost.residents.agent_config import Resident
-from gatepost.residents.mind import CallResult, ModelReply, Prompt, ToolCall, Turn
-from gatepost.residents.runs import context_actions as run_context, rows as runs
-from gatepost.residents.runs.context_actions import CycleContext
-from gatepost.residents.runs.run import Run, Step
+from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall, Turn
+from gatepost.residents.runs import rows as runs
+from gatepost.residents.runs.run import Run
 from gatepost.residents.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from gatepost.residents.tools.context import MAX_RESULT_SIZE
 
-#: how long a lease lasts if its holder commits nothing
-LEASE_LENGTH: Final = 30 * SECOND
 #: the kind of a job that calls a tool
 TOOL_JOB: Final = "tool"
 #: pending items that are read for a preview, and to find the critical ones
@@ -75,16 +69,6 @@ class RunLease:
     resident: Resident
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunState:
-    """A run to begin, or to continue from its last step."""
-
-    run_lease: RunLease
-    steps: tuple[Step, ...]
-    #: None for an agent that is a function: it has no mind
-    context: CycleContext | None
-
-
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
     """The result of a built-in tool, and the agent's state after it."""
@@ -93,95 +77,6 @@ class ToolOutcome:
     active_space: str | None
     #: None unless the caller asked for them
     waiting_items: list[Item] | None = None
-
-
-def read_readiness(tx: Reader, name: str, *, include_quiet: bool = False) -> tuple[Resident | None, bool]:
-    """
-    Return an agent, None if it is a guest, and True if it has something to think about now; with `include_quiet`, items
-    that do not wake it count too.
-    """
-    _, resident = _find_entity_and_resident(tx, name)
-    return resident, resident is not None and agents.is_ready(tx, resident.number, include_quiet=include_quiet)
-
-
-def _find_entity_and_resident(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
-    row = agents.find_by_name(tx, address.check_entity_address(name))
-    if row is None:
-        raise directory.build_unknown_error(tx, name)
-    return row
-
-
-def take_run(tx: Transaction, name: str, holder: str, *, length: Duration = LEASE_LENGTH) -> RunState | None:
-    """
-    Take an agent's lease, and resume its open run or begin a new one. Return None if there is nothing to do, if the
-    agent may not think now, or if another process has the lease.
-    """
-    lease = leases.take(tx, name_agent_lease(address.check_entity_address(name)), holder, length)
-    if lease is None:
-        return None
-    # Only after the lease: its last holder may just have ended a cycle.
-    agent, resident = _find_entity_and_resident(tx, name)
-    if agent.name != name:  # an alias, which has no lease of its own
-        leases.release(tx, lease)
-        return take_run(tx, agent.name, holder, length=length)
-    run_and_steps = _resume_or_begin_run(tx, agent, resident) if resident is not None else None
-    if resident is None or run_and_steps is None:
-        leases.release(tx, lease)
-        return None
-    run, run_steps = run_and_steps
-    return RunState(
-        run_lease=RunLease(lease=lease, length=length, run=run, resident=resident),
-        steps=run_steps,
-        context=run_context.read_cycle_context(tx, agent, resident.config, run) if resident.config.has_mind else None,
-    )
-
-
-def _resume_or_begin_run(tx: Transaction, agent: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
-    """Return the open run, or a new one; None if the agent may not think now, or has nothing to think about."""
-    is_resting = resident.rest_until is not None and resident.rest_until > tx.now
-    if not agent.is_live or resident.paused_at is not None or is_resting:
-        return None
-    run = runs.find_open(tx, agent.number)
-    if run is not None:
-        return run, tuple(runs.list_steps(tx, run.number))
-    if (exhausted_budget := find_exhausted_budget(tx, resident, is_new_cycle=True)) is not None:
-        start_budget_rest(tx, resident, exhausted_budget.until)
-        return None
-    return _begin_run(tx, agent, resident)
-
-
-def _begin_run(tx: Transaction, agent: Entity, resident: Resident) -> tuple[Run, tuple[Step, ...]] | None:
-    id = tx.new_id("run")
-    loop = resident.config.loop
-    inbox_batch = inbox.claim(
-        tx,
-        agent,
-        owner=id,
-        kind="run",
-        limit=resident.batch_limit or batch.RESIDENT_LIMIT,
-        budget=max(batch.MIN_BUDGET, rules.compute_byte_limit(loop.max_tokens // 2)),
-    )
-    if inbox_batch.claim is None:
-        return None
-    first_prompt = _build_prompt(inbox_batch)
-    run = runs.create(
-        tx,
-        resident.number,
-        tokens=rules.weigh(first_prompt),
-        id=id,
-        agent=resident.name,
-        cycle=resident.cycles + 1,
-        cause=inbox_batch.items[0].event.type,
-        claim=inbox_batch.claim.id,
-        claim_fence=inbox_batch.claim.fence,
-        events=len(inbox_batch.items),
-        hops=_count_max_hops(tx, inbox_batch.items),
-        version=resident.version,
-        model=resident.config.model.name,
-    )
-    runs.insert_step(tx, run.number, 1, first_prompt)
-    tx.after_commit(Signal(f"run:{run.id}", "step"))
-    return run, (Step(number=1, turn=first_prompt, at=tx.now),)
 
 
 def renew_lease(tx: Transaction, run_lease: RunLease) -> None:
@@ -293,7 +188,7 @@ def pull_critical_items(tx: Transaction, run_lease: RunLease, step_number: int, 
     )
     if not critical_batch.items:
         return None
-    critical_prompt = _build_prompt(critical_batch)
+    critical_prompt = build_inbox_prompt(critical_batch)
     write_step(tx, run, step_number, critical_prompt, taken_items=critical_batch.items)
     return critical_prompt
 
@@ -313,7 +208,7 @@ def write_step(
     has ended. The caller holds the lease in this transaction.
     """
     runs.insert_step(tx, run.number, step_number, turn, key)
-    hops = _count_max_hops(tx, taken_items)
+    hops = count_max_hops(tx, taken_items)
     if not runs.add_usage(
         tx, run.number, turn, tokens=rules.weigh(turn), effects=effects, events=len(taken_items), hops=hops
     ):
@@ -321,7 +216,7 @@ def write_step(
     tx.after_commit(Signal(f"run:{run.id}", "step"))
 
 
-def _build_prompt(inbox_batch: Batch) -> Prompt:
+def build_inbox_prompt(inbox_batch: Batch) -> Prompt:
     prompts = [item.event for item in inbox_batch.items if is_user_prompt(item.event)]
     return Prompt(
         str(inbox_batch),
@@ -330,7 +225,7 @@ def _build_prompt(inbox_batch: Batch) -> Prompt:
     )
 
 
-def _count_max_hops(tx: Transaction, batch_items: Iterable[Item]) -> int:
+def count_max_hops(tx: Transaction, batch_items: Iterable[Item]) -> int:
     """
     Return the hops of the longest chain that continues here. A chain past the limit of hops does not count: its last
     event woke nobody, and only came along with others.

@@ -12,8 +12,10 @@ import msgspec
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import Instant
-from gatepost.residents.mind import CallResult, CycleWeight, MindSummaries, ModelReply, Prompt, ToolCall, Turn
-from gatepost.residents.runs.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
+from gatepost.residents.mind_compaction import CycleWeight, MindSummaries
+from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall, Turn
+from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.run import CallStatus, OpenCall, Run, RunStatus, Step
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, get_columns, load_json
 
 RUN: Final = Mapper(Run)

@@ -5,10 +5,11 @@ from gatepost.core.text import parse_field
 from gatepost.core.times import WEEK, Instant, parse_instant
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, read_page
+from gatepost.residents import usage_actions as usage
+from gatepost.residents.budget_actions import page_budgets
 from gatepost.residents.runs.api import RunPage, RunView
 from gatepost.residents.runs.run import Run
-from gatepost.residents.usage import actions as usage
-from gatepost.residents.usage.api import (
+from gatepost.residents.usage_api import (
     BudgetPage,
     BudgetStatusView,
     ListBudgets,
@@ -16,8 +17,8 @@ from gatepost.residents.usage.api import (
     ShowUsage,
     UsagePage,
     UsageView,
+    add_up,
 )
-from gatepost.residents.usage.usage import add_up
 
 
 @ShowUsage.handler
@@ -71,7 +72,7 @@ def list_budgets(tx: Reader, request: ListBudgets, caller: Caller) -> BudgetPage
     return read_page(
         tx,
         BudgetPage,
-        usage.page_budgets,
+        page_budgets,
         agent=request.agent,
         after=request.after,
         limit=request.limit,

@@ -1,25 +1,45 @@
 """
-The system prompt of a resident: who it is, its spaces, goals, memories and plans, and how things work.
+The system prompt of a resident: who it is, its spaces, goals, memories and plans, and how things work. Of each kind it
+shows the first few, however many there are.
 
 Every text in it that somebody else wrote (names, titles, memories) is on one line of its own and quoted as in the inbox
 (`inbox/event_rendering.py`), so nobody can add a section to it. Only the instructions of its configuration are shown as
 they are, and they come last.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from gatepost.core import text
+from gatepost.core.ports import Reader
 from gatepost.core.times import Instant, format_rfc3339
+from gatepost.directory.entity import Entity
 from gatepost.inbox.event_rendering import quote, render_name
-from gatepost.plans.plan import Plan
-from gatepost.residents.memory import Goal, Memory
-from gatepost.spaces.space import MemberFacts
+from gatepost.plans import actions as plan_actions
+from gatepost.plans.plan import Plan, PlanStatus
+from gatepost.residents import memory_actions
+from gatepost.residents.agent_config import AgentConfig
+from gatepost.residents.memory import Goal, GoalStatus, Memory
+from gatepost.residents.runs import actions as runs
+from gatepost.residents.runs.actions import AgentMind
+from gatepost.residents.runs.run import Run
+from gatepost.spaces import rows as space_rows
+from gatepost.spaces.space import MemberFacts, Space
 
 #: characters that are shown of one memory, goal or plan
 _MAX_TEXT_LENGTH: Final = 400
+#: spaces whose readers see that the agent thinks, and those of them that its system prompt lists
+_MAX_SPACES: Final = 1_000
+_MAX_SHOWN_SPACES: Final = 50
+_MAX_MEMBERS: Final = 20
+_MAX_GOALS: Final = 50
+_MAX_MEMORIES: Final = 100
+_MAX_PLANS: Final = 50
+
+T = TypeVar("T")
 
 _INSTRUCTIONS: Final = """\
 You live in Gatepost. You sleep until something reaches your inbox; then you wake for one cycle, and what has come is \
@@ -74,11 +94,74 @@ class AgentFacts(Struct, frozen=True, kw_only=True):
     incomplete_sections: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class CycleContext:
+    """The system prompt, the agent's mind before the cycle, and the spaces that it is a member of."""
+
+    system: str
+    mind: AgentMind
+    spaces: tuple[Space, ...]
+
+
+def read_cycle_context(tx: Reader, agent: Entity, config: AgentConfig, run: Run) -> CycleContext:
+    spaces = space_rows.list_page(tx, entity=agent.number, after=0, limit=_MAX_SPACES)
+    system_prompt = render_system_prompt(read_facts(tx, agent, config, spaces), tx.now)
+    return CycleContext(system_prompt, runs.read_mind_before(tx, run, agent.number), tuple(spaces))
+
+
+def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[Space] | None = None) -> AgentFacts:
+    """
+    Return the facts for the system prompt, of each kind the first few; a section with more is in `incomplete_sections`.
+    `spaces` are the agent's spaces, if the caller has read them already.
+    """
+    if spaces is None:
+        spaces = space_rows.list_page(tx, entity=agent.number, after=0, limit=_MAX_SHOWN_SPACES + 1)
+    cut_sections: set[str] = set()
+
+    def take_first(section: str, limit: int, values: Sequence[T]) -> tuple[T, ...]:
+        if len(values) > limit:
+            cut_sections.add(section)
+        return tuple(values[:limit])
+
+    return AgentFacts(
+        name=agent.name,
+        display=agent.display,
+        team=agent.team,
+        role=agent.role,
+        description=config.description,
+        instructions=config.instructions,
+        spaces=tuple(_build_space_facts(tx, take_first("spaces", _MAX_SHOWN_SPACES, spaces))),
+        goals=take_first(
+            "goals", _MAX_GOALS, memory_actions.page_goals(tx, agent, status=GoalStatus.ACTIVE, limit=_MAX_GOALS + 1)
+        ),
+        memories=take_first(
+            "memories", _MAX_MEMORIES, memory_actions.page_memories(tx, agent, limit=_MAX_MEMORIES + 1)
+        ),
+        plans=take_first(
+            "plans", _MAX_PLANS, plan_actions.page(tx, agent, status=PlanStatus.PENDING, limit=_MAX_PLANS + 1)
+        ),
+        incomplete_sections=frozenset(cut_sections),
+    )
+
+
+def _build_space_facts(tx: Reader, spaces: Sequence[Space]) -> Iterator[SpaceFacts]:
+    members = space_rows.list_first_members(tx, [space.number for space in spaces], _MAX_MEMBERS + 1)
+    for space in spaces:
+        space_members = members.get(space.number, [])
+        yield SpaceFacts(
+            id=space.id,
+            name=space.name,
+            members=tuple(space_members[:_MAX_MEMBERS]),
+            has_more=len(space_members) > _MAX_MEMBERS,
+            is_archived=space.archived_at is not None,
+        )
+
+
 def render_system_prompt(facts: AgentFacts, now: Instant) -> str:
     """Return the system prompt, without empty sections."""
     sections = (
         ("IDENTITY", _render_identity(facts, now)),
-        ("YOUR SPACES", _render_list(facts, "places", (_render_space(facts, space) for space in facts.spaces))),
+        ("YOUR SPACES", _render_list(facts, "spaces", (_render_space(facts, space) for space in facts.spaces))),
         ("GOALS", _render_list(facts, "goals", map(_render_goal, facts.goals))),
         ("MEMORIES", _render_list(facts, "memories", map(_render_memory, facts.memories), "get_memories")),
         ("PLANS", _render_list(facts, "plans", map(_render_plan, facts.plans), "get_plans")),

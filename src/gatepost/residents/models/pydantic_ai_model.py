@@ -37,8 +37,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from gatepost.residents.mind import ModelReply
-from gatepost.residents.model_request import CallDelta, ChatRequest, ModelFailed, ModelOutput, TextDelta, Trouble
+from gatepost.residents.model_failures import ModelFailed, Trouble
+from gatepost.residents.model_port import CallDelta, ChatRequest, ModelOutput, ModelReply, TextDelta
 from gatepost.residents.models import messages
 
 #: seconds for a whole answer

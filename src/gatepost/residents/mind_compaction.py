@@ -1,9 +1,9 @@
 """
-The mind of a resident, and how it is kept small.
+The compaction of a resident's mind: which old cycles are replaced by their summaries.
 
-A mind is a sequence of cycles; a cycle is a sequence of turns: what the agent was shown, what its model replied, what
-its tools returned. When the mind exceeds its limit, the oldest cycles are replaced by the summaries with which the
-agent itself ended them. That is a pure function of the weights of the cycles, so the rule can be read and tested alone:
+A mind is a sequence of cycles; a cycle is a sequence of turns (`residents/model_port.py`). When the mind exceeds its
+limit, the oldest cycles are replaced by the summaries with which the agent itself ended them. That is a pure function
+of the weights of the cycles, so the rule can be read and tested alone:
 
     [summaries] [old cycle] [old cycle] [recent] ... [recent]
     [summaries + two more             ] [recent] ... [recent]
@@ -20,64 +20,13 @@ from msgspec.structs import replace
 
 from gatepost.core.text import count_bytes
 from gatepost.residents.agent_config import MindRules
+from gatepost.residents.model_port import CallResult, ModelReply, Prompt, Turn, Usage
 
 _HEADING: Final = "[EARLIER CYCLES: your own summaries, oldest first]"
 #: characters that are kept of a text that is cut
 _CUT_LENGTH: Final = 500
 #: tokens that every message takes, however short it is
 _TOKENS_PER_MESSAGE: Final = 5
-
-
-class Prompt(Struct, frozen=True, omit_defaults=True):
-    """A text that the agent is shown: its inbox, or a note of Gatepost."""
-
-    text: str
-    #: the events that are in it
-    events: tuple[str, ...] = ()
-    #: the gates whose instructions are in it
-    gates: tuple[str, ...] = ()
-    #: the events by which people wrote on channels, each with its session
-    user_prompts: tuple[tuple[str, str], ...] = ()
-
-
-class ToolCall(Struct, frozen=True):
-    """A call of a tool by the model."""
-
-    id: str
-    tool: str
-    #: the JSON that the model wrote; it may be anything
-    arguments: str
-
-
-class Usage(Struct, frozen=True):
-    prompt: int = 0
-    completion: int = 0
-
-
-class ModelReply(Struct, frozen=True):
-    """A reply of the model."""
-
-    text: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    usage: Usage = Usage()
-    #: the name of the model
-    model: str = ""
-    #: the message as the adapter of the model needs it back, unchanged
-    raw: str | None = None
-    #: calls beyond the limit of one reply, which are not run
-    dropped_calls: int = 0
-
-
-class CallResult(Struct, frozen=True):
-    """The result of a call, as JSON."""
-
-    call: str
-    tool: str
-    content: str
-    ok: bool = True
-
-
-Turn = Prompt | ModelReply | CallResult
 
 
 class CycleWeight(Struct, frozen=True):

@@ -1,1 +1,0 @@
-"""What runs have used, and what is left of budgets."""
