@@ -39,7 +39,7 @@ _PAIRING: Final = argument("ID", "the id of a pairing, such as pair_...", parse=
     columns=("CHANNEL", "STATE", "PROVIDER", "MODE", "SESSIONS", "WAITING", "ERROR"),
     empty="no channels",
 )
-def build_row(channel: ChannelStatusView) -> TableRow:
+def list_channels(channel: ChannelStatusView) -> TableRow:
     """
     List the channels: cli and web, which are built in, and bots.
 
@@ -67,7 +67,7 @@ def build_row(channel: ChannelStatusView) -> TableRow:
     channel=option("--channel", "CHANNEL", "only this channel or bot, such as telegram"),
     person=option("--person", "NAME", "only those of this person", parse=check_entity_address),
 )
-def build_session_row(session: ChannelSessionView) -> TableRow:
+def sessions(session: ChannelSessionView) -> TableRow:
     """
     List the conversations, in the order in which they began.
 
@@ -149,7 +149,7 @@ def _print_pairings(pairings: Sequence[PairingView]) -> None:
 
 
 @channels.send("unpair", EndPairing, id=_PAIRING)
-def describe_ended(view: PairingView) -> Outcome:
+def unpair(view: PairingView) -> Outcome:
     """
     End a pairing: the user has to ask again. `gatepost channel pair --all` lists the ids.
 

@@ -6,19 +6,19 @@ A noun (`gatepost key`) has verbs. Most of them send one request, whose fields a
     keys = Noun("key", "Create, list and revoke keys.")
 
     @keys.send("revoke", RevokeKey, id=argument("KEY", "its id or its prefix"))
-    def describe_revoked_key(key: KeyView) -> Outcome:
+    def revoke(key: KeyView) -> Outcome:
         "Revoke a key for good."
         return Outcome(key.prefix, "revoked")
 
     @keys.list("list", ListKeys, columns=("PREFIX", "NAME"), empty="no keys yet")
-    def build_row(key: KeyView) -> TableRow: ...
+    def list_keys(key: KeyView) -> TableRow: ...
 
     @keys.show("show", ShowKey)
-    def list_facts(key: KeyView) -> Facts: ...
+    def show(key: KeyView) -> Facts: ...
 
-The docstring is the help, with its examples; the function says what the answer looks like. A keyword changes how a
-field is typed (`argument`, `option`, `flag`), or gives it a value that is not typed: `active=True`, or None for its
-default. What is wrong with the parameters is reported before anything is opened.
+The docstring is the help, with its examples; the function has the name of its verb, and says what the answer looks
+like. A keyword changes how a field is typed (`argument`, `option`, `flag`), or gives it a value that is not typed:
+`active=True`, or None for its default. What is wrong with the parameters is reported before anything is opened.
 
 A verb that does more is a function of its own, whose parameters have their specs in their annotations:
 `@keys.command("wait")`, or with a request that was typed as above `@decisions.request("ask", AskDecision)`. A verb is
@@ -109,7 +109,7 @@ class VerbCommand(HelpFirst):
     def parse_words(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:  # a line that is being completed may be unfinished
             if not "".join(args).isascii():
-                from gatepost.cli.misuse import check_dashes  # most command lines have none
+                from gatepost.cli.usage_errors import check_dashes  # most command lines have none
 
                 check_dashes(args, [name for parameter in self.get_params(ctx) for name in parameter.opts])
             self._check_values(*self.make_parser(ctx).parse_args(list(args)))
@@ -161,6 +161,7 @@ def build_request_verb(
             parameters.relabel(error)
             raise
 
+    run.__name__ = function.__name__
     return VerbCommand(
         name,
         function.__doc__,
@@ -280,7 +281,7 @@ class Noun(HelpFirst, click.Group):
                     answer = connection.send(filled) if fetch is None else fetch(connection, filled)
                 print_answer(function, filled, answer, json)
 
-            send.__doc__ = function.__doc__
+            send.__name__, send.__doc__ = function.__name__, function.__doc__
             self.request(name, request, **fields)(send)
             return function
 
@@ -316,7 +317,7 @@ class Noun(HelpFirst, click.Group):
                 message = empty(filled) if callable(empty) else empty
                 output.listing(items, limit, print_table, empty=message, json=json)
 
-            list_items.__doc__ = build_row.__doc__
+            list_items.__name__, list_items.__doc__ = build_row.__name__, build_row.__doc__
             self.request(name, request, **{"after": None, "limit": None, **fields})(list_items)
             return build_row
 

@@ -25,7 +25,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import GatepostError, Invalid, Refused, Unauthorized, Unavailable
-from gatepost.guests.hooks.session_files import Session, find_guest
+from gatepost.guests.hooks.session_state import Session, find_guest
 from gatepost.operations.operation import Page, Request, Stream
 from gatepost.settings import Configuration, gateway_files, mask_passwords
 

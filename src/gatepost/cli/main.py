@@ -106,12 +106,12 @@ def _run_command(arguments: "Sequence[str]") -> int:
 
 def _report_misuse(error: "click.ClickException", arguments: "Sequence[str]") -> int:
     """Print what is wrong with the words of a command, in the form of our errors."""
-    from gatepost.cli import misuse, output
+    from gatepost.cli import output, usage_errors
 
     if type(error).__name__ == "NoArgsIsHelpError":
         output.talk(error.format_message())
     else:
-        output.fail(*misuse.explain(error, arguments))
+        output.fail(*usage_errors.explain(error, arguments))
     return 2
 
 

@@ -27,11 +27,11 @@ ORDER = (  # noqa: SIM905
 ).split()
 #: the commands that are in a module with another name
 _MODULES = {
-    **dict.fromkeys(("init", "config", "doctor", "up"), "cli.setup_commands"),
+    **dict.fromkeys(("init", "config", "up"), "cli.setup_commands"),
     "inbox": "inbox.item_commands",
     "hooks": "guests.hook_setup_commands",
     "hook": "guests.hook_setup_commands",
-    "reply": "mail.send_commands",
+    **dict.fromkeys(("send", "reply"), "mail.mail_commands"),
     "note": "mail.work_commands",
     "import": "export.commands",
     "trigger": "channels.triggers.commands",

@@ -43,7 +43,7 @@ def create(
 
 
 @keys.list("list", ListKeys, columns=("PREFIX", "ID", "CREATED", "STATE", "FOR", "NAME"), empty="no keys yet")
-def build_row(key: KeyView) -> TableRow:
+def list_keys(key: KeyView) -> TableRow:
     """
     List the keys by their prefixes, the revoked ones too.
 

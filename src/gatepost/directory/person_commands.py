@@ -31,7 +31,7 @@ COLUMNS: Final = ("NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES"
 
 
 @people.send("add", RegisterEntity, name=NEW_NAME, kind=EntityKind.HUMAN, aliases=ALIASES, **ENTITY_FIELDS)
-def describe_registered(person: EntityView) -> Outcome:
+def add(person: EntityView) -> Outcome:
     """
     Register a person, who gets an inbox.
 
@@ -49,7 +49,7 @@ def describe_registered(person: EntityView) -> Outcome:
     count=1_000,
     kind=EntityKind.HUMAN,
 )
-def build_person_row(person: EntityView) -> TableRow:
+def list_people(person: EntityView) -> TableRow:
     """
     List the people, in the order in which they were registered.
 
@@ -95,7 +95,7 @@ def _send_to_kind(kind: EntityKind, connection: CommandConnection, request: Any)
 
 
 @people.send("retire", RetireEntity, name=NAME, fetch=partial(_send_to_kind, EntityKind.HUMAN))
-def describe_retired(person: EntityView) -> Outcome:
+def retire(person: EntityView) -> Outcome:
     """
     Retire a person. They receive nothing more, and what they have stays.
 

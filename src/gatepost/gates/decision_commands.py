@@ -251,7 +251,7 @@ def answer(decision: DecisionView) -> Outcome:
     since=None,
     newest_first=flag("--newest", "the last decisions first"),
 )
-def build_row(decision: DecisionView) -> TableRow:
+def list_decisions(decision: DecisionView) -> TableRow:
     """
     List the decisions that have not ended, oldest first.
 
@@ -362,10 +362,14 @@ def check(
             session=session,
             since=times.format_rfc3339(max(0, start)),  # a request has no times before 1970
         )
-        answered = connection.build_row(request, 1_000)
+        answered = connection.list_all(request, 1_000)
     empty = f"no decision has ended since {times.format_rfc3339(start)}"
     output.listing(
-        answered, len(answered), lambda items: output.table(_COLUMNS, map(build_row, items)), empty=empty, json=json
+        answered,
+        len(answered),
+        lambda items: output.table(_COLUMNS, map(list_decisions, items)),
+        empty=empty,
+        json=json,
     )
     if not answered:
         raise Exit(1)

@@ -43,7 +43,7 @@ _CONNECTION_VERBS: Final = ("requests", "connections", "connect", "accept", "ref
     empty=lambda request: "no such topics" if request.kind else "no topics yet: `gatepost ledger sync` makes them",
     kind=option("--kind", "KIND", f"one of {', '.join(TopicKind)}", choices=list(TopicKind)),
 )
-def build_topic_row(topic: TopicView) -> TableRow:
+def topics(topic: TopicView) -> TableRow:
     """
     List the topics of the ledger that is set.
 
@@ -63,7 +63,7 @@ def build_topic_row(topic: TopicView) -> TableRow:
     id=argument("TOPIC", "the id of a topic"),
     refused=flag("--refused", "only messages that do not count, such as those of strangers"),
 )
-def build_message_row(message: TopicMessageView) -> TableRow:
+def messages(message: TopicMessageView) -> TableRow:
     """
     List the messages of a topic, the oldest first. Of a message that does not count, REFUSED says why.
 
@@ -158,7 +158,7 @@ def _verify_topic(id: str) -> TopicVerificationView:
     ShowLedgerProfile,
     name=argument("NAME", "an agent, a person or a service", parse=check_entity_address),
 )
-def list_profile_facts(view: LedgerProfileView) -> Facts:
+def profile(view: LedgerProfileView) -> Facts:
     """
     Show the account, the topics and the profile of somebody.
 

@@ -99,7 +99,7 @@ def _check_time(scheduled_at: str | None, now: Instant) -> None:
     columns=("PLAN", "OWNER", "NEXT", "RECURS", "FIRED", "INSTRUCTION"),
     empty=lambda request: f"no plans of {request.owner!r}" if request.owner else "no plans yet",
 )
-def build_row(plan: PlanView) -> TableRow:
+def list_plans(plan: PlanView) -> TableRow:
     """
     List the plans, in the order in which they were created.
 
@@ -121,7 +121,7 @@ def _get_state(plan: PlanView) -> str:
 
 
 @plans.show("show", ShowPlan, id=_PLAN)
-def list_facts(plan: PlanView) -> Facts:
+def show(plan: PlanView) -> Facts:
     """
     Show a plan: what it says, and when it fires.
 
@@ -154,7 +154,7 @@ def list_facts(plan: PlanView) -> Facts:
     count=20,
     within=option("--within", "1d", default="1d"),
 )
-def build_fire_row(fire: FireView) -> TableRow:
+def next_fires(fire: FireView) -> TableRow:
     """
     List when plans and cron triggers fire next.
 
@@ -173,7 +173,7 @@ def build_fire_row(fire: FireView) -> TableRow:
     count=20,
     id=_PLAN,
 )
-def build_plan_fire_row(fire: PastFireView) -> TableRow:
+def fires(fire: PastFireView) -> TableRow:
     """
     List when a plan has fired, the newest first.
 
@@ -214,7 +214,7 @@ def enable(request: ChangePlan, configuration: Configuration, json: JsonFlag = F
 
 
 @plans.send("disable", ChangePlan, id=_PLAN, active=False, **_OTHERS)
-def describe_disabled(plan: PlanView) -> Outcome:
+def disable(plan: PlanView) -> Outcome:
     """
     Keep a plan from firing until it is enabled.
 
@@ -225,7 +225,7 @@ def describe_disabled(plan: PlanView) -> Outcome:
 
 
 @plans.send("delete", DeletePlan, id=_PLAN)
-def describe_deleted(request: DeletePlan) -> Outcome:
+def delete(request: DeletePlan) -> Outcome:
     """
     Delete a plan: it fires no more.
 

@@ -110,7 +110,7 @@ def add(
     count=1_000,
     kind=EntityKind.AGENT,
 )
-def build_row(agent: EntityView) -> TableRow:
+def list_agents(agent: EntityView) -> TableRow:
     """
     List the agents, in the order in which they were registered.
 
@@ -144,7 +144,7 @@ def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
 
 
 @agents.request("set", ChangeAgent, name=NAME, aliases=None, **_FIELDS)
-def change(
+def set_agent(
     request: ChangeAgent,
     configuration: Configuration,
     no_team: Annotated[bool, flag("--no-team", "take it out of its team; its role goes too")] = False,
@@ -332,7 +332,7 @@ def retire(agent: EntityView) -> Outcome:
     Example:
       gatepost agent retire analyst
     """
-    return person.describe_retired(agent)
+    return person.retire(agent)
 
 
 @agents.send("wake", WakeAgent, name=NAME, fetch=send_to_agent)

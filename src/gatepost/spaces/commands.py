@@ -41,7 +41,7 @@ _STREAM_FIELDS: Final = ("streamId", "runId")
 
 
 @spaces.send("create", CreateSpace, members=option("--member", "NAME", "a member; repeatable"))
-def describe_created(space: NewSpaceView) -> Outcome:
+def create(space: NewSpaceView) -> Outcome:
     """
     Create a space and print its id.
 
@@ -57,7 +57,7 @@ def describe_created(space: NewSpaceView) -> Outcome:
     columns=("SPACE", "MESSAGES", "SINCE", "NAME"),
     empty=lambda request: "no spaces" + (f" with {request.member!r} in them" if request.member else " yet"),
 )
-def build_row(space: SpaceView) -> TableRow:
+def list_spaces(space: SpaceView) -> TableRow:
     """
     List the spaces, in the order in which they were created.
 
@@ -74,7 +74,7 @@ def _fetch_space(connection: CommandConnection, request: ShowSpace) -> NewSpaceV
 
 
 @spaces.show("show", ShowSpace, id=SPACE, fetch=_fetch_space)
-def print_space(space: NewSpaceView) -> None:
+def show(space: NewSpaceView) -> None:
     """
     Show a space, its members, and how far each has read.
 
@@ -98,7 +98,7 @@ def print_space(space: NewSpaceView) -> None:
 
 
 @spaces.send("join", AddMember, id=SPACE, name=NAME)
-def describe_added(member: MemberView, request: AddMember) -> Outcome:
+def join(member: MemberView, request: AddMember) -> Outcome:
     """
     Add a member to a space. They can read all of it, and an agent gets what is posted from now on.
 
@@ -109,7 +109,7 @@ def describe_added(member: MemberView, request: AddMember) -> Outcome:
 
 
 @spaces.send("leave", RemoveMember, id=SPACE, name=NAME)
-def describe_removed(request: RemoveMember) -> Outcome:
+def leave(request: RemoveMember) -> Outcome:
     """
     Remove a member from a space.
 
@@ -128,7 +128,7 @@ def describe_removed(request: RemoveMember) -> Outcome:
     sender=current_agent("--as", "the sender; by default the current agent", no_agent="the message has no sender"),
     data=None,
 )
-def describe_posted(message: MessageView) -> Outcome:
+def post(message: MessageView) -> Outcome:
     """
     Post a message in a space, and print its number.
 

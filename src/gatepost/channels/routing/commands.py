@@ -115,7 +115,7 @@ def add(
     targets=option("--to", "ADDRESS", "who gets what matches; repeatable"),
     **_FIELDS,
 )
-def change(
+def set_route(
     request: ChangeRoute, configuration: Configuration, filter: FilterOption = None, json: JsonFlag = False
 ) -> None:
     """
@@ -139,7 +139,7 @@ def change(
 @routes.list(
     "list", ListRoutes, columns=("ROUTE", "NAME", "STATE", "RANK", "CHANNEL", "TO", "FILTERS"), empty="no rules yet"
 )
-def build_row(route: RouteView) -> TableRow:
+def list_routes(route: RouteView) -> TableRow:
     """
     List the rules, in the order in which they were made.
 
@@ -158,7 +158,7 @@ def build_row(route: RouteView) -> TableRow:
 
 
 @routes.show("show", ShowRoute, id=ROUTE)
-def list_facts(route: RouteView) -> Facts:
+def show(route: RouteView) -> Facts:
     """
     Show a rule.
 
@@ -183,7 +183,7 @@ _OTHERS: Final[dict[str, Any]] = dict.fromkeys(("name", "targets", "channel", "r
 
 
 @routes.send("enable", ChangeRoute, id=ROUTE, active=True, **_OTHERS)
-def describe_enabled(route: RouteView) -> Outcome:
+def enable(route: RouteView) -> Outcome:
     """
     Let a rule decide again.
 
@@ -194,7 +194,7 @@ def describe_enabled(route: RouteView) -> Outcome:
 
 
 @routes.send("disable", ChangeRoute, id=ROUTE, active=False, **_OTHERS)
-def describe_disabled(route: RouteView) -> Outcome:
+def disable(route: RouteView) -> Outcome:
     """
     Let a rule decide about nothing; it is kept.
 
@@ -205,7 +205,7 @@ def describe_disabled(route: RouteView) -> Outcome:
 
 
 @routes.send("delete", DeleteRoute, id=ROUTE)
-def describe_deleted(request: DeleteRoute) -> Outcome:
+def delete(request: DeleteRoute) -> Outcome:
     """
     Delete a rule.
 
@@ -226,7 +226,7 @@ DiscardOption = Annotated[
 
 
 @letters.request("dead", ListDeadLetters, after=None, limit=None)
-def list_letters(
+def dead(
     request: ListDeadLetters,
     configuration: Configuration,
     discard: DiscardOption = None,
@@ -271,7 +271,7 @@ def _build_letter_row(letter: DeadLetterView) -> TableRow:
 
 
 @letters.send("replay", ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=_parse_letter))
-def describe_replayed(letter: ReplayedLetterView) -> Outcome:
+def replay(letter: ReplayedLetterView) -> Outcome:
     """
     Route a message that nobody got again, by the rules of now.
 

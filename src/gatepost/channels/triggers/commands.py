@@ -194,7 +194,7 @@ def _build_fields(
 
 
 @triggers.request("set", ChangeTrigger, name=NAME, active=None, **_FIELDS)
-def change(
+def set_trigger(
     request: ChangeTrigger,
     configuration: Configuration,
     template: TemplateOption = None,
@@ -263,7 +263,7 @@ def _describe(trigger: TriggerView) -> str:
     columns=("TRIGGER", "STATE", "PROVIDER", "SCHEME", "TO", "PROMPT"),
     empty=lambda request: f"no triggers of {request.provider!r}" if request.provider else "no triggers yet",
 )
-def build_row(trigger: TriggerView) -> TableRow:
+def list_triggers(trigger: TriggerView) -> TableRow:
     """
     List the triggers that you own; for the administrator all.
 
@@ -277,7 +277,7 @@ def build_row(trigger: TriggerView) -> TableRow:
 
 
 @triggers.show("show", ShowTrigger, name=NAME, document=_build_document)
-def list_facts(trigger: TriggerView) -> Facts:
+def show(trigger: TriggerView) -> Facts:
     """
     Show a trigger, without its secret or token.
 
@@ -328,7 +328,7 @@ def _describe_schedule(schedule: Any) -> str:
     payload=argument("JSON|@FILE|-", "the payload; @FILE reads a file, - reads stdin", parse=inputs.read_json),
     headers=None,
 )
-def preview_payload(
+def run_test(
     request: PreviewTrigger,
     configuration: Configuration,
     header: Annotated[
@@ -381,7 +381,7 @@ def _print_preview(preview: TriggerPreviewView) -> None:
     count=20,
     name=NAME,
 )
-def build_fire_row(fire: PastFireView) -> TableRow:
+def fires(fire: PastFireView) -> TableRow:
     """
     List when a cron trigger has fired, the newest first.
 
@@ -392,7 +392,7 @@ def build_fire_row(fire: PastFireView) -> TableRow:
 
 
 @triggers.send("enable", ChangeTrigger, name=NAME, active=True, **dict.fromkeys(_FIELDS))
-def describe_enabled(trigger: TriggerView) -> Outcome:
+def enable(trigger: TriggerView) -> Outcome:
     """
     Open a trigger that was closed.
 
@@ -403,7 +403,7 @@ def describe_enabled(trigger: TriggerView) -> Outcome:
 
 
 @triggers.send("disable", ChangeTrigger, name=NAME, active=False, **dict.fromkeys(_FIELDS))
-def describe_disabled(trigger: TriggerView) -> Outcome:
+def disable(trigger: TriggerView) -> Outcome:
     """
     Close a trigger: nothing comes through it. A webhook answers as if it did not exist.
 
@@ -416,7 +416,7 @@ def describe_disabled(trigger: TriggerView) -> Outcome:
 
 
 @triggers.send("delete", DeleteTrigger, name=NAME)
-def describe_deleted(request: DeleteTrigger) -> Outcome:
+def delete(request: DeleteTrigger) -> Outcome:
     """
     Delete a trigger; the events that came through it stay.
 

@@ -49,7 +49,7 @@ def build_command(name: str) -> click.Command:
     state=ConnectionState.REQUESTED,
     incoming=True,
 )
-def build_request_row(view: ConnectionView) -> TableRow:
+def requests(view: ConnectionView) -> TableRow:
     """
     List requests of agents outside for a connection. They wait for `gatepost ledger accept` or `refuse`.
 
@@ -73,7 +73,7 @@ def build_request_row(view: ConnectionView) -> TableRow:
     ),
     incoming=None,
 )
-def build_row(view: ConnectionView) -> TableRow:
+def list_connections(view: ConnectionView) -> TableRow:
     """
     List the connections with agents outside, the oldest first. Mail to an agent outside is sent to its name in WITH.
 
@@ -104,7 +104,7 @@ def _parse_agent(text: str) -> str:
 
 
 @connections.request("connect", RequestConnection, account=None, uaid=None, note=option("--note", "TEXT"))
-def ask(
+def connect_agent(
     request: RequestConnection,
     configuration: Configuration,
     agent: Annotated[
