@@ -10,8 +10,9 @@ import psycopg
 from gatepost.app import parse_sqlite_path
 from gatepost.channels import pairing_actions as pairing
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing import actions as routing, rows as route_rules
-from gatepost.channels.routing.rule import RouteSpec, UnroutedReason
+from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing.api import UnroutedReason
+from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.triggers import actions as triggers
@@ -258,7 +259,7 @@ def add_connection(tx: Transaction, name: str, *, is_incoming: bool = True, requ
 def add_dead_letter(tx: Transaction, trigger: int) -> str | None:
     """Return a message that nobody got."""
     envelope = Envelope(channel="webhook", session="github-main", kind=EnvelopeKind.EVENT, content="something")
-    return route_rules.insert_unrouted(tx, trigger, envelope, UnroutedReason.NO_ROUTE, None)
+    return dead_letters.insert(tx, trigger, envelope, UnroutedReason.NO_ROUTE, None)
 
 
 def add_pairing(tx: Transaction, user: str, *, is_approved: bool, bot: str = "desk") -> str:
@@ -340,7 +341,7 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
     )
     bot = TriggerSpec(name="desk", provider="telegram", secret=BOT_TOKEN, target="analyst")
     store.run_sync(triggers.add, bot)
-    rule = store.run_sync(routing.create_rule, RouteSpec(name="finance", targets=("analyst",)), by=None)
+    rule = store.run_sync(routing_rules.create_rule, RouteSpec(name="finance", targets=("analyst",)), by=None)
     return {
         "space": "q4-report",
         "event": events[2],

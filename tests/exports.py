@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from gatepost.channels import conversation_rows as channels, message_rows as channel_messages
 from gatepost.channels.conversation import Button, PairingState
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing import actions as routing, rows as route_rules
-from gatepost.channels.routing.rule import RouteSpec, UnroutedReason
+from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing.api import UnroutedReason
+from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.triggers import actions as triggers
@@ -197,7 +198,7 @@ def _fill_channels(kit: Kit) -> None:
     schedule = TriggerConfig(schedule=TriggerSchedule(cron="0 9 * * *", zone="Europe/Berlin"), heartbeat=Heartbeat())
     store.run_sync(triggers.add, TriggerSpec(name="daily", provider="cron", target="ana", config=schedule))
     spec = RouteSpec(name="shop", filters={"payload.repository": "shop"}, targets=("ana", "team:web"), rank=-5)
-    store.run_sync(routing.create_rule, spec, by=None)
+    store.run_sync(routing_rules.create_rule, spec, by=None)
     store.run_sync(_insert_channel_rows, bot.number)
 
 
@@ -217,7 +218,7 @@ def _insert_channel_rows(tx: Transaction, bot: int) -> None:
     pairing = channels.find_pairing(tx, id)
     assert pairing is not None
     channels.end_pairing(tx, pairing.number, PairingState.APPROVED, person=husam, answered_by=husam)
-    route_rules.insert_unrouted(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7", sender=husam)
+    dead_letters.insert(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7", sender=husam)
     route = Route("telegram", session)
     shared_inbox.record(
         tx, EntryKind.USER_PROMPT, route, "Hello \u2028", trigger=bot, sender=husam, person=husam, metadata=ids

@@ -7,7 +7,7 @@ import pytest
 
 from gatepost.channels import reply_actions as replies
 from gatepost.channels.envelope import EnvelopeKind
-from gatepost.channels.routing import actions as routing
+from gatepost.channels.routing import rule_actions as routing_rules
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import actions as triggers, preview_actions as trigger_preview
 from gatepost.channels.triggers.trigger import GroupMode
@@ -127,7 +127,7 @@ def test_an_answer_names_its_decision(kit: Kit, office: VerbOffice) -> None:
 )
 def test_a_reset_goes_to_whoever_got_the_prompts_and_not_by_the_rules(office: VerbOffice, update: Any) -> None:
     office.take(build_update(HUSAM))
-    office.store.run_sync(routing.create_rule, RouteSpec(name="all", targets=("husam",)), by=None)
+    office.store.run_sync(routing_rules.create_rule, RouteSpec(name="all", targets=("husam",)), by=None)
 
     [event] = preview(office, update).events
     assert (event.envelope.kind, event.envelope.content) == (EnvelopeKind.RESET, "The user began a new conversation.")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gatepost.channels import intake_actions as channels, reply_actions as replies
-from gatepost.channels.routing import actions as routing
+from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import actions as triggers
 from gatepost.core.json_limits import Json
@@ -35,7 +35,7 @@ def office(kit: Kit) -> VerbOffice:
 def add_rule(office: VerbOffice, name: str, to: str, rank: int, **filters: Json) -> None:
     paths = {path.replace("__", "."): value for path, value in filters.items()}
     spec = RouteSpec(name=name, channel="telegram", targets=(to,), rank=rank, filters=paths)
-    office.store.run_sync(routing.create_rule, spec, by=None)
+    office.store.run_sync(routing_rules.create_rule, spec, by=None)
 
 
 def list_contents(office: VerbOffice) -> dict[str, list[str]]:
@@ -51,7 +51,7 @@ def test_the_highest_rank_decides_and_else_the_target_of_the_bot(office: VerbOff
     add_rule(office, "word", "nurse", 9, content="help", kind="text")
     write(office, HUSAM, "help")
     write(office, HUSAM, "hello")
-    office.store.run_sync(routing.set_rule_active, "chat", False, by=None)
+    office.store.run_sync(routing_rules.set_rule_active, "chat", False, by=None)
     write(office, HUSAM, "good night")
 
     assert list_contents(office) == {"nurse": ["help"], "clerk": ["hello"], AGENT: ["good night"]}
@@ -63,7 +63,7 @@ def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(office: Ve
     write(office, HUSAM, "is anybody there?")
     assert list_contents(office) == {"nurse": [], "clerk": [], AGENT: []}
     assert office.list_sent() == [SENTENCE]
-    [unrouted] = store.read_sync(routing.page_unrouted, by=None)
+    [unrouted] = store.read_sync(dead_letters.page, by=None)
     assert (unrouted.trigger, unrouted.envelope.content, unrouted.reason.value) == (
         "helper",
         "is anybody there?",
@@ -73,7 +73,7 @@ def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(office: Ve
     assert alert.content.startswith("a message of 'helper' reached nobody (no_route)")
 
     add_rule(office, "all", "clerk", 0)
-    store.run_sync(channels.replay_unrouted, unrouted.id, by=None)
+    store.run_sync(channels.replay_dead_letter, unrouted.id, by=None)
     [event] = office.list_events("clerk")
     assert (event.content, event.sender and event.sender.name) == ("is anybody there?", "user9")
     clerk = store.read_sync(directory.find, "clerk")
@@ -86,7 +86,7 @@ def test_a_target_that_is_gone_is_said_too(office: VerbOffice) -> None:
     office.store.run_sync(directory.retire, AGENT)
     write(office, HUSAM, "hello")
 
-    [unrouted] = office.store.read_sync(routing.page_unrouted, by=None)
+    [unrouted] = office.store.read_sync(dead_letters.page, by=None)
     assert unrouted.reason.value == "no_target"
     assert office.list_sent() == [SENTENCE]
 
@@ -97,11 +97,11 @@ def test_only_the_maker_with_the_skill_and_the_administrator_edit_a_rule(office:
     for name in ("clerk", "nurse"):
         store.run_sync(agents.make_resident, name, config)
     spec = RouteSpec(name="mine", channel="telegram", targets=("clerk",))
-    rule = store.run_sync(routing.create_rule, spec, by="clerk")
+    rule = store.run_sync(routing_rules.create_rule, spec, by="clerk")
     attempts: list[Any] = [
-        lambda tx, by: routing.update_rule(tx, rule.id, RouteSpec(name="mine", targets=("nurse",)), by=by),
-        lambda tx, by: routing.set_rule_active(tx, rule.id, False, by=by),
-        lambda tx, by: routing.delete_rule(tx, rule.id, by=by),
+        lambda tx, by: routing_rules.update_rule(tx, rule.id, RouteSpec(name="mine", targets=("nurse",)), by=by),
+        lambda tx, by: routing_rules.set_rule_active(tx, rule.id, False, by=by),
+        lambda tx, by: routing_rules.delete_rule(tx, rule.id, by=by),
     ]
     for by in ("nurse", AGENT, "husam"):
         for attempt in attempts:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from gatepost.channels import pairing_actions as pairing, reply_actions as replies
-from gatepost.channels.routing import actions as routing
+from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.telegram.buttons import PairingButton
 from gatepost.channels.telegram.markdown import convert_markdown
@@ -157,7 +157,7 @@ def test_a_reset_goes_to_who_got_the_prompts(kit: Kit) -> None:
     office = open_verb_office(kit)
     kit.store.run_sync(directory.register, EntitySpec(name="quinn", kind=EntityKind.AGENT))
     rule = RouteSpec(name="u", channel="telegram", filters={"kind": "text"}, targets=("quinn",))
-    kit.store.run_sync(routing.create_rule, rule, by=None)
+    kit.store.run_sync(routing_rules.create_rule, rule, by=None)
     pair(kit.store, office.trigger, HUSAM, "husam")
     write(office, HUSAM, "/reset")
     write(office, HUSAM, "to quinn")
@@ -168,4 +168,4 @@ def test_a_reset_goes_to_who_got_the_prompts(kit: Kit) -> None:
     assert (prompt.content, reset.priority) == ("to quinn", Priority.FYI)
     assert reset.route is not None
     assert reset.route.session == "chat-9:user-9:reset-2"
-    assert kit.store.read_sync(routing.page_unrouted, by=None) == []
+    assert kit.store.read_sync(dead_letters.page, by=None) == []

@@ -7,8 +7,13 @@ import pytest
 from gatepost.channels import intake_actions as channels
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.intake_actions import Received
-from gatepost.channels.routing import actions as routing, rule as route_rule
-from gatepost.channels.routing.rule import RouteRule, RouteSpec, UnroutedReason
+from gatepost.channels.routing import (
+    dead_letter_actions as dead_letters,
+    rule as route_rule,
+    rule_actions as routing_rules,
+)
+from gatepost.channels.routing.api import UnroutedReason
+from gatepost.channels.routing.rule import RouteRule, RouteSpec
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Trigger
@@ -50,7 +55,7 @@ class Channel(NamedTuple):
     def add_rule(self, name: str, to: str = "ana", rank: int = 0, **filters: Json) -> RouteRule:
         paths = {path.replace("__", "."): value for path, value in filters.items()}
         spec = RouteSpec(name=name, targets=(to,), rank=rank, filters=paths)
-        return self.kit.store.run_sync(routing.create_rule, spec, by=None)
+        return self.kit.store.run_sync(routing_rules.create_rule, spec, by=None)
 
     def add_agent(self, name: str, **fields: Any) -> None:
         self.kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, **fields))
@@ -90,26 +95,26 @@ class TestRules:
     def test_an_inactive_one_decides_nothing(self, channel: Channel) -> None:
         channel.add_rule("first", to="ben", rank=1)
         channel.add_rule("second", to="ana")
-        channel.kit.store.run_sync(routing.set_rule_active, "first", False, by=None)
+        channel.kit.store.run_sync(routing_rules.set_rule_active, "first", False, by=None)
         channel.receive()
         assert channel.list_recipients() == ["ana"]
 
     def test_one_of_another_channel_decides_nothing(self, channel: Channel) -> None:
         spec = RouteSpec(name="bots", channel="telegram", targets=("ben",), rank=9)
-        channel.kit.store.run_sync(routing.create_rule, spec, by=None)
+        channel.kit.store.run_sync(routing_rules.create_rule, spec, by=None)
         channel.add_rule("any", to="ana")
         channel.receive()
         assert channel.list_recipients() == ["ana"]
 
     def test_all_targets_get_it_each_recipient_once(self, channel: Channel) -> None:
         spec = RouteSpec(name="all", targets=("ana", "team:web"))
-        channel.kit.store.run_sync(routing.create_rule, spec, by=None)
+        channel.kit.store.run_sync(routing_rules.create_rule, spec, by=None)
         channel.receive()
         assert channel.list_recipients() == ["ana", "ben", "cat"]
         assert len(channel.list_events("ana")) == 1
 
     def test_those_who_are_gone_do_not_keep_the_others_from_it(self, channel: Channel) -> None:
-        channel.kit.store.run_sync(routing.create_rule, RouteSpec(name="two", targets=("ben", "ana")), by=None)
+        channel.kit.store.run_sync(routing_rules.create_rule, RouteSpec(name="two", targets=("ben", "ana")), by=None)
         channel.kit.store.run_sync(directory.retire, "ben")
         channel.receive()
         assert channel.list_recipients() == ["ana"]
@@ -181,17 +186,17 @@ class TestDefaults:
 
     def test_else_it_is_kept_with_the_reason(self, channel: Channel) -> None:
         received = channel.receive()
-        [unrouted] = channel.kit.store.read_sync(routing.page_unrouted, by=None)
+        [unrouted] = channel.kit.store.read_sync(dead_letters.page, by=None)
         assert received.events == ()
         assert (unrouted.id, unrouted.trigger, unrouted.reason) == (received.unrouted, "shop", UnroutedReason.NO_ROUTE)
         assert (unrouted.envelope.content, unrouted.envelope.payload) == ("opened", PAYLOAD)
-        assert channel.kit.store.read_sync(routing.count_unrouted) == 1
+        assert channel.kit.store.read_sync(dead_letters.count) == 1
 
     def test_a_target_that_is_gone_is_another_reason(self, channel: Channel) -> None:
         channel.add_rule("any", to="ana")
         channel.kit.store.run_sync(directory.retire, "ana")
         channel.receive()
-        [unrouted] = channel.kit.store.read_sync(routing.page_unrouted, by=None)
+        [unrouted] = channel.kit.store.read_sync(dead_letters.page, by=None)
         assert unrouted.reason is UnroutedReason.NO_TARGET
 
 
@@ -220,31 +225,31 @@ class TestUnrouted:
         channel.add_rule("any")
         assert channel.receive().duplicate
         assert channel.list_events("ana") == []
-        assert len(channel.kit.store.read_sync(routing.page_unrouted, by=None)) == 1
+        assert len(channel.kit.store.read_sync(dead_letters.page, by=None)) == 1
 
     @pytest.mark.parametrize("payload", ["\x00", "\ud800", {"a": float("inf")}, "x" * 2**20])
     def test_what_no_inbox_could_hold_is_not_kept(self, channel: Channel, payload: Json) -> None:
         with pytest.raises(TooLarge if len(payload) > 100 else Invalid):
             channel.receive(payload=payload)
-        assert channel.kit.store.read_sync(routing.count_unrouted) == 0
+        assert channel.kit.store.read_sync(dead_letters.count) == 0
 
     def test_it_is_replayed_once_by_the_rules_of_then(self, channel: Channel) -> None:
         store = channel.kit.store
         id = channel.receive_unrouted()
         with pytest.raises(Refused, match=r"still has nowhere to go \(no_route\)"):
-            store.run_sync(channels.replay_unrouted, id, by=None)
+            store.run_sync(channels.replay_dead_letter, id, by=None)
         channel.add_rule("any", payload__repository__name="shop")
-        received = store.run_sync(channels.replay_unrouted, id, by=None)
+        received = store.run_sync(channels.replay_dead_letter, id, by=None)
         [event] = channel.list_events("ana")
         assert (received.events, received.targets) == ((event.id,), ("ana",))
         assert isinstance(event.data, dict)
         assert (event.content, event.data["payload"]) == ("opened", PAYLOAD)
         with pytest.raises(Conflict, match="was replayed by 'admin' already"):
-            store.run_sync(channels.replay_unrouted, id, by=None)
-        assert store.read_sync(routing.page_unrouted, by=None) == []
-        [handled] = store.read_sync(routing.page_unrouted, by=None, handled=True)
+            store.run_sync(channels.replay_dead_letter, id, by=None)
+        assert store.read_sync(dead_letters.page, by=None) == []
+        [handled] = store.read_sync(dead_letters.page, by=None, handled=True)
         assert (handled.id, handled.handled_by) == (id, "admin")
-        assert store.read_sync(routing.count_unrouted) == 0
+        assert store.read_sync(dead_letters.count) == 0
 
     def test_its_event_says_what_it_would_have_said(self, channel: Channel) -> None:
         envelope = Envelope(channel="webhook", session="shop", kind=EnvelopeKind.EVENT, content="opened")
@@ -262,7 +267,7 @@ class TestUnrouted:
         ]
         channel.add_rule("all")
         for id in filter(None, ids):
-            channel.kit.store.run_sync(channels.replay_unrouted, id, by=None)
+            channel.kit.store.run_sync(channels.replay_dead_letter, id, by=None)
         events = channel.list_events("ana")
 
         assert [(event.subject, event.ref) for event in events] == [("A pull request", Ref("task", "7"))] * 2
@@ -272,14 +277,14 @@ class TestUnrouted:
     def test_it_stays_when_its_trigger_is_deleted(self, channel: Channel) -> None:
         id = channel.receive_unrouted()
         channel.kit.store.run_sync(triggers.delete, "shop")
-        [unrouted] = channel.kit.store.read_sync(routing.page_unrouted, by=None)
+        [unrouted] = channel.kit.store.read_sync(dead_letters.page, by=None)
         assert (unrouted.id, unrouted.trigger) == (id, None)
         channel.add_rule("any")
-        assert channel.kit.store.run_sync(channels.replay_unrouted, id, by=None).targets == ("ana",)
+        assert channel.kit.store.run_sync(channels.replay_dead_letter, id, by=None).targets == ("ana",)
 
     def test_what_is_not_there_cannot_be_replayed(self, channel: Channel) -> None:
         with pytest.raises(NotFound):
-            channel.kit.store.run_sync(channels.replay_unrouted, "dead_1", by=None)
+            channel.kit.store.run_sync(channels.replay_dead_letter, "dead_1", by=None)
 
 
 class TestRights:
@@ -293,30 +298,30 @@ class TestRights:
 
     def test_only_the_maker_and_the_administrator_change_a_rule(self, skilled: Channel) -> None:
         store = skilled.kit.store
-        rule = store.run_sync(routing.create_rule, RouteSpec(name="own", targets=("cat",)), by="ana")
+        rule = store.run_sync(routing_rules.create_rule, RouteSpec(name="own", targets=("cat",)), by="ana")
         assert rule.made_by == "ana"
         for attempt in (
-            lambda tx: routing.update_rule(tx, "own", routing.get_spec(rule), by="ben"),
-            lambda tx: routing.set_rule_active(tx, "own", False, by="ben"),
-            lambda tx: routing.delete_rule(tx, "own", by="ben"),
+            lambda tx: routing_rules.update_rule(tx, "own", routing_rules.get_spec(rule), by="ben"),
+            lambda tx: routing_rules.set_rule_active(tx, "own", False, by="ben"),
+            lambda tx: routing_rules.delete_rule(tx, "own", by="ben"),
         ):
             with pytest.raises(Refused, match="the rule 'own' was made by 'ana'"):
                 store.run_sync(attempt)
-        assert not store.run_sync(routing.set_rule_active, "own", False, by="ana").active
-        assert store.run_sync(routing.set_rule_active, "own", True, by=None).active
-        assert [other.name for other in store.read_sync(routing.page_rules, by="ben")] == ["own"]
-        store.run_sync(routing.delete_rule, "own", by="ana")
+        assert not store.run_sync(routing_rules.set_rule_active, "own", False, by="ana").active
+        assert store.run_sync(routing_rules.set_rule_active, "own", True, by=None).active
+        assert [other.name for other in store.read_sync(routing_rules.page_rules, by="ben")] == ["own"]
+        store.run_sync(routing_rules.delete_rule, "own", by="ana")
 
     def test_without_the_skill_nothing_is_shown_or_changed(self, skilled: Channel) -> None:
         store = skilled.kit.store
         id = skilled.receive_unrouted()
         skilled.add_rule("any")
         for attempt in (
-            lambda tx: routing.create_rule(tx, RouteSpec(name="x", targets=("cat",)), by="cat"),
-            lambda tx: routing.show_rule(tx, "any", by="cat"),
-            lambda tx: routing.page_rules(tx, by="cat"),
-            lambda tx: routing.page_unrouted(tx, by="cat"),
-            lambda tx: channels.replay_unrouted(tx, id, by="cat"),
+            lambda tx: routing_rules.create_rule(tx, RouteSpec(name="x", targets=("cat",)), by="cat"),
+            lambda tx: routing_rules.show_rule(tx, "any", by="cat"),
+            lambda tx: routing_rules.page_rules(tx, by="cat"),
+            lambda tx: dead_letters.page(tx, by="cat"),
+            lambda tx: channels.replay_dead_letter(tx, id, by="cat"),
         ):
             with pytest.raises(Refused, match="'cat' has not the skill to route"):
                 store.run_sync(attempt)
@@ -324,7 +329,7 @@ class TestRights:
     def test_one_with_the_skill_replays(self, skilled: Channel) -> None:
         id = skilled.receive_unrouted()
         skilled.add_rule("any", to="cat")
-        skilled.kit.store.run_sync(channels.replay_unrouted, id, by="ben")
+        skilled.kit.store.run_sync(channels.replay_dead_letter, id, by="ben")
         assert skilled.list_recipients() == ["cat"]
 
 
@@ -355,22 +360,24 @@ def test_a_rule_that_is_not_valid_is_not_made(
 ) -> None:
     spec: dict[str, Any] = {"name": "new", "targets": ("ana",)} | fields
     with pytest.raises(error):
-        channel.kit.store.run_sync(routing.create_rule, RouteSpec(**spec), by=None)
-    assert len(channel.kit.store.read_sync(routing.page_rules, by=None)) == 1
+        channel.kit.store.run_sync(routing_rules.create_rule, RouteSpec(**spec), by=None)
+    assert len(channel.kit.store.read_sync(routing_rules.page_rules, by=None)) == 1
 
 
 def test_a_rule_can_be_changed_while_one_of_its_targets_is_retired(channel: Channel) -> None:
     rule = channel.add_rule("any", to="ben")
     channel.kit.store.run_sync(directory.retire, "ben")
     spec = RouteSpec(name="any", targets=rule.targets, rank=5)
-    assert channel.kit.store.run_sync(routing.update_rule, rule.id, spec, by=None).rank == 5
+    assert channel.kit.store.run_sync(routing_rules.update_rule, rule.id, spec, by=None).rank == 5
     channel.add_rule("other")
     with pytest.raises(Conflict, match="there is a rule 'other' already"):
-        channel.kit.store.run_sync(routing.update_rule, rule.id, RouteSpec(name="other", targets=("ana",)), by=None)
+        channel.kit.store.run_sync(
+            routing_rules.update_rule, rule.id, RouteSpec(name="other", targets=("ana",)), by=None
+        )
 
 
 def test_there_are_only_so_many_rules(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routing, "MAX_RULES", 2)
+    monkeypatch.setattr(routing_rules, "MAX_RULES", 2)
     channel.add_rule("one")
     channel.add_rule("two")
     with pytest.raises(LimitReached):

@@ -2,8 +2,8 @@
 Receive what comes through triggers, in the sessions of their channels.
 
 Everything that a trigger receives is an envelope: a channel, a session and the ids of the channel
-(`channels/envelope.py`). It goes to whom the rules name (`channels/routing/actions.py`), as one event in one inbox
-each:
+(`channels/envelope.py`). It goes to those whom `channels/routing/recipient_actions.py` decides on, as one event in one
+inbox each:
 
     a user-facing channel (`Trigger.is_channel`)    an event of the type `channel`, from the person who is paired with
                                                     the session, and an entry of the shared inbox
@@ -26,9 +26,9 @@ from gatepost.channels import (
 )
 from gatepost.channels.conversation import ChannelSession, ChannelStatus, parse_base
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing import actions as routing, rows as route_rules, unrouted_actions as unrouted_messages
-from gatepost.channels.routing.actions import RouteDecision
-from gatepost.channels.routing.rule import EventFields, Unrouted, UnroutedOutcome
+from gatepost.channels.routing import dead_letter_actions as dead_letters, recipient_actions as recipients
+from gatepost.channels.routing.api import DeadLetter, DeadLetterOutcome, EventFields
+from gatepost.channels.routing.recipient_actions import RouteDecision
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind, SharedEntry
 from gatepost.channels.triggers import rows as triggers
@@ -102,13 +102,13 @@ def receive(
         answered = _answer_question(tx, route, envelope.content, sender, number, reply_decision, to)
         if answered is not None:
             return answered
-    if route_rules.has_unrouted_key(tx, dedup_key):
+    if dead_letters.has_key(tx, dedup_key):
         return Received(duplicate=True)
     fields = EventFields(subject=subject, ref=ref, priority=priority if wakes else Priority.FYI, details=details or {})
-    outcome = routing.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
+    outcome = recipients.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
     if outcome.reason is not None:
         author = sender.number if sender is not None else None
-        kept = unrouted_messages.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author)
+        kept = dead_letters.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author)
         received = Received(unrouted=kept, duplicate=kept is None)
     else:
         received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome.targets)
@@ -132,7 +132,7 @@ def list_prompt_targets(tx: Reader, session: ChannelSession) -> tuple[str, ...]:
     """Return the addresses that got the last prompts in a session, those without a recipient left out."""
     prompts = _list_prompts(tx, session.channel, session.id, session.trigger)
     targets = dict.fromkeys(target for entry in prompts for target in entry.metadata.get(_TARGETS_FIELD, "").split())
-    return tuple(target for target in targets if routing.has_recipients(tx, target))
+    return tuple(target for target in targets if recipients.has_recipients(tx, target))
 
 
 def _list_prompts(tx: Reader, channel: str, session: str, trigger: str | None) -> list[SharedEntry]:
@@ -191,47 +191,46 @@ def _answer_question(
     )
 
 
-def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
+def replay_dead_letter(tx: Transaction, id: str, *, by: str | None) -> Received:
     """
     Route a message that nobody got, by the rules of now. Its sender is the person who wrote it; if that person has
     retired, or is not paired any more, it has none.
     """
-    unrouted = routing.show_unrouted(tx, id, by=by)
-    if unrouted.handled_at is not None:
-        raise unrouted_messages.build_conflict(unrouted)
-    trigger = triggers.find(tx, unrouted.trigger) if unrouted.trigger is not None else None
-    outcome = routing.decide(tx, unrouted.envelope, trigger)
+    letter = dead_letters.show(tx, id, by=by)
+    dead_letters.check_open(letter)
+    trigger = triggers.find(tx, letter.trigger) if letter.trigger is not None else None
+    outcome = recipients.decide(tx, letter.envelope, trigger)
     if outcome.reason is not None:
         raise Refused(
             f"the message {id!r} still has nowhere to go ({outcome.reason.value})",
             hint="add a rule with `gatepost trigger route add`, or a target to the trigger",
         )
-    unrouted_messages.set_handled(tx, unrouted, UnroutedOutcome.REPLAYED, by)
-    sender = _find_sender(tx, unrouted, trigger)
-    request = _build_push(trigger, unrouted.envelope, sender, f"unrouted:{id}", unrouted.event)
+    dead_letters.set_handled(tx, letter, DeadLetterOutcome.REPLAYED, by)
+    sender = _find_sender(tx, letter, trigger)
+    request = _build_push(trigger, letter.envelope, sender, f"unrouted:{id}", letter.event)
     received = _push(tx, request, outcome.targets)
     if request.type is EventType.CHANNEL:
-        _add_prompt_targets(tx, unrouted, received.targets)
+        _add_prompt_targets(tx, letter, received.targets)
     return received
 
 
-def _add_prompt_targets(tx: Transaction, unrouted: Unrouted, targets: Sequence[str]) -> None:
+def _add_prompt_targets(tx: Transaction, letter: DeadLetter, targets: Sequence[str]) -> None:
     """Record who got a prompt later, so that they learn of a reset of its session."""
-    envelope = unrouted.envelope
-    prompts = _list_prompts(tx, envelope.channel, envelope.session, unrouted.trigger)
+    envelope = letter.envelope
+    prompts = _list_prompts(tx, envelope.channel, envelope.session, letter.trigger)
     prompt = next((entry for entry in prompts if entry.content == envelope.content), None)
     if prompt is not None:
         all_targets = dict.fromkeys((*prompt.metadata.get(_TARGETS_FIELD, "").split(), *targets))
         shared_inbox.set_metadata(tx, prompt.number, {**prompt.metadata, _TARGETS_FIELD: " ".join(all_targets)})
 
 
-def _find_sender(tx: Reader, unrouted: Unrouted, trigger: Trigger | None) -> Entity | None:
+def _find_sender(tx: Reader, letter: DeadLetter, trigger: Trigger | None) -> Entity | None:
     """Return the person who wrote a message; None if it is nobody here, or not any more."""
-    sender = directory.find(tx, unrouted.sender) if unrouted.sender is not None else None
+    sender = directory.find(tx, letter.sender) if letter.sender is not None else None
     if sender is None or not sender.is_live:
         return None
-    channel = unrouted.envelope.channel
-    session = find_session(tx, channel, unrouted.envelope.session, trigger)
+    channel = letter.envelope.channel
+    session = find_session(tx, channel, letter.envelope.session, trigger)
     if trigger is None:
         return sender if channel in OWN_CHANNELS else None
     if session is None or session.chat is None or session.user_id is None:
@@ -242,7 +241,7 @@ def _find_sender(tx: Reader, unrouted: Unrouted, trigger: Trigger | None) -> Ent
 
 def check_batch(tx: Reader, trigger: Trigger, envelopes: Sequence[Envelope]) -> None:
     """Refuse envelopes that would make too many items together."""
-    targets = [target for envelope in envelopes for target in routing.decide(tx, envelope, trigger).targets]
+    targets = [target for envelope in envelopes for target in recipients.decide(tx, envelope, trigger).targets]
     push.check_batch(tx, [Push(to=target, source=trigger.name) for target in targets])
 
 

@@ -12,9 +12,8 @@ from typing import Final
 
 from gatepost.channels import access_actions as access, conversation_rows as channels, message_rows as channel_messages
 from gatepost.channels.conversation import Button, ChannelMessage, ChannelSession, MessageState
-from gatepost.channels.routing import actions as routing
 from gatepost.channels.telegram.formatted_text import shorten_text
-from gatepost.channels.triggers import rows as triggers
+from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import DAY
@@ -174,5 +173,5 @@ def close_chat(tx: Transaction, trigger: Trigger, chat: str, reason: str) -> Non
 
 def tell_owners(tx: Transaction, trigger: Trigger, text: str, topic: str) -> None:
     """Push an alert about a trigger to its owners; one for each topic."""
-    owners = routing.find_owners(tx, trigger)
+    owners = trigger_actions.find_owners(tx, trigger)
     push.push_alerts(tx, [push.build_alert(owner.name, text, topic, source=trigger.name) for owner in owners])

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from gatepost.channels.conversation import Button
-from gatepost.channels.routing import rows as route_rules
+from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.rule import ANY_CHANNEL, MAX_RANK
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
 from gatepost.channels.triggers.trigger import check_trigger_name
@@ -115,12 +115,12 @@ def _check_channel(value: str) -> None:
 
 def _check_filters(value: str) -> None:
     _check_object(value)
-    for path in route_rules.decode_filters(value):
+    for path in routing_rules.decode_filters(value):
         dotted_path.parse_path(path)
 
 
 def _check_targets(value: str) -> None:
-    for target in route_rules.decode_targets(value):
+    for target in routing_rules.decode_targets(value):
         address.parse(target)
 
 
@@ -131,7 +131,7 @@ def _check_rank(value: int) -> None:
 
 def _check_envelope(value: str) -> None:
     _check_data(value)
-    route_rules.decode_envelope(value)
+    dead_letters.decode_envelope(value)
 
 
 def _check_reply(value: str) -> None:
@@ -141,7 +141,7 @@ def _check_reply(value: str) -> None:
 
 def _check_event_fields(value: str) -> None:
     _check_data(value)
-    route_rules.decode_event(value)
+    dead_letters.decode_event(value)
 
 
 def _check_key(kind: KeyKind, row: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from gatepost.channels import intake_actions as channels
-from gatepost.channels.routing import actions as routing
+from gatepost.channels.routing import dead_letter_actions as dead_letters
 from gatepost.core.ports import Reader, Store
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
@@ -173,6 +173,6 @@ def _read_inbox_status(tx: Reader) -> InboxStatus:
     return InboxStatus(
         is_balanced,
         actions.measure_lag(tx) / SECOND,
-        unrouted=routing.count_unrouted(tx),
+        unrouted=dead_letters.count(tx),
         failing_channels=channels.count_failing(tx),
     )

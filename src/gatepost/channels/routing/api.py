@@ -1,15 +1,19 @@
 """
-Routing rules, which say who gets what comes through channels, and the messages that nobody got. The administrator
-manages them, and agents with the skill `routing`, each its own rules.
+Routing rules, which say who gets what comes through channels, and dead letters: the messages that nobody got. The
+administrator manages them, and agents with the skill `routing`, each its own rules.
 """
 
+from collections.abc import Mapping
 from typing import Annotated
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from gatepost.channels.envelope import EnvelopeKind
-from gatepost.channels.routing.rule import MAX_RANK, RouteRule, Unrouted, UnroutedReason
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.routing.rule import MAX_RANK, RouteRule
+from gatepost.core.text import ParsedEnum
+from gatepost.core.times import Instant
 from gatepost.errors import Conflict, NotFound
+from gatepost.inbox.event import Priority, Ref
 from gatepost.operations.access import Anybody
 from gatepost.operations.fields import After, Json, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Repetition, Request, View, read, write
@@ -109,7 +113,65 @@ class DeleteRoute(Request[None]):
     id: str
 
 
-class DeadLetterView(RecordView[Unrouted]):
+class UnroutedReason(ParsedEnum, description="a reason"):
+    #: no rule, trigger or default has a target
+    NO_ROUTE = "no_route"
+    #: there is a target, and nobody is there
+    NO_TARGET = "no_target"
+
+
+class DeadLetterOutcome(ParsedEnum, description="a way to end a kept message"):
+    REPLAYED = "replayed"
+    DISCARDED = "discarded"
+
+
+class EventFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the event of a message says besides the envelope."""
+
+    subject: str | None = None
+    ref: Ref | None = None
+    #: None for that of its kind
+    priority: Priority | None = None
+    #: part of its data
+    details: Mapping[str, Json] = {}
+
+
+class DeadLetter(Struct, frozen=True, kw_only=True):
+    """A message that nobody got: `unrouted` in the database and in JSON."""
+
+    number: int
+    id: str
+    #: the name of the trigger that it came by; None if that is gone
+    trigger: str | None
+    #: the name of the person who wrote it; None if it is nobody here
+    sender: str | None
+    envelope: Envelope
+    event: EventFields
+    reason: UnroutedReason
+    created_at: Instant
+    #: when it was replayed or discarded, by whom, and which
+    handled_at: Instant | None
+    handled_by: str | None
+    outcome: DeadLetterOutcome | None
+
+    @property
+    def replayed_at(self) -> Instant | None:
+        return self.handled_at if self.outcome is DeadLetterOutcome.REPLAYED else None
+
+    @property
+    def replayed_by(self) -> str | None:
+        return self.handled_by if self.outcome is DeadLetterOutcome.REPLAYED else None
+
+    @property
+    def discarded_at(self) -> Instant | None:
+        return self.handled_at if self.outcome is DeadLetterOutcome.DISCARDED else None
+
+    @property
+    def discarded_by(self) -> str | None:
+        return self.handled_by if self.outcome is DeadLetterOutcome.DISCARDED else None
+
+
+class DeadLetterView(RecordView[DeadLetter]):
     """A message that nobody got."""
 
     id: str

@@ -17,15 +17,12 @@ from gatepost.channels.wording import dotted_path
 from gatepost.channels.wording.dotted_path import MISSING
 from gatepost.core import address
 from gatepost.core.json_limits import Json
-from gatepost.core.text import ParsedEnum, check_label, parse_field
+from gatepost.core.text import check_label, parse_field
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, quote_value
-from gatepost.inbox.event import Priority, Ref
 
 #: the skill to make routing rules and triggers
 ROUTING: Final = "routing"
-
-
 ANY_CHANNEL: Final = "*"
 MAX_TARGETS: Final = 20
 MAX_FILTERS: Final = 20
@@ -33,18 +30,6 @@ MAX_RANK: Final = 1_000_000
 #: what a message has, as filters see it (`build_document`)
 DOCUMENT_FIELDS: Final = ("trigger", "channel", "session", "kind", "content", "metadata", "payload")
 _MAX_NAME_LENGTH: Final = 100
-
-
-class UnroutedReason(ParsedEnum, description="a reason"):
-    #: no rule, trigger or default has a target
-    NO_ROUTE = "no_route"
-    #: there is a target, and nobody is there
-    NO_TARGET = "no_target"
-
-
-class UnroutedOutcome(ParsedEnum, description="a way to end a kept message"):
-    REPLAYED = "replayed"
-    DISCARDED = "discarded"
 
 
 class RouteRule(Struct, frozen=True, kw_only=True):
@@ -79,52 +64,6 @@ class RouteSpec(Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...]
     rank: int = 0
     active: bool = True
-
-
-class EventFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the event of a message says besides the envelope."""
-
-    subject: str | None = None
-    ref: Ref | None = None
-    #: None for that of its kind
-    priority: Priority | None = None
-    #: part of its data
-    details: Mapping[str, Json] = {}
-
-
-class Unrouted(Struct, frozen=True, kw_only=True):
-    """A message that nobody got."""
-
-    number: int
-    id: str
-    #: the name of the trigger that it came by; None if that is gone
-    trigger: str | None
-    #: the name of the person who wrote it; None if it is nobody here
-    sender: str | None
-    envelope: Envelope
-    event: EventFields
-    reason: UnroutedReason
-    created_at: Instant
-    #: when it was replayed or discarded, by whom, and which
-    handled_at: Instant | None
-    handled_by: str | None
-    outcome: UnroutedOutcome | None
-
-    @property
-    def replayed_at(self) -> Instant | None:
-        return self.handled_at if self.outcome is UnroutedOutcome.REPLAYED else None
-
-    @property
-    def replayed_by(self) -> str | None:
-        return self.handled_by if self.outcome is UnroutedOutcome.REPLAYED else None
-
-    @property
-    def discarded_at(self) -> Instant | None:
-        return self.handled_at if self.outcome is UnroutedOutcome.DISCARDED else None
-
-    @property
-    def discarded_by(self) -> str | None:
-        return self.handled_by if self.outcome is UnroutedOutcome.DISCARDED else None
 
 
 def build_document(envelope: Envelope, trigger: str | None) -> dict[str, Json]:

@@ -12,7 +12,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gatepost.channels import conversation_rows as channels
-from gatepost.channels.routing import rows as route_rules
 from gatepost.channels.routing.rule import ROUTING
 from gatepost.channels.triggers import rows as triggers, trigger as rules
 from gatepost.channels.triggers.trigger import (
@@ -250,7 +249,6 @@ def delete(tx: Transaction, name: str, *, by: str | None = None) -> None:
 
 def remove(tx: Transaction, trigger: Trigger) -> None:
     """Delete a trigger that has no conversations."""
-    route_rules.forget_trigger(tx, trigger.number)
     channels.delete_cursor(tx, trigger.number)
     triggers.delete(tx, trigger.number)
     tx.after_commit(Signal(f"{TOPIC}{trigger.name}", "deleted", wakes=False))
@@ -298,6 +296,16 @@ def is_owner(tx: Reader, trigger: Trigger, by: str) -> bool:
     target = address.parse(trigger.owner)
     entity = directory.find(tx, by)
     return any(owner.number == entity.number for owner in directory.resolve(tx, [target]).get(target, ()))
+
+
+def find_owners(tx: Reader, trigger: Trigger | None) -> list[Entity]:
+    """Return who gets the alerts about a trigger: its owners, or the administrator if none of them is there."""
+    owners = []
+    if trigger is not None:
+        target = address.parse(trigger.owner)
+        owners = [entity for entity in directory.resolve(tx, [target]).get(target, ()) if entity.is_live]
+    administrator = entities.find_by_names(tx, [directory.ADMINISTRATOR]).get(directory.ADMINISTRATOR)
+    return owners or ([administrator] if administrator is not None else [])
 
 
 def read_secret(tx: Reader, trigger: Trigger) -> str | None:

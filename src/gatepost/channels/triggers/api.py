@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
-from gatepost.channels.routing.rule import UnroutedReason
+from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.triggers.trigger import (
     MAX_PROMPT_LENGTH,
     DeliveryMode,

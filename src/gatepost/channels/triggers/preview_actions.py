@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from gatepost.channels import envelope as envelopes, intake_actions as channels
 from gatepost.channels.conversation import RESET_TEXT, parse_command
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing import actions as routing
-from gatepost.channels.routing.actions import RouteDecision
+from gatepost.channels.routing import recipient_actions as recipients
+from gatepost.channels.routing.recipient_actions import RouteDecision
 from gatepost.channels.telegram import preview_actions as telegram_preview
 from gatepost.channels.telegram.preview_actions import PreviewedReset
 from gatepost.channels.triggers import schedule_actions as schedules
@@ -97,7 +97,7 @@ def _preview_occurrence(tx: Reader, trigger: Trigger, occurrence: Occurrence, he
 
 def _decide(tx: Reader, trigger: Trigger, envelope: Envelope, **fields: Any) -> Preview:
     envelope = envelopes.check_envelope(envelope, trigger.config.requires)
-    decision = routing.decide(tx, envelope, trigger)
+    decision = recipients.decide(tx, envelope, trigger)
     return Preview(events=(PreviewedEvent(envelope=envelope, decision=decision, **fields),))
 
 

@@ -113,6 +113,8 @@ def update(tx: Transaction, trigger: Trigger) -> None:
 
 
 def delete(tx: Transaction, number: int) -> None:
+    """Delete a trigger; its dead letters stay, without it."""
+    tx.execute("channels/route_rules/forget_trigger", trigger=number)
     tx.execute("channels/triggers/delete", number=number)
 
 

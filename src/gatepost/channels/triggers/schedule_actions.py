@@ -24,9 +24,9 @@ from msgspec.structs import replace
 
 from gatepost.channels import intake_actions as channels
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing import actions as routing
-from gatepost.channels.routing.actions import RouteDecision
-from gatepost.channels.triggers import rows as trigger_rows
+from gatepost.channels.routing import recipient_actions as recipients
+from gatepost.channels.routing.recipient_actions import RouteDecision
+from gatepost.channels.triggers import actions as triggers, rows as trigger_rows
 from gatepost.channels.triggers.trigger import DEFAULT_TARGET, USER_AGENT, CountGoals, Trigger, TriggerSchedule
 from gatepost.channels.wording import text_template
 from gatepost.channels.wording.text_template import Scope
@@ -138,7 +138,7 @@ def skip(tx: Transaction, number: int, reason: str) -> bool:
         )
     topic = f"{CRON}:{trigger.id}:{tx.now // HOUR}"
     ref = Ref("trigger", trigger.name)
-    owners = routing.find_owners(tx, trigger)
+    owners = triggers.find_owners(tx, trigger)
     push.push_alerts(tx, [push.build_alert(owner.name, text, topic, source=trigger.name, ref=ref) for owner in owners])
     return True
 
@@ -181,7 +181,7 @@ def find_events(tx: Reader, trigger: Trigger, slot: Instant) -> SlotEvents:
     """Return what a slot makes: an event or, of a heartbeat, one for each recipient that has something to do."""
     heartbeat, schedule = trigger.config.heartbeat, _get_schedule(trigger)
     envelope = _build_envelope(trigger, slot, trigger.prompt or f"{trigger.name} is due")
-    decision = routing.decide(tx, envelope, trigger)
+    decision = recipients.decide(tx, envelope, trigger)
     if heartbeat is None:
         return SlotEvents(events=((envelope, decision),))
     moment = slot if tx.now - slot <= GRACE else tx.now  # one that is late must not wake anybody at night

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gatepost.channels import intake_actions as channels
-from gatepost.channels.routing import actions as routing_actions, unrouted_actions as unrouted
+from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.api import DeadLetterView, RouteView
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import actions as trigger_actions
@@ -56,7 +56,7 @@ def create_route(
 ) -> Json:
     """Make a rule that says who gets what comes through a channel. Without filters it matches everything there."""
     spec = RouteSpec(name=name, channel=channel or "*", filters=filters or {}, targets=tuple(targets), rank=rank or 0)
-    return _build_rule(routing_actions.create_rule(ctx.tx, spec, by=ctx.agent.name))
+    return _build_rule(routing_rules.create_rule(ctx.tx, spec, by=ctx.agent.name))
 
 
 def update_route(
@@ -70,7 +70,7 @@ def update_route(
     active: Annotated[bool | None, "false: it decides about nothing"] = None,
 ) -> Json:
     """Change a rule that you have made. What you leave out stays; filters and targets are replaced as a whole."""
-    rule = routing_actions.show_rule(ctx.tx, route, by=ctx.agent.name)
+    rule = routing_rules.show_rule(ctx.tx, route, by=ctx.agent.name)
     changes = {
         "name": name,
         "targets": tuple(targets) if targets is not None else None,
@@ -82,36 +82,36 @@ def update_route(
     given = {field: value for field, value in changes.items() if value is not None}
     if not given:
         raise Invalid("nothing to change", hint="give a new value, such as rank")
-    spec = replace(routing_actions.get_spec(rule), **given)
-    return _build_rule(routing_actions.update_rule(ctx.tx, rule.id, spec, by=ctx.agent.name))
+    spec = replace(routing_rules.get_spec(rule), **given)
+    return _build_rule(routing_rules.update_rule(ctx.tx, rule.id, spec, by=ctx.agent.name))
 
 
 def disable_route(ctx: ToolContext, route: _Rule) -> Json:
     """Let a rule that you have made decide about nothing any more. It is kept, and update_route can activate it."""
-    return _build_rule(routing_actions.set_rule_active(ctx.tx, route, False, by=ctx.agent.name))
+    return _build_rule(routing_rules.set_rule_active(ctx.tx, route, False, by=ctx.agent.name))
 
 
 def list_routes(ctx: ToolContext) -> Json:
     """Read all rules. Of those that match, the one with the highest rank decides, and of equal ones the oldest."""
-    rules = routing_actions.page_rules(ctx.tx, by=ctx.agent.name, limit=_LIST_LIMIT)
+    rules = routing_rules.page_rules(ctx.tx, by=ctx.agent.name, limit=_LIST_LIMIT)
     return _list("routes", rules, _build_rule)
 
 
 def list_dead_letters(ctx: ToolContext) -> Json:
     """Read the messages that came through a channel and that nobody got, the oldest first, with the reason."""
-    letters = routing_actions.page_unrouted(ctx.tx, by=ctx.agent.name, limit=_LIST_LIMIT)
+    letters = dead_letters.page(ctx.tx, by=ctx.agent.name, limit=_LIST_LIMIT)
     return _list("deadLetters", letters, _build_letter)
 
 
 def replay_dead_letter(ctx: ToolContext, id: Annotated[str, "the id of the message, such as dead_..."]) -> Json:
     """Route a message that nobody got again, by the rules of now. First make a rule that matches it."""
-    received = channels.replay_unrouted(ctx.tx, id, by=ctx.agent.name)
+    received = channels.replay_dead_letter(ctx.tx, id, by=ctx.agent.name)
     return {"success": True, "id": id, "targets": list(received.targets)}
 
 
 def discard_dead_letter(ctx: ToolContext, id: Annotated[str, "the id of the message, such as dead_..."]) -> Json:
     """Discard a message that nobody got: nobody will get it. This cannot be undone."""
-    unrouted.discard(ctx.tx, id, by=ctx.agent.name)
+    dead_letters.discard(ctx.tx, id, by=ctx.agent.name)
     return {"success": True, "id": id}
 
 

@@ -1,0 +1,62 @@
+"""
+Decide who gets what comes through a trigger, or what a person writes in a chat.
+
+    the rule with the highest rank that matches (`channels/routing/rule.py`)
+    else the target of the trigger
+    else `user-agent`, if there is such an agent
+    else System4 of the root team, if it is there
+    else nobody: it becomes a dead letter (`channels/routing/dead_letter_actions.py`)
+
+Spaces know no rules.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from gatepost.channels.envelope import Envelope
+from gatepost.channels.routing import rule as route_rule, rule_actions as routing_rules
+from gatepost.channels.routing.api import UnroutedReason
+from gatepost.channels.triggers.trigger import DEFAULT_TARGET, USER_AGENT, Trigger
+from gatepost.core import address
+from gatepost.core.address import AllAgentsAddress
+from gatepost.core.ports import Reader
+from gatepost.directory import entity_actions as directory
+
+
+class RouteDecision(Struct, frozen=True, kw_only=True):
+    """Who gets a message, and why."""
+
+    targets: tuple[str, ...]
+    #: the rule that decided; None if it was the trigger, or a default
+    rule: str | None
+    #: None if somebody gets it
+    reason: UnroutedReason | None = None
+
+
+def decide(tx: Reader, envelope: Envelope, trigger: Trigger | None) -> RouteDecision:
+    """Return who gets a message."""
+    document = route_rule.build_document(envelope, trigger.name if trigger is not None else None)
+    rule = route_rule.find_rule(routing_rules.list_active(tx, envelope.channel), document)
+    if rule is not None:
+        return _check_targets(tx, rule.targets, rule.name)
+    if trigger is not None and trigger.target is not None:
+        return _check_targets(tx, (trigger.target,), None)
+    for target in (USER_AGENT, DEFAULT_TARGET):
+        if has_recipients(tx, target):
+            return RouteDecision(targets=(target,), rule=None)
+    return RouteDecision(targets=(), rule=None, reason=UnroutedReason.NO_ROUTE)
+
+
+def _check_targets(tx: Reader, targets: Sequence[str], rule: str | None) -> RouteDecision:
+    live_targets = tuple(target for target in targets if has_recipients(tx, target))
+    reason = None if live_targets else UnroutedReason.NO_TARGET
+    return RouteDecision(targets=live_targets, rule=rule, reason=reason)
+
+
+def has_recipients(tx: Reader, text: str) -> bool:
+    """Return True if somebody is at an address."""
+    target = address.parse(text)
+    if isinstance(target, AllAgentsAddress):
+        return True
+    return any(entity.is_live for entity in directory.resolve(tx, [target]).get(target, ()))
