@@ -78,6 +78,63 @@ test("a change that fails is undone, and no other change with it", async () => {
   stop();
 });
 
+test("an item that the filter does not let through any more goes, and is in its place if that is undone", async () => {
+  const changes = [Answer.create(), Answer.create()] as const;
+  const gateway = new ScriptedGateway(page(buildItem("evt_1"), buildItem("evt_2"), buildItem("evt_3")), ...changes);
+  const { store, stop } = await openInbox(gateway, { state: "pending" });
+  const discarding = store.discard("evt_2");
+  assert.equal(listStates(store), "evt_1 pending,evt_3 pending", "before the gateway has answered");
+  changes[0].give({ items: [buildItem("evt_2", "discarded")] });
+  await discarding;
+  const replaying = store.replay("evt_2");
+  assert.equal(listStates(store), "evt_1 pending,evt_2 pending,evt_3 pending");
+  changes[1].give({ items: [buildItem("evt_2")] });
+  await replaying;
+  assert.equal(listStates(store), "evt_1 pending,evt_2 pending,evt_3 pending");
+  assert.equal(gateway.requests.length, 3, "nothing is loaded for it");
+  stop();
+});
+
+test("what the gateway refuses is loaded again, and what it brings to the list as well", async () => {
+  const first = page(buildItem("evt_1"));
+  const replayed = page(buildItem("evt_2"));
+  const gateway = new ScriptedGateway(first, refusal(), page(), replayed, replayed);
+  const { store, stop } = await openInbox(gateway, { state: "pending" });
+  await assert.rejects(store.discard("evt_1"), GatepostError);
+  await waitFor(store, (state) => state.items.length === 0);
+  await store.replay("evt_2");
+  await waitFor(store, () => listStates(store) === "evt_2 pending");
+  stop();
+});
+
+test("the most urgent item comes first, and a new one behind those that are as urgent", async () => {
+  const buildUrgent = (eventId: string, priority: number, state?: string) => ({ ...buildItem(eventId, state), priority });
+  const gateway = new ScriptedGateway({ items: [buildUrgent("evt_1", 1), buildUrgent("evt_2", 2)], next: "2" });
+  const { store, stop } = await openInbox(gateway, { mostUrgentFirst: true, newestFirst: true, limit: 2 });
+  gateway.send("inbox.item", buildUrgent("evt_3", 3));
+  gateway.send("inbox.item", buildUrgent("evt_4", 0, "delivered"));
+  gateway.send("inbox.item", buildUrgent("evt_5", 1));
+  const { items } = await waitFor(store, (state) => state.items.length === 3);
+  assert.deepEqual(items.map(({ eventId }) => eventId), ["evt_1", "evt_5", "evt_2"], "evt_3 is on a page to come");
+  assert.match(gateway.requests[0]!, /\/inbox\/ann\/peek\?limit=2$/);
+  stop();
+});
+
+test("a list that was scrolled stays as long, and loads that are asked for at once are one", async () => {
+  const items = Array.from({ length: 1500 }, (_, index) => buildItem(`evt_${index}`));
+  const [first, second] = [{ items: items.slice(0, 1000), next: "a" }, { items: items.slice(1000), next: "b" }];
+  const gateway = new ScriptedGateway(first, second);
+  const { store, stop } = await openInbox(gateway, { limit: 1000 });
+  await store.loadMore(500);
+  gateway.answer(first, second);
+  await Promise.all([store.refresh(), store.refresh(), store.refresh()]);
+  assert.deepEqual([store.state.items.length, store.state.hasMore], [1500, true]);
+  const queries = gateway.requests.map((url) => new URL(url).searchParams);
+  const pages = queries.map((query) => [query.get("after"), query.get("limit")]);
+  assert.deepEqual(pages, [[null, "1000"], ["a", "500"], [null, "1000"], ["a", "1000"]]);
+  stop();
+});
+
 test("a change during a load that nobody waits for any more is not forgotten, and not kept for ever", async () => {
   const [load, change] = [Answer.create(), Answer.create()];
   const gateway = new ScriptedGateway(page(buildItem("evt_1")), load, change, page(buildItem("evt_1", "dead")));
@@ -155,6 +212,20 @@ test("a decision that was answered during a load does not come back", async () =
     stop();
     stopAll();
   }
+});
+
+test("a decision that is not in the list is answered as it was shown", async () => {
+  const gateway = new ScriptedGateway(page(buildDecision("dec_1")), buildDecision("dec_1", "answered"));
+  const store = new DecisionsStore(gateway.client, { pending: true });
+  const stop = keepAlive(store);
+  await waitFor(store, (state) => !state.isLoading);
+  await store.answer("dec_1", { option: "y" });
+  await store.answer("dec_2", { option: "y", contextHash: "hash of another page" });
+  assert.deepEqual(gateway.bodies, [
+    { option: "y", contextHash: "hash of dec_1" },
+    { option: "y", contextHash: "hash of another page" },
+  ]);
+  stop();
 });
 
 test("a message that was sent during a load is kept, also if it fails", async () => {

@@ -16,6 +16,8 @@ export class ScriptedGateway {
   });
   /** The addresses of all requests but those of streams. */
   readonly requests: string[] = [];
+  /** What was sent with them. */
+  readonly bodies: unknown[] = [];
   readonly #pages: (object | Promise<object>)[];
   #stream: ReadableStreamDefaultController<Uint8Array> | undefined;
   #position = 0;
@@ -28,6 +30,7 @@ export class ScriptedGateway {
   async #answer(url: string, init?: RequestInit): Promise<Response> {
     if (!/\/stream(\?|$)/.test(url)) {
       this.requests.push(url);
+      if (init?.body) this.bodies.push(JSON.parse(String(init.body)));
       const answer = await (this.#pages.length > 1 ? this.#pages.shift() : this.#pages[0]);
       return answer instanceof Response ? answer.clone() : Response.json(answer);
     }
@@ -35,6 +38,11 @@ export class ScriptedGateway {
     init!.signal!.addEventListener("abort", () => this.#stream?.error(init!.signal!.reason), { once: true });
     this.send("connected", {}, String(this.#position));
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  }
+
+  /** Give these answers to the next requests; the last one is for all that follow. */
+  answer(...pages: object[]): void {
+    this.#pages.splice(0, this.#pages.length, ...pages);
   }
 
   /** Wait until there were so many requests; the answer to each may still be to come. */

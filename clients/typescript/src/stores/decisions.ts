@@ -36,13 +36,13 @@ export class DecisionsStore extends Store<DecisionsState> {
   }
 
   /**
-   * Answer a decision as it is shown here. If its question has changed, or somebody was faster, it is loaded again and
-   * the error is raised; its `answer` says who was faster.
+   * Answer a decision as it is shown here, or as it was shown where `contextHash` is from. If its question has changed,
+   * or somebody was faster, the decisions are loaded again and the error is raised; its `answer` says who was faster.
    */
-  async answer(id: string, answer: Omit<AnswerDecision, "id" | "contextHash">): Promise<Decision> {
-    const contextHash = this.state.decisions.find((decision) => decision.id === id)?.contextHash;
+  async answer(id: string, answer: Omit<AnswerDecision, "id">): Promise<Decision> {
+    const shown = this.state.decisions.find((decision) => decision.id === id);
     try {
-      const decision = await this.#client.answerDecision({ ...answer, id, contextHash });
+      const decision = await this.#client.answerDecision({ contextHash: shown?.contextHash, ...answer, id });
       this.#answers.add(decision);
       this.#addDecision(decision);
       this.afterLoads(() => this.#answers.delete(decision));

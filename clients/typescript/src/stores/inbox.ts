@@ -1,148 +1,130 @@
 /**
- * The inbox of an entity: those items that a filter lets through, in order of arrival, or in the reverse order with
- * `newestFirst`. New items come through the feed.
+ * The inbox of an entity: those items that a filter lets through, in order of arrival, in the reverse order
+ * (`newestFirst`), or in the order in which they are to be read (`mostUrgentFirst`). New items come through the feed.
  *
- * `complete`, `discard` and `replay` change an item here at once. Such a change lies over what the gateway said of the
- * item, until the gateway has answered and no load is under way that was asked for before; if the gateway refuses, it
- * is taken away, and what the gateway said meanwhile is there.
+ * `complete`, `discard` and `replay` change an item here at once; an item whose state the filter does not let through
+ * any more goes. Such a change lies over what the gateway said of the item, until the gateway has answered and no load
+ * is under way that was asked for before. If the gateway refuses, the change is taken away, what the gateway said
+ * meanwhile is there, in its place, and the inbox is loaded again: somebody else has changed the item.
  */
 
-import type { GatepostClient } from "../client.js";
+import type { GatepostClient, Page } from "../client.js";
+import { GatepostError } from "../errors.js";
 import type { GatepostEvent } from "../events.js";
 import { Feed } from "../feed.js";
 import type { Item, Items, ItemState, ListInbox } from "../models.js";
-import { INITIAL_STATE, Store, type StoreState } from "./store.js";
+import type { CallOptions } from "../options.js";
+import { ListStore, type ListState, type PageRequest } from "./list.js";
 
-export interface InboxState extends StoreState {
-  /** Items in order of arrival; with `newestFirst`, the last arrival first. */
-  items: readonly Item[];
-  /** Whether there are more items, which are not loaded. */
-  hasMore: boolean;
-}
+/** Items in order of arrival, or as the options say. */
+export type InboxState = ListState<Item>;
 
 export interface InboxOptions extends Omit<ListInbox, "name" | "after"> {
+  /** The pending items in the order in which they are to be read, the most urgent first; no other filter applies. */
+  mostUrgentFirst?: boolean;
   /** The feed of the page, which must have this inbox; without it, the store opens the stream of the inbox. */
   feed?: Feed;
-}
-
-const DEFAULT_LIMIT = 100;
-/** What the gateway gives at once. */
-const MAX_LIMIT = 1000;
-const INITIAL: InboxState = { ...INITIAL_STATE, items: [], hasMore: false };
-
-export class InboxStore extends Store<InboxState> {
-  readonly #client: GatepostClient;
-  readonly #request: ListInbox;
-  /** Items as the gateway said last. */
-  #items: readonly Item[] = [];
-  /** What was changed here, in order. */
-  readonly #changes = new Set<Change>();
-  /** The cursor of the next page; null after the last one. */
-  #next: string | null = null;
-  #nextPage: Promise<void> | undefined;
-
-  constructor(client: GatepostClient, name: string, options: InboxOptions = {}) {
-    const { feed, ...filter } = options;
-    super(feed ?? new Feed((streamOptions) => client.watchInbox({ name }, streamOptions)), INITIAL);
-    this.#client = client;
-    this.#request = { ...filter, name };
-  }
-
-  /** Load the next page; a second call waits for the first. */
-  loadMore(): Promise<void> {
-    this.#nextPage ??= this.#loadNextPage().finally(() => (this.#nextPage = undefined));
-    return this.#nextPage;
-  }
-
-  async #loadNextPage(): Promise<void> {
-    while (this.#next !== null) {
-      const after = this.#next;
-      const page = await this.#client.listInbox({ ...this.#request, after });
-      if (after !== this.#next) continue; // the list was loaded again, and goes on from elsewhere
-      this.#next = page.next;
-      this.#setItems([...this.#items, ...page.items]);
-      return;
-    }
-  }
-
-  /** Mark an item of a person as done. */
-  complete(eventId: string): Promise<void> {
-    return this.#change(eventId, "delivered", this.#client.markDone);
-  }
-
-  /** Discard a pending or dead item. */
-  discard(eventId: string): Promise<void> {
-    return this.#change(eventId, "discarded", this.#client.discardEvent);
-  }
-
-  /** Make a dead, expired or discarded item pending again; a delivered one comes as a new event. */
-  replay(eventId: string): Promise<void> {
-    return this.#change(eventId, undefined, this.#client.replayEvent);
-  }
-
-  protected override async load(signal: AbortSignal): Promise<void> {
-    // As many as are shown now, so that a list that was scrolled stays as long.
-    const limit = Math.min(MAX_LIMIT, Math.max(this.#request.limit ?? DEFAULT_LIMIT, this.#items.length));
-    const page = await this.#client.listInbox({ ...this.#request, limit }, { signal });
-    this.#next = page.next;
-    this.#setItems(page.items);
-  }
-
-  protected override receive({ event, data }: GatepostEvent): void {
-    if (event !== "inbox.item" || data.recipient !== this.#request.name || !matches(data, this.#request)) return;
-    // What was loaded is not older than the event, which was sent when the item was new.
-    if (this.#items.some((item) => item.eventId === data.eventId)) return;
-    if (this.#request.newestFirst) this.#setItems([data, ...this.#items]);
-    // It is at the end, or on a page that is not loaded yet.
-    else if (this.#next === null) this.#setItems([...this.#items, data]);
-  }
-
-  async #change(
-    eventId: string,
-    state: ItemState | undefined,
-    operation: (request: { id: string; name: string }) => Promise<Items>,
-  ): Promise<void> {
-    const change: Change = (item) => (item.eventId === eventId && state !== undefined ? { ...item, state } : item);
-    this.#changes.add(change);
-    this.#show();
-    try {
-      const { items } = await operation.call(this.#client, { id: eventId, name: this.#request.name });
-      this.#confirm((item) => items.find((other) => other.eventId === item.eventId) ?? item);
-    } finally {
-      this.#changes.delete(change);
-      this.#show();
-    }
-  }
-
-  /** Apply a change that the gateway has made, also to what the loads under way will bring. */
-  #confirm(change: Change): void {
-    this.#changes.add(change);
-    this.afterLoads(() => {
-      this.#changes.delete(change);
-      this.#items = this.#items.map(change);
-      this.#show();
-    });
-  }
-
-  /** Items that come twice are shown once. */
-  #setItems(items: readonly Item[]): void {
-    const byId = new Map<string, Item>();
-    for (const item of items) if (!byId.has(item.eventId)) byId.set(item.eventId, item);
-    this.#items = [...byId.values()];
-    this.#show();
-  }
-
-  #show(): void {
-    let items = this.#items;
-    for (const change of this.#changes) items = items.map(change);
-    this.update({ items, hasMore: this.#next !== null });
-  }
 }
 
 /** Returns what becomes of an item. */
 type Change = (item: Item) => Item;
 
-function matches(item: Item, filter: ListInbox): boolean {
+export class InboxStore extends ListStore<Item> {
+  readonly #client: GatepostClient;
+  readonly #name: string;
+  readonly #isByUrgency: boolean;
+  readonly #filter: Omit<ListInbox, "name" | "after" | "limit">;
+  /** What was changed here, in order. */
+  readonly #changes = new Set<Change>();
+
+  constructor(client: GatepostClient, name: string, options: InboxOptions = {}) {
+    const { feed, limit, mostUrgentFirst = false, ...filter } = options;
+    super(feed ?? new Feed((streamOptions) => client.watchInbox({ name }, streamOptions)), limit);
+    this.#client = client;
+    this.#name = name;
+    this.#isByUrgency = mostUrgentFirst;
+    this.#filter = mostUrgentFirst ? { state: "pending" } : filter;
+  }
+
+  /** Mark an item of a person as done. */
+  complete(eventId: string): Promise<void> {
+    return this.#change(eventId, () => "delivered", this.#client.markDone);
+  }
+
+  /** Discard a pending or dead item. */
+  discard(eventId: string): Promise<void> {
+    return this.#change(eventId, () => "discarded", this.#client.discardEvent);
+  }
+
+  /** Make a dead, expired or discarded item pending again; a delivered one stays as it is, and comes as a new event. */
+  replay(eventId: string): Promise<void> {
+    const replayState = (state: ItemState) => (state === "delivered" ? state : "pending");
+    return this.#change(eventId, replayState, this.#client.replayEvent);
+  }
+
+  protected override loadPage(page: PageRequest, options?: CallOptions): Promise<Page<Item>> {
+    if (this.#isByUrgency) return this.#client.peekInbox({ name: this.#name, ...page }, options);
+    return this.#client.listInbox({ ...this.#filter, name: this.#name, ...page }, options);
+  }
+
+  protected override identify(item: Item): string {
+    return item.eventId;
+  }
+
+  protected override receive({ event, data }: GatepostEvent): void {
+    if (event !== "inbox.item" || data.recipient !== this.#name || !matches(data, this.#filter)) return;
+    // What was loaded is not older than the event, which was sent when the item was new.
+    if (this.items.some((item) => item.eventId === data.eventId)) return;
+    const isAfter = (item: Item) => this.#filter.newestFirst || (this.#isByUrgency && item.priority > data.priority);
+    const index = this.items.findIndex(isAfter);
+    if (index >= 0) this.setItems(this.items.toSpliced(index, 0, data));
+    // It is at the end, or on a page that is not loaded yet.
+    else if (!this.state.hasMore) this.setItems([...this.items, data]);
+  }
+
+  protected override present(items: readonly Item[]): readonly Item[] {
+    for (const change of this.#changes) items = items.map(change);
+    return items.filter((item) => this.#letsThrough(item));
+  }
+
+  #letsThrough({ state }: Item): boolean {
+    return this.#filter.state === undefined || this.#filter.state === state;
+  }
+
+  async #change(
+    eventId: string,
+    changeState: (state: ItemState) => ItemState,
+    operation: (request: { id: string; name: string }) => Promise<Items>,
+  ): Promise<void> {
+    const change: Change = (item) => (item.eventId === eventId ? { ...item, state: changeState(item.state) } : item);
+    this.#changes.add(change);
+    this.show();
+    try {
+      const { items } = await operation.call(this.#client, { id: eventId, name: this.#name });
+      this.#confirm(items);
+    } catch (error) {
+      if (error instanceof GatepostError && error.status !== 0) void this.refresh();
+      throw error;
+    } finally {
+      this.#changes.delete(change);
+      this.show();
+    }
+  }
+
+  /** Apply what the gateway has changed, also to what the loads under way will bring. */
+  #confirm(changed: readonly Item[]): void {
+    const change: Change = (item) => changed.find((other) => other.eventId === item.eventId) ?? item;
+    this.#changes.add(change);
+    this.afterLoads(() => {
+      this.#changes.delete(change);
+      this.setItems(this.items.map(change));
+    });
+    const isListed = ({ eventId }: Item) => this.items.some((item) => item.eventId === eventId);
+    if (changed.some((item) => this.#letsThrough(item) && !isListed(item))) void this.refresh();
+  }
+}
+
+function matches(item: Item, filter: Omit<ListInbox, "name">): boolean {
   const { state, type, priority, sender, ref, channel, text, until } = filter;
   const words = `${item.subject ?? ""}\n${item.content}`.toLowerCase();
   return (

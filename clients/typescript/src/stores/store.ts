@@ -33,6 +33,8 @@ interface Session {
   readonly controller: AbortController;
   /** The last load that was asked for; loads run one after the other. */
   lastLoad: Promise<void>;
+  /** The last load, until it begins. */
+  nextLoad: Promise<void> | undefined;
   loadCount: number;
   /** Events that wait for the loads. */
   waiting: GatepostEvent[];
@@ -67,13 +69,19 @@ export abstract class Store<State extends StoreState> {
     };
   }
 
-  /** Load again now. */
+  /** Load again now; during a load, once more after it, however often that is asked for. */
   async refresh(): Promise<void> {
     const session = this.#session;
     if (session === undefined) return;
-    session.loadCount += 1;
-    session.lastLoad = session.lastLoad.then(() => this.#load(session));
-    await session.lastLoad;
+    if (session.nextLoad === undefined) {
+      session.loadCount += 1;
+      session.lastLoad = session.lastLoad.then(() => {
+        session.nextLoad = undefined;
+        return this.#load(session);
+      });
+      session.nextLoad = session.lastLoad;
+    }
+    await session.nextLoad;
   }
 
   /** Load the state, or what has changed since it was loaded. */
@@ -98,6 +106,7 @@ export abstract class Store<State extends StoreState> {
     const session: Session = {
       controller,
       lastLoad: Promise.resolve(),
+      nextLoad: undefined,
       loadCount: 0,
       waiting: [],
       endHandlers: [],
