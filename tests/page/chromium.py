@@ -220,6 +220,16 @@ class Page:
     def set_offline(self, is_offline: bool) -> None:
         self._chromium.call(self._number - 1, "setOffline", is_offline)
 
+    def set_hidden(self, is_hidden: bool) -> None:
+        """Do as if the person had gone to another tab, or come back; a browser of tests shows all tabs."""
+        self.evaluate(
+            """isHidden => {
+              Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+              document.dispatchEvent(new Event("visibilitychange"));
+            }""",
+            is_hidden,
+        )
+
     def find_violations(self, *rules: str) -> list[list[str]]:
         """The serious and critical violations that axe finds, of all rules or of these."""
         found = self._chromium.call(0, "findViolations", self._number, list(rules) or None)

@@ -48,7 +48,8 @@ def test_triage_needs_no_mouse(gateway: ScriptedGateway, open_page: PageOpener, 
     account = count_items(gateway, tag)
     assert (account["pending"], account["delivered"], account["discarded"]) == (3, 1, 1)
     page.click(".toast:has-text('Discarded') button:has-text('Undo')")
-    page.wait_for_count(".item-row", 3)
+    page.wait_for(".virtual-row:nth-child(2) .item-row:has-text('Three')")
+    page.wait_for(".tab:has-text('Pending') .number:text-is('4')")
     page.call("reload")
     page.wait_for_count(".item-row", 4)
 

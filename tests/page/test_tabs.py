@@ -77,10 +77,10 @@ def test_a_browser_without_locks_closes_the_stream_of_a_hidden_tab(
     page.add_script("Object.defineProperty(navigator, 'locks', { value: undefined })")
     page.open(f"/spaces/{tag}")
     page.wait_for(".sidebar .connection.is-live")
-    set_hidden(page, is_hidden=True)
+    page.set_hidden(True)
     page.wait_for_count(".sidebar .connection.is-live", 0)
     gateway.post_message(tag, "meanwhile", tag)
-    set_hidden(page, is_hidden=False)
+    page.set_hidden(False)
     page.wait_for(".message:has-text('meanwhile')")
     page.wait_for(".sidebar .connection.is-live")
     assert count_streams(page) == 2
@@ -95,10 +95,10 @@ def test_the_inbox_of_an_agent_is_not_followed_by_a_hidden_tab(
     page.add_script(COUNT_OPEN_STREAMS)
     page.open(f"/inbox/{tag}")
     page.wait_until("() => window.openStreams === 2")
-    set_hidden(page, is_hidden=True)
+    page.set_hidden(True)
     page.wait_until("() => window.openStreams === 1")
     gateway.post("/inbox", to=tag, content=f"Note of {tag}")
-    set_hidden(page, is_hidden=False)
+    page.set_hidden(False)
     page.wait_for(f".item-row:has-text('Note of {tag}')")
 
 
@@ -136,14 +136,3 @@ COUNT_OPEN_STREAMS = """
       return response;
     };
 """
-
-
-def set_hidden(page: Page, *, is_hidden: bool) -> None:
-    """Do as if the person had gone to another tab, or come back; a browser of tests shows all tabs."""
-    page.evaluate(
-        """isHidden => {
-          Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
-          document.dispatchEvent(new Event("visibilitychange"));
-        }""",
-        is_hidden,
-    )

@@ -4,6 +4,8 @@ import type { StoreState } from "@gatepost/client";
 import { signal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
+import { noticeFailure } from "./session.js";
+
 interface StoreLike<State> {
   readonly state: State;
   subscribe(listener: () => void): () => void;
@@ -23,12 +25,15 @@ export function toSignal<State extends StoreState>(store: StoreLike<State>): Rea
   return state;
 }
 
-function followStore<State>(store: StoreLike<State>, onChange: (state: State) => void): () => void {
+function followStore<State extends StoreState>(store: StoreLike<State>, onChange: (state: State) => void): () => void {
   let isScheduled = false;
   let isEnded = false;
+  let error: Error | undefined;
   const update = () => {
     isScheduled = false;
-    if (!isEnded) onChange(store.state);
+    if (isEnded) return;
+    if (store.state.error !== error) noticeFailure((error = store.state.error));
+    onChange(store.state);
   };
   const unsubscribe = store.subscribe(() => {
     if (isScheduled) return;

@@ -3,7 +3,7 @@
 import type { AnswerDecision, Decision } from "@gatepost/client";
 
 import { decisionsStore } from "../data/live.js";
-import { client, me } from "../data/session.js";
+import { me } from "../data/session.js";
 import { attempt, showToast } from "../ui/toasts.js";
 import { toLine } from "../ui/text.js";
 
@@ -12,10 +12,7 @@ export type Answer = Omit<AnswerDecision, "id" | "contextHash" | "by">;
 /** Answer as the person, if the person was asked, else as the administrator. */
 export async function sendAnswer(decision: Decision, answer: Answer): Promise<boolean> {
   const by = decision.asked.includes(me.value) ? me.value : undefined;
-  const isDone = await attempt(async () => {
-    await client.answerDecision({ ...answer, id: decision.id, contextHash: decision.contextHash, by });
-  });
-  void decisionsStore.refresh();
+  const isDone = await attempt(() => decisionsStore.answer(decision.id, { ...answer, contextHash: decision.contextHash, by }));
   if (isDone) showToast(`Answered ${toLine(decision.asker, 40)}: ${describeAnswer(decision, answer)}`);
   return isDone;
 }

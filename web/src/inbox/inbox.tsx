@@ -3,15 +3,16 @@
 import "./inbox.css";
 import "../decisions/decisions.css";
 
-import { Feed, type EventType, type Item, type ItemState } from "@gatepost/client";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { Feed, InboxStore, type EventType, type InboxOptions, type Item, type ItemState } from "@gatepost/client";
+import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
 import { feed } from "../data/feed.js";
-import { displayName, entities, findEntity } from "../data/live.js";
+import { displayName, entities, findEntity, refreshAccount } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client, isAdministrator, me } from "../data/session.js";
+import { client, isAdministrator, me, noticeFailure } from "../data/session.js";
 import { closeWhileHidden } from "../data/shared-stream.js";
+import { useStore } from "../data/store.js";
 import { buildPath, changeQuery, keepQuery, navigate, query, segments } from "../router.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
@@ -21,9 +22,16 @@ import { attempt, showToast } from "../ui/toasts.js";
 import { VirtualList } from "../ui/virtual-list.js";
 import { canReply, describeState, describeType, EVENT_TYPES, ITEM_STATES } from "./describe.js";
 import { ItemDetail } from "./detail.js";
-import { InboxList, type InboxFilter } from "./list.js";
 import { PushDialog } from "./push-dialog.js";
 import { ItemRow, ROW_HEIGHT } from "./row.js";
+
+type InboxFilter = Pick<InboxOptions, "state" | "type" | "sender" | "text">;
+
+/** Items of the first page, and of the others. */
+const FIRST_PAGE = 200;
+const NEXT_PAGE = 1000;
+/** Milliseconds in which items that come are counted together. */
+const COUNT_DELAY = 300;
 
 export default function Inbox() {
   const name = segments.value[1] ?? me.value;
@@ -33,13 +41,12 @@ export default function Inbox() {
 function InboxOf({ name }: { name: string }) {
   const filter = readFilter();
   const key = JSON.stringify(filter);
-  const list = useMemo(() => new InboxList(name, filter), [name, key]);
-  useEffect(() => {
-    const own = name === me.value ? feed : new Feed(closeWhileHidden((options) => client.watchInbox({ name }, options)));
-    return list.start(own);
-  }, [list]);
+  const source = useMemo(() => (name === me.value ? feed : new Feed(closeWhileHidden((options) => client.watchInbox({ name }, options)))), [name]);
+  const store = useMemo(() => new InboxStore(client, name, { ...filter, ...chooseOrder(filter), feed: source, limit: FIRST_PAGE }), [source, key]);
+  const { items, isLoading, error } = useStore(store);
+  const [revision, countAgain] = useReducer((old: number, _: void) => old + 1, 0);
+  useEffect(() => onArrival(source, name, countAgain), [source]);
   const isPerson = (findEntity(name)?.kind ?? "human") === "human";
-  const items = list.items.value;
   const openId = segments.value[2];
   const [cursor, setCursor] = useState(0);
   const openIndex = items.findIndex((item) => item.eventId === openId);
@@ -65,10 +72,15 @@ function InboxOf({ name }: { name: string }) {
     if (item === undefined) return;
     const position = items.indexOf(item);
     const following = items[position + 1] ?? items[position - 1];
-    const pending = list[action](item);
-    if (openId === item.eventId && !list.items.value.includes(item) && following && filter.state !== undefined) open(following);
+    const send = async (how: typeof action) => {
+      await store[how](item.eventId);
+      countAgain();
+      void refreshAccount();
+    };
+    const pending = send(action);
+    if (openId === item.eventId && !store.state.items.some(({ eventId }) => eventId === openId) && following && filter.state !== undefined) open(following);
     setCursor(Math.max(0, position));
-    const undo = action === "discard" ? () => void attempt(() => list.replay(item)) : undefined;
+    const undo = action === "discard" ? () => void attempt(() => send("replay")) : undefined;
     if (await attempt(() => pending)) showToast(done, undo ? { undo } : {});
   };
   const item = items[index];
@@ -88,12 +100,12 @@ function InboxOf({ name }: { name: string }) {
   return (
     <div class={`inbox ${openId === undefined ? "" : "has-detail"}`}>
       <section class="inbox-list" aria-label="Items">
-        <InboxHead name={name} isPerson={isPerson} filter={filter} revision={list.revision.value} onPush={() => setPushing(true)} />
+        <InboxHead name={name} isPerson={isPerson} filter={filter} revision={revision} onPush={() => setPushing(true)} />
         <div class="inbox-rows">
-          {list.status.value === "loading" ? (
+          {isLoading ? (
             <Skeleton rows={12} />
-          ) : list.status.value === "failed" && list.error.value !== undefined ? (
-            <Failure error={list.error.value} onRetry={() => void list.reload()} />
+          ) : error !== undefined && items.length === 0 ? (
+            <Failure error={error} onRetry={() => void store.refresh()} />
           ) : items.length === 0 ? (
             <NoItems name={name} filter={filter} onPush={() => setPushing(true)} />
           ) : (
@@ -101,7 +113,7 @@ function InboxOf({ name }: { name: string }) {
               items={items}
               rowHeight={ROW_HEIGHT}
               selectedIndex={index}
-              onEnd={() => void list.loadMore()}
+              onEnd={() => void store.loadMore(NEXT_PAGE).catch(noticeFailure)}
               label="Items"
               renderRow={(row, position) => (
                 <ItemRow item={row} href={keepQuery(buildPath("inbox", name, row.eventId))} isSelected={position === index} isPerson={isPerson} showState={filter.state === undefined} onSelect={() => setCursor(position)} />
@@ -249,6 +261,29 @@ function NoItems({ name, filter, onPush }: { name: string; filter: InboxFilter; 
       </button>
     </Empty>
   );
+}
+
+/** Pending items without another filter come the most urgent first, others the newest first. */
+function chooseOrder({ state, type, sender, text }: InboxFilter): InboxOptions {
+  const isFiltered = type !== undefined || sender !== undefined || text !== undefined;
+  return state === "pending" && !isFiltered ? { mostUrgentFirst: true } : { newestFirst: true };
+}
+
+/** Call a function when items have come, and return the function that ends it. */
+function onArrival(source: Feed, name: string, callback: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const unsubscribe = source.subscribe({
+    onEvent: ({ event, data }) => {
+      if (event !== "inbox.item" || data.recipient !== name) return;
+      clearTimeout(timer);
+      timer = setTimeout(callback, COUNT_DELAY);
+    },
+    onStatus: () => undefined,
+  });
+  return () => {
+    clearTimeout(timer);
+    unsubscribe();
+  };
 }
 
 function readFilter(): InboxFilter {

@@ -3,9 +3,9 @@
  * again when it has ended, and is shown as it is then.
  */
 
-import type { EntryKind, GatepostEvent, SharedEntry, SharedEntryPage } from "@gatepost/client";
+import { ListStore, type CallOptions, type EntryKind, type GatepostEvent, type PageRequest, type SharedEntry, type SharedEntryPage } from "@gatepost/client";
 
-import { FeedList } from "../data/feed-list.js";
+import { feed } from "../data/feed.js";
 import { client } from "../data/session.js";
 
 export interface SharedFilter {
@@ -15,46 +15,33 @@ export interface SharedFilter {
   pending: boolean;
 }
 
-const PAGE_LENGTH = 100;
-
-export class SharedList extends FeedList<SharedEntry> {
+export class SharedList extends ListStore<SharedEntry> {
   readonly #filter: SharedFilter;
 
   constructor(filter: SharedFilter) {
-    super();
+    super(feed);
     this.#filter = filter;
   }
 
-  protected override get firstLength(): number {
-    return PAGE_LENGTH;
+  protected override loadPage(page: PageRequest, options?: CallOptions): Promise<SharedEntryPage> {
+    return client.listSharedEntries({ ...this.#filter, newest: true, ...page }, options);
   }
 
-  protected override load(after: string | undefined, limit: number): Promise<SharedEntryPage> {
-    return client.listSharedEntries({ ...this.#filter, newest: true, after, limit });
+  protected override identify(entry: SharedEntry): number {
+    return entry.seq;
   }
 
-  /** Show the last entries; what was loaded of the history stays. */
-  protected override showFirst(page: SharedEntryPage): void {
-    const oldest = page.items[0]?.seq ?? 0;
-    const older = page.next === null ? [] : this.items.value.filter((entry) => entry.seq < oldest);
-    if (older.length === 0) this.next = page.next;
-    this.setItems([...page.items, ...older]);
+  /** A page has the oldest entry first. */
+  protected override present(entries: readonly SharedEntry[]): readonly SharedEntry[] {
+    return entries.toSorted((a, b) => b.seq - a.seq);
   }
 
   protected override receive({ event, data }: GatepostEvent): void {
     if (event !== "shared.entry") return;
-    const others = this.items.value.filter((entry) => entry.seq !== data.seq);
-    if (matches(data, this.#filter)) {
-      // An old question that has ended belongs to a page that is not loaded.
-      const oldest = this.items.value.at(-1)?.seq ?? 0;
-      if (this.next === null || data.seq >= oldest) this.setItems([data, ...others]);
-    } else if (others.length < this.items.value.length) this.setItems(others);
-  }
-
-  protected override setItems(entries: readonly SharedEntry[]): void {
-    const bySeq = new Map<number, SharedEntry>();
-    for (const entry of entries) if (!bySeq.has(entry.seq)) bySeq.set(entry.seq, entry);
-    this.items.value = [...bySeq.values()].sort((a, b) => b.seq - a.seq);
+    const others = this.items.filter((entry) => entry.seq !== data.seq);
+    // An old question that has ended may belong to a page that is not loaded.
+    const isLoaded = !this.state.hasMore || this.items.some((entry) => entry.seq <= data.seq);
+    this.setItems(isLoaded && matches(data, this.#filter) ? [data, ...others] : others);
   }
 }
 

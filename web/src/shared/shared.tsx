@@ -5,13 +5,13 @@ import "../decisions/decisions.css";
 import "./shared.css";
 
 import type { ChannelSession, EntryKind, SharedEntry } from "@gatepost/client";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
-import { feed } from "../data/feed.js";
 import { displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client, isAdministrator } from "../data/session.js";
+import { client, isAdministrator, noticeFailure } from "../data/session.js";
+import { useStore } from "../data/store.js";
 import { buildPath, changeQuery, keepQuery, navigate, query, segments } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { Empty, Failure, Skeleton } from "../ui/parts.js";
@@ -24,6 +24,8 @@ import { EntryRow, ROW_HEIGHT } from "./row.js";
 
 const BUILT_IN = ["telegram", "cli", "web"];
 const ENTRY_KINDS = Object.keys(KINDS) as EntryKind[];
+/** Entries that are loaded at once, after the first page. */
+const NEXT_PAGE = 1000;
 /** Sessions that are offered. */
 const MAX_SESSIONS = 1000;
 
@@ -31,8 +33,7 @@ export default function Shared() {
   const filter = readFilter();
   const key = JSON.stringify(filter);
   const list = useMemo(() => new SharedList(filter), [key]);
-  useEffect(() => list.start(feed), [list]);
-  const entries = list.items.value;
+  const { items: entries, isLoading, error } = useStore(list);
   const openId = segments.value[1];
   const [cursor, setCursor] = useState(0);
   const openIndex = entries.findIndex((entry) => entry.id === openId);
@@ -64,10 +65,10 @@ export default function Shared() {
       <section class="inbox-list" aria-label="Entries">
         <SharedHead filter={filter} isBeside={openId !== undefined} />
         <div class="inbox-rows">
-          {list.status.value === "loading" ? (
+          {isLoading ? (
             <Skeleton rows={12} />
-          ) : list.status.value === "failed" && list.error.value !== undefined ? (
-            <Failure error={list.error.value} onRetry={() => void list.reload()} />
+          ) : error !== undefined && entries.length === 0 ? (
+            <Failure error={error} onRetry={() => void list.refresh()} />
           ) : entries.length === 0 ? (
             <NoEntries filter={filter} />
           ) : (
@@ -75,7 +76,7 @@ export default function Shared() {
               items={entries}
               rowHeight={ROW_HEIGHT}
               selectedIndex={index}
-              onEnd={() => void list.loadMore()}
+              onEnd={() => void list.loadMore(NEXT_PAGE).catch(noticeFailure)}
               label="Entries"
               renderRow={(row, position) => <EntryRow entry={row} href={keepQuery(buildPath("shared", row.id))} isSelected={isSelected(position)} onSelect={() => setCursor(position)} />}
             />
