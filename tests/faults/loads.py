@@ -16,7 +16,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.stores.threaded_store import ThreadedStore
@@ -226,9 +226,7 @@ async def run_conflicting_writes(
             await asyncio.gather(
                 *(
                     store.run(verb)
-                    for verb in random.sample(
-                        (expiry_actions.expire_items, maintenance.reap, expiry_actions.lapse_claims), 3
-                    )
+                    for verb in random.sample((expiry.expire_items, maintenance.reap, expiry.lapse_claims), 3)
                 )
             )
 

@@ -19,7 +19,7 @@ from gatepost.inbox import (
     claim_actions as inbox,
     event as core,
     event_rendering as render,
-    expiry_actions,
+    expiry_and_death_actions as expiry,
     item_actions as inbox_items,
 )
 from gatepost.inbox.accounts import actions, rows
@@ -310,9 +310,9 @@ class InboxMachine(RuleBasedStateMachine):
     def _run_duty(self, duty: str, limit: int = 500) -> None:
         match duty:
             case "lapse":
-                assert self.store.run_sync(expiry_actions.lapse_claims) == self.model.lapse(self.now)
+                assert self.store.run_sync(expiry.lapse_claims) == self.model.lapse(self.now)
             case "expire":
-                assert self.store.run_sync(expiry_actions.expire_items) == self.model.expire(self.now)
+                assert self.store.run_sync(expiry.expire_items) == self.model.expire(self.now)
             case _:
                 while self.store.run_sync(maintenance.reap, limit=limit):
                     pass

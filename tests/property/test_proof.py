@@ -18,7 +18,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.guests import spool_line as spool_lines
 from gatepost.guests.spool_line import SpoolLine
-from gatepost.inbox import claim_actions as inbox, expiry_actions, item_actions as inbox_items
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry, item_actions as inbox_items
 from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import ItemState, Push
 from gatepost.inbox.push import actions as push_actions
@@ -117,7 +117,7 @@ class Deliveries(RuleBasedStateMachine):
             for session in self.sessions:
                 self.excuse_recent(session)
         if minutes > 30:
-            self.store.run_sync(expiry_actions.lapse_claims)
+            self.store.run_sync(expiry.lapse_claims)
 
     @rule(index=st.integers(0, 1), kill=kill_steps, reached=st.booleans(), died=rare_booleans, news=NEW_ITEMS)
     def end(self, index: int, kill: int | None, reached: bool, died: bool, news: list[str]) -> None:

@@ -7,7 +7,7 @@ from gatepost.core.times import HOUR
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, NotFound
-from gatepost.inbox import claim_actions as inbox, expiry_actions, item_actions as inbox_items
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry, item_actions as inbox_items
 from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import ItemState, Priority
 from gatepost.worker import maintenance_actions as maintenance
@@ -84,7 +84,7 @@ def test_what_was_taken_in_time_expires_like_anything_else(ctx: StoreContext) ->
     ctx.push_event("short", to="*", ttl=HOUR)
     ctx.claim(limit=1)
     ctx.clock.advance(HOUR)
-    assert ctx.store.run_sync(expiry_actions.expire_items) == 1
+    assert ctx.store.run_sync(expiry.expire_items) == 1
     assert ctx.is_balanced()
 
 

@@ -8,7 +8,7 @@ from gatepost.core.times import CLOCK_TOLERANCE, HOUR, MINUTE, SECOND, Duration,
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.jobs import job_actions as jobs, lease_actions as leases
@@ -122,7 +122,7 @@ def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: 
     kit.clock.advance("2 hours")
     store.run_sync(inbox.claim, "analyst", owner="old")
     kit.clock.set_back("2 hours")
-    assert store.run_sync(expiry_actions.lapse_claims) == 1
+    assert store.run_sync(expiry.lapse_claims) == 1
     assert store.read_sync(inbox.peek, "analyst")
 
 

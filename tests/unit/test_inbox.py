@@ -7,7 +7,7 @@ from gatepost.core.times import HOUR, MINUTE
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
-from gatepost.inbox import claim_actions as inbox, expiry_actions, item_actions as inbox_items
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry, item_actions as inbox_items
 from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import EventType, ItemState, Priority, Push
 from gatepost.inbox.push import actions as push
@@ -107,10 +107,10 @@ class TestClaiming:
     def test_the_janitor_takes_back_too(self, ctx: StoreContext) -> None:
         ctx.push_event()
         ctx.take_claim()
-        assert ctx.store.run_sync(expiry_actions.lapse_claims) == 0
+        assert ctx.store.run_sync(expiry.lapse_claims) == 0
         ctx.clock.advance(MINUTE)
         ctx.signal_sink.clear()
-        assert ctx.store.run_sync(expiry_actions.lapse_claims) == 1
+        assert ctx.store.run_sync(expiry.lapse_claims) == 1
         assert [(signal.recipient, signal.cause) for signal in ctx.signal_sink.signals] == [("ann", "lapse")]
         assert ctx.list_waiting() == ["tea"]
 
@@ -120,7 +120,7 @@ class TestClaiming:
         assert run.deadline is None
         ctx.push_event("2")
         ctx.clock.advance(1_000 * HOUR)
-        assert ctx.store.run_sync(expiry_actions.lapse_claims) == 0
+        assert ctx.store.run_sync(expiry.lapse_claims) == 0
         with pytest.raises(Conflict, match="'ann' is thinking"):
             ctx.claim()
         ctx.ack(run)
@@ -288,8 +288,8 @@ class TestExpiry:
         assert ctx.show_item(event).state is ItemState.EXPIRED
         assert ctx.list_inbox(state=ItemState.EXPIRED) == ["tea"]
         assert ctx.list_inbox(state=ItemState.PENDING) == []
-        assert ctx.store.run_sync(expiry_actions.expire_items) == 1
-        assert ctx.store.run_sync(expiry_actions.expire_items) == 0
+        assert ctx.store.run_sync(expiry.expire_items) == 1
+        assert ctx.store.run_sync(expiry.expire_items) == 0
         assert ctx.show_item(event).state is ItemState.EXPIRED
         assert ctx.is_balanced()
 
@@ -297,7 +297,7 @@ class TestExpiry:
         ctx.push_event(ttl=MINUTE // 2)
         claim = ctx.take_claim()
         ctx.clock.advance(MINUTE // 2)
-        assert ctx.store.run_sync(expiry_actions.expire_items) == 0
+        assert ctx.store.run_sync(expiry.expire_items) == 0
         assert ctx.ack(claim) == 1
 
     def test_what_is_reaped_is_in_the_accounts(self, ctx: StoreContext) -> None:

@@ -8,7 +8,7 @@ import pytest
 from gatepost.channels import reply_actions as replies
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.inbox import expiry_actions, item_actions as inbox_items
+from gatepost.inbox import expiry_and_death_actions as expiry, item_actions as inbox_items
 from gatepost.inbox.event import EventType, ItemState, Priority, Ref
 from gatepost.mail.sent_mail import MESSAGE_TYPES, AckRequest, Mail
 from tests.collected_failures import check_cases
@@ -221,7 +221,7 @@ class TestStates:
         assert post.read_states(sent) == {"ann": ItemState.CLAIMED, "bob": ItemState.DELIVERED}
         post.reap()
         assert post.show(sent).states[ItemState.DELIVERED] == 1
-        post.ctx.store.run_sync(expiry_actions.lapse_claims)
+        post.ctx.store.run_sync(expiry.lapse_claims)
         post.read_everything("ann")
         post.reap()
         assert post.read_states(sent) == {"ann": ItemState.DELIVERED, "bob": ItemState.DELIVERED}

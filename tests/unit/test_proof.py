@@ -18,7 +18,7 @@ from gatepost.guests import spool_line as spool_lines
 from gatepost.guests.hooks import dialects as wire
 from gatepost.guests.hooks.drain import drain
 from gatepost.guests.spool_line import SpoolLine
-from gatepost.inbox import claim_actions as inbox, expiry_actions
+from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry
 from gatepost.inbox.event import ItemState, Priority
 from tests.hook_guest import HookGuest
 from tests.unit.conftest import StoreContext
@@ -242,7 +242,7 @@ class TestTime:
         tea = ctx.push_event("tea")
         run_hook(guest, "UserPromptSubmit")
         ctx.clock.advance(40 * MINUTE)
-        ctx.store.run_sync(expiry_actions.lapse_claims)
+        ctx.store.run_sync(expiry.lapse_claims)
         assert get_state(ctx, tea) is ItemState.PENDING
         assert run_hook(guest, "PostToolUse") == "", "it was read here"
         assert get_state(ctx, tea) is ItemState.DELIVERED

@@ -1,7 +1,10 @@
-"""An entity: an agent, a human or a service that has an inbox."""
+"""
+An entity: an agent, a human or a service that has an inbox; and what happens to entities, for the rooms that react to it
+(`reactions.py`).
+"""
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -39,3 +42,24 @@ class Entity(Struct, frozen=True, kw_only=True):
     @property
     def is_live(self) -> bool:
         return self.retired_at is None
+
+
+class Registering(NamedTuple):
+    """An entity is about to be stored."""
+
+    name: str
+
+
+class Registered(NamedTuple):
+    entity: Entity
+
+
+class Renamed(NamedTuple):
+    """It has another display name; `entity` has the old one."""
+
+    entity: Entity
+    display: str
+
+
+class Retired(NamedTuple):
+    entity: Entity

@@ -16,8 +16,7 @@ from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, Team
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal
 from gatepost.directory import entity_rows as entities, key
-from gatepost.directory.entity import MAX_ALIASES, Entity, EntityKind
-from gatepost.directory.entity_events import Registered, Registering, Renamed, Retired
+from gatepost.directory.entity import MAX_ALIASES, Entity, EntityKind, Registered, Registering, Renamed, Retired
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress, quote_value
 
 #: the person that gets alerts which have no other owner

@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Final
 
 import httpx2
@@ -25,12 +26,7 @@ import structlog
 
 from gatepost.core.ports import Store
 from gatepost.core.signals import Frame, TransportMessage
-from gatepost.directory import (
-    entity_actions as directory,
-    key as core_key,
-    key_actions as keys,
-    sign_in_actions as sign_in,
-)
+from gatepost.directory import entity_actions as directory, key_actions as keys, sign_in_actions as sign_in
 from gatepost.directory.key import Key
 from gatepost.errors import Invalid, Refused, Unauthorized, Unavailable
 from gatepost.operations.access import ADMINISTRATOR, Caller, CallerKind
@@ -70,7 +66,7 @@ class Authenticator:
         self._store = store
         self._rules = rules
         self._jwks = KeySet(rules.jwks_url) if rules.jwks_url else None
-        #: by the hash of a key, and whether it is a cookie: until when it is good, and whose it is
+        #: by a hash of the secret, and whether it is a cookie: until when it is good, and whose it is
         self._cache: dict[tuple[str, bool], tuple[float, Caller | None]] = {}
         #: grows with every change; what was read before a change is not cached after it
         self._change_count = 0
@@ -119,7 +115,7 @@ class Authenticator:
         raise Unauthorized("this browser is not signed in", hint="`gatepost sign-in` prints a link that signs in")
 
     async def _find_caller(self, secret: str, *, is_cookie: bool = False) -> Caller | None:
-        cache_key = core_key.hash_secret(secret), is_cookie
+        cache_key = sha256(secret.encode("utf-8", "surrogatepass")).hexdigest(), is_cookie
         cached = self._cache.get(cache_key)
         if cached is not None and cached[0] > time.monotonic():
             return cached[1]

@@ -17,7 +17,7 @@ Why no item is lost, and no item is given to two readers at once:
 
     pending --claim--> claimed --ack--> delivered
        ^                  |
-       `-- release, lapse-'                           (an item that fails too often: dead)
+       `-- release, lapse-'                           (an item that fails too often is dead)
 
 What is done with single items (done, seen, discard, replay) is in `inbox/item_actions.py`.
 """
@@ -37,6 +37,7 @@ from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.inbox import (
     batch_selection as batch_rules,
+    broadcast_actions as broadcasts,
     claim as claim_rules,
     claim_rows as inboxes,
     item_list_rows as item_lists,
@@ -44,8 +45,8 @@ from gatepost.inbox import (
 )
 from gatepost.inbox.batch_selection import Candidate, SelectedItem
 from gatepost.inbox.claim import Batch, Claim, EndedClaim
-from gatepost.inbox.event import EventType, Item, ItemState, Priority, Ref
-from gatepost.inbox.item_events import ItemsRead
+from gatepost.inbox.event import EventType, Item, ItemsRead, ItemState, Priority, Ref
+from gatepost.inbox.expiry_and_death_actions import fail_items
 
 #: lapsed claims that one claim releases
 _LAPSE_LIMIT: Final = 100
@@ -175,7 +176,7 @@ def lock_inbox(tx: Transaction, name: str | Entity, terms: ClaimTerms) -> tuple[
     if has_lapsed:
         for number, _ in inboxes.lapse_claims(tx, recipient.number, _LAPSE_LIMIT):
             items.release(tx, number)
-    take_broadcasts(tx, recipient, cursor, last_broadcast)
+    broadcasts.take(tx, recipient, cursor, last_broadcast)
     return recipient, fence
 
 
@@ -246,7 +247,7 @@ def pull(
     _, cursor = inboxes.lock_inbox(tx, recipient.number)
     if not inboxes.lock_claim(tx, id, owner, fence):
         raise _build_claim_error(tx, id)
-    take_broadcasts(tx, recipient, cursor, inboxes.read_last_broadcast(tx))
+    broadcasts.take(tx, recipient, cursor)
     if budget is not None:
         selection = batch_rules.select_batch(
             items.list_candidates(tx, recipient.number, limit), limit=limit, budget=budget
@@ -287,18 +288,10 @@ def release(
     their failures are counted. A stale owner is refused; with `recipient`, so is a claim on another inbox.
     """
     claim = _end_claim(tx, id, owner, fence, "released", recipient)
-    count = items.fail(tx, claim.number, failed_events) if failed_events else 0
+    count = fail_items(tx, claim, failed_events) if failed_events else 0
     count += items.release(tx, claim.number)
     tx.after_commit(Signal(claim.recipient, "release"))
     return count
-
-
-def take_broadcasts(tx: Transaction, recipient: Entity, cursor: int, last_broadcast: int) -> None:
-    """Make an item of each broadcast after `cursor` in the inbox of an agent; the caller has locked the inbox."""
-    if recipient.kind is EntityKind.AGENT and (
-        count := inboxes.take_broadcasts(tx, recipient.number, cursor, last_broadcast)
-    ):
-        tx.add_to_account(recipient.number, "accepted", count)
 
 
 def _find_other_sources(tx: Transaction, recipient: int, first: Sequence[Candidate], limit: int) -> list[Candidate]:

@@ -2,13 +2,14 @@
 An event: one thing that happened.
 
 An event is stored once; each recipient has an `Item` with its own state. The `type` says what kind of thing happened.
+`Pushed`, `ItemsRead` and `ItemsDiscarded` tell other rooms what happens in inboxes (`reactions.py`).
 `parse_body` reads type, content and data together as a member of a closed union, so that a handler can `match` on it
 and the type checker finds a case that is missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -20,10 +21,7 @@ from gatepost.errors import Invalid, quote_value
 
 #: the channels on which people write without a trigger: their credential says who they are
 OWN_CHANNELS: Final = ("cli", "web")
-
-
 TELEGRAM: Final = "telegram"
-
 
 #: characters of the type and of the id of a reference
 MAX_REF_LENGTH: Final = 256
@@ -258,6 +256,25 @@ class PushResult(Struct, frozen=True):
     broadcast: int | None = None
     #: of a broadcast: whether it was pushed before
     duplicate: bool = False
+
+
+class Pushed(NamedTuple):
+    """An urgent event was stored; `persons` are the numbers of those who had not got it before."""
+
+    event: Event
+    persons: Sequence[int]
+
+
+class ItemsRead(NamedTuple):
+    """The items of a claim were read; some are mail whose sender waits to hear it."""
+
+    claim: int
+
+
+class ItemsDiscarded(NamedTuple):
+    """These items of one event are about to be discarded."""
+
+    items: Sequence[Item]
 
 
 class Posted(Struct, frozen=True, kw_only=True):

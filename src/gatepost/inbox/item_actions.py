@@ -20,13 +20,17 @@ from gatepost.core.signals import Signal
 from gatepost.core.text import count_bytes
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory, entity_rows as entities
-from gatepost.directory.entity import Entity, EntityKind
-from gatepost.directory.entity_events import Registered, Registering, Renamed
+from gatepost.directory.entity import Entity, EntityKind, Renamed
 from gatepost.errors import Conflict, NotFound, Refused
-from gatepost.inbox import claim_actions as inbox, claim_rows as inboxes, event_rendering as render, item_rows as items
+from gatepost.inbox import (
+    broadcast_actions as broadcasts,
+    claim_actions as claims,
+    claim_rows as inboxes,
+    event_rendering as render,
+    item_rows as items,
+)
 from gatepost.inbox.claim_actions import ClaimTerms
-from gatepost.inbox.event import Item, ItemState, Push
-from gatepost.inbox.item_events import ItemsDiscarded, ItemsRead
+from gatepost.inbox.event import Item, ItemsDiscarded, ItemsRead, ItemState, Push
 from gatepost.inbox.push import actions as push, hop_actions as chains
 
 #: agents that have not taken a broadcast yet, and are shown
@@ -79,7 +83,7 @@ def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
         and not items.list_by_event(tx, ids.check("evt", event), recipient.number)
     ):
         _, cursor = inboxes.lock_inbox(tx, recipient.number)
-        inbox.take_broadcasts(tx, recipient, cursor, inboxes.read_last_broadcast(tx))
+        broadcasts.take(tx, recipient, cursor)
     event_items = _find_items(tx, event, recipient)
     tx.react(ItemsDiscarded([item for _, item in event_items]))
     discarded_items = [
@@ -147,7 +151,7 @@ def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Ite
     Deliver a person's item with an acked claim as the receipt, which names `owner`; return True if the item still was
     in the state that it has in `item`.
     """
-    receipt = inbox.begin_claim(tx, person, fence, ClaimTerms(owner=owner, kind="person"))
+    receipt = claims.begin_claim(tx, person, fence, ClaimTerms(owner=owner, kind="person"))
     inboxes.end_claim(tx, receipt.id, owner, fence, "acked")
     if not items.change_state(tx, person.number, item, ItemState.DELIVERED, claim=receipt.number, ended_at=tx.now):
         return False
@@ -197,19 +201,6 @@ def _build_copy(item: Item) -> Push:
         route=event.route,
         trust=event.trust,
     )
-
-
-def hold_broadcasts(tx: Transaction, event: Registering) -> None:  # noqa: ARG001 (as every reaction)
-    """
-    Let broadcasts wait until the new entity is committed. A registration and a broadcast lock the same row, so that for
-    every agent and every broadcast it is clear which came first.
-    """
-    inboxes.lock_broadcasts(tx)
-
-
-def open_inbox(tx: Transaction, event: Registered) -> None:
-    """Give a new entity an empty inbox: it gets the broadcasts from now on."""
-    inboxes.open_inbox(tx, event.entity.number, inboxes.lock_broadcasts(tx))
 
 
 def measure_lines_again(tx: Transaction, event: Renamed) -> None:

@@ -24,7 +24,7 @@ from gatepost.inbox.item_api import (
     SeenView,
     ShowAccount,
 )
-from gatepost.inbox.push import actions as push
+from gatepost.inbox.push import event_limits
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, read_page
 
@@ -140,7 +140,7 @@ def _build_filter(request: ItemsRequest) -> inbox.ItemFilter:
         type=request.type,
         priority=None if request.priority is None else Priority(request.priority),
         sender=request.sender,
-        ref=push.parse_ref(request.ref) if request.ref else None,
+        ref=event_limits.parse_ref(request.ref) if request.ref else None,
         since=parse_field("since", request.since or None, parse_instant),
         until=parse_field("until", request.until or None, parse_instant),
         text=request.text or None,

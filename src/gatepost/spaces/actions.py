@@ -27,7 +27,7 @@ from gatepost.directory import entity_actions as directory, entity_rows as entit
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.inbox.event import EventType, Push, Trust
-from gatepost.inbox.push import actions as push
+from gatepost.inbox.push import actions as push, event_limits
 from gatepost.spaces import rows as spaces, space as rules
 from gatepost.spaces.space import Member, Message, MessageRow, Space, SpaceActivity
 
@@ -153,8 +153,10 @@ def post(
     trust: Trust = Trust.MEMBER,
 ) -> Message:
     """Post a message in a space, and push it to every other agent in it."""
+    space = spaces.lock(tx, rules.check_id(id), increment=1)
     sender_entity = directory.find_live(tx, sender)
-    space = _lock_space(tx, id, advance_by=1, allow_archived=True, viewer=sender_entity)
+    if space is None:
+        raise _build_refusal(id, sender_entity)
     _require_member(tx, space, sender_entity)  # first: only members may learn that a space is archived
     _check_not_archived(space)
     if not content and data is None:
@@ -174,14 +176,13 @@ def post(
         to=space.id,
         type=EventType.SPACE_MESSAGE,
         source=space.id,
-        sender=sender_entity.name,
         content=content,
         data=data,
         dedup_key=f"msg:{message.id}",
         hops=hops,
         trust=trust,
     )
-    data_json = push.validate_push(message_push, tx.limits)
+    data_json = event_limits.validate_push(message_push, tx.limits)
     spaces.insert_message(tx, message, space=space.number, sender=sender_entity.number, data=data_json)
     # A sender that had read all messages has read this one too.
     spaces.advance_read_seq(tx, space.number, sender_entity.number, message.seq, min_seq=message.seq - 1)
@@ -189,7 +190,8 @@ def post(
         agent for agent in entities.list_agents_in_space(tx, space.number) if agent.number != sender_entity.number
     ]
     if recipients:
-        push.fan_out(tx, replace(message_push, data=_build_event_data(space, message)), sender_entity, recipients)
+        event_push = replace(message_push, data=_build_event_data(space, message))
+        push.fan_out(tx, event_push, sender_entity, recipients, is_valid=True)
     tx.after_commit(_build_signal(space, EventType.SPACE_MESSAGE))
     return message
 
@@ -248,14 +250,12 @@ def count_unread(tx: Reader, entity: str) -> dict[str, int]:
     return spaces.count_unread(tx, directory.find_live(tx, entity).number)
 
 
-def _lock_space(
-    tx: Transaction, id: str, *, advance_by: int = 0, allow_archived: bool = False, viewer: Entity | None = None
-) -> Space:
+def _lock_space(tx: Transaction, id: str, *, allow_archived: bool = False, viewer: Entity | None = None) -> Space:
     """
-    Lock a space until the commit, and take `advance_by` numbers; refuse an archived space unless `allow_archived`. With
-    a `viewer`, the error for a space that does not exist is the same as for one that the viewer is not a member of.
+    Lock a space until the commit; refuse an archived space unless `allow_archived`. With a `viewer`, the error for a
+    space that does not exist is the same as for one that the viewer is not a member of.
     """
-    space = spaces.lock(tx, rules.check_id(id), increment=advance_by)
+    space = spaces.lock(tx, rules.check_id(id), increment=0)
     if space is None:
         raise _build_unknown_error(id) if viewer is None else _build_refusal(id, viewer)
     if not allow_archived:

@@ -6,28 +6,32 @@ duplicate; or an error that concerns that push alone. It runs the same few state
 
     resolve the names -> take arrivals -> check each -> items -> events -> counts and signals
 
-`event_drafts.py` stores what was checked, and says why items come before events.
+Items are inserted before events, because only items can detect a duplicate: the unique key (recipient, dedup key)
+refuses it. If all items of an event are refused, the event is not stored, so a duplicate changes nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.core import address, json_limits as strict
+from gatepost.core import address
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
-from gatepost.core.limits import Limits
-from gatepost.core.ports import Reader, Transaction, batched, weigh_by
-from gatepost.core.text import check_storable, count_bytes
-from gatepost.core.times import MAX_DURATION, MAX_INSTANT
+from gatepost.core.ports import Reader, RetryTransaction, Transaction, batched, weigh_by
+from gatepost.core.signals import Signal
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
-from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
-from gatepost.inbox import event_rendering as render, event_rows as events
-from gatepost.inbox.event import MAX_REF_LENGTH, Event, EventType, Priority, Push, PushResult, Ref, Sender, Trust
-from gatepost.inbox.item_events import Pushed
-from gatepost.inbox.push import dedup_keys as dedup, draft_actions as event_drafts, hop_actions as chains
-from gatepost.inbox.push.draft_actions import EventDraft
+from gatepost.errors import GatepostError, Refused, TooLarge, UnknownAddress
+from gatepost.inbox import (
+    broadcast_actions as broadcasts,
+    event_rendering as render,
+    event_rows as events,
+    item_rows as items,
+)
+from gatepost.inbox.event import Delivery, Event, EventType, Priority, Push, Pushed, PushResult, Ref, Sender, Trust
+from gatepost.inbox.push import dedup_keys as dedup, event_limits, hop_actions as chains
+from gatepost.inbox.wake_actions import is_waking
 
 #: the dedup keys of alerts by Gatepost itself begin with it
 ALERT_KEY_PREFIX: Final = "alert:gatepost:"
@@ -35,17 +39,23 @@ ALERT_KEY_PREFIX: Final = "alert:gatepost:"
 TEAM_WEIGHT: Final = 50
 #: items of all pushes in one batch
 MAX_BATCH_ITEMS: Final = 10_000
-#: nested arrays and objects; readers call their parser from a deeper stack than ours, and must be able to parse it
-_MAX_DATA_DEPTH: Final = 128
-_MAX_LENGTHS: Final = {
-    "source": 200,
-    "subject": 1_000,
-    "dedup key": dedup.MAX_LENGTH,
-    "reference": MAX_REF_LENGTH,
-    "route": 256,
-}
 
 PushOutcome = PushResult | GatepostError
+
+
+@dataclass(slots=True)
+class EventDraft:
+    """A push that was checked: the event to store, and its recipients."""
+
+    event: Event
+    #: JSON
+    data: str | None
+    sender: Entity | None
+    recipients: list[Entity]
+    #: bytes of the rendered event
+    size: int
+    #: the numbers of the recipients for which it is no duplicate; filled when the items are stored
+    new_recipients: set[int] = field(default_factory=set)
 
 
 def _weigh(push: Push) -> int:
@@ -61,7 +71,7 @@ def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
         return []
     drafts = _prepare_pushes(tx, pushes)
     _store_and_alert(tx, drafts)
-    return [event_drafts.build_result(tx, draft) if isinstance(draft, EventDraft) else draft for draft in drafts]
+    return [_build_result(tx, draft) if isinstance(draft, EventDraft) else draft for draft in drafts]
 
 
 def check_batch(tx: Reader, pushes: Sequence[Push]) -> None:
@@ -103,31 +113,33 @@ def fan_out(
     recipients: Sequence[Entity] | None,
     *,
     allow_retired: bool = False,
+    is_valid: bool = False,
 ) -> PushResult:
     """
     Store one push of this sender, None for Gatepost itself, for these recipients: one event, one item each. The sender
     and retired recipients get none. Without recipients (None) it is a broadcast. With `allow_retired` the sender may
-    have retired since it sent this.
+    have retired since it sent this; with `is_valid` the caller has validated all but the data.
     """
-    senders: dict[Address, list[Entity]] = {EntityAddress(sender.name): [sender]} if sender is not None else {}
-    [push] = chains.apply_hops(tx, [push], senders)
+    if not allow_retired:
+        _check_sender(sender)
+    [push] = chains.continue_chains(tx, [push], [sender])
     [arrival] = events.take_arrivals(tx, 1)
-    draft = build_draft(tx, push, arrival, senders, allow_retired=allow_retired)
+    draft = _build_draft(tx, push, sender, arrival, is_valid=is_valid)
     if recipients is None:
         return _push_broadcast(tx, draft)
-    draft.recipients = [entity for entity in recipients if entity.is_live and entity != draft.sender]
+    draft.recipients = [entity for entity in recipients if entity.is_live and entity != sender]
     _store_and_alert(tx, [draft])
-    return event_drafts.build_result(tx, draft)
+    return _build_result(tx, draft)
 
 
 def push_copy(tx: Transaction, push: Push, recipient: Entity) -> PushResult:
     """Store the copy of an event for one recipient, without a dedup key; its sender may have retired since."""
+    sender = directory.find(tx, push.sender) if push.sender else None
     [arrival] = events.take_arrivals(tx, 1)
-    senders = directory.resolve(tx, _parse_senders([push]))
-    draft = build_draft(tx, push, arrival, senders, is_copy=True, allow_retired=True)
+    draft = _build_draft(tx, push, sender, arrival, is_copy=True)
     draft.recipients = [recipient]
-    event_drafts.store_drafts(tx, [draft])
-    return event_drafts.build_result(tx, draft)
+    _store_drafts(tx, [draft])
+    return _build_result(tx, draft)
 
 
 def build_alert(
@@ -162,18 +174,23 @@ def _prepare_pushes(tx: Transaction, pushes: Sequence[Push]) -> list[EventDraft 
     addresses = [_parse_address(push.to) for push in pushes]
     valid_addresses = [entry for entry in addresses if not isinstance(entry, GatepostError)]
     entities_by_address = directory.resolve(tx, [*valid_addresses, *_parse_senders(pushes)])
-    pushes = chains.apply_hops(tx, pushes, entities_by_address)
+    senders = [_get_sender(push, entities_by_address) for push in pushes]
+    pushes = chains.continue_chains(tx, pushes, senders)
     arrivals = events.take_arrivals(tx, len(pushes))
     drafts: list[EventDraft | PushOutcome] = []
-    for push, target, arrival in zip(pushes, addresses, arrivals, strict=True):
+    for push, target, sender, arrival in zip(pushes, addresses, senders, arrivals, strict=True):
         try:
             if isinstance(target, GatepostError):
                 raise target
-            draft = build_draft(tx, push, arrival, entities_by_address)
+            if push.sender and sender is None:
+                address.parse(push.sender)
+                raise directory.build_unknown_error(tx, push.sender)
+            _check_sender(sender)
+            draft = _build_draft(tx, push, sender, arrival)
             if isinstance(target, AllAgentsAddress):
                 drafts.append(_push_broadcast(tx, draft))
             else:
-                draft.recipients = _find_recipients(tx, target, draft.sender, entities_by_address)
+                draft.recipients = _find_recipients(tx, target, sender, entities_by_address)
                 drafts.append(draft)
         except GatepostError as error:
             drafts.append(error)
@@ -192,29 +209,32 @@ def _parse_senders(pushes: Sequence[Push]) -> list[Address]:
     return [target for target in map(_parse_address, senders) if isinstance(target, EntityAddress)]
 
 
-def build_draft(
+def _get_sender(push: Push, entities_by_address: Mapping[Address, list[Entity]]) -> Entity | None:
+    matches = entities_by_address.get(EntityAddress(push.sender)) if push.sender else None
+    return matches[0] if matches else None
+
+
+def _check_sender(sender: Entity | None) -> None:
+    if sender is not None and not sender.is_live:
+        raise directory.build_retired_error(sender, " and sends nothing")
+
+
+def _build_draft(
     tx: Transaction,
     push: Push,
+    sender: Entity | None,
     arrival: int,
-    senders: Mapping[Address, list[Entity]],
     *,
     is_copy: bool = False,
-    allow_retired: bool = False,
+    is_valid: bool = False,
 ) -> EventDraft:
     """
-    Check a push and return the event to store, without recipients. A copy of an earlier event (`is_copy`) has no dedup
-    key; with `allow_retired` the sender may be retired.
+    Validate a push, unless it `is_valid`, and return the event to store, without recipients. A copy of an earlier event
+    (`is_copy`) has no dedup key.
     """
-    sender = None
-    if push.sender:
-        matches = senders.get(EntityAddress(push.sender))
-        if not matches:
-            address.parse(push.sender)
-            raise directory.build_unknown_error(tx, push.sender)
-        [sender] = matches
-        if not sender.is_live and not allow_retired:
-            raise directory.build_retired_error(sender, " and sends nothing")
-    data = validate_push(push, tx.limits)
+    if not is_valid:
+        event_limits.check_push(push, tx.limits)
+    data = event_limits.encode_data(push.data, tx.limits)
     event = Event(
         id=tx.new_id("evt"),
         type=push.type,
@@ -224,7 +244,7 @@ def build_draft(
         content=push.content,
         data=push.data,
         priority=push.priority,
-        dedup_key=None if is_copy else _build_key(push),
+        dedup_key=None if is_copy else dedup.build_key(push),
         created_at=tx.now,
         source_time=push.source_time,
         expires_at=tx.now + push.ttl if push.ttl is not None else push.expires_at,
@@ -232,73 +252,10 @@ def build_draft(
         route=push.route,
         hops=push.hops,
         trust=push.trust,
-        wakes=push.priority is not Priority.FYI and push.hops <= tx.limits.hops,
+        wakes=is_waking(push, tx.limits),
         arrival=arrival,
     )
     return EventDraft(event, data, sender, [], render.measure(event))
-
-
-def _build_key(push: Push) -> str | None:
-    """Return the dedup key as it is stored; an alert without a key gets one from its content."""
-    key = dedup.build_alert_key(push) if push.dedup_key is None and push.type is EventType.ALERT else push.dedup_key
-    return f"{push.key_prefix}{key}" if key is not None else None
-
-
-def validate_push(push: Push, limits: Limits) -> str | None:
-    """Refuse a push that is too large or cannot be stored; return its data as JSON."""
-    if len(push.content) * 4 > limits.content and count_bytes(push.content) > limits.content:
-        raise TooLarge(
-            f"the content is {count_bytes(push.content)} bytes, over the limit of {limits.content}",
-            hint="send a reference to it instead",
-        )
-    check_storable("content", push.content)
-    if not push.source:
-        raise Invalid("an event needs a source")
-    for field_name, text in _iter_short_texts(push):
-        _check_short_text(field_name, text)
-    if push.dedup_key is not None and not push.dedup_key:
-        raise Invalid("the dedup key is empty", hint="leave it out for something that is never a repeat")
-    if push.dedup_key is not None and push.key_prefix not in (dedup.REDIS, dedup.NATS):
-        dedup.check(push.dedup_key)
-    if not 0 <= push.hops <= 10_000:
-        raise Invalid(f"{push.hops} is not a number of hops")
-    if push.ttl is not None and not 0 < push.ttl <= MAX_DURATION:
-        raise Invalid(f"{push.ttl} is not a time to live", hint="it must be over zero and at most a hundred years")
-    if push.source_time is not None and not 0 <= push.source_time <= MAX_INSTANT:
-        raise Invalid(f"{push.source_time} is not a time", hint="it must be in the years 1970 to 9999")
-    if push.ref is not None and not (push.ref.type and push.ref.id):
-        raise Invalid(f"{str(push.ref)!r} is not a reference", hint="it needs a type and an id")
-    if push.route is not None and not (push.route.channel and push.route.session):
-        raise Invalid("a route needs a channel and a session")
-    if push.data is None:
-        return None
-    return strict.encode_json(push.data, "data", limits.data, max_depth=_MAX_DATA_DEPTH)
-
-
-def _iter_short_texts(push: Push) -> Iterable[tuple[str, str]]:
-    yield "source", push.source
-    if push.subject is not None:
-        yield "subject", push.subject
-    if push.dedup_key is not None:
-        yield "dedup key", push.dedup_key
-    if push.ref is not None:
-        yield from (("reference", push.ref.type), ("reference", push.ref.id))
-    if push.route is not None:
-        yield from (("route", push.route.channel), ("route", push.route.session))
-
-
-def parse_ref(text: str) -> Ref:
-    """Parse a reference to search for; refuse one that no event can have."""
-    ref = Ref.parse(text)
-    for part in (ref.type, ref.id):
-        _check_short_text("reference", part)
-    return ref
-
-
-def _check_short_text(field_name: str, text: str) -> None:
-    check_storable(field_name, text)
-    if len(text) > _MAX_LENGTHS[field_name]:
-        raise TooLarge(f"the {field_name} has {len(text)} characters, over the limit of {_MAX_LENGTHS[field_name]}")
 
 
 def _find_recipients(
@@ -325,7 +282,7 @@ def _find_recipients(
 
 
 def _push_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
-    result = event_drafts.store_broadcast(tx, draft)
+    result = broadcasts.store(tx, draft.event, _build_item_row(draft, 0), draft.sender, draft.data)
     if draft.event.hops > tx.limits.hops and not result.duplicate:
         # Agents take it one by one, so the administrator gets one alert instead of every owner.
         push_alerts(tx, [_build_chain_alert(draft.event, directory.ADMINISTRATOR, "*")])
@@ -338,7 +295,7 @@ def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcom
     an hour for each sender.
     """
     drafts = [outcome for outcome in outcomes if isinstance(outcome, EventDraft)]
-    event_drafts.store_drafts(tx, drafts)
+    _store_drafts(tx, drafts)
     alerts = [
         _build_chain_alert(
             draft.event,
@@ -358,6 +315,69 @@ def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcom
             _notify_persons(tx, draft)
 
 
+def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
+    """Store the events and an item for each recipient; a duplicate is not stored."""
+    rows = [_build_item_row(draft, recipient.number) for draft in drafts for recipient in draft.recipients]
+    if not rows:
+        return
+    # In one order everywhere, so that of two writers with the same keys one waits for the other, without a deadlock.
+    new_items = items.insert(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")))
+    for draft in drafts:
+        draft.new_recipients = {
+            entity.number for entity in draft.recipients if (draft.event.arrival, entity.number) in new_items
+        }
+    new_drafts = [draft for draft in drafts if draft.new_recipients]
+    if new_drafts:
+        events.insert(
+            tx, [(draft.event, draft.sender.number if draft.sender else None, draft.data) for draft in new_drafts]
+        )
+    for draft in new_drafts:
+        for recipient in draft.recipients:
+            if recipient.number in draft.new_recipients:
+                tx.add_to_account(recipient.number, "accepted", 1)
+                tx.after_commit(Signal(recipient.name, draft.event.type, draft.event, draft.event.wakes))
+
+
+def _build_result(tx: Transaction, draft: EventDraft) -> PushResult:
+    """Return the result of a draft that was stored; for a duplicate, with the event that came first."""
+    duplicate_numbers = [
+        recipient.number for recipient in draft.recipients if recipient.number not in draft.new_recipients
+    ]
+    first_events = (
+        items.find_by_key(tx, duplicate_numbers, draft.event.dedup_key)
+        if duplicate_numbers and draft.event.dedup_key is not None
+        else {}
+    )
+    if len(first_events) < len(duplicate_numbers):
+        raise RetryTransaction(f"the first event with the key {draft.event.dedup_key!r} was just removed")
+    deliveries = tuple(
+        Delivery(
+            recipient.name,
+            first_events.get(recipient.number, draft.event.id),
+            duplicate=recipient.number not in draft.new_recipients,
+        )
+        for recipient in draft.recipients
+    )
+    return PushResult(draft.event.id if draft.new_recipients or not deliveries else deliveries[0].event, deliveries)
+
+
+def _build_item_row(draft: EventDraft, recipient: int) -> items.NewItem:
+    event = draft.event
+    is_human = draft.sender is not None and draft.sender.kind is EntityKind.HUMAN
+    source = draft.sender.name if draft.sender else event.source
+    return (
+        recipient,
+        event.arrival,
+        event.dedup_key,
+        event.priority.value,
+        is_human,
+        source,
+        event.expires_at,
+        event.wakes,
+        draft.size,
+    )
+
+
 def _notify_persons(tx: Transaction, draft: EventDraft) -> None:
     """Tell of an urgent event, if there are persons among its new recipients."""
     persons = [
@@ -371,10 +391,5 @@ def _notify_persons(tx: Transaction, draft: EventDraft) -> None:
 
 def _build_chain_alert(event: Event, to: str, recipient: str) -> Push:
     sender = event.sender.name if event.sender else None
-    origin = f" from {sender!r}" if sender else ""
-    audience = "every agent" if recipient == "*" else repr(recipient)
-    content = (
-        f"a chain of {event.hops} events{origin} reached {audience}:"
-        f" the last one was stored and woke nobody (event {event.id})"
-    )
-    return build_alert(to, content, chains.build_alert_topic(sender, recipient, event.created_at))
+    topic = chains.build_alert_topic(sender, recipient, event.created_at)
+    return build_alert(to, chains.build_alert_text(event, recipient), topic)

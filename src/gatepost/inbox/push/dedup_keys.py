@@ -28,7 +28,7 @@ import json
 from typing import Final
 
 from gatepost.errors import Invalid, quote_value
-from gatepost.inbox.event import Push
+from gatepost.inbox.event import EventType, Push
 
 #: characters of a key, without a prefix
 MAX_LENGTH: Final = 512
@@ -62,6 +62,12 @@ def check(key: str) -> None:
                 f"the dedup key {quote_value(key)} begins with {prefix!r}, a prefix that only Gatepost adds",
                 hint="give the key without a prefix, or begin it otherwise",
             )
+
+
+def build_key(push: Push) -> str | None:
+    """Return the key of a push as it is stored; None if it is never a repeat. An alert always has a key."""
+    key = build_alert_key(push) if push.dedup_key is None and push.type is EventType.ALERT else push.dedup_key
+    return f"{push.key_prefix}{key}" if key is not None else None
 
 
 def build_alert_key(push: Push) -> str:

@@ -7,17 +7,16 @@ them, or whether it did. An item is from a person if its sender is human and it 
 person's name what an agent did, the item has hops.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.core.address import Address, EntityAddress
 from gatepost.core.ports import Reader
 from gatepost.core.times import HOUR, Instant
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.inbox import item_rows as items
-from gatepost.inbox.event import CHAIN_PAUSE, Push, compute_next_hops
+from gatepost.inbox.event import CHAIN_PAUSE, Event, Push, compute_next_hops
 
 #: items of an inbox that are checked; a loop with more foreign items between its steps is not the greatest cost there
 MAX_CHAIN_ITEMS: Final = 50
@@ -38,22 +37,29 @@ def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
     return {agent: compute_next_hops(hops) for agent, hops in longest.items()}
 
 
-def apply_hops(
-    tx: Reader, pushes: Sequence[Push], entities_by_address: Mapping[Address, list[Entity]]
-) -> Sequence[Push]:
-    """Return the pushes with the hops of their senders' chains; hops that a push names count only if they are more."""
-    matches = {push.sender: entities_by_address.get(EntityAddress(push.sender)) for push in pushes if push.sender}
-    senders = {name: candidates[0] for name, candidates in matches.items() if candidates}
-    hops = _count_hops(tx, senders.values())
-    if not any(hops.values()):
-        return pushes
-    min_hops: dict[str | None, int] = {name: hops.get(sender.number, 0) for name, sender in senders.items()}
+def continue_chains(tx: Reader, pushes: Sequence[Push], senders: Sequence[Entity | None]) -> list[Push]:
+    """
+    Return the pushes with the hops of their senders' chains; hops that a push names count only if they are more.
+    `senders` has the sender of each push.
+    """
+    hops = _count_hops(tx, [sender for sender in senders if sender is not None])
+    min_hops = [hops.get(sender.number, 0) if sender is not None else 0 for sender in senders]
     return [
-        replace(push, hops=min_hops[push.sender]) if 0 <= push.hops < min_hops.get(push.sender, 0) else push
-        for push in pushes
+        replace(push, hops=least) if 0 <= push.hops < least else push
+        for push, least in zip(pushes, min_hops, strict=True)
     ]
 
 
+def build_alert_text(event: Event, recipient: str) -> str:
+    """Return what the owner of a recipient (`*`: of all agents) hears of a chain that is too long."""
+    origin = f" from {event.sender.name!r}" if event.sender else ""
+    audience = "every agent" if recipient == "*" else repr(recipient)
+    return (
+        f"a chain of {event.hops} events{origin} reached {audience}:"
+        f" the last one was stored and woke nobody (event {event.id})"
+    )
+
+
 def build_alert_topic(sender: str | None, recipient: str, now: Instant) -> str:
-    """Return the topic of an alert. All events from one sender to one recipient within an hour share one alert."""
+    """Return the topic of that alert. All events from one sender to one recipient within an hour share one alert."""
     return f"hops:{sender or '-'}:{recipient}:{now // HOUR}"
