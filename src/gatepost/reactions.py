@@ -25,7 +25,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Retired": ("gates.deadline_actions:end_orphans",),
     # inbox
     "Pushed": ("channels.message_actions:notify_persons",),
-    "ItemsRead": ("mail.mail_actions:confirm_reads",),
+    "ItemsRead": ("mail.read_receipt_actions:confirm_reads",),
     "ItemsDiscarded": ("gates.decision_actions:keep_last_question",),
     # gates
     "GateEnded": ("plans.actions:continue_plans",),

@@ -12,7 +12,7 @@ from gatepost.inbox.event import EventType, ItemState, Priority
 from gatepost.ledger import topic_actions as ledger
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
 from gatepost.ledger.topic import TopicKind
-from gatepost.mail import mail_actions as mail, work_actions as work
+from gatepost.mail import read_receipt_actions as read_receipts, work_actions as work
 from gatepost.mail.sent_mail import AckRequest, AckState, PostState
 from gatepost.mail.work_item import MAX_ID_LENGTH, WorkItemSpec, WorkType
 from tests.hedera.office import TASK, LedgerOffice
@@ -205,7 +205,7 @@ async def test_mail_that_waited_for_the_ledger_past_its_deadline_is_overdue_and_
     hedera.network.stop_nodes()
     sent = hedera.send("bob", "read this", ack=AckRequest.REQUIRED, ack_within=2 * HOUR)
     hedera.kit.clock.advance("3 hours")
-    hedera.store.run_sync(mail.report_overdue)
+    hedera.store.run_sync(read_receipts.report_overdue)
     assert hedera.list_inbox("ann") == ["your mail to bob was not read by bob within 2h"]
     hedera.network.start_nodes()
     await hedera.settle()

@@ -15,9 +15,10 @@ from gatepost.errors import Conflict, Invalid, NotFound
 from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import EventType, ItemState, Priority, Ref
-from gatepost.mail import mail_actions as mail, sent_mail as mail_rules
+from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts, sent_mail as mail_rules
+from gatepost.mail.notification_rule import NotifyRule, check_pattern, find_rule
 from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailSpec
-from gatepost.mail.work_item import NotifyRule, WorkType, check_pattern, find_rule, parse_event
+from gatepost.mail.work_item import WorkType, parse_event
 from gatepost.testing import Kit
 from gatepost.worker import maintenance_actions as maintenance
 from tests.property.run_machine import run_on_postgres, run_on_sqlite
@@ -157,7 +158,7 @@ class MailMachine(RuleBasedStateMachine):
             for id, deadline in self.deadlines.items()
             if deadline <= now and id not in self.overdue_ids and not self._is_read(id)
         }
-        assert self.store.run_sync(mail.report_overdue) == len(expected_ids)
+        assert self.store.run_sync(read_receipts.report_overdue) == len(expected_ids)
         self.overdue_ids |= expected_ids
         while is_reaped and self.store.run_sync(maintenance.reap):
             pass

@@ -13,7 +13,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox.accounts import actions
 from gatepost.inbox.event import Ref
-from gatepost.mail import mail_actions as mail
+from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts
 from gatepost.mail.sent_mail import MESSAGE_TYPES, MailSpec
 from gatepost.spaces import actions as spaces
 from gatepost.testing import FakeClock
@@ -316,9 +316,9 @@ class TestAcknowledgements:
     async def test_read_too_late(self, office: Office) -> None:
         sent = await office.send(ack="required", ackWithin="90m")
         office.clock.advance("89 minutes")
-        assert await office.gateway.store.run(mail.report_overdue) == 0
+        assert await office.gateway.store.run(read_receipts.report_overdue) == 0
         office.clock.advance("1 minute")
-        assert await office.gateway.store.run(mail.report_overdue) == 1
+        assert await office.gateway.store.run(read_receipts.report_overdue) == 1
         assert (await office.show(sent["id"]))["ack"] == "overdue"
         await office.drain("designer")
         assert await office.list_notices() == [

@@ -7,7 +7,7 @@ from gatepost.core.ports import Reader
 from gatepost.core.times import DAY
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Event, EventType, ItemState
-from gatepost.mail import mail_actions as mail
+from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts
 from gatepost.mail.sent_mail import Mail, MailSpec
 from gatepost.stores.statements import Sql
 from gatepost.worker import maintenance_actions as maintenance
@@ -53,7 +53,7 @@ class Post:
         return [event.content for event in self.read_events(name) if event.type is EventType.SYSTEM]
 
     def report_overdue(self) -> int:
-        return self.ctx.store.run_sync(mail.report_overdue)
+        return self.ctx.store.run_sync(read_receipts.report_overdue)
 
     def reap(self) -> None:
         """Remove what ended, after the time for which it is remembered."""

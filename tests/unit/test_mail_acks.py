@@ -8,7 +8,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid
 from gatepost.inbox import item_actions as inbox_items
 from gatepost.inbox.event import Ref
-from gatepost.mail import mail_actions as mail
+from gatepost.mail import read_receipt_actions as read_receipts
 from gatepost.mail.sent_mail import AckRequest, AckState
 from tests.unit.conftest import StoreContext
 from tests.unit.mail_post import Post
@@ -109,7 +109,7 @@ class TestAcknowledgements:
         for number in range(5):
             post.send(text=str(number), ack=AckRequest.REQUIRED)
         post.ctx.clock.advance(DAY)
-        counts = [post.ctx.store.run_sync(mail.report_overdue, limit=2) for _ in range(4)]
+        counts = [post.ctx.store.run_sync(read_receipts.report_overdue, limit=2) for _ in range(4)]
         assert (counts, len(post.list_notices())) == ([2, 2, 1, 0], 5)
 
     @pytest.mark.parametrize("within", [0, -1, 101 * 365 * DAY])

@@ -8,7 +8,7 @@ from gatepost.core.times import DAY
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.event import EventType, ItemState
-from gatepost.mail import mail_actions as mail
+from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts
 from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailSpec
 from gatepost.testing import Kit
 from gatepost.worker import maintenance_actions as maintenance
@@ -76,10 +76,10 @@ def test_two_who_look_for_overdue_mail_report_it_once(race: Race, before: str | 
     for _ in range(3):
         send(race)
     race.clock.advance(DAY)
-    with race.pause_midway(mail.report_overdue, before=before) as first_future:
-        second_count = race.store.run_sync(mail.report_overdue)
+    with race.pause_midway(read_receipts.report_overdue, before=before) as first_future:
+        second_count = race.store.run_sync(read_receipts.report_overdue)
     assert (first_future.result(LAST_RESORT), second_count) == (3, 0)
-    assert race.store.run_sync(mail.report_overdue) == 0
+    assert race.store.run_sync(read_receipts.report_overdue) == 0
     assert list_notices(race) == ["your mail to team:red was not read by bob, cem within 1d"] * 3
     assert race.is_consistent()
 
@@ -89,7 +89,7 @@ def test_mail_that_is_read_while_it_becomes_overdue(race: Race) -> None:
     claim = race.take_claim("bob")
     race.clock.advance(DAY)
     with race.pause_midway(inbox.ack, claim.id, owner="me", fence=claim.fence):
-        assert race.store.run_sync(mail.report_overdue) == 0
+        assert race.store.run_sync(read_receipts.report_overdue) == 0
     assert list_notices(race) == ["your mail to bob was read by bob"]
     assert race.store.read_sync(mail.show, sent.id).ack is AckState.READ
 
@@ -98,7 +98,7 @@ def test_mail_that_becomes_overdue_while_it_is_read(race: Race) -> None:
     sent = send(race, "bob")
     claim = race.take_claim("bob")
     race.clock.advance(DAY)
-    with race.pause_midway(mail.report_overdue):
+    with race.pause_midway(read_receipts.report_overdue):
         future = race.start_blocked(inbox.ack, claim.id, owner="me", fence=claim.fence)
     assert future.result(LAST_RESORT) == 1
     assert list_notices(race) == [

@@ -29,8 +29,8 @@ ORDER = (  # noqa: SIM905
 _MODULES = {
     **dict.fromkeys(("init", "config", "up"), "cli.setup_commands"),
     "inbox": "inbox.item_commands",
-    "hooks": "guests.hook_setup_commands",
-    "hook": "guests.hook_setup_commands",
+    "hooks": "guests.hook_install_commands",
+    "hook": "guests.hook_install_commands",
     **dict.fromkeys(("send", "reply"), "mail.mail_commands"),
     "note": "mail.work_commands",
     "import": "export.commands",

@@ -160,7 +160,7 @@ def peek(
 
 
 @inbox.show("show", ShowEvent, id=EVENT)
-def print_details(view: EventDetailView) -> None:
+def show(view: EventDetailView) -> None:
     """
     Show all of an event, and its state for each recipient.
 
@@ -195,8 +195,8 @@ def print_details(view: EventDetailView) -> None:
         output.line_out("\ndata:\n" + output.indent(output.format_json(data)))
 
 
-inbox.import_verb("sent", "gatepost.mail.sent_mail_commands", "build_sent")
-inbox.import_verb("thread", "gatepost.mail.sent_mail_commands", "build_thread")
+inbox.import_verb("sent", "gatepost.mail.mail_commands", "build_sent")
+inbox.import_verb("thread", "gatepost.mail.mail_commands", "build_thread")
 inbox.import_verb("shared", "gatepost.channels.shared_inbox.commands", "build_shared")
 inbox.command("drain")(drain)
 
@@ -220,7 +220,7 @@ def watch(to: To = None, json: JsonFlag = False) -> None:
 
 
 @inbox.send("replay", ReplayEvent, id=EVENT, name=RECIPIENT)
-def describe_replayed(page: ItemsView) -> Outcome:
+def replay(page: ItemsView) -> Outcome:
     """
     Deliver an event again.
 
@@ -234,7 +234,7 @@ def describe_replayed(page: ItemsView) -> Outcome:
 
 
 @inbox.send("discard", DiscardEvent, id=EVENT, name=RECIPIENT)
-def describe_discarded(page: ItemsView) -> Outcome:
+def discard(page: ItemsView) -> Outcome:
     """
     Discard an event that is pending or dead, without delivering it. `gatepost inbox replay` brings it back.
 
@@ -245,7 +245,7 @@ def describe_discarded(page: ItemsView) -> Outcome:
 
 
 @inbox.command("done")
-def mark_done(
+def done(
     event: Annotated[str, EVENT],
     person: Annotated[str | None, option("--as", "NAME", "the person; by default the only recipient")] = None,
     json: JsonFlag = False,

@@ -31,8 +31,8 @@ from gatepost.ledger.hcs.hcs10_operations import (
 )
 from gatepost.ledger.payloads import EventPost, MailData, NotePost
 from gatepost.ledger.topic import NANOSECONDS, LedgerId, Topic, TopicKind, TopicMessage
-from gatepost.mail import mail_actions as mail, posting_rows as posts, sent_mail as mail_rules, work_actions as work
-from gatepost.mail.posting_rows import Post
+from gatepost.mail import mail_actions as mail, mail_rows as posts, sent_mail as mail_rules, work_actions as work
+from gatepost.mail.mail_rows import Post
 
 _HOUR: Final = 3_600 * NANOSECONDS
 _MICROSECOND: Final = 1_000
@@ -146,7 +146,7 @@ def _resolve_data(data: str | Mapping[str, Json], files: Mapping[LedgerId, FileR
 
 def _find_record(tx: Reader, uid: str | None, sender: Entity, kind: str) -> Post | None:
     """Return our record of what an entity has posted; None if another program has posted it."""
-    record = posts.read(tx, uid) if uid is not None else None
+    record = posts.read_post(tx, uid) if uid is not None else None
     if record is None or record.sender != sender.name or record.kind != kind:
         return None
     return record

@@ -34,8 +34,8 @@ from gatepost.ledger.connections import rows as connections
 from gatepost.ledger.connections.connection import Connection
 from gatepost.ledger.topic import NANOSECONDS, LedgerId, Topic, TopicKind
 from gatepost.ledger.transaction import LedgerReceipt, TransactionId
-from gatepost.mail import posting, posting_rows as posts, work_rows as work_items
-from gatepost.mail.posting_rows import Post
+from gatepost.mail import ledger_posting, mail_rows as posts, work_rows as work_items
+from gatepost.mail.mail_rows import Post
 from gatepost.mail.sent_mail import PostState
 from gatepost.mail.work_item import WorkItem, WorkType
 
@@ -52,7 +52,7 @@ def begin_step(tx: Transaction, network: str, step: str, payer: LedgerId) -> tup
     """Return the id of the transaction of a step, and the receipt if it is done; store a new id if it has none."""
     known = ledger_steps.read(tx, network, step)
     if known is None:
-        record = posts.lock(tx, step.partition("/")[0])
+        record = posts.lock_post(tx, step.partition("/")[0])
         if record is not None and record.post is not PostState.UNPOSTED:
             raise Unavailable(f"{record.kind} {record.id} was just posted by another process")
         id = ledger_steps.take_id(tx, network, payer, tx.now * _MICROSECOND - _START_OFFSET)
@@ -101,7 +101,7 @@ class PostTargets(Struct, frozen=True, kw_only=True):
 
 def find_targets(tx: Reader, id: str) -> PostTargets | None:
     """Return a record with whom it concerns; None if it does not have to be posted any more."""
-    post = posts.read(tx, id)
+    post = posts.read_post(tx, id)
     if post is None or post.post is not PostState.UNPOSTED:
         return None
     sender = directory.find(tx, post.sender)
@@ -112,7 +112,7 @@ def find_targets(tx: Reader, id: str) -> PostTargets | None:
     if isinstance(address.parse(post.targets[0]), AllAgentsAddress):
         return PostTargets(post=post, sender=sender, recipients=None)
     recipients = list(entities.find_by_names(tx, posts.list_recipients(tx, post.number)).values())
-    network = posting.find_public_network(tx)
+    network = ledger_posting.find_public_network(tx)
     if network is None or len(recipients) != 1 or not connections.is_peer(tx, recipients[0].number):
         # An agent outside that is in a team gets mail to it by its own connection only.
         recipients = [recipient for recipient in recipients if not connections.is_peer(tx, recipient.number)]
@@ -124,7 +124,7 @@ def find_targets(tx: Reader, id: str) -> PostTargets | None:
 
 def list_unposted(tx: Reader, id: str) -> tuple[str, list[str]]:
     """Return the sender of a record, and its records up to this one that are not posted yet, the oldest first."""
-    post = posts.read(tx, id)
+    post = posts.read_post(tx, id)
     if post is None:
         return "", []
     sender = directory.find(tx, post.sender)
@@ -141,7 +141,7 @@ def finish_post(tx: Transaction, network: str, targets: PostTargets) -> None:
 
 def fail_post(tx: Transaction, network: str, id: str, reason: str) -> None:
     """Save that a record will never be on the ledger, and tell the administrator."""
-    post = posts.lock(tx, id)
+    post = posts.lock_post(tx, id)
     if post is None or post.post is not PostState.UNPOSTED:
         return
     posts.set_failed(tx, post.number)

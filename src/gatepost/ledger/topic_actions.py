@@ -30,8 +30,8 @@ from gatepost.ledger.running_hash import Fault, MessageVerdict, Proof, TopicVeri
 from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, Topic, TopicKind, TopicMessage
 from gatepost.ledger.topic_json import format_timestamp
 from gatepost.ledger.topic_rows import NewMessage, StoredMessage
-from gatepost.mail import posting_rows as posts, work_rows as work_items
-from gatepost.mail.posting import LOCAL, MailSent, WorkPosted, find_network, find_public_network
+from gatepost.mail import mail_rows as posts, work_rows as work_items
+from gatepost.mail.ledger_posting import LOCAL, MailSent, WorkPosted, find_network, find_public_network
 from gatepost.mail.work_item import WorkItem
 
 #: the kind of the jobs that post to a public ledger; the payload is the id of a record

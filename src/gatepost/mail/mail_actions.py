@@ -1,19 +1,16 @@
 """
-Send mail, list what was sent, and tell senders who has read it.
+Send and deliver mail, and list what was sent.
 
 Sending is one transaction: the event, an item for each recipient, and one record in `outgoing`, which holds what a
-ledger posts. The record stays when the items are removed after their time; how each item ended is saved with it.
+ledger outgoing. The record stays when the items are removed after their time; how each item ended is saved with it.
 
 With a public ledger, mail that is not urgent has only the record at first. It is delivered when it is seen on the
 ledger, or when it has waited for `ledger.patience`; both do it by `deliver`, and the first one counts. Mail to an agent
 outside has no item at all: its recipient reads it on the ledger.
 
-A sender that asks for an acknowledgement gets an event when all recipients have read its mail, and another after the
-deadline if somebody has not. An agent has read mail when the batch with it is acked; a person, when it is marked as
-done. A broadcast cannot be acknowledged, because it has no list of recipients.
+`read_receipt_actions.py` tells senders who has read it.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -24,22 +21,19 @@ from gatepost.core.address import Address, AllAgentsAddress, EntityAddress
 from gatepost.core.ids import check as check_id
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.times import HOUR, MAX_DURATION, format_duration
+from gatepost.core.times import HOUR, MAX_DURATION
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity
-from gatepost.errors import Invalid, LimitReached, NotFound, Refused, quote_value
+from gatepost.errors import Invalid, LimitReached, NotFound, Refused
 from gatepost.inbox import item_actions as inbox_items
-from gatepost.inbox.event import Event, EventType, Push, PushResult, Ref, Trust
-from gatepost.inbox.item_events import ItemsRead
-from gatepost.inbox.push import actions as push
-from gatepost.mail import mail_rows as outgoing, posting, posting_rows as posts, sent_mail as rules
-from gatepost.mail.posting import FindOutsider, MailSent
+from gatepost.inbox.event import Event, EventType, Push, PushResult, Ref
+from gatepost.inbox.push import actions as push, event_limits
+from gatepost.mail import ledger_posting, mail_rows as outgoing, sent_mail as rules
+from gatepost.mail.ledger_posting import FindOutsider, MailSent
 from gatepost.mail.sent_mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec, PostState
 
-#: mails that one call reports as overdue; the next call reports the rest
+#: mails that one call delivers; the next call delivers the rest
 _OVERDUE_LIMIT: Final = 500
-#: readers that an acknowledgement names
-_MAX_NAMES: Final = 10
 
 
 def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0, key: str | None = None) -> Mail:
@@ -60,14 +54,14 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0
         raise Invalid("mail to every agent cannot be acknowledged", hint="name those who have to read it, or a team")
     mail, deliver_at = _build_mail(tx, spec, author, thread), None
     outsider = tx.ask(FindOutsider(target, author)) if isinstance(target, EntityAddress) else None
-    if key is not None and posting.find_public_network(tx) is not None:  # the first one may have no event yet
+    if key is not None and ledger_posting.find_public_network(tx) is not None:  # the first one may have no event yet
         first_mail = outgoing.find_mail_by_key(tx, author.number, key)
         if first_mail is not None:
             return first_mail
     if outsider is not None:
         _check_outside(tx, mail)
         mail, names = replace(mail, post=PostState.UNPOSTED), [outsider]
-    elif posting.is_awaited(tx, mail.priority):
+    elif ledger_posting.is_awaited(tx, mail.priority):
         names, deliver_at = _check_awaited(tx, mail, author, target), tx.now + tx.limits.ledger_patience
     else:
         result = push.push_event(tx, _build_push(mail, key or mail.id, hops))
@@ -83,14 +77,14 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0
 
 def _check_outside(tx: Transaction, mail: Mail) -> None:
     """Refuse mail that cannot go to an agent outside."""
-    push.validate_push(_build_push(mail, mail.id, 0), tx.limits)
+    event_limits.validate_push(_build_push(mail, mail.id, 0), tx.limits)
     if mail.ack is not None:
         raise Invalid(f"mail to {mail.to!r} cannot be acknowledged", hint="it is an agent outside: ask for a reply")
 
 
 def _check_awaited(tx: Transaction, mail: Mail, author: Entity, target: Address) -> list[str]:
     """Refuse mail that could not be delivered later; return the names of its recipients, none for a broadcast."""
-    push.validate_push(_build_push(mail, mail.id, 0), tx.limits)
+    event_limits.validate_push(_build_push(mail, mail.id, 0), tx.limits)
     if isinstance(target, AllAgentsAddress):
         return []
     recipients = push.find_recipients(tx, target, author)
@@ -101,24 +95,24 @@ def _check_awaited(tx: Transaction, mail: Mail, author: Entity, target: Address)
 
 def deliver(tx: Transaction, id: str) -> None:
     """Put mail into the inboxes of its recipients, if it waits for the ledger."""
-    post = posts.lock(tx, id)
+    post = outgoing.lock_post(tx, id)
     if post is None or post.event is not None or post.deliver_at is None:
         return
     mail, author = show(tx, id), directory.find(tx, post.sender)
-    names = posts.list_recipients(tx, post.number)
+    names = outgoing.list_recipients(tx, post.number)
     recipients = list(entities.find_by_names(tx, names).values()) if names else None
     request = _build_push(mail, post.dedup_key or mail.id, post.hops)
     try:
         result = push.fan_out(tx, request, author, recipients, allow_retired=True)
     except LimitReached:  # of broadcasts
-        posts.set_deliver_at(tx, post.number, tx.now + HOUR)
+        outgoing.set_deliver_at(tx, post.number, tx.now + HOUR)
         return
-    posts.set_delivered(tx, post.number, result.event)
+    outgoing.set_delivered(tx, post.number, result.event)
 
 
 def deliver_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
     """Deliver mail that has waited for the ledger long enough; return how many mails there were."""
-    ids = posts.list_undelivered(tx, limit)
+    ids = outgoing.list_undelivered(tx, limit)
     for id in ids:
         deliver(tx, id)
     return len(ids)
@@ -152,32 +146,6 @@ def page_thread(
     number = directory.find_number(tx, viewer)
     mails = outgoing.list_thread(tx, number, thread=thread, ref=ref, before=before, limit=limit)
     return [mail if viewer in (None, mail.sender) else replace(mail, recipients=(), states={}) for mail in mails]
-
-
-def confirm_reads(tx: Transaction, event: ItemsRead) -> None:
-    """Tell the senders of mail who wait to hear that all recipients have read it, if they have now."""
-    for id in outgoing.list_awaited(tx, event.claim):
-        mail = outgoing.lock_mail(tx, id)
-        assert mail is not None
-        if mail.ack is not AckState.READ and not outgoing.list_unread(tx, mail.number):
-            outgoing.set_ack(tx, mail.number, AckState.READ)
-            names = [entry.name for entry in mail.recipients]
-            _push_notice(tx, mail, AckState.READ, f"read by {_join_names(names, sum(mail.states.values()))}")
-
-
-def report_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
-    """Tell the senders whose mail was not read in time who has not read it; return how many mails there were."""
-    overdue_ids = outgoing.take_overdue(tx, limit)
-    for id in overdue_ids:
-        mail = outgoing.read_mail(tx, id)
-        assert mail is not None
-        assert mail.ack_deadline is not None
-        outgoing.set_ack(tx, mail.number, AckState.OVERDUE)
-        unread_names = outgoing.list_unread(tx, mail.number)
-        names = _join_names(unread_names, len(unread_names))
-        waited = format_duration(mail.ack_deadline - mail.created_at)
-        _push_notice(tx, mail, AckState.OVERDUE, f"not read by {names} within {waited}")
-    return len(overdue_ids)
 
 
 def _continue_thread(tx: Reader, spec: MailSpec, author: Entity) -> tuple[MailSpec, str | None]:
@@ -257,7 +225,7 @@ def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | N
         ack=AckState.PENDING if is_awaited else None,
         ack_deadline=tx.now + spec.ack_within if is_awaited else None,
         created_at=tx.now,
-        post=posting.find_post_state(tx, "mail"),
+        post=ledger_posting.find_post_state(tx, "mail"),
         posted_at=None,
     )
 
@@ -291,30 +259,3 @@ def _build_push(mail: Mail, key: str, hops: int) -> Push:
 def _list_names(result: PushResult) -> list[str]:
     """Return the names of those who got this event, and not an earlier one with its key."""
     return [delivery.name for delivery in result.deliveries if not delivery.duplicate]
-
-
-def _push_notice(tx: Transaction, mail: Mail, ack: AckState, text: str) -> None:
-    """Tell the sender of mail how far its acknowledgement is; a retired sender is told nothing."""
-    if not directory.find(tx, mail.sender).is_live:
-        return
-    title = f" {quote_value(mail.subject, 120)}" if mail.subject else ""
-    push.push_event(
-        tx,
-        Push(
-            to=mail.sender,
-            type=EventType.SYSTEM,
-            source="mail",
-            content=f"your mail{title} to {mail.to} was {text}",
-            dedup_key=f"ack:{mail.id}:{ack}",
-            ref=Ref("mail", mail.id),
-            trust=Trust.OWNER,
-        ),
-    )
-
-
-def _join_names(names: Sequence[str], count: int) -> str:
-    """Return the first names, and how many others there are of `count`."""
-    shown_names = names[:_MAX_NAMES]
-    other_count = count - len(shown_names)
-    others = f" and {other_count} other{'s' if other_count > 1 else ''}" if other_count else ""
-    return f"{', '.join(shown_names)}{others}"

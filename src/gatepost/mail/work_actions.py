@@ -24,15 +24,16 @@ from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge
 from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push, hop_actions as chains
 from gatepost.mail import (
+    ledger_posting,
     mail_rows as outgoing,
-    posting,
-    posting_rows as posts,
+    notification_rule,
     work_item as rules,
     work_rows as work_items,
 )
-from gatepost.mail.posting import WorkPosted
+from gatepost.mail.ledger_posting import WorkPosted
+from gatepost.mail.notification_rule import NotifyRule
 from gatepost.mail.sent_mail import PostState
-from gatepost.mail.work_item import Note, NotifyRule, WorkEvent, WorkItem, WorkItemSpec, WorkType
+from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkItemSpec, WorkType
 
 _MAX_HINTS: Final = 3
 
@@ -145,7 +146,7 @@ def post_note(
         priority=priority,
         event=result.event if result.deliveries else None,
         created_at=tx.now,
-        post=PostState.UNPOSTED if ledger_key is not None else posting.find_post_state(tx, "notes"),
+        post=PostState.UNPOSTED if ledger_key is not None else ledger_posting.find_post_state(tx, "notes"),
         posted_at=None,
         recipients=_list_names(result),
     )
@@ -177,13 +178,13 @@ def post_event(
         author=author.name,
         reason=_check_reason(reason),
         created_at=tx.now,
-        post=PostState.UNPOSTED if ledger_key is not None else posting.find_post_state(tx, "events"),
+        post=PostState.UNPOSTED if ledger_key is not None else ledger_posting.find_post_state(tx, "events"),
         posted_at=None,
     )
     work_items.set_status(tx, item.number, work_event.event)
     for name in {item.id, item.topic or item.id}:
         tx.after_commit(Signal(f"work:{item.type}:{name}", work_event.event, wakes=False))
-    rule = rules.find_rule(rules.build_rules(tx.limits.work_notify), work_event.type)
+    rule = notification_rule.find_rule(notification_rule.build_rules(tx.limits.work_notify), work_event.type)
     targets = rule.to if rule is not None else ()
     result = _notify(tx, work_event, rule, item, author, hops) if rule is not None else None
     work_event = replace(work_event, recipients=_list_names(result) if result else ())
@@ -198,10 +199,10 @@ def _post(
 ) -> Instant | None:
     """Put a note or an event on the ledger, unless it is there; return when it was posted."""
     if ledger_key is not None:
-        posts.set_posted(tx, record)
+        outgoing.set_posted(tx, record)
         return tx.now
     tx.react(WorkPosted(post, author, item, record))
-    return tx.now if post.post is not None and posting.is_posted_at_once(tx) else None
+    return tx.now if post.post is not None and ledger_posting.is_posted_at_once(tx) else None
 
 
 def is_known(tx: Reader, target: str) -> bool:
@@ -217,7 +218,7 @@ def find_unknown_names(tx: Reader) -> list[tuple[str, str]]:
     """Return the pattern and the address of each rule of `work.notify` that names nobody."""
     return [
         (rule.pattern, target)
-        for rule in rules.build_rules(tx.limits.work_notify)
+        for rule in notification_rule.build_rules(tx.limits.work_notify)
         for target in rule.to
         if not _resolve(tx, target)
     ]

@@ -14,7 +14,7 @@ from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Priority, Ref
 from gatepost.inbox.ref_fields import RefSpec
 from gatepost.mail import work_item as rules
-from gatepost.mail.send_commands import join_names
+from gatepost.mail.mail_commands import join_names
 from gatepost.mail.work_api import (
     AddWorkItem,
     ListNotes,
@@ -101,7 +101,7 @@ def add(
     ),
     parent=option("--parent", "TYPE:ID", "only the parts of this work item", parse=lambda text: str(parse_item(text))),
 )
-def build_row(item: WorkItemView) -> TableRow:
+def list_work(item: WorkItemView) -> TableRow:
     """
     List work items, in the order in which they were added.
 
@@ -161,7 +161,7 @@ def _build_event_row(event: WorkEventView) -> TableRow:
 
 
 @work.command("event")
-def post_event(
+def event(
     item: Item,
     event: Annotated[
         str,
@@ -196,7 +196,7 @@ def post_event(
 
 
 @work.command("notes")
-def list_notes(item: Item, limit: LimitOption = 100, json: JsonFlag = False) -> None:
+def notes(item: Item, limit: LimitOption = 100, json: JsonFlag = False) -> None:
     """
     Print the notes on a work item, oldest first.
 
@@ -215,7 +215,7 @@ def _print_notes(notes: Sequence[NoteView]) -> None:
         output.passage(heading, note.text, is_first=number == 0)
 
 
-def post_note(
+def note(
     item: Item,
     text: Annotated[str, argument("TEXT|-", "the note, in Markdown; - reads stdin", parse=inputs.read_text)],
     notify: Annotated[
@@ -266,4 +266,4 @@ def _describe_notified(names: Sequence[str]) -> str:
     return f"{join_names(names)} {'has' if len(names) == 1 else 'have'} it"
 
 
-commands = [work, build_verb("note", post_note, "Post a note on a work item.")]
+commands = [work, build_verb("note", note, "Post a note on a work item.")]

@@ -1,13 +1,11 @@
 """
 Work items: tasks, phases, stages and projects, with the notes and events that are posted on them.
 
-An event of a work item has a name of two parts, such as `task.blocked`. The rules of the setting `work.notify` say who
-gets it. A part of a rule may be `*`; of the rules that match, the one with the fewest `*` counts, and of those the
-first.
+An event of a work item has a name of two parts, such as `task.blocked`; `notification_rule.py` says who gets it.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -27,7 +25,7 @@ CLOSING_EVENTS: Final = ("complete", "completed", "done", "closed", "cancelled",
 #: addresses that one note or rule names
 MAX_ADDRESSES: Final = 50
 
-_EVENT: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+EVENT_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -133,39 +131,6 @@ class WorkEvent(Struct, frozen=True, kw_only=True):
         }
 
 
-class NotifyRule(Struct, frozen=True):
-    """Who gets an event of a work item, and how urgent it is."""
-
-    pattern: str
-    to: tuple[str, ...]
-    priority: Priority
-
-    def matches(self, type: str) -> bool:
-        parts, words = self.pattern.split("."), type.split(".")
-        return len(parts) == len(words) and all(part in ("*", word) for part, word in zip(parts, words, strict=True))
-
-
-def build_rules(entries: Iterable[tuple[str, Sequence[str], int]]) -> list[NotifyRule]:
-    """Return the rules of `limits.work_notify`."""
-    return [NotifyRule(pattern, tuple(to), Priority(priority)) for pattern, to, priority in entries]
-
-
-def find_rule(rules: Iterable[NotifyRule], type: str) -> NotifyRule | None:
-    """Return the rule for an event: of those that match, the first with the fewest `*`."""
-    return min((rule for rule in rules if rule.matches(type)), key=lambda rule: rule.pattern.count("*"), default=None)
-
-
-def check_pattern(text: str) -> str:
-    """Return the text if it can be the pattern of a rule: `task.blocked`, `phase.*` or `*.complete`."""
-    type, dot, event = text.partition(".")
-    if not dot or type not in ("*", *WorkType) or not (event == "*" or _EVENT.fullmatch(event)):
-        raise Invalid(
-            f"{quote_value(text)} is not an event of a work item",
-            hint="write it as task.blocked, phase.* or *.complete",
-        )
-    return text
-
-
 def check_id(text: str) -> str:
     """Return the text if it can be the id, or the topic, of a work item."""
     if len(text) > MAX_ID_LENGTH:
@@ -188,7 +153,7 @@ def parse_event(type: WorkType, text: str) -> str:
     if dot and head in tuple(WorkType) and head != type:
         raise Invalid(f"{text!r} is an event of a {head}, and the work item is a {type}")
     event = tail if dot and head == type else text
-    if not _EVENT.fullmatch(event):
+    if not EVENT_NAME.fullmatch(event):
         raise Invalid(
             f"{quote_value(text)} is not an event of a work item",
             hint="use a word such as started, blocked, complete, in lower-case letters, digits and dashes",

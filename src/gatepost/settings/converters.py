@@ -183,10 +183,10 @@ def _parse_table(value: Any, hint: str) -> dict[str, Any]:
 
 
 def _parse_rules(value: Any) -> tuple[tuple[str, tuple[str, ...], int], ...]:
-    from gatepost.mail import work_item as work  # most homes have no such table, and commands must start fast
+    from gatepost.mail.notification_rule import check_pattern  # most homes have none, and commands must start fast
 
     table = _parse_table(value, _RULE_HINT)
-    return tuple(_parse_rule(work.check_pattern(pattern), rule) for pattern, rule in table.items())
+    return tuple(_parse_rule(check_pattern(pattern), rule) for pattern, rule in table.items())
 
 
 def _parse_rule(pattern: str, rule: Any) -> tuple[str, tuple[str, ...], int]:

@@ -32,7 +32,7 @@ from gatepost.gates import deadline_actions as deadlines
 from gatepost.gates.deadline_actions import EventScan
 from gatepost.inbox import expiry_and_death_actions as expiry, wake_actions
 from gatepost.inbox.event import EventType
-from gatepost.mail import mail_actions as mail
+from gatepost.mail import mail_actions as mail, read_receipt_actions
 from gatepost.plans import actions as plans
 from gatepost.residents.runs import actions as runs, resume_actions as run_resume
 from gatepost.transports.signal_bus import SignalBus
@@ -173,7 +173,7 @@ async def run_janitor_round(store: Store, bus: SignalBus) -> None:
         expiry.expire_items,
         maintenance.reap,
         runs.expire_calls,
-        mail.report_overdue,
+        read_receipt_actions.report_overdue,
         mail.deliver_overdue,
     ):
         for _ in range(_MAX_STEPS):

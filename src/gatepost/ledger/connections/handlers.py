@@ -14,7 +14,7 @@ from gatepost.ledger.connections.api import (
     RequestConnection,
 )
 from gatepost.ledger.topic import LedgerId
-from gatepost.mail import posting
+from gatepost.mail import ledger_posting
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
@@ -39,7 +39,7 @@ def request_connection(tx: Transaction, request: RequestConnection, caller: Call
     if request.account is not None and request.uaid is None:
         account, inbound = parse_field("account", request.account, LedgerId.parse), None
     elif request.uaid is not None and request.account is None:
-        account, inbound = _parse_uaid(request.uaid, posting.find_public_network(tx))
+        account, inbound = _parse_uaid(request.uaid, ledger_posting.find_public_network(tx))
     else:
         raise Invalid("give one of `account` and `uaid`")
     assert request.sender is not None

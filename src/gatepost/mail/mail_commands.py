@@ -1,4 +1,4 @@
-"""`gatepost inbox sent` and `gatepost inbox thread`."""
+"""`gatepost send`, `reply`, `inbox sent` and `inbox thread`: send mail, and see what became of it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,20 +6,45 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from gatepost.cli import output
+from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, TableRow, VerbCommand, build_request_verb, build_verb
 from gatepost.cli.connect import CommandConnection, connect
-from gatepost.cli.parameters import JsonFlag, argument, option
+from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids, times
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Priority, Ref
 from gatepost.inbox.event_api import ShowEvent
-from gatepost.mail.mail_api import ListMail, MailBox, MailView, ShowMail
-from gatepost.mail.sent_mail import AckState, PostState
+from gatepost.mail.mail_api import ListMail, MailBox, MailView, ReplyToEvent, SendMail, ShowMail
+from gatepost.mail.sent_mail import MESSAGE_TYPES, AckRequest, AckState, PostState, check_type
 from gatepost.settings import Configuration
 
+#: names that a message lists
+_MAX_NAMES: Final = 5
+
+_SEND_FIELDS: Final[dict[str, Any]] = {
+    "to": argument("TO", "a name, an alias, team:NAME, team:NAME/ROLE, or ALL"),
+    "text": argument("TEXT|-", "the text; - reads stdin", parse=inputs.read_text),
+    "subject": option("--subject", "TEXT"),
+    "priority": option("--priority", "P", parse=Priority.parse, default="normal"),
+    "ref": option("--ref", "TYPE:ID", parse=Ref.parse),
+    "message_type": option(
+        "--type",
+        "TYPE",
+        "the type of the message, such as review.request, fyi, or one of your own",
+        parse=check_type,
+        choices=MESSAGE_TYPES,
+    ),
+    "reply_to": option(
+        "--reply-to",
+        "EVENT",
+        "an event to reply to: its subject, reference and thread are kept",
+        parse=partial(ids.check, "evt"),
+    ),
+    "ack_within": option("--ack-within", "2h", "like --ack, with this time to read it instead of a day"),
+    **dict.fromkeys(("payload", "context", "ack")),
+}
 #: what is said of mail that is not on the ledger
 _POST_NOTES: Final = {PostState.UNPOSTED: "unposted", PostState.FAILED: "not on the ledger"}
 _SENT_FIELDS: Final[dict[str, Any]] = {
@@ -32,7 +57,104 @@ _SENT_FIELDS: Final[dict[str, Any]] = {
 }
 
 
-def list_sent(
+def send(
+    request: SendMail,
+    configuration: Configuration,
+    payload: Annotated[
+        Any,
+        option(
+            "--payload",
+            "JSON",
+            "an object, beside the text or instead; @FILE reads a file, - reads stdin",
+            parse=inputs.read_json_object,
+        ),
+    ] = None,
+    context: Annotated[
+        Any, option("--context", "JSON", "any value that helps the reader; @FILE reads a file", parse=inputs.read_json)
+    ] = None,
+    ack: Annotated[bool, flag("--ack", "get an event when everyone has read it, or somebody has not in time")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Send mail, and print its id. When this returns, the mail is in the inbox of every recipient. With a public ledger,
+    mail of normal or lower priority is there when it was posted.
+
+    With --reply-to, TO may be left out: a single word is then the text, and the mail goes to the sender of the event.
+    `gatepost inbox sent` shows who has read it.
+
+    Examples:
+      gatepost send analyst "Which schema do we take?" --ref task:7
+      gatepost send team:web - --subject "Today" --ack-within 2h < notes.md
+      gatepost send --reply-to "$EVENT" "The second one."
+    """
+    to, text = request.to, request.text
+    if request.reply_to is not None and text is None and to is not None:
+        text, to = inputs.read_text(to), None
+    if to is None and request.reply_to is None:
+        raise Invalid("TO is missing", hint="name the recipient, or the event to reply to: --reply-to EVENT")
+    if text is not None:
+        inputs.require_text(text)
+    elif payload is None and not request.subject:
+        raise Invalid("the text is missing", hint="give TEXT, or - to read it from stdin, or --payload JSON")
+    is_awaited = ack or request.ack_within is not None
+    mail = msgspec.structs.replace(
+        request,
+        to=to,
+        text=text,
+        payload=payload,
+        context=context,
+        ack=AckRequest.REQUIRED if is_awaited else AckRequest.NONE,
+    )
+    with connect(configuration) as connection:
+        view = connection.send(mail)
+        is_posted_later = connection.store is not None and view.post_state is PostState.UNPOSTED
+    notice = "; you get an event when it has been read" if is_awaited else ""
+    output.done(msgspec.to_builtins(view), view.id, f"{_describe_recipients(view)}{notice}", json=json)
+    if is_posted_later:
+        output.talk("it is posted on the ledger when a gateway runs: `gatepost up`")
+
+
+def reply(request: ReplyToEvent, configuration: Configuration, json: JsonFlag = False) -> None:
+    """
+    Reply to an event on the way it came, and print the id of the reply.
+
+    Mail is answered by mail in the same thread, a message of a space by a message there, a note by a note, which
+    notifies its author, and what a person wrote on a channel in the same session there. Other events have no way back:
+    `gatepost send` sends mail instead.
+
+    Examples:
+      gatepost reply evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Take the second one"
+      gatepost reply "$EVENT" - --as husam < answer.md
+    """
+    inputs.require_text(request.text)
+    with connect(configuration) as connection:
+        view = connection.send(request)
+        mail = connection.send(ShowMail(id=view.id)) if view.kind == "mail" else None
+    message = {
+        "message": "posted in its space",
+        "note": "posted as a note",
+        "channel": "sent on its channel",
+    }.get(view.kind, "")
+    output.done(
+        msgspec.to_builtins(view), view.id, _describe_recipients(mail) if mail is not None else message, json=json
+    )
+
+
+def _describe_recipients(mail: MailView) -> str:
+    names = [recipient.name for recipient in mail.recipients]
+    if not names:
+        return "sent to every agent"
+    return f"sent to {join_names(names, max(len(names), sum(mail.states.values())))}"
+
+
+def join_names(names: Sequence[str], total: int | None = None) -> str:
+    """Return the first names, and how many more there are."""
+    shown = ", ".join(names[:_MAX_NAMES])
+    rest = (len(names) if total is None else total) - len(names[:_MAX_NAMES])
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def sent(
     request: ListMail,
     configuration: Configuration,
     mail: Annotated[
@@ -73,7 +195,7 @@ def list_sent(
     )
 
 
-def show_thread(
+def thread(
     id: Annotated[str, argument("ID", "the id of a thread, or of a mail or an event in it")],
     limit: LimitOption = 100,
     json: JsonFlag = False,
@@ -85,8 +207,8 @@ def show_thread(
       gatepost inbox thread evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with connect() as connection:
-        thread = _find_thread(connection, id)
-        mails = connection.list_all(ListMail(box=MailBox.THREAD, thread=thread), limit + 1)
+        request = ListMail(box=MailBox.THREAD, thread=_find_thread(connection, id))
+        mails = connection.list_all(request, limit + 1)
     if not mails:
         raise NotFound(f"there is no thread {id!r}", hint="`gatepost inbox sent --json` has the ids of threads")
     newest_mails = mails[:limit][::-1]
@@ -169,8 +291,23 @@ def _print_conversation(mails: Sequence[MailView]) -> None:
 
 
 def build_sent(name: str) -> VerbCommand:
-    return build_request_verb(name, ListMail, _SENT_FIELDS, list_sent)
+    return build_request_verb(name, ListMail, _SENT_FIELDS, sent)
 
 
 def build_thread(name: str) -> VerbCommand:
-    return build_verb(name, show_thread)
+    return build_verb(name, thread)
+
+
+commands = [
+    build_request_verb("send", SendMail, _SEND_FIELDS, send, "Send mail to an agent, a person or a team."),
+    build_request_verb(
+        "reply",
+        ReplyToEvent,
+        {
+            "id": argument("EVENT", "an event in your inbox, or the session of a prompt, such as cli-main"),
+            "text": argument("TEXT|-", "the text; - reads stdin", parse=inputs.read_text),
+        },
+        reply,
+        "Reply to an event on the way it came.",
+    ),
+]

@@ -1,5 +1,5 @@
 """
-Where what is sent goes, and when: the settings decide which ledger there is, and what is posted to it.
+Which ledger there is, what is posted to it, and which mail waits for that: the settings decide.
 
 The ledger itself reacts to what is sent, and finds the connection to an agent outside (`reactions.py`).
 """

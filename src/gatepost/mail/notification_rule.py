@@ -1,0 +1,47 @@
+"""
+Who gets an event of a work item: the rules of the setting `work.notify`.
+
+A rule has a pattern of two parts, such as `task.blocked`. A part may be `*`; of the rules that match, the one with the
+fewest `*` counts, and of those the first.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from gatepost.errors import Invalid, quote_value
+from gatepost.inbox.event import Priority
+from gatepost.mail.work_item import EVENT_NAME, WorkType
+
+
+class NotifyRule(Struct, frozen=True):
+    """Who gets an event of a work item, and how urgent it is."""
+
+    pattern: str
+    to: tuple[str, ...]
+    priority: Priority
+
+    def matches(self, type: str) -> bool:
+        parts, words = self.pattern.split("."), type.split(".")
+        return len(parts) == len(words) and all(part in ("*", word) for part, word in zip(parts, words, strict=True))
+
+
+def build_rules(entries: Iterable[tuple[str, Sequence[str], int]]) -> list[NotifyRule]:
+    """Return the rules of `limits.work_notify`."""
+    return [NotifyRule(pattern, tuple(to), Priority(priority)) for pattern, to, priority in entries]
+
+
+def find_rule(rules: Iterable[NotifyRule], type: str) -> NotifyRule | None:
+    """Return the rule for an event: of those that match, the first with the fewest `*`."""
+    return min((rule for rule in rules if rule.matches(type)), key=lambda rule: rule.pattern.count("*"), default=None)
+
+
+def check_pattern(text: str) -> str:
+    """Return the text if it can be the pattern of a rule: `task.blocked`, `phase.*` or `*.complete`."""
+    type, dot, event = text.partition(".")
+    if not dot or type not in ("*", *WorkType) or not (event == "*" or EVENT_NAME.fullmatch(event)):
+        raise Invalid(
+            f"{quote_value(text)} is not an event of a work item",
+            hint="write it as task.blocked, phase.* or *.complete",
+        )
+    return text
