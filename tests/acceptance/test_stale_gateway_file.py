@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from gatepost import settings
-from gatepost.cli.connect import find_agent
+from gatepost.cli.gateway_or_store import find_agent
 from gatepost.client import Client
 from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import Unavailable

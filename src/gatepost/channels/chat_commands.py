@@ -21,7 +21,7 @@ from gatepost.channels.conversation import PASSED_REF
 from gatepost.channels.shared_inbox.api import EntryKind, ListSharedEntries, SharedEntryView
 from gatepost.cli import inputs, output
 from gatepost.cli.command import build_request_verb
-from gatepost.cli.connect import CommandConnection, connect
+from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, flag, option
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, NotFound

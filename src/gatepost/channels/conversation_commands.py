@@ -20,7 +20,7 @@ from gatepost.channels.conversation_api import (
 )
 from gatepost.cli import output
 from gatepost.cli.command import LimitOption, Noun, Outcome, TableRow
-from gatepost.cli.connect import CommandConnection, connect
+from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids
 from gatepost.core.address import check_entity_address

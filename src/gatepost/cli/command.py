@@ -45,7 +45,7 @@ from gatepost.operations.operation import Page, Request
 from gatepost.settings import Configuration
 
 if TYPE_CHECKING:
-    from gatepost.cli.connect import CommandConnection
+    from gatepost.cli.gateway_or_store import CommandConnection
 
 F = TypeVar("F", bound=Callable[..., Any])
 TableRow = Sequence[str]
@@ -275,7 +275,7 @@ class Noun(HelpFirst, click.Group):
     ) -> Callable[[F], F]:
         def register(function: F) -> F:
             def send(filled: Request[Any], configuration: Configuration, json: JsonFlag = False) -> None:
-                from gatepost.cli.connect import connect  # help does without
+                from gatepost.cli.gateway_or_store import connect  # help does without
 
                 with connect(configuration) as connection:
                     answer = connection.send(filled) if fetch is None else fetch(connection, filled)
@@ -310,7 +310,7 @@ class Noun(HelpFirst, click.Group):
                 limit: LimitOption = count,
                 json: JsonFlag = False,
             ) -> None:
-                from gatepost.cli.connect import connect
+                from gatepost.cli.gateway_or_store import connect
 
                 with connect(configuration) as connection:
                     items = connection.list_all(filled, limit + 1)
@@ -327,12 +327,12 @@ class Noun(HelpFirst, click.Group):
 def _build_request(parameters: RequestParameters, values: dict[str, Any], configuration: Configuration) -> Request[Any]:
     """Return the request of what was typed. Who acts, or is meant, is by default the current agent."""
     if parameters.actor_field is not None:
-        from gatepost.cli.connect import choose_actor
+        from gatepost.cli.current_agent import choose_actor
 
         values[parameters.actor_field] = choose_actor(values[parameters.actor_field], configuration)
     for name, spec in parameters.specs.items():
         if spec.no_agent is not None:
-            from gatepost.cli.connect import choose_agent
+            from gatepost.cli.current_agent import choose_agent
 
             values[name] = choose_agent(values[name], spec.label, configuration, otherwise=spec.no_agent)
     return parameters.build_request(values)

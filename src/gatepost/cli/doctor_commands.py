@@ -14,7 +14,7 @@ from gatepost.cli.parameters import JsonFlag
 from gatepost.core.ports import Store
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.inbox import event_rendering as render
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from gatepost.settings import FILE, Configuration, gateway_files
 from gatepost.settings.gateway_files import Exposure
 
@@ -140,7 +140,7 @@ def _check_contents(store: Store) -> Iterator[Finding]:
         "; ".join(broken[:3]) or "the database is intact",
         "restore a backup, or save what can be read with `gatepost export`: docs/howto/damaged-store.md",
     )
-    unbalanced, inboxes, accepted = store.read_sync(actions.find_unbalanced)
+    unbalanced, inboxes, accepted = store.read_sync(account_actions.find_unbalanced)
     detail = "; ".join(
         f"{account.name!r} accepted {account.accepted} but has {account.total}" for account in unbalanced[:3]
     )
@@ -150,7 +150,7 @@ def _check_contents(store: Store) -> Iterator[Finding]:
         detail or f"{output.count(accepted, 'item')} accepted by {output.count(inboxes, 'inbox')}, all accounted for",
         _REPORT_HINT,
     )
-    orphans = store.read_sync(actions.find_orphans)
+    orphans = store.read_sync(account_actions.find_orphans)
     yield Finding("orphans", not orphans, "; ".join(orphans) or "none", _REPORT_HINT)
     unknown_names = store.read_sync(work.find_unknown_names)
     detail = ", ".join(f"{target!r} (for {pattern})" for pattern, target in unknown_names)

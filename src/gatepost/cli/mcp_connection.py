@@ -16,14 +16,8 @@ from typing import Any, Final
 
 from gatepost import app, settings, telemetry
 from gatepost.cli import output
-from gatepost.cli.connect import (
-    build_signal_sink,
-    check_gateway,
-    end_due,
-    find_current_agent,
-    find_gateway,
-    find_session,
-)
+from gatepost.cli.current_agent import find_current_agent, find_session
+from gatepost.cli.gateway_or_store import build_signal_sink, check_gateway, end_due, find_gateway
 from gatepost.client import Client, LocalClient
 from gatepost.core.ports import Store
 from gatepost.directory import entity_actions as directory

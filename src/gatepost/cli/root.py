@@ -106,7 +106,7 @@ ROOT = Root(
 
 def explain_current_agent(error: UnknownAddress, words: Iterable[str]) -> str | None:
     """Return a hint if an unknown entity was not typed in a command: it is the current agent."""
-    from gatepost.cli.connect import find_current_agent  # only an error needs it
+    from gatepost.cli.current_agent import find_current_agent  # only an error needs it
 
     agent = find_current_agent(settings.load())
     if agent is None or error.message != f"there is no entity {agent!r}" or any(agent in word for word in words):

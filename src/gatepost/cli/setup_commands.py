@@ -9,7 +9,7 @@ from typing import Annotated
 from gatepost import paths, settings
 from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
-from gatepost.cli.connect import get_folder
+from gatepost.cli.gateway_or_store import get_folder
 from gatepost.cli.parameters import JsonFlag, NoOpenFlag, number, option
 from gatepost.errors import Unavailable
 from gatepost.settings import FILE, HOME, Converter, gateway_files, list_settings, variable_name

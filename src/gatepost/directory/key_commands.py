@@ -7,7 +7,7 @@ import msgspec
 
 from gatepost.cli import output
 from gatepost.cli.command import Noun, TableRow
-from gatepost.cli.connect import connect
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.directory.key_api import CreateKey, KeyView, ListKeys, RevokeKey
 from gatepost.errors import Invalid, Unavailable

@@ -7,7 +7,7 @@ import msgspec
 
 from gatepost.cli import output
 from gatepost.cli.command import Facts, Noun, Outcome, TableRow
-from gatepost.cli.connect import CommandConnection, connect
+from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core.address import check_entity_address
 from gatepost.directory.entity import EntityKind

@@ -11,7 +11,7 @@ import msgspec
 
 from gatepost.cli import output
 from gatepost.cli.command import build_request_verb
-from gatepost.cli.connect import connect, find_gateway
+from gatepost.cli.gateway_or_store import connect, find_gateway
 from gatepost.cli.parameters import JsonFlag, NoOpenFlag, option
 from gatepost.directory.sign_in_api import CreateSignInLink
 from gatepost.errors import Unavailable

@@ -14,7 +14,7 @@ from click.exceptions import Exit
 from gatepost import app, settings
 from gatepost.cli import inputs, output
 from gatepost.cli.command import build_verb
-from gatepost.cli.connect import find_gateway
+from gatepost.cli.gateway_or_store import find_gateway
 from gatepost.cli.parameters import JsonFlag, argument, flag
 from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.export import export_actions as verbs, import_actions as store_import

@@ -11,7 +11,8 @@ from msgspec import UNSET
 from gatepost import settings
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, TableRow
-from gatepost.cli.connect import CommandConnection, connect, find_current_agent, find_session, poll
+from gatepost.cli.current_agent import find_current_agent, find_session
+from gatepost.cli.gateway_or_store import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, flag, option
 from gatepost.core import ids, times
 from gatepost.core.times import Duration

@@ -8,7 +8,7 @@ from click.exceptions import Exit
 
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
-from gatepost.cli.connect import CommandConnection, connect, poll
+from gatepost.cli.gateway_or_store import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, check_choice, current_agent, flag, option
 from gatepost.core import ids
 from gatepost.core.address import check_entity_address

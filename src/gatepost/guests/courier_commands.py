@@ -16,16 +16,16 @@ from click.exceptions import Exit
 from gatepost import app, settings, telemetry
 from gatepost.cli import output
 from gatepost.cli.command import build_verb
-from gatepost.cli.connect import check_gateway, find_agent, find_gateway
+from gatepost.cli.gateway_or_store import check_gateway, find_agent, find_gateway
 from gatepost.cli.parameters import JsonFlag, flag, option
 from gatepost.client import Client
 from gatepost.core.ports import EventHandler, ResyncHandler, Store, Subscription
 from gatepost.core.times import SECOND
 from gatepost.core.transport_records import build_unkept_event
 from gatepost.errors import GatepostError, Invalid, Unavailable
-from gatepost.guests.background.courier import PENDING_LIMIT, Courier, StoreSubscription
-from gatepost.guests.background.nudge import wait_for_nudge, watch_process
-from gatepost.guests.hooks.session_files import SESSIONS_FOLDER, find_guest, has_ended, list_guests
+from gatepost.guests.courier_background import PENDING_LIMIT, Courier, StoreSubscription
+from gatepost.guests.hooks.session_state import SESSIONS_FOLDER, find_guest, has_ended, list_guests
+from gatepost.guests.nudge_background import wait_for_nudge, watch_process
 from gatepost.guests.session import Guest
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Item, ItemState

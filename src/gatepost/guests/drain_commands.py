@@ -33,14 +33,15 @@ import msgspec
 
 from gatepost import settings
 from gatepost.cli import output
-from gatepost.cli.connect import choose_recipient, connect
+from gatepost.cli.current_agent import choose_recipient
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, flag, number, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
-from gatepost.guests.hooks.session_files import find_guest
-from gatepost.inbox import expiry_actions
+from gatepost.guests.hooks.session_state import find_guest
+from gatepost.inbox import expiry_and_death_actions as expiry
 from gatepost.inbox.batch_selection import GUEST_BUDGET
 from gatepost.inbox.claim import check_owner
 from gatepost.inbox.event import Item, ItemState
@@ -148,7 +149,7 @@ def sweep(store: Store) -> None:
     from gatepost.worker import maintenance_actions as maintenance
 
     with suppress(GatepostError):
-        for verb in (expiry_actions.lapse_claims, expiry_actions.expire_items, maintenance.reap):
+        for verb in (expiry.lapse_claims, expiry.expire_items, maintenance.reap):
             store.run_sync(verb, limit=_SWEEP_LIMIT)
 
 

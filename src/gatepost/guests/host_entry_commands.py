@@ -7,11 +7,11 @@ from typing import Annotated, Any, NamedTuple
 from click.exceptions import Exit
 
 from gatepost.cli import output
-from gatepost.cli.connect import get_folder
+from gatepost.cli.gateway_or_store import get_folder
 from gatepost.cli.parameters import option
 from gatepost.errors import Invalid, Unavailable
 from gatepost.guests.hooks.hook_context import locate_program
-from gatepost.guests.host_settings.settings_file import (
+from gatepost.guests.host_settings.installation import (
     BuildEntries,
     EntryFormat,
     FileChange,

@@ -9,14 +9,15 @@ from click.exceptions import Exit
 
 from gatepost import app, paths, settings
 from gatepost.cli import output
-from gatepost.cli.connect import find_session, get_folder
+from gatepost.cli.current_agent import find_session
+from gatepost.cli.gateway_or_store import get_folder
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.errors import Invalid, NotFound
 from gatepost.guests.hook_entry import HookEntry
 from gatepost.guests.hooks import session_gates as gates
 from gatepost.guests.hooks.hook_context import HookContext
-from gatepost.guests.hooks.session_files import Session
 from gatepost.guests.hooks.session_gates import GATE_EVENTS, SessionGate, SessionGateStatus
+from gatepost.guests.hooks.session_state import Session
 from gatepost.inbox import event_rendering as render
 from gatepost.settings import Configuration
 

@@ -10,7 +10,8 @@ import msgspec
 from gatepost import settings
 from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, Noun, Outcome
-from gatepost.cli.connect import CommandConnection, choose_recipient, connect
+from gatepost.cli.current_agent import choose_recipient
+from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, number, option
 from gatepost.core import ids, times
 from gatepost.core.address import check_entity_address

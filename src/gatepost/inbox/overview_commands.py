@@ -7,7 +7,8 @@ import msgspec
 
 from gatepost.cli import output
 from gatepost.cli.command import TableRow
-from gatepost.cli.connect import choose_actor, connect
+from gatepost.cli.current_agent import choose_actor
+from gatepost.cli.gateway_or_store import connect
 from gatepost.core import times
 from gatepost.core.address import check_entity_address
 from gatepost.core.times import Instant

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from gatepost import app, settings
 from gatepost.cli import output
 from gatepost.cli.command import VerbCommand, build_verb
-from gatepost.cli.connect import CommandConnection, connect, poll
+from gatepost.cli.gateway_or_store import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.directory.entity_api import ShowEntity

@@ -11,7 +11,7 @@ from click.exceptions import Exit
 
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Facts, Noun, TableRow
-from gatepost.cli.connect import connect
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.errors import Invalid

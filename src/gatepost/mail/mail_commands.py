@@ -8,7 +8,7 @@ import msgspec
 
 from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, TableRow, VerbCommand, build_request_verb, build_verb
-from gatepost.cli.connect import CommandConnection, connect
+from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids, times
 from gatepost.core.times import Instant

@@ -8,7 +8,8 @@ import msgspec
 from gatepost import settings
 from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, Noun, TableRow, build_verb
-from gatepost.cli.connect import choose_actor, connect
+from gatepost.cli.current_agent import choose_actor
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import AS, JsonFlag, ParameterSpec, argument, option
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Priority, Ref

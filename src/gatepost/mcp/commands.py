@@ -10,14 +10,14 @@ from typing import Annotated, Final
 from gatepost import settings
 from gatepost.cli import output
 from gatepost.cli.command import Noun
-from gatepost.cli.connect import find_entity, get_folder
+from gatepost.cli.gateway_or_store import find_entity, get_folder
 from gatepost.cli.parameters import JsonFlag, flag, option
 from gatepost.errors import Invalid, Unavailable
 from gatepost.guests import host_entry_commands as host_entries
 from gatepost.guests.host_entry_commands import File, HostFile
-from gatepost.guests.host_settings import hook_entries, mcp_entries, settings_file
+from gatepost.guests.host_settings import hook_entries, installation, mcp_entries
+from gatepost.guests.host_settings.installation import BuildEntries, is_toml
 from gatepost.guests.host_settings.mcp_entries import HOSTS, SCOPES, McpFormat
-from gatepost.guests.host_settings.settings_file import BuildEntries, is_toml
 
 mcp = Noun("mcp", "Offer the inbox, gates and decisions as an MCP server.")
 
@@ -101,7 +101,7 @@ def install(
         agent: str | None = find_entity(settings.load(), name).name
     else:
         agent = host_entries.find_written_agent(path, form, build_entries, label="--as")
-    change = settings_file.install(path, form, build_entries(agent, None))
+    change = installation.install(path, form, build_entries(agent, None))
     note = None if file else _NOTES.get((host, scope))
     host_entries.print_install(host, change, agent=agent, note=note, json=json)
 
@@ -117,7 +117,7 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
     Example:
       gatepost mcp uninstall --host gemini
     """
-    change = settings_file.uninstall(_locate_file(host, scope, file), McpFormat(host))
+    change = installation.uninstall(_locate_file(host, scope, file), McpFormat(host))
     host_entries.print_uninstall(host, change, json=json)
 
 
@@ -156,7 +156,7 @@ def _inspect_files(host: str, file: str | None) -> list[HostFile]:
     build_entries, files = _prepare_entries(host), []
     for path, path_scope in paths.items():
         scope_name = None if file else path_scope
-        state = settings_file.inspect_file(path, McpFormat(host), build_entries)
+        state = installation.inspect_file(path, McpFormat(host), build_entries)
         if (host, scope_name) == ("claude", "project") and state.names and (rejection := _find_rejection()):
             why = (
                 f"Claude Code does not start the server, because {str(rejection)!r} has it in `disabledMcpjsonServers`"

@@ -7,7 +7,8 @@ import msgspec
 
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Facts, Noun, Outcome, TableRow
-from gatepost.cli.connect import choose_agent, connect, find_session_agent
+from gatepost.cli.current_agent import choose_agent, find_session_agent
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids
 from gatepost.core.text import has_visible_text

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, Noun, Outcome, TableRow
-from gatepost.cli.connect import connect
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids
 from gatepost.core.text import parse_field

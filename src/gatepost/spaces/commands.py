@@ -6,7 +6,7 @@ import msgspec
 
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, TableRow
-from gatepost.cli.connect import CommandConnection, connect
+from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, current_agent, number, option
 from gatepost.directory.person_commands import NAME
 from gatepost.inbox import event_rendering as render

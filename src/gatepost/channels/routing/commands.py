@@ -21,7 +21,7 @@ from gatepost.channels.routing.api import (
 )
 from gatepost.cli import output
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
-from gatepost.cli.connect import connect
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids, json_limits as strict
 from gatepost.errors import Invalid, Malformed, quote_value

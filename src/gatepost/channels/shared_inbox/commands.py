@@ -9,7 +9,7 @@ import msgspec
 from gatepost.channels.shared_inbox.api import EntryKind, ListSharedEntries, SharedEntryView, WatchSharedInbox
 from gatepost.cli import output
 from gatepost.cli.command import LimitOption, VerbCommand, build_request_verb
-from gatepost.cli.connect import connect
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, flag, option
 from gatepost.core import times
 from gatepost.core.times import Instant

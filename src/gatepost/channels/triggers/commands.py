@@ -23,7 +23,7 @@ from gatepost.channels.triggers.trigger import BUILT_IN_PROVIDERS, ENV_TOKEN, ch
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Facts, Noun, Outcome, TableRow
-from gatepost.cli.connect import connect
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.errors import Invalid, quote_value
 from gatepost.inbox import event_rendering as render

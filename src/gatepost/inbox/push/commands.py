@@ -6,7 +6,8 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from gatepost.cli import inputs, output
-from gatepost.cli.connect import CommandConnection, choose_recipient, connect, find_current_agent, find_session_agent
+from gatepost.cli.current_agent import choose_recipient, find_current_agent, find_session_agent
+from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.directory.entity import EntityKind

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gatepost.cli import output
 from gatepost.cli.command import Noun, TableRow
-from gatepost.cli.connect import connect
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids
 from gatepost.inbox import event_rendering as render

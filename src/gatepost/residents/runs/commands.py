@@ -6,7 +6,7 @@ from typing import Final
 
 from gatepost.cli import output
 from gatepost.cli.command import TableRow
-from gatepost.cli.connect import CommandConnection
+from gatepost.cli.gateway_or_store import CommandConnection
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, format_rfc3339, parse_instant
 from gatepost.inbox import event_rendering as render

@@ -1,14 +1,10 @@
 """
-How a command reaches Gatepost, and who runs it.
+How a command reaches Gatepost: through its gateway, or on its store.
 
 With a gateway in this home the client sends requests to it over HTTP; without one it works on the store that is set.
 Both answer alike (`tests/scenario/test_clients_agree.py`), so a command does not know which it is.
-
-The current agent is the agent of the session in which the command runs, if its hooks have recorded one, else the agent
-that is set (GATEPOST_AGENT, or `agent` in the settings file).
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gatepost import settings
 from gatepost.cli import output
+from gatepost.cli.current_agent import find_session
 from gatepost.core.address import check_entity_address
 from gatepost.core.ports import Reader, SignalSink, Store
 from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.directory.entity import EntityKind
-from gatepost.errors import GatepostError, Invalid, Refused, Unauthorized, Unavailable
-from gatepost.guests.hooks.session_state import Session, find_guest
+from gatepost.errors import GatepostError, Refused, Unauthorized, Unavailable
 from gatepost.operations.operation import Page, Request, Stream
 from gatepost.settings import Configuration, gateway_files, mask_passwords
 
@@ -38,8 +34,6 @@ V = TypeVar("V")
 
 #: seconds in which a gateway that is just restarting is back
 _RETRY_TIME: Final = 15.0
-#: the variables in which hosts name the session to the commands that they run
-_SESSION_VARIABLES: Final = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CODEX_SESSION_ID")
 #: seconds between two reads of a command that waits: few at first, since some are answered at once
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 1.0
@@ -136,55 +130,6 @@ def build_signal_sink(configuration: Configuration) -> SignalSink:
         write_spools(signals)
 
     return send
-
-
-def find_session(configuration: Configuration) -> str | None:
-    """
-    Return the session in which this command runs. Hosts name it to the commands that they run, except Gemini and
-    Cursor.
-
-    There may be several: one program runs another, and a helper in Codex has a thread of its own, whose hooks are those
-    of the session. Then the one counts whose hooks have written something last.
-    """
-    ids = list(dict.fromkeys(id for name in _SESSION_VARIABLES if (id := os.environ.get(name))))
-    if len(ids) < 2:
-        return ids[0] if ids else None
-    revisions = {id: guest.revision for id in ids if (guest := find_guest(configuration.home, id)) is not None}
-    return max(revisions, key=lambda id: revisions[id], default=ids[0])
-
-
-def find_current_agent(configuration: Configuration) -> str | None:
-    """Return the agent of this session, if its hooks have said who that is, else the agent that is set."""
-    session = find_session(configuration)
-    agent = Session(configuration.home, session).read().agent if session else None
-    return agent or configuration.settings.agent
-
-
-def find_session_agent(configuration: Configuration) -> str | None:
-    """Return the agent of this session, if the store knows it: what this command pushes is from that agent."""
-    session = find_session(configuration)
-    state = Session(configuration.home, session).read() if session else None
-    return state.agent if state is not None and state.registered else None
-
-
-def choose_actor(name: str | None, configuration: Configuration) -> str:
-    """Return who acts: the entity that `--as` names, else the current agent, else the administrator."""
-    from gatepost.directory.entity_actions import ADMINISTRATOR
-
-    return name or find_current_agent(configuration) or ADMINISTRATOR
-
-
-def choose_agent(name: str | None, option: str, configuration: Configuration, *, otherwise: str) -> str:
-    """Return the entity that the option names, else the current agent; raise Invalid (`otherwise`) if there is none."""
-    agent = name or find_current_agent(configuration)
-    if agent is None:
-        raise Invalid(otherwise, hint=f"give {option} NAME, or set GATEPOST_AGENT, or `agent` in gatepost.toml")
-    return agent
-
-
-def choose_recipient(to: str | None, configuration: Configuration) -> str:
-    """Return whose inbox is meant: that of the entity that `--to` names, else that of the current agent."""
-    return choose_agent(to, "--to", configuration, otherwise="no address is given, and no current agent is set")
 
 
 def find_entity(configuration: Configuration, name: str) -> "EntityView":
