@@ -28,7 +28,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
-from gatepost.guests.background.courier import Courier, StoreSubscription
+from gatepost.guests.courier_background import Courier, StoreSubscription
 from gatepost.guests.courier_commands import GatewaySubscription
 from gatepost.guests.hooks import drain
 from gatepost.guests.session import Guest

@@ -9,14 +9,16 @@ from typing import Any
 import psycopg
 from msgspec.structs import replace
 
-from gatepost.channels import conversation_rows as channels, message_rows as channel_messages
-from gatepost.channels.conversation import Button, PairingState
+from gatepost.channels import conversation_rows as channels, outgoing_message_actions as outgoing
+from gatepost.channels.conversation import PairingState
 from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.provider import Button
 from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind
+from gatepost.channels.speech import voice_actions as voices
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Heartbeat, TriggerConfig, TriggerSchedule
@@ -34,8 +36,12 @@ from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gates.proposed_action import Action
 from gatepost.guests import session_actions as sessions
-from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry, item_actions as inbox_items
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import (
+    account_actions,
+    claim_actions as inbox,
+    expiry_and_death_actions as expiry,
+    item_actions as inbox_items,
+)
 from gatepost.inbox.event import EventType, Priority, Push, Ref, Route, Trust
 from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs
@@ -223,7 +229,7 @@ def _insert_channel_rows(tx: Transaction, bot: int) -> None:
     shared_inbox.record(
         tx, EntryKind.USER_PROMPT, route, "Hello \u2028", trigger=bot, sender=husam, person=husam, metadata=ids
     )
-    channel_messages.insert(
+    outgoing.insert(
         tx,
         bot,
         "7",
@@ -235,7 +241,7 @@ def _insert_channel_rows(tx: Transaction, bot: int) -> None:
         decision=None,
         replaces=None,
     )
-    channel_messages.insert_voice(tx, bot, "telegram:shop-bot:8", envelope, tx.now + DAY, person=husam)
+    voices.insert(tx, bot, "telegram:shop-bot:8", envelope, tx.now + DAY, person=husam)
 
 
 def _add_inbound_topic(tx: Transaction, name: str, id: LedgerId) -> None:
@@ -395,5 +401,5 @@ def _dump_postgres(url: str) -> dict[str, list[tuple[Any, ...]]]:
 
 def check_health(store: Store) -> None:
     assert store.check() == []
-    assert store.read_sync(actions.find_orphans) == []
-    assert store.read_sync(actions.find_unbalanced)[0] == []
+    assert store.read_sync(account_actions.find_orphans) == []
+    assert store.read_sync(account_actions.find_unbalanced)[0] == []

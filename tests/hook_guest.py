@@ -12,7 +12,7 @@ from gatepost.guests.hooks import handler_chain as chain
 from gatepost.guests.hooks.handler_chain import Handler, LazyHandler, Wait
 from gatepost.guests.hooks.hook_context import HookContext, HookOptions
 from gatepost.guests.hooks.hook_events import HookEvent, Verdict
-from gatepost.guests.hooks.session_files import Session
+from gatepost.guests.hooks.session_state import Session
 from gatepost.guests.spool_files import FileSpool
 from gatepost.guests.spool_line import SpoolLine
 from gatepost.testing import FakeClock

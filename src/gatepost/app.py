@@ -259,7 +259,7 @@ def build_spool(configuration: Configuration) -> Spool:
 
 def build_spool_writer(configuration: Configuration, *, own_session: str | None = None) -> "SpoolWriter":
     """Return a writer of events to the spools of this machine's guests. It waits for another program's lock briefly."""
-    from gatepost.guests.hooks.session_files import list_guests
+    from gatepost.guests.hooks.session_state import list_guests
     from gatepost.guests.hooks.spool_writer import SpoolWriter
     from gatepost.guests.spool_files import FileSpool
 
@@ -277,7 +277,7 @@ def build_subscription(configuration: Configuration, agent: str) -> Subscription
 def build_nudge(configuration: Configuration, method: str, sessions: Path) -> Nudge:
     """Return the nudge for idle agents; `method` is `rewake`, a URL or a command."""
     from gatepost.gates.command_runner import ShellCommands
-    from gatepost.guests.background.nudge import CommandNudge, FileNudge
+    from gatepost.guests.nudge_background import CommandNudge, FileNudge
     from gatepost.residents.remote_tools.http import UrlNudge
 
     courier_settings = configuration.settings.courier

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.guests.hooks.session_files import Session
+from gatepost.guests.hooks.session_state import Session
 from tests import fork_server
 from tests.acceptance.command_line import GATEPOST_COMMAND as MODULE, CommandLine
 

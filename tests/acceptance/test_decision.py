@@ -9,7 +9,7 @@ import pytest
 from gatepost import app, settings
 from gatepost.gates import decision_commands as decision_command
 from gatepost.guests import session_actions as sessions
-from gatepost.guests.hooks.session_files import Session
+from gatepost.guests.hooks.session_state import Session
 from tests.acceptance.command_line import WITHOUT_GATEWAY, CommandLine, CommandResult
 from tests.waits import LAST_RESORT
 

@@ -16,7 +16,7 @@ import pytest
 
 from gatepost.gateway import hook_socket
 from gatepost.guests import hook_commands as hook_command
-from gatepost.guests.hooks.session_files import Session
+from gatepost.guests.hooks.session_state import Session
 from tests import fork_server
 from tests.acceptance.command_line import ACCESS_MODES, GATEPOST_COMMAND, CommandLine, CommandResult
 from tests.acceptance.hook_calls import build_payload, run_hook

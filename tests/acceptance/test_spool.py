@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.guests.hooks.session_files import Session, SessionState
+from gatepost.guests.hooks.session_state import Session, SessionState
 from tests.acceptance.command_line import CommandLine
 from tests.gateway_process import run_gateway_process
 from tests.servers import wait_until

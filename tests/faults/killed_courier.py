@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from gatepost.guests.background.courier import Courier
+from gatepost.guests.courier_background import Courier
 from gatepost.guests.session import Guest
 from gatepost.guests.spool_files import FileSpool
 from gatepost.guests.spool_line import SpoolLine

@@ -25,8 +25,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.guests import spool_line as spool_lines
 from gatepost.guests.spool_files import FileSpool
-from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.event import Event, Push
 from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock
@@ -100,7 +99,7 @@ def drain_rest(store: Store, url: str, folder: Path, sessions: Sequence[str]) ->
             assert not FileSpool(f"{folder}/<session>.jsonl").peek(session)
             assert not store.read_sync(inbox.peek, session)
             assert not (folder / f"{session}.jsonl.draining").exists()
-    assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+    assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
 
 
 def count_words(folder: Path, session: str, *, by_doomed: bool) -> Counter[str]:

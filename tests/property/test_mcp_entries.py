@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import assume, example, given, strategies as st
 
-from gatepost.guests.host_settings import jsonc, mcp_entries, settings_file, toml
+from gatepost.guests.host_settings import installation, jsonc_editing, mcp_entries, toml_editing
 from gatepost.guests.host_settings.mcp_entries import McpFormat
 from tests.property.settings_files import build_values, write_jsonc, write_toml
 
@@ -49,7 +49,7 @@ def build_entries(host: str, agent: str | None = "ann") -> dict[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    root = jsonc.parse(text)
+    root = jsonc_editing.parse(text)
     return None if root is None else root.value
 
 
@@ -59,14 +59,14 @@ def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tupl
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
-        assert settings_file.install(path, McpFormat(host), build_entries(host)).is_changed
+        assert installation.install(path, McpFormat(host), build_entries(host)).is_changed
         installed = path.read_bytes()
         servers = value.get("mcpServers", {}) | build_entries(host)
         assert parse_value(installed.decode()) == value | {"mcpServers": servers}
-        assert jsonc.list_comments(installed.decode()) == jsonc.list_comments(text)
-        assert not settings_file.install(path, McpFormat(host), build_entries(host)).is_changed
-        assert settings_file.install(path, McpFormat(host), build_entries(host, None)).is_changed
-        assert settings_file.uninstall(path, McpFormat(host)).is_restored
+        assert jsonc_editing.list_comments(installed.decode()) == jsonc_editing.list_comments(text)
+        assert not installation.install(path, McpFormat(host), build_entries(host)).is_changed
+        assert installation.install(path, McpFormat(host), build_entries(host, None)).is_changed
+        assert installation.uninstall(path, McpFormat(host)).is_restored
         assert path.read_bytes() == text.encode()
         assert [item.name for item in Path(folder).iterdir()] == ["settings.json"]
 
@@ -89,19 +89,19 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
-        settings_file.install(path, McpFormat(host), build_entries(host))
+        installation.install(path, McpFormat(host), build_entries(host))
         changed = path.read_bytes().decode()
-        root = jsonc.parse(changed)
+        root = jsonc_editing.parse(changed)
         assert root is not None
         container = root if at_root else root.get("mcpServers")
         assert container is not None
-        path.write_bytes(jsonc.append(changed, container, (key, ["theirs"])).encode())
-        assert not settings_file.uninstall(path, McpFormat(host)).is_restored
+        path.write_bytes(jsonc_editing.append(changed, container, (key, ["theirs"])).encode())
+        assert not installation.uninstall(path, McpFormat(host)).is_restored
         remaining = path.read_bytes().decode()
     addition = {key: ["theirs"]}
     expected = value | (addition if at_root else {"mcpServers": value.get("mcpServers", {}) | addition})
     assert parse_value(remaining) == expected
-    assert jsonc.list_comments(remaining) == jsonc.list_comments(text)
+    assert jsonc_editing.list_comments(remaining) == jsonc_editing.list_comments(text)
 
 
 @given(write_toml(with_old=True), st.lists(st.sampled_from(OTHER_TABLES), unique=True))
@@ -112,8 +112,8 @@ def test_taking_out_of_toml_undoes_putting_in_to_the_byte(text: str, tables: lis
     assert added.startswith(text)
     assert form.strip_from_toml(added) == text
     assert form.strip_from_toml(text) == text
-    before = toml.parse(text)
-    assert toml.parse(added) == before | {"mcp_servers": before.get("mcp_servers", {}) | entries}
+    before = toml_editing.parse(text)
+    assert toml_editing.parse(added) == before | {"mcp_servers": before.get("mcp_servers", {}) | entries}
 
 
 _toml_scalars = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text() | st.floats(allow_nan=False)
@@ -126,5 +126,5 @@ _toml_values = st.recursive(
 @given(st.dictionaries(st.text(), _toml_values, max_size=4))
 def test_any_table_is_written_as_it_is_read(table: dict[str, Any]) -> None:
     """What a user has added to our entry may be anything."""
-    text = toml.append_tables("", toml.write_table(["a", "b c"], table), what="", hint="")
-    assert toml.parse(text) == {"a": {"b c": table}}
+    text = toml_editing.append_tables("", toml_editing.write_table(["a", "b c"], table), what="", hint="")
+    assert toml_editing.parse(text) == {"a": {"b c": table}}

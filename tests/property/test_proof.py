@@ -18,8 +18,12 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.guests import spool_line as spool_lines
 from gatepost.guests.spool_line import SpoolLine
-from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry, item_actions as inbox_items
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import (
+    account_actions,
+    claim_actions as inbox,
+    expiry_and_death_actions as expiry,
+    item_actions as inbox_items,
+)
 from gatepost.inbox.event import ItemState, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit
@@ -225,7 +229,7 @@ class Deliveries(RuleBasedStateMachine):
             assert states <= {ItemState.DELIVERED}
             assert not [batch for session in self.sessions for batch in session.spool.read_unproved(session.session_id)]
             assert not [line for session in self.sessions for line in session.spool.peek(session.session_id)]
-            [account] = self.store.read_sync(actions.list_accounts, "ann")
+            [account] = self.store.read_sync(account_actions.list_accounts, "ann")
             assert account.is_balanced
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from gatepost.errors import Invalid, Malformed
-from gatepost.guests.host_settings import hook_entries, jsonc, settings_file, toml
+from gatepost.guests.host_settings import hook_entries, installation, jsonc_editing, toml_editing
 from gatepost.guests.host_settings.hook_entries import HOSTS, HookFormat
 from tests.property.settings_files import OLD_COMMANDS, build_values, is_ours, write_jsonc, write_toml
 
@@ -43,7 +43,7 @@ def settings_texts(
 
 
 def parse_value(text: str) -> Any:
-    root = jsonc.parse(text)
+    root = jsonc_editing.parse(text)
     return None if root is None else root.value
 
 
@@ -59,15 +59,15 @@ def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tupl
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
-        assert settings_file.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM)).is_changed
+        assert installation.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM)).is_changed
         installed = path.read_bytes()
-        assert not settings_file.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM)).is_changed
+        assert not installation.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM)).is_changed
         assert path.read_bytes() == installed
-        state = settings_file.inspect_file(
+        state = installation.inspect_file(
             path, HookFormat(host), lambda agent, _: hook_entries.build_entries(host, PROGRAM, agent=agent)
         )
         assert set(state.names) == hook_entries.build_entries(host, PROGRAM).keys()
-        assert settings_file.uninstall(path, HookFormat(host)).is_restored
+        assert installation.uninstall(path, HookFormat(host)).is_restored
         assert path.read_bytes() == text.encode()
         assert [item.name for item in Path(folder).iterdir()] == ["settings.json"]
 
@@ -77,7 +77,7 @@ def test_putting_in_keeps_every_other_value_and_every_comment(file: tuple[str, d
     host, value, text = file
     our_entries = hook_entries.build_entries(host, PROGRAM)
     added = HookFormat(host).add_to_json(text, our_entries)
-    assert jsonc.list_comments(added) == jsonc.list_comments(text)
+    assert jsonc_editing.list_comments(added) == jsonc_editing.list_comments(text)
     hooks = value.get("hooks", {})
     expected = hooks | {event: [*hooks.get(event, []), entry] for event, entry in our_entries.items()}
     head = {} if value else HookFormat(host).build_head()
@@ -102,18 +102,18 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
-        settings_file.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM))
+        installation.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM))
         changed = path.read_bytes().decode()
-        root = jsonc.parse(changed)
+        root = jsonc_editing.parse(changed)
         assert root is not None
         container = root if at_root else root.get("hooks")
         assert container is not None
-        changed = jsonc.append(changed, container, (key, ["theirs"]))
+        changed = jsonc_editing.append(changed, container, (key, ["theirs"]))
         path.write_bytes(changed.encode())
-        assert not settings_file.uninstall(path, HookFormat(host)).is_restored
+        assert not installation.uninstall(path, HookFormat(host)).is_restored
         remaining = path.read_bytes().decode()
     assert select_foreign(parse_value(remaining), host) == select_foreign(parse_value(changed), host)
-    assert jsonc.list_comments(remaining) == jsonc.list_comments(changed)
+    assert jsonc_editing.list_comments(remaining) == jsonc_editing.list_comments(changed)
     assert "gatepost' hook" not in remaining
 
 
@@ -122,7 +122,7 @@ def test_older_entries_of_ours_go_and_those_of_others_stay(file: tuple[str, dict
     host, value, text = file
     remaining = HookFormat(host).strip_from_json(text)
     assert select_foreign(parse_value(remaining), host) == select_foreign(value, host)
-    assert jsonc.list_comments(remaining) == jsonc.list_comments(text)
+    assert jsonc_editing.list_comments(remaining) == jsonc_editing.list_comments(text)
     assert not any(json.dumps(command) in remaining for command in OLD_COMMANDS)
     if not any(command in json.dumps(value) for command in map(json.dumps, OLD_COMMANDS)):
         assert remaining == text
@@ -158,7 +158,7 @@ def test_what_cannot_be_read_is_refused_with_its_place_and_left_alone(
         path = Path(folder) / "settings.json"
         path.write_bytes(broken)
         try:
-            settings_file.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM))
+            installation.install(path, HookFormat(host), hook_entries.build_entries(host, PROGRAM))
         except Invalid as error:
             message = error.message
         else:
@@ -175,7 +175,7 @@ def test_taking_out_of_toml_undoes_putting_in_to_the_byte(text: str) -> None:
     assert added.startswith(text)
     assert HookFormat("codex").strip_from_toml(added) == text
     assert added.count("\r") in (0, added.count("\n"))
-    before, after = toml.parse(text), toml.parse(added)
+    before, after = toml_editing.parse(text), toml_editing.parse(added)
     hooks = before.get("hooks", {})
     expected = hooks | {event: [*hooks.get(event, []), group] for event, group in our_entries.items()}
     assert after == before | {"hooks": expected}
@@ -186,13 +186,13 @@ def test_older_entries_in_toml_go_and_those_of_others_stay(text: str) -> None:
     remaining = HookFormat("codex").strip_from_toml(text)
     assert select_foreign(_parse_events(remaining), "codex") == select_foreign(_parse_events(text), "codex")
     assert remaining.count("#") == text.count("#")
-    if toml.parse(remaining) == toml.parse(text):
+    if toml_editing.parse(remaining) == toml_editing.parse(text):
         assert remaining == text
 
 
 def _parse_events(text: str) -> dict[str, Any]:
     """What it says, with `hooks` holding events only."""
-    document = toml.parse(text)
+    document = toml_editing.parse(text)
     hooks = document.pop("hooks", {})
     state = hooks.pop("state", None)
     return document | {"state": state, "hooks": hooks}
@@ -209,7 +209,7 @@ def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.Mon
 
         return parse_and_count
 
-    monkeypatch.setattr(jsonc, "parse", count_reads(jsonc.parse))
+    monkeypatch.setattr(jsonc_editing, "parse", count_reads(jsonc_editing.parse))
     our_entries = hook_entries.build_entries("claude", PROGRAM)
     text = json.dumps({"hooks": {event: [{"hooks": []}] for event in [*our_entries, "PreToolUse"]}}, indent=2)
     added = HookFormat("claude").add_to_json(text, our_entries)
@@ -217,7 +217,7 @@ def test_a_file_is_read_once_however_much_there_is_to_do(monkeypatch: pytest.Mon
     assert len(read_sizes) == 2
     read_sizes.clear()
 
-    monkeypatch.setattr(toml, "parse", count_reads(toml.parse))
+    monkeypatch.setattr(toml_editing, "parse", count_reads(toml_editing.parse))
     text = "".join(f'[projects."/home/{number}"]\ntrust_level = "trusted"\n\n' for number in range(100))
     added = HookFormat("codex").add_to_toml(text, hook_entries.build_entries("codex", PROGRAM))
     assert HookFormat("codex").strip_from_toml(added) == text

@@ -24,8 +24,7 @@ from gatepost.guests import spool_line as spool_lines
 from gatepost.guests.hooks.drain import DrainedBatch, drain
 from gatepost.guests.spool_files import FileSpool
 from gatepost.guests.spool_line import SpoolLine
-from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.batch_selection import MIN_BUDGET
 from gatepost.inbox.claim import Batch
 from gatepost.inbox.event import Event, Priority, Push
@@ -178,7 +177,7 @@ class GuestMachine(RuleBasedStateMachine):
                 self.check_batch(batch)
             assert set(self.seen_counts) == self.expected_words
             assert not self.spool.peek(SESSION)
-            [account] = self.store.read_sync(actions.list_accounts, "ann")
+            [account] = self.store.read_sync(account_actions.list_accounts, "ann")
             assert account.is_balanced
             assert not self.store.read_sync(inbox.peek, "ann")
 

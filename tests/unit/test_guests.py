@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from gatepost.core.times import DAY
 from gatepost.errors import Unavailable
-from gatepost.guests.hooks.session_files import find_guest, has_ended, list_guests
+from gatepost.guests.hooks.session_state import find_guest, has_ended, list_guests
 from gatepost.guests.session import ENDED, IDLE, WORKING, decode_filename, encode_filename
 
 NOW = 1_771_427_215_000_001

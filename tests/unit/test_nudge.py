@@ -14,7 +14,7 @@ import pytest
 
 from gatepost.errors import Invalid, Unavailable
 from gatepost.gates.command_runner import ShellCommands
-from gatepost.guests.background.nudge import CommandNudge, FileNudge, Nudger, render_nudge, wait_for_nudge
+from gatepost.guests.nudge_background import CommandNudge, FileNudge, Nudger, render_nudge, wait_for_nudge
 from gatepost.guests.session import Guest
 from gatepost.inbox.event import Event, EventType, Priority
 from gatepost.residents.remote_tools.http import UrlNudge

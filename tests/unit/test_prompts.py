@@ -11,8 +11,8 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.guests.hook_entry import HookCall, HookEntry
 from gatepost.guests.hooks.handler_chain import normalize_text
-from gatepost.guests.hooks.session_files import Session
 from gatepost.guests.hooks.session_gates import SessionGate, register
+from gatepost.guests.hooks.session_state import Session
 from gatepost.inbox import claim_actions as inbox
 from gatepost.testing import Kit
 from tests.hook_guest import HookGuest

@@ -17,8 +17,8 @@ from gatepost.errors import Conflict, Invalid, NotFound, Unavailable
 from gatepost.gates import gate_actions as gates
 from gatepost.gates.gate import FailMode, GateSpec
 from gatepost.guests.hooks import session_gates
-from gatepost.guests.hooks.session_files import Session
 from gatepost.guests.hooks.session_gates import SessionGate, find_unsaved_work
+from gatepost.guests.hooks.session_state import Session
 from gatepost.inbox.event import EventType, Push, Ref
 from gatepost.inbox.push import actions as push
 from gatepost.mail import work_actions as work

@@ -289,7 +289,7 @@ def _parse_hook(document: Mapping[str, Any]) -> HookCall:
         stdin=_get_text(document, "stdin"),
         cwd=cwd,
         environ=resolve_variables(_filter_variables(document.get("env")), cwd),
-        is_from_daemon=document.get("daemon") is True,
+        is_from_service=document.get("daemon") is True,
     )
 
 

@@ -30,8 +30,6 @@ _HOSTS = ("claude", "codex", "gemini", "cursor")
 _AGENT = "GATEPOST_AGENT"
 #: the variable in which each host names its project; Codex runs hooks in the project's folder
 _PROJECTS = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR", "cursor": "CURSOR_PROJECT_DIR"}
-#: how many parent processes may be Codex, counted from this one: there can be shells between
-_MAX_PARENTS = 3
 #: an exit code that hosts report and do not act on, unlike 2
 FAILURE = 1
 
@@ -105,7 +103,11 @@ class _Call:
         #: --agent takes precedence over the variable
         self.environ: Mapping[str, str] = os.environ if agent is None else {**os.environ, _AGENT: agent}
         #: whether the name of the agent comes from the environment of a background service
-        self.is_from_daemon = agent is None and event.lower() == "sessionstart" and _is_agent_of_daemon(host)
+        self.is_from_service = False
+        if agent is None and event.lower() == "sessionstart" and os.environ.get(_AGENT):
+            from gatepost.guests.hooks.background_service import is_agent_inherited
+
+            self.is_from_service = is_agent_inherited(os.environ, host)
 
 
 def _parse_arguments(arguments: "Sequence[str]") -> _Call | None:
@@ -126,38 +128,6 @@ def _parse_arguments(arguments: "Sequence[str]") -> _Call | None:
     if len(rest) != 1 or not rest[0] or rest[0].startswith("-") or host not in _HOSTS or agent == "":
         return None
     return _Call(rest[0], host, agent)
-
-
-def _is_agent_of_daemon(host: str) -> bool:
-    """
-    Return True if GATEPOST_AGENT was inherited from a background service, which has the environment of the first
-    terminal that needed it. Claude Code sets a variable for background sessions; what its `env` setting sets was not
-    inherited. Codex sets none, but our parent is its server, perhaps with a shell between: /proc shows that, where
-    there is one.
-    """
-    agent = os.environ.get(_AGENT)
-    if not agent:
-        return False
-    if host == "claude" and "CLAUDE_JOB_DIR" in os.environ:
-        inherited = _read_process(os.environ.get("CLAUDE_PID", ""), "environ")
-        return not inherited or f"{_AGENT}={agent}" in inherited
-    parent = str(os.getppid())
-    for _ in range(_MAX_PARENTS if host == "codex" else 0):
-        words = _read_process(parent, "cmdline")
-        if "app-server" in words and "--listen" in words:
-            return True
-        fields = " ".join(_read_process(parent, "stat")).rpartition(")")[2].split()
-        parent = fields[1] if len(fields) > 1 else ""
-    return False
-
-
-def _read_process(id: str, name: str) -> list[str]:
-    """Return the strings of a file in /proc; none if it cannot be read."""
-    try:
-        with open(f"/proc/{id}/{name}", "rb") as file:
-            return file.read().decode(errors="replace").split("\0")
-    except OSError:
-        return []
 
 
 def _ask_gateway(home: str, call: _Call, stdin: str) -> int | None:
@@ -221,7 +191,7 @@ def _build_request(call: _Call, stdin: str) -> dict[str, object]:
         "env": {name: value for name, value in call.environ.items() if name.startswith("GATEPOST_")},
         "cwd": _find_cwd(),
         "stdin": stdin,
-        "daemon": call.is_from_daemon,
+        "daemon": call.is_from_service,
     }
 
 
@@ -267,7 +237,7 @@ def _run_chain(home: str, call: _Call, stdin: str) -> int:
         stdin=stdin,
         environ=call.environ,
         cwd=_find_cwd(),
-        is_from_daemon=call.is_from_daemon,
+        is_from_service=call.is_from_service,
     )
     entry = HookEntry(Path(home))
     stdout = _redirect_stdout()

@@ -23,7 +23,7 @@ from gatepost.guests.hooks import dialects as wire, handler_chain as chain
 from gatepost.guests.hooks.handler_chain import Handler, LazyHandler, Wait
 from gatepost.guests.hooks.hook_context import HookContext, HookOptions
 from gatepost.guests.hooks.hook_events import HookEvent, HookOutput, do_nothing
-from gatepost.guests.hooks.session_files import Session
+from gatepost.guests.hooks.session_state import Session
 from gatepost.guests.session import PrintedBatch, decode_batches, encode_filename
 from gatepost.stores.clock import SystemClock
 
@@ -42,9 +42,6 @@ _MAX_DIGITS: Final = 1_000
 _AGENT_VARIABLE: Final = "GATEPOST_AGENT"
 _IGNORED_VARIABLES: Final = {"GATEPOST_DEBUG", "GATEPOST_NIGHTLY", "GATEPOST_HOME", _AGENT_VARIABLE}
 
-#: the name under which a session records that its user was warned; no gate has this name
-_DAEMON_WARNING: Final = "_daemon"
-
 _CacheKey = list[Any]
 
 
@@ -58,7 +55,7 @@ class HookCall(NamedTuple):
     environ: Mapping[str, str]
     cwd: str
     #: whether the name of the agent comes from the environment of a background service
-    is_from_daemon: bool = False
+    is_from_service: bool = False
 
 
 class HookResponse(NamedTuple):
@@ -133,8 +130,10 @@ class HookEntry:
         ctx.has_other_home = lambda: _is_elsewhere(self._home, hook.environ, event.cwd)
         extra_handlers = self._handlers if self._handlers is not None else hook_config.handlers if hook_config else ()
         verdict = yield from chain.handle_event(ctx, event, (*chain.BUILT_IN, *extra_handlers))
-        if hook.is_from_daemon:
-            verdict = verdict.add_warnings(*_build_daemon_warnings(ctx))
+        if hook.is_from_service:
+            from gatepost.guests.hooks.background_service import build_warnings
+
+            verdict = verdict.add_warnings(*build_warnings(ctx))
         try:
             output = wire.render(event, verdict, wrap=ctx.options.format != "plain")
         except BaseException:
@@ -270,19 +269,6 @@ def _is_elsewhere(home: Path, environ: Mapping[str, str], cwd: str) -> bool:
     except (GatepostError, OSError):
         return True
     return not os.path.samefile(other_home, home) if os.path.exists(other_home) else True  # noqa: PTH110, PTH121 (as it is)
-
-
-def _build_daemon_warnings(ctx: HookContext) -> list[str]:
-    """Return a warning, once in a session, about an agent name that may belong to another terminal."""
-    with suppress(OSError):  # then the warning is repeated
-        if ctx.session.has_warned(_DAEMON_WARNING):
-            return []
-        ctx.session.record_warning(_DAEMON_WARNING)
-    return [
-        f"Gatepost takes this session for one of {ctx.options.agent!r}, because GATEPOST_AGENT says so in the"
-        " environment of a background service that all terminals share."
-        " `gatepost hooks install --agent NAME` says it for sure."
-    ]
 
 
 def _add_notes(output: HookOutput, notes: Iterable[str]) -> HookOutput:

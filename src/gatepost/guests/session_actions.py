@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import DAY, HOUR, Instant
 from gatepost.errors import Invalid, NotFound, Refused, quote_value
-from gatepost.guests import session_rows as sessions
 from gatepost.guests.session import IDLE, GuestSession
 
 if TYPE_CHECKING:
@@ -26,33 +25,34 @@ _REAP_LIMIT: Final = 20
 
 def begin(tx: Transaction, id: str, *, agent: str, host: str, doing: str = IDLE) -> GuestSession:
     """Record that an agent is in a session; return the session."""
-    sessions.save(tx, _validate_id(id), entity=_require_agent(tx, agent).number, host=host, state=doing)
-    sessions.reap(tx, tx.now - _RETENTION, _REAP_LIMIT)
+    entity = _require_agent(tx, agent).number
+    tx.execute("guests/sessions/save", id=_validate_id(id), entity=entity, host=host, state=doing, now=tx.now)
+    tx.execute("guests/sessions/reap", before=tx.now - _RETENTION, limit=_REAP_LIMIT)
     return find(tx, id)
 
 
 def find(tx: Reader, id: str, *, agent: str | None = None) -> GuestSession:
     """Return a session of this agent, or of any agent (None); raise `NotFound` for any other."""
-    session = sessions.read(tx, _validate_id(id))
-    if session is None or agent not in (None, session.agent):
+    row = tx.fetch_one("guests/sessions/read", id=_validate_id(id))
+    if row is None or agent not in (None, row.agent):
         raise NotFound(f"there is no session {quote_value(id)}", hint="the hooks of its program make it known")
-    return session
+    return GuestSession(row.id, row.agent, row.host, row.state, row.started_at, row.seen_at)
 
 
 def note_activity(tx: Transaction, id: str, doing: str) -> Instant:
     """Record what a session is doing; return the current time of the store."""
-    sessions.update_state(tx, id, doing)
+    tx.execute("guests/sessions/update_state", id=id, state=doing, now=tx.now)
     return tx.now
 
 
 def has_items(tx: Reader, agent: str) -> bool:
     """Return True if a drain with reconciliation would find anything for this agent."""
-    return sessions.has_items(tx, agent)
+    return tx.fetch_one("inbox/inboxes/has_items", agent=agent, now=tx.now) is not None
 
 
-def has_blocking_gates(tx: Reader, agent: str) -> bool:
+def has_pending_gates(tx: Reader, agent: str) -> bool:
     """Return True if any gate may keep a guest from stopping; `gates.list_blocking` returns those that do."""
-    return sessions.has_pending_gates(tx, agent)
+    return tx.fetch_one("guests/sessions/has_pending_gates", agent=agent) is not None
 
 
 def has_reported_work(tx: Reader, agent: str, since: Instant) -> bool:
@@ -60,7 +60,9 @@ def has_reported_work(tx: Reader, agent: str, since: Instant) -> bool:
     Return True if a guest has reported its work since a time, by a note on a work item or an event of one; also if
     there are no work items.
     """
-    return not sessions.has_work_items(tx) or sessions.has_worked_since(tx, agent, since)
+    if tx.fetch_one("mail/work_items/has_any") is None:
+        return True
+    return tx.fetch_one("mail/outgoing/has_worked_since", agent=agent, since=since) is not None
 
 
 def alert_owner(tx: Transaction, id: str, agent: str, reason: str) -> None:

@@ -3,7 +3,7 @@ Drain: read the spool of a session and the inbox of its agent as one batch.
 
     drain lock --+ read the lines: those that a killed drain left, then the new ones                      (the spool)
                  | claim the items of these lines; with `include_pending`, all other pending items too    (the store)
-                 | choose a batch from both                                                      `guests/spool_merge.py`
+                 | choose a batch from both                                              `guests/spool_merge_actions.py`
                  | print, flush                                                                     (the hook itself)
                  | add the batch to the unproved ones, extend its claim                    `await_proof`, in a hook
                  | or ack the claim, record the keys as shown                       `ack`, for every other interface
@@ -46,11 +46,11 @@ from dataclasses import dataclass, field
 from gatepost.core.ports import Store
 from gatepost.core.times import DAY, Duration, Instant
 from gatepost.errors import Conflict, GatepostError, Unavailable
-from gatepost.guests import spool_merge as merge_rules, spool_merge_actions as spool_merge
+from gatepost.guests import spool_merge_actions as spool_merge
 from gatepost.guests.hooks import delivery_proof as proof
 from gatepost.guests.ports import Spool, SpoolDrain
 from gatepost.guests.session import PrintedBatch, encode_filename
-from gatepost.guests.spool_merge import BatchLine, MergedBatch
+from gatepost.guests.spool_merge_actions import BatchLine, MergedBatch
 from gatepost.inbox import batch_selection as batch_rules, claim_actions as inbox, event_rendering as render
 from gatepost.inbox.event import Event
 
@@ -202,13 +202,13 @@ class _Drainer:
                 with suppress(GatepostError):  # then the next drain reports them again
                     self._spool.record_shown_keys(self._session, unreported_keys, is_known=True, at=self._now)
                 return merged_batch
-        sorted_lines = merge_rules.sort_lines(
+        sorted_lines = spool_merge.sort_lines(
             lines, now=self._now, shown_keys=unproved_keys.union(shown_keys), stored_states=None
         )
         selection = batch_rules.select_batch(
-            merge_rules.build_candidates(sorted_lines.spool_only), limit=limit, budget=budget
+            spool_merge.build_candidates(sorted_lines.spool_only), limit=limit, budget=budget
         )
-        return merge_rules.build_batch(sorted_lines, selection, at=self._now)
+        return spool_merge.build_batch(sorted_lines, selection, at=self._now)
 
 
 @dataclass(slots=True)
@@ -282,7 +282,7 @@ class _DrainEnding:
 def _render_line(batch_line: BatchLine, draining: SpoolDrain | None) -> str:
     """Return the text of a line; if it is cut and only the spool has it, save a copy of the whole and say where."""
     event, size_limit, line = batch_line.event, batch_line.size_limit, batch_line.spool_line
-    if size_limit is None or line is None or draining is None or merge_rules.is_event_id(line.id):
+    if size_limit is None or line is None or draining is None or spool_merge.is_event_id(line.id):
         return render.render_event(event, size_limit)
     try:
         location = draining.save_copy(line)

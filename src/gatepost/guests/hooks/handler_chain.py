@@ -1,7 +1,7 @@
 """
 The handlers of a hook, called one after the other, and what the session records before and after them.
 
-    record the agent and its activity  ->  settle the batches printed before (`proof.py`)
+    record the agent and its activity  ->  settle the batches printed before (`delivery_proof.py`)
                                        ->  the handlers  ->  record the result of a stop
 
     14  loop detector    lets the agent stop if its stops are blocked again and again
@@ -32,18 +32,16 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from gatepost.core.times import DAY, SECOND, Instant
+from gatepost.core.times import DAY, Instant
 from gatepost.errors import GatepostError, Unavailable, quote_value
 from gatepost.guests.hooks import delivery_proof as proof, dialects as wire
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.hook_events import HookEvent, Verdict, do_nothing
-from gatepost.guests.hooks.session_files import SessionState
+from gatepost.guests.hooks.session_state import SessionState
 from gatepost.guests.session import ENDED, IDLE, WORKING
 
 #: the events at which an agent, or a subagent of it, wants to stop
 STOP_EVENTS: Final = frozenset({"Stop", "SubagentStop"})
-#: how long a blocked stop counts for the loop detector
-LOOP_WINDOW: Final = 120 * SECOND
 
 #: how long the files of a silent session are kept, and how many sessions are removed at once
 _SESSION_RETENTION: Final = 30 * DAY
@@ -90,10 +88,10 @@ class LazyHandler(NamedTuple):
 
 
 BUILT_IN: Final = (
-    LazyHandler("loop detector", 14, STOP_EVENTS, "gatepost.guests.hooks.handle_stop:detect_loop"),
-    LazyHandler("stop decision", 15, frozenset({"Stop"}), "gatepost.guests.hooks.handle_stop:require_decision"),
-    LazyHandler("gates", 20, None, "gatepost.guests.hooks.handle_gates:check_gates"),
-    LazyHandler("inbox", 30, None, "gatepost.guests.hooks.handle_inbox:show_inbox"),
+    LazyHandler("loop detector", 14, STOP_EVENTS, "gatepost.guests.hooks.stop_limit:detect_loop"),
+    LazyHandler("stop decision", 15, frozenset({"Stop"}), "gatepost.guests.hooks.stop_decision:require_decision"),
+    LazyHandler("gates", 20, None, "gatepost.guests.hooks.gate_blocking:check_gates"),
+    LazyHandler("inbox", 30, None, "gatepost.guests.hooks.inbox_display:show_inbox"),
 )
 #: the group of entry points of the handlers of users
 _ENTRY_POINT_GROUP: Final = "gatepost.hooks"
@@ -321,6 +319,8 @@ def _combine_callbacks(first: Callable[[], None], second: Callable[[], None]) ->
 
 def _record_stop(ctx: HookContext, event: HookEvent, verdict: Verdict) -> Verdict:
     """Record the result of a stop, and return the verdict; if it cannot be recorded, return one that lets go."""
+    from gatepost.guests.hooks.stop_limit import LOOP_WINDOW  # other events do not need it
+
     now = ctx.clock.now()
     subagent = event.subagent or ""
     if event.name == "SubagentStop" and verdict.block is None and not ctx.state.helper_stops:

@@ -14,7 +14,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from gatepost.core.times import DAY, MINUTE, SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.guests.hooks.session_files import Session, SessionState
+from gatepost.guests.hooks.session_state import Session, SessionState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a hook that has nothing to do imports neither at run time

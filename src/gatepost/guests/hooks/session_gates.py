@@ -176,7 +176,7 @@ def list_blocking_gates(ctx: HookContext, agent: str) -> "list[Gate]":
     """Return the agent's own gates in the store that block its stop; raise Unavailable if it is out of reach."""
     from gatepost.guests import session_actions as sessions
 
-    if not ctx.read_sync(sessions.has_blocking_gates, agent):
+    if not ctx.read_sync(sessions.has_pending_gates, agent):
         return []
     from gatepost.gates import gate_actions as gates
 
@@ -186,7 +186,7 @@ def list_blocking_gates(ctx: HookContext, agent: str) -> "list[Gate]":
 def _check_decision(ctx: HookContext) -> str | None:
     if not ctx.options.stop_decision or ctx.agent is None:
         return None
-    from gatepost.guests.hooks.handle_stop import find_decision
+    from gatepost.guests.hooks.stop_decision import find_decision
 
     return None if find_decision(ctx, ctx.agent) else "no decision was asked for"
 

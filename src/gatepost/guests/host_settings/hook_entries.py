@@ -26,9 +26,9 @@ from pathlib import Path, PurePath
 from typing import Any, Final, TypeGuard
 
 from gatepost.errors import Invalid
-from gatepost.guests.host_settings import jsonc, toml
-from gatepost.guests.host_settings.jsonc import PartPosition, SyntaxNode
-from gatepost.guests.host_settings.settings_file import Entries, EntryCommand, EntryFormat, read_document
+from gatepost.guests.host_settings import jsonc_editing, toml_editing
+from gatepost.guests.host_settings.installation import Entries, EntryCommand, EntryFormat, read_document
+from gatepost.guests.host_settings.jsonc_editing import PartPosition, SyntaxNode
 
 SCOPES: Final = ("user", "project", "local")
 #: the folder of each host, its settings file, and the variable that names another folder instead
@@ -223,30 +223,30 @@ class HookFormat(EntryFormat):
         return {"version": 1} if self.host == "cursor" else {}
 
     def add_to_json(self, text: str, entries: Entries) -> str:
-        root = jsonc.parse(text)
+        root = jsonc_editing.parse(text)
         hooks_document = {"hooks": {event: [entry] for event, entry in entries.items()}}
         if root is None:
-            return jsonc.append_document(text, self.build_head() | hooks_document)
-        jsonc.require_type(text, root, dict, "the top level is not an object")
+            return jsonc_editing.append_document(text, self.build_head() | hooks_document)
+        jsonc_editing.require_type(text, root, dict, "the top level is not an object")
         hooks = root.get("hooks")
         if hooks is None:
             new_members = hooks_document if root.parts else self.build_head() | hooks_document
-            return jsonc.append(text, root, *new_members.items())
-        jsonc.require_type(text, hooks, dict, "`hooks` is not an object")
+            return jsonc_editing.append(text, root, *new_members.items())
+        jsonc_editing.require_type(text, hooks, dict, "`hooks` is not an object")
         event_lists = {event: groups for event in entries if (groups := hooks.get(event)) is not None}
         for event, groups in event_lists.items():
-            jsonc.require_type(text, groups, list, f"`hooks.{event}` is not an array")
+            jsonc_editing.require_type(text, groups, list, f"`hooks.{event}` is not an array")
         # from the end to the beginning, so that earlier offsets stay valid
-        text = jsonc.append(
+        text = jsonc_editing.append(
             text, hooks, *((event, [entry]) for event, entry in entries.items() if event not in event_lists)
         )
         for event, groups in sorted(event_lists.items(), key=lambda pair: pair[1].start, reverse=True):
-            text = jsonc.append(text, groups, (None, entries[event]))
+            text = jsonc_editing.append(text, groups, (None, entries[event]))
         return text
 
     def strip_from_json(self, text: str, before: Mapping[str, Any] | None = None) -> str:
-        root = jsonc.parse(text)
-        return text if root is None else jsonc.remove(text, self._find_our_places(text, root, before))
+        root = jsonc_editing.parse(text)
+        return text if root is None else jsonc_editing.remove(text, self._find_our_places(text, root, before))
 
     def _find_our_places(self, text: str, root: SyntaxNode, before: Mapping[str, Any] | None) -> list[PartPosition]:
         """Return what to remove: our entries, or the group, the event or the `hooks` that has nothing else."""
@@ -264,8 +264,8 @@ class HookFormat(EntryFormat):
                     for place in self._find_places_in_group(text, event.node, index)
                 ]
                 whole, can_remove = (member.node, event_index), before is not None and event.key not in old_events
-                event_places += jsonc.collapse_if_empty(text, whole, group_places, can_remove=can_remove)
-            places += jsonc.collapse_if_empty(
+                event_places += jsonc_editing.collapse_if_empty(text, whole, group_places, can_remove=can_remove)
+            places += jsonc_editing.collapse_if_empty(
                 text, (root, member_index), event_places, can_remove=before is not None and "hooks" not in before
             )
         return places
@@ -282,23 +282,27 @@ class HookFormat(EntryFormat):
             for part_index, part in enumerate(parts)
             if group_hooks is not None and is_our_entry(part.node.value)
         ]
-        return jsonc.collapse_if_empty(text, (groups, index), our_places, container=group_hooks)
+        return jsonc_editing.collapse_if_empty(text, (groups, index), our_places, container=group_hooks)
 
     def add_to_toml(self, text: str, entries: Entries) -> str:
         lines = [
-            line for event, group in entries.items() for line in toml.write_table(["hooks", event], group, is_item=True)
+            line
+            for event, group in entries.items()
+            for line in toml_editing.write_table(["hooks", event], group, is_item=True)
         ]
-        return toml.append_tables(text, lines, what="hooks", hint=_TOML_HINT)
+        return toml_editing.append_tables(text, lines, what="hooks", hint=_TOML_HINT)
 
     def strip_from_toml(self, text: str) -> str:
-        new_text = toml.remove_tables(text, self._select_our_tables)
-        if self.list_entries(toml.parse(new_text)):
+        new_text = toml_editing.remove_tables(text, self._select_our_tables)
+        if self.list_entries(toml_editing.parse(new_text)):
             raise Invalid("a hook of Gatepost is written in line with others", hint=_TOML_HINT)
         return new_text
 
-    def _select_our_tables(self, tables: list[toml.TomlTable], document: Mapping[str, Any]) -> list[toml.TomlTable]:
+    def _select_our_tables(
+        self, tables: list[toml_editing.TomlTable], document: Mapping[str, Any]
+    ) -> list[toml_editing.TomlTable]:
         """Return the tables of our entries, and those of groups that have no other entries."""
-        our_tables: list[toml.TomlTable] = []
+        our_tables: list[toml_editing.TomlTable] = []
         group: dict[str, Any] = {}
         groups: dict[str, Iterator[dict[str, Any]]] = {}
         group_hooks: Iterator[Any] = iter(())

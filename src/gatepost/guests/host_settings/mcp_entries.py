@@ -25,8 +25,8 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from gatepost.errors import Invalid
-from gatepost.guests.host_settings import jsonc, toml
-from gatepost.guests.host_settings.settings_file import Entries, EntryCommand, EntryFormat, read_document
+from gatepost.guests.host_settings import jsonc_editing, toml_editing
+from gatepost.guests.host_settings.installation import Entries, EntryCommand, EntryFormat, read_document
 from gatepost.paths import HOME_VARIABLE
 
 HOSTS: Final = ("claude", "claude-desktop", "codex", "gemini", "cursor")
@@ -177,21 +177,21 @@ class McpFormat(EntryFormat):
         return {NAME: merged}
 
     def add_to_json(self, text: str, entries: Entries) -> str:
-        root = jsonc.parse(text)
+        root = jsonc_editing.parse(text)
         if root is None:
-            return jsonc.append_document(text, {self.key: dict(entries)})
-        jsonc.require_type(text, root, dict, "the top level is not an object")
+            return jsonc_editing.append_document(text, {self.key: dict(entries)})
+        jsonc_editing.require_type(text, root, dict, "the top level is not an object")
         servers = root.get(self.key)
         if servers is None:
-            return jsonc.append(text, root, (self.key, dict(entries)))
-        jsonc.require_type(text, servers, dict, f"`{self.key}` is not an object")
+            return jsonc_editing.append(text, root, (self.key, dict(entries)))
+        jsonc_editing.require_type(text, servers, dict, f"`{self.key}` is not an object")
         if (other := servers.get(NAME)) is not None:
-            _refuse_other_server(jsonc.describe_position(text, other.start))
-        return jsonc.append(text, servers, *entries.items())
+            _refuse_other_server(jsonc_editing.describe_position(text, other.start))
+        return jsonc_editing.append(text, servers, *entries.items())
 
     def strip_from_json(self, text: str, before: Mapping[str, Any] | None = None) -> str:
-        root = jsonc.parse(text)
-        places: list[jsonc.PartPosition] = []
+        root = jsonc_editing.parse(text)
+        places: list[jsonc_editing.PartPosition] = []
         for member_index, member in enumerate(root.parts if root is not None else ()):
             if root is not None and member.key == self.key:
                 server_places = [
@@ -199,20 +199,20 @@ class McpFormat(EntryFormat):
                     for index, part in enumerate(member.node.parts)
                     if part.key == NAME and read_command(part.node.value) is not None
                 ]
-                places += jsonc.collapse_if_empty(
+                places += jsonc_editing.collapse_if_empty(
                     text, (root, member_index), server_places, can_remove=before is not None and self.key not in before
                 )
-        return jsonc.remove(text, places)
+        return jsonc_editing.remove(text, places)
 
     def add_to_toml(self, text: str, entries: Entries) -> str:
-        servers = toml.parse(text).get(self.key)
+        servers = toml_editing.parse(text).get(self.key)
         if isinstance(servers, dict) and NAME in servers:
             _refuse_other_server("")
-        lines = toml.write_table([self.key, NAME], entries[NAME])
-        return toml.append_tables(text, lines, what="MCP servers", hint=_TOML_HINT)
+        lines = toml_editing.write_table([self.key, NAME], entries[NAME])
+        return toml_editing.append_tables(text, lines, what="MCP servers", hint=_TOML_HINT)
 
     def strip_from_toml(self, text: str) -> str:
-        new_text = toml.remove_tables(
+        new_text = toml_editing.remove_tables(
             text,
             lambda tables, document: (
                 [table for table in tables if table.path[:2] == (self.key, NAME)]
@@ -220,7 +220,7 @@ class McpFormat(EntryFormat):
                 else []
             ),
         )
-        if self.list_entries(toml.parse(new_text)):
+        if self.list_entries(toml_editing.parse(new_text)):
             raise Invalid("the MCP server of Gatepost is written in line with others", hint=_TOML_HINT)
         return new_text
 

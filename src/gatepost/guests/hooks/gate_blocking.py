@@ -14,8 +14,8 @@ from gatepost.errors import GatepostError, Unavailable
 from gatepost.guests.hooks import session_gates as gates
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.hook_events import HookEvent, Verdict, do_nothing
-from gatepost.guests.hooks.session_files import FailClosedGate
 from gatepost.guests.hooks.session_gates import SessionGate, SessionGateStatus
+from gatepost.guests.hooks.session_state import FailClosedGate
 
 #: the events on which blocking gates in the store are recorded, before any stop
 _START_EVENTS: Final = ("SessionStart", "UserPromptSubmit")

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from gatepost.errors import Invalid, Malformed
-from gatepost.guests.host_settings.jsonc import BOM
+from gatepost.guests.host_settings.jsonc_editing import BOM
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 

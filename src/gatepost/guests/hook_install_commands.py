@@ -10,15 +10,15 @@ from click.exceptions import Exit
 
 from gatepost import settings
 from gatepost.cli.command import Noun, build_verb
-from gatepost.cli.connect import find_agent, get_folder
+from gatepost.cli.gateway_or_store import find_agent, get_folder
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.guests import host_entry_commands as host_entries
 from gatepost.guests.hook_commands import answer
 from gatepost.guests.hooks import session_gates as gates
 from gatepost.guests.host_entry_commands import File, HostFile
-from gatepost.guests.host_settings import hook_entries, settings_file
+from gatepost.guests.host_settings import hook_entries, installation
 from gatepost.guests.host_settings.hook_entries import HOSTS, SCOPES, HookFormat
-from gatepost.guests.host_settings.settings_file import BuildEntries
+from gatepost.guests.host_settings.installation import BuildEntries
 
 hooks = Noun("hooks", "Install hooks in Claude Code, Codex, Gemini CLI or Cursor.")
 
@@ -65,7 +65,7 @@ def install(
         name: str | None = find_agent(settings.load(), agent).name
     else:
         name = host_entries.find_written_agent(path, form, build_entries, label="--agent")
-    change = settings_file.install(path, form, build_entries(name, None))
+    change = installation.install(path, form, build_entries(name, None))
     note = _get_trust_note(host, None if file else scope)
     host_entries.print_install(host, change, agent=name, note=note, json=json)
 
@@ -81,7 +81,7 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
     Example:
       gatepost hooks uninstall
     """
-    change = settings_file.uninstall(_locate_file(host, scope, file), HookFormat(host))
+    change = installation.uninstall(_locate_file(host, scope, file), HookFormat(host))
     host_entries.print_uninstall(host, change, json=json)
 
 
@@ -117,7 +117,7 @@ def _inspect_files(host: str, file: str | None) -> list[HostFile]:
     files = []
     for path, path_scope in paths.items():
         scope_name = None if file else path_scope
-        state = settings_file.inspect_file(path, HookFormat(host), build_entries)
+        state = installation.inspect_file(path, HookFormat(host), build_entries)
         note = _get_trust_note(host, scope_name) if state.names else None
         if switch is not None and state.names:
             why = f"Claude Code runs no hooks, because {str(switch)!r} sets `disableAllHooks`"

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 from gatepost.errors import GatepostError, Invalid, Malformed, Unavailable
-from gatepost.guests.host_settings import jsonc, toml
+from gatepost.guests.host_settings import jsonc_editing, toml_editing
 from gatepost.paths import AtomicFile
 
 #: the hosts that read only strict JSON, and their names
@@ -262,17 +262,21 @@ def _find_ignored(file: Path, text: str, host: str) -> str | None:
     if host not in _STRICT_JSON_HOSTS or is_toml(file):
         return None
     extension = (
-        (0, "a byte order mark") if host == "codex" and text.startswith(jsonc.BOM) else jsonc.find_extension(text)
+        (0, "a byte order mark")
+        if host == "codex" and text.startswith(jsonc_editing.BOM)
+        else jsonc_editing.find_extension(text)
     )
-    return extension and f"{_STRICT_JSON_HOSTS[host]} ignores a file with {extension[1]} " + jsonc.describe_position(
-        text, extension[0]
+    return (
+        extension
+        and f"{_STRICT_JSON_HOSTS[host]} ignores a file with {extension[1]} "
+        + jsonc_editing.describe_position(text, extension[0])
     )
 
 
 def _parse_file(file: Path, text: str) -> Any:
     if is_toml(file):
-        return toml.parse(text)
-    root = jsonc.parse(text)
+        return toml_editing.parse(text)
+    root = jsonc_editing.parse(text)
     return None if root is None else root.value
 
 

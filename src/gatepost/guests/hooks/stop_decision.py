@@ -1,10 +1,4 @@
 """
-The handlers of a stop.
-
-14, the loop detector. If three stops of an agent are blocked within two minutes, the agent makes no progress: it runs
-in a loop. Then no handler blocks this stop, its person sees a warning, and its owner gets an alert. The stops of each
-subagent are counted separately.
-
 15, the stop decision. If `stop_decision.enabled` is set, an agent asks a person before it stops:
 
     no decision since it was last told to continue    it is told to ask for one
@@ -18,8 +12,8 @@ Every Stop imports this module, and most find the setting off: so the functions 
 from typing import Final
 
 from gatepost.core.times import Instant
-from gatepost.errors import GatepostError, quote_value
-from gatepost.guests.hooks.handler_chain import LOOP_WINDOW, Wait
+from gatepost.errors import GatepostError
+from gatepost.guests.hooks.handler_chain import Wait
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.hook_events import HookEvent, Verdict
 from gatepost.guests.session import encode_filename
@@ -29,39 +23,12 @@ if TYPE_CHECKING:
     from gatepost.core.ports import Reader
     from gatepost.gates.decision import Answer, Decision
 
-#: blocked stops within the window after which nothing blocks any more
-MAX_BLOCKED_STOPS: Final = 3
 #: the option that lets an agent stop
 STOP_OPTION: Final = "stop"
 #: bytes of an answer that is shown beside the inbox
 _MAX_ANSWER_BYTES: Final = 3_000
 #: characters in the owner of a claim
 _MAX_OWNER_CHARS: Final = 200
-
-
-def detect_loop(ctx: HookContext, event: HookEvent, _: Verdict) -> Verdict | None:
-    if event.name == "SubagentStop":
-        subagent = event.subagent or ""
-        stops = tuple(stopped_at for id, stopped_at in ctx.state.helper_stops if id == subagent)
-        subject, reason = (
-            "helper",
-            f"the last {MAX_BLOCKED_STOPS} stops of its helper {quote_value(subagent)} were blocked",
-        )
-    else:
-        stops, subject, reason = ctx.state.stops, "agent", f"its last {MAX_BLOCKED_STOPS} stops were blocked"
-    if sum(stopped_at > ctx.started_at - LOOP_WINDOW for stopped_at in stops) < MAX_BLOCKED_STOPS:
-        return None
-    if ctx.agent is not None:
-        from gatepost.guests import session_actions as sessions
-
-        try:
-            ctx.run_sync(sessions.alert_owner, ctx.session.id, ctx.agent, reason)
-        except GatepostError as error:
-            ctx.add_note(f"its owner could not be told of the loop: {error.message}")
-    warning = (
-        f"Gatepost lets the {subject} stop: its last {MAX_BLOCKED_STOPS} stops were blocked, so its gates may be shut."
-    )
-    return Verdict(final=True, warnings=(warning,))
 
 
 def require_decision(ctx: HookContext, _: HookEvent, result: Verdict) -> Verdict | Wait | None:
@@ -128,7 +95,7 @@ def _write_instruction(ctx: HookContext, agent: str) -> str:
 
 
 def _continue_with_answer(ctx: HookContext, decision: "Decision", answer: "Answer") -> Verdict:
-    """Make the agent continue; the inbox stop_decision shows it the answer (`ctx.decision_answer`)."""
+    """Make the agent continue; the inbox shows it the answer (`ctx.decision_answer`)."""
     from gatepost.core.text import count_bytes, truncate
     from gatepost.gates import decision as rules
     from gatepost.gates.decision import DecisionStatus

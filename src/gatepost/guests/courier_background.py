@@ -33,7 +33,7 @@ from gatepost.core.ports import EventHandler, ResyncHandler, Store, Subscription
 from gatepost.core.transport_records import SubscribedEvent, build_unkept_event
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.guests import spool_line
-from gatepost.guests.background.nudge import Nudger
+from gatepost.guests.nudge_background import Nudger
 from gatepost.guests.ports import ListGuests, Nudge, Spool
 from gatepost.guests.session import Guest
 from gatepost.inbox import feed_actions as inbox_feed

@@ -1,1 +1,0 @@
-"""Couriers and nudges."""
