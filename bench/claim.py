@@ -20,8 +20,7 @@ from bench._measure import FULL, Effort, measure_in_turns
 from bench._raw import open_raw
 from bench._table import Row, at_most, millis
 from gatepost.app import open_store
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from tests.servers import Postgres
 
 SHAPES: Final = (spread_evenly(10), spread_evenly(1), spread_evenly(1_000), FLOOD_SHAPE)
@@ -77,12 +76,12 @@ def _measure_other_calls(database: str, large: Backlog, effort: Effort) -> Itera
             floor="raw count of its items",
             measurement=measure_in_turns(
                 _build_turn(_build_timer(raw.execute, count), effort),
-                _build_turn(_build_timer(store.read_sync, actions.list_accounts, READER), effort),
+                _build_turn(_build_timer(store.read_sync, account_actions.list_accounts, READER), effort),
                 effort.untargeted_rounds,
             ),
             unit=millis,
         )
-    [account] = store.read_sync(actions.list_accounts, READER)
+    [account] = store.read_sync(account_actions.list_accounts, READER)
     assert account.is_balanced
     assert account.pending == large.size
 

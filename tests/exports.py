@@ -56,7 +56,7 @@ from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.hcs import hcs10_messages as hcs10
 from gatepost.ledger.hcs.hcs10_messages import OperatorId
 from gatepost.ledger.topic import LedgerId, TopicKind
-from gatepost.ledger.transaction import LedgerReceipt
+from gatepost.ledger.public_ledger import LedgerReceipt
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import AckRequest, MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gatepost.gates.decision_api import *
     from gatepost.gates.gate_api import *
     from gatepost.gateway.health_api import *
-    from gatepost.inbox.accounts.api import *
+    from gatepost.inbox.account_api import *
     from gatepost.inbox.event_api import *
     from gatepost.inbox.item_api import *
     from gatepost.inbox.push.api import *
@@ -48,11 +48,13 @@ _NAMES: Final = {
         "ListChannelSessions ListChannels ListPairings PairingPage PairingView RefusePairing"
     ),
     "channels.routing.api": (
-        "ChangeRoute CreateRoute DeadLetterPage DeadLetterView DeleteRoute DiscardDeadLetter ListDeadLetters "
-        "ListRoutes ReplayDeadLetter ReplayedLetterView RoutePage RouteView ShowRoute"
+        "ChangeRoute CreateRoute DeadLetterOutcome DeadLetterPage DeadLetterView DeleteRoute DiscardDeadLetter "
+        "ListDeadLetters ListRoutes ReplayDeadLetter ReplayedLetterView RoutePage RouteView ShowRoute "
+        "UnroutedReason"
     ),
     "channels.shared_inbox.api": (
-        "EntryKind ListSharedEntries QuestionStatus SharedEntryPage SharedEntryView ShowSharedEntry WatchSharedInbox"
+        "EntryKind ListSharedEntries QuestionStatus SharedEntryPage SharedEntryView ShowSharedEntry "
+        "WatchSharedInbox"
     ),
     "channels.telegram.api": "ReceiveTelegramUpdate TelegramUpdateView",
     "channels.triggers.api": (
@@ -69,14 +71,14 @@ _NAMES: Final = {
     ),
     "gates.gate_api": "AddGate AddWaiter GatePage GateStatus GateView ListGates ResolutionView ResolveGate ShowGate",
     "gateway.health_api": "AccountingView HealthView ReadMetrics ShowHealth TransportView",
-    "inbox.accounts.api": "AccountPage AccountTotalView CheckStore ListAccounts StoreCheckView",
+    "inbox.account_api": "AccountPage AccountTotalView AccountView CheckStore ListAccounts StoreCheckView",
     "inbox.event_api": (
         "DiscardEvent EventDetailView EventRouteView EventView ItemPage ItemView ItemsView MarkDone ReceiptView "
         "RecipientView ReplayEvent ShowEvent"
     ),
     "inbox.item_api": (
-        "AccountView AckClaim AckedView BatchView ClaimBatch ClaimView DrainInbox ItemsRequest ListInbox ListItems "
-        "MarkSeen PeekInbox ReleaseClaim ReleasedView SeenView ShowAccount WatchAll WatchInbox"
+        "AckClaim AckedView BatchView ClaimBatch ClaimView DrainInbox ItemsRequest ListInbox ListItems MarkSeen "
+        "PeekInbox ReleaseClaim ReleasedView SeenView ShowAccount WatchAll WatchInbox"
     ),
     "inbox.push.api": (
         "DeliveryView PushEvent PushEvents PushOutcomeView PushOutcomesView PushResultView PushRoute TriggerAgent "
@@ -103,13 +105,10 @@ _NAMES: Final = {
     "reports.history_api": "HistoryStepView HistoryView ShowHistory",
     "reports.overview_api": "OverviewView RecentView ShowOverview ThinkingView UnreadSpaceView WaitingView",
     "residents.agent_api": (
-        "AgentPage AgentView ChangeAgent GoalPage GoalView ListAgents ListGoals ListMemories MemoryPage MemoryView "
-        "MindView PauseAgent RegisterAgent ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession "
-        "WakeAgent WatchAgent WokenView"
-    ),
-    "residents.agent_config_api": (
-        "BudgetView ConfigView ConfiguringRequest LoopRulesView McpView MindRulesView ModelView PhaseView "
-        "ToolRequestView ToolServerView ToolView"
+        "AgentPage AgentView BudgetView ChangeAgent ConfigView ConfiguringRequest GoalPage GoalView ListAgents "
+        "ListGoals ListMemories LoopRulesView McpView MemoryPage MemoryView MindRulesView MindView ModelView "
+        "PauseAgent PhaseView RegisterAgent ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession "
+        "ToolRequestView ToolServerView ToolView WakeAgent WatchAgent WokenView"
     ),
     "residents.runs.api": (
         "AnswerCall CallView CancelRun ListAgentRuns ListRuns ListSteps OpenCallView PromptView ReplayRun "

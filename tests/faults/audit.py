@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from gatepost.app import open_store
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults import journal
 from tests.faults.crew_store import CREW, LaterClock, RunQuery, open_database_alone, resolve_recipients
@@ -41,7 +41,7 @@ def drain_and_audit(url: str, folder: Path, *, killed: Collection[str] = ()) -> 
         for name in CREW:
             while client.drain(name, limit=1_000):
                 pass
-        accounts = store.read_sync(actions.list_accounts)
+        accounts = store.read_sync(account_actions.list_accounts)
     with closing(open_store(url)) as reopened_store:
         assert reopened_store.check() == []
     assert all(account.pending == account.claimed == 0 for account in accounts), accounts
@@ -53,7 +53,7 @@ def _check_store(url: str, query: RunQuery) -> None:
     with closing(open_store(url)) as store:
         if url.startswith("sqlite"):  # PostgreSQL checks itself
             assert store.check() == []
-        accounts = {account.name: account for account in store.read_sync(actions.list_accounts)}
+        accounts = {account.name: account for account in store.read_sync(account_actions.list_accounts)}
     items: dict[str, int] = dict(
         query("SELECT r.name, count(*) FROM items i JOIN entities r ON r.number = i.recipient GROUP BY 1")
     )

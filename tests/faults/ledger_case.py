@@ -21,8 +21,7 @@ from gatepost.core.ports import Reader, Store
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Priority, Ref
 from gatepost.jobs import job_actions as jobs
 from gatepost.ledger import (
@@ -167,9 +166,9 @@ def read_outcome(case: LedgerCase) -> dict[str, Any]:
 
 def check_rest(store: Store) -> None:
     assert [store.read_sync(jobs.count_open, kind) for kind in JOB_KINDS] == [0, 0, 0]
-    assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
-    assert store.read_sync(actions.find_unbalanced)[0] == []
-    assert store.read_sync(actions.find_orphans) == []
+    assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
+    assert store.read_sync(account_actions.find_unbalanced)[0] == []
+    assert store.read_sync(account_actions.find_orphans) == []
 
 
 def _count_steps(query: RunQuery) -> dict[str, int]:

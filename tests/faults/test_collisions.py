@@ -16,8 +16,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.stores.threaded_store import ThreadedStore
@@ -56,7 +55,7 @@ def test_a_quarrel_over_the_same_rows(postgres_crew_url: str, tmp_path: Path) ->
 
             def has_collided() -> bool:
                 """Whether enough transactions have failed by a deadlock and enough was stored; the accounts balance."""
-                accounts = store.read_sync(actions.list_accounts)
+                accounts = store.read_sync(account_actions.list_accounts)
                 assert all(account.is_balanced for account in accounts), accounts
                 return query(COUNT_COLLISIONS) >= [(DEADLOCK_COUNT,)] and sum(a.accepted for a in accounts) > 50
 
@@ -69,7 +68,7 @@ def test_a_quarrel_over_the_same_rows(postgres_crew_url: str, tmp_path: Path) ->
         open_database_alone(postgres_crew_url) as query,
         closing(open_store(postgres_crew_url, clock=LaterClock())) as store,
     ):
-        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
         assert query(LIST_STRAY_EVENTS) == []
 
 
@@ -143,7 +142,7 @@ async def test_one_that_keeps_colliding_fails_alone(crew_url: str) -> None:
         names = [f"{when}-{number}" for when in ("before", "after") for number in range(5)]
         assert [event.content for event in events] == names
         assert sorted(signal.event.id for signal in signals if signal.event) == sorted(event.id for event in events)
-        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
 
 
 def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) -> None:
@@ -169,7 +168,7 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) 
         assert reaped_counts
         assert not second.deliveries[0].duplicate
         assert second.event != first.event
-        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
 
 
 def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
@@ -203,7 +202,9 @@ def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
             release_event.set()
         slow_thread.join()
         quick_thread.join()
-        assert all(account.is_balanced and account.delivered == 1 for account in store.read_sync(actions.list_accounts))
+        assert all(
+            account.is_balanced and account.delivered == 1 for account in store.read_sync(account_actions.list_accounts)
+        )
     with open_database(postgres_crew_url) as query:
         assert query("SELECT count(*) FROM items") == [(0,)]
         assert query("SELECT count(*) FROM events") == [(0,)]

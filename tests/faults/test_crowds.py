@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from gatepost.app import open_store
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from tests.faults import journal
 from tests.faults.audit import audit, drain_and_audit
 from tests.faults.conftest import NIGHTLY
@@ -94,7 +94,7 @@ def test_eight_processes_share_one_file(sqlite_crew_url: str, tmp_path: Path) ->
         nonlocal read_count
         with closing(open_store(sqlite_crew_url)) as store:
             while not (all_warm_event.is_set() and read_count > 10):
-                accounts = store.read_sync(actions.list_accounts)
+                accounts = store.read_sync(account_actions.list_accounts)
                 assert all(account.is_balanced for account in accounts), accounts
                 read_count += 1
 

@@ -23,8 +23,7 @@ from gatepost.core.ports import Reader, Store
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import EventType, ItemState
 from gatepost.plans import actions as plans
 from gatepost.residents import agent_actions as agents
@@ -174,7 +173,7 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
             assert message_counts == {"I am on it.": len(runs), "It is done.": len(runs)}
             assert sum(run.events for run in runs) == 3
             assert len(store.read_sync(plans.page, name)) == len(runs)
-        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
 
 
 def are_all_delivered(tx: Reader, names: Sequence[str]) -> bool:
@@ -233,5 +232,5 @@ def test_a_thinker_is_killed_or_stopped_at_every_point(url: str) -> None:
     assert len(expected["mail"]) == len(expected["plans"]) == 1
     for case in cases:
         assert read_state(store, case.agent) == expected, case
-    assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+    assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
     store.close()

@@ -13,8 +13,7 @@ import pytest
 
 from gatepost.app import parse_sqlite_path
 from gatepost.errors import Unavailable
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Push
 from gatepost.stores import sqlite
 from gatepost.stores.clock import SystemClock
@@ -159,7 +158,7 @@ async def test_a_file_that_somebody_else_has_locked(sqlite_crew_url: str, tmp_pa
         for push in rounds.list_unanswered(tmp_path):
             await client.push_async(push)
         assert client.answer_count == 1 + 1 + 20
-        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
     drain_and_audit(sqlite_crew_url, tmp_path)
 
 

@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from gatepost.app import open_store
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from tests.faults.callers import Caller, ConnectionLost
 from tests.faults.conftest import NIGHTLY
 from tests.faults.crew_store import open_database_alone
@@ -143,6 +143,6 @@ async def test_a_flood_that_a_kill_interrupts(flood: Flood) -> None:
             assert new_count == 1, f"{number} was new to {new_count} callers"
     with closing(open_store(flood.gateway.store)) as store:
         assert store.check() == []
-        [account] = store.read_sync(actions.list_accounts, "ana")
+        [account] = store.read_sync(account_actions.list_accounts, "ana")
     assert account.is_balanced
     assert account.accepted == account.pending == DISTINCT_TRIGGERS

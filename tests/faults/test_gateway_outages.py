@@ -18,8 +18,7 @@ import pytest
 
 from gatepost.app import open_store
 from gatepost.core.ports import Store
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Item
 from gatepost.spaces import actions as spaces
 from gatepost.spaces.space import Message
@@ -239,7 +238,7 @@ def check_results(url: str, scenario: OutageScenario) -> None:
     load = scenario.load
     with closing(open_store(url)) as store:
         messages, items = read_all(store)
-        [account] = store.read_sync(actions.list_accounts, "ana")
+        [account] = store.read_sync(account_actions.list_accounts, "ana")
     assert account.is_balanced
     assert account.accepted == len(items)
     assert {message.content: message.seq for message in messages} == load.posted_seqs

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from gatepost.app import open_store
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from gatepost.settings import gateway_files
 from gatepost.settings.gateway_files import ADMIN_KEY
 from tests.faults.callers import Caller, ConnectionLost, Watcher
@@ -138,7 +138,7 @@ async def test_stopping_under_load_finishes_what_was_accepted(tmp_path: Path) ->
 def read_stored_ids(url: str) -> set[str]:
     with closing(open_store(url)) as store:
         assert store.check() == []
-        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
     with open_database(url) as query:
         return {event for [event] in query("SELECT id FROM events")}
 

@@ -10,7 +10,7 @@ from gatepost.app import open_store
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from gatepost.ledger import topic_actions as ledger
 from gatepost.mail import work_actions as work
 from gatepost.mail.work_item import WorkItemSpec, WorkType
@@ -104,8 +104,8 @@ def check_records(url: str) -> None:
     assert record_events.keys() == events
     assert [entry for entry in record_events.values() if entry[1] != entry[2]] == []
     with closing(open_store(url)) as store:
-        assert store.read_sync(actions.find_unbalanced)[0] == []
-        assert store.read_sync(actions.find_orphans) == []
+        assert store.read_sync(account_actions.find_unbalanced)[0] == []
+        assert store.read_sync(account_actions.find_orphans) == []
 
 
 def check_finished_lives(query: RunQuery, count: int) -> None:

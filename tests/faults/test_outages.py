@@ -13,8 +13,7 @@ import pytest
 
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.audit import drain_and_audit
 from tests.faults.commit_points import watch_store
@@ -95,10 +94,10 @@ def test_a_server_that_is_down_and_comes_back(own_postgres: Postgres, tmp_path: 
             with pytest.raises(Unavailable, match="cannot connect"):
                 client.push(build_push(name, "ana"))
             with pytest.raises(Unavailable, match="cannot connect"):
-                store.read_sync(actions.list_accounts)
+                store.read_sync(account_actions.list_accounts)
             own_postgres.restart()
             client.push(build_push(name, "ana"))
-            assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+            assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
         own_postgres.restart()  # unnoticed
         assert len(store.read_sync(inbox.peek, "ana")) == 2
         client.push(build_push("third", "ana"))

@@ -16,10 +16,9 @@ from gatepost.core.times import SECOND, Instant, format_rfc3339, parse_instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
-from gatepost.residents import memory_actions as memories
-from gatepost.residents.memory import GoalSpec
+from gatepost.inbox import account_actions, claim_actions as inbox
+from gatepost.residents import goal_and_memory_actions as memories
+from gatepost.residents.goals_and_memories import GoalSpec
 from tests.faults.conftest import NIGHTLY
 from tests.faults.grids import list_passes, select_points
 from tests.faults.worker_process import WorkerProcess
@@ -119,7 +118,7 @@ def test_each_slot_fires_once_wherever_one_is_killed_who_fires_it(crew_url: str,
             for recipient in RECIPIENTS[name]
         )
         assert len(slots) == 1 + len(selection)
-        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
 
 
 def test_three_at_once_of_which_some_are_killed_fire_each_slot_once(crew_url: str, tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Event, EventType, Ref
 from gatepost.jobs import job_actions as jobs
 from gatepost.jobs.background.job_runner import JobHandler, run_due_jobs
@@ -31,9 +30,9 @@ from gatepost.ledger.background.transaction_steps import LedgerSteps
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.actions import CONNECTION_JOB
 from gatepost.ledger.connections.background import LedgerConnections
-from gatepost.ledger.connections.connection import Connection
+from gatepost.ledger.connections.api import Connection
 from gatepost.ledger.hcs import hcs10_messages as hcs10
-from gatepost.ledger.profile import SyncResult
+from gatepost.ledger.profile_api import SyncResult
 from gatepost.ledger.profile_actions import SYNC_JOB
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.running_hash import TopicVerification
@@ -294,7 +293,7 @@ class LedgerOffice:
         self.store.run_sync(lambda tx: tx.execute(Sql(statement), **parameters))
 
     def is_balanced(self) -> bool:
-        return all(account.is_balanced for account in self.store.read_sync(actions.list_accounts))
+        return all(account.is_balanced for account in self.store.read_sync(account_actions.list_accounts))
 
 
 def _list_accounts(tx: Reader) -> set[str]:

@@ -20,8 +20,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Lost
-from gatepost.inbox import expiry_and_death_actions as expiry, item_rows as items
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, expiry_and_death_actions as expiry, item_rows as items
 from gatepost.inbox.event import ItemState, Priority, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.residents import agent_actions as agents
@@ -279,7 +278,7 @@ class CycleMachine(RuleBasedStateMachine):
 
     @invariant()
     def accounts_agree(self) -> None:
-        for account in self.store.read_sync(actions.list_accounts):
+        for account in self.store.read_sync(account_actions.list_accounts):
             assert account.is_balanced
 
     def teardown(self) -> None:

@@ -19,8 +19,7 @@ from gatepost.gates.deadline_actions import EventScan
 from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.gates.gate import AtDeadline, GateKind, GateSpec
 from gatepost.gates.proposed_action import Action
-from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox, expiry_and_death_actions as expiry
 from gatepost.inbox.event import EventType, Item, ItemState, Push
 from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock, Kit
@@ -294,7 +293,7 @@ class GateMachine(RuleBasedStateMachine):
     def _compare_with_model(self, tx: Reader) -> None:
         """In one transaction, because it is done after every step, and nobody writes meanwhile."""
         list_items = cache(lambda name, event_type: inbox.page(tx, name, type=event_type, limit=1_000))
-        assert all(account.is_balanced for account in actions.list_accounts(tx))
+        assert all(account.is_balanced for account in account_actions.list_accounts(tx))
         for model in self.gate_models:
             gate = gates.show(tx, model.id)
             assert gate.is_pending is (model.outcome is None)

@@ -12,8 +12,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound
-from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.event import EventType, ItemState, Priority, Ref
 from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts, sent_mail as mail_rules
 from gatepost.mail.notification_rule import NotifyRule, check_pattern, find_rule
@@ -203,7 +202,7 @@ class MailMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_vanishes(self) -> None:
-        assert self.store.read_sync(actions.find_unbalanced)[0] == []
+        assert self.store.read_sync(account_actions.find_unbalanced)[0] == []
 
 
 def test_mails_and_their_items_agree_on_sqlite(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Refused
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from tests.fork_server import ForkedProcess
@@ -56,7 +55,7 @@ def check_messages(store: Store, seqs: list[int]) -> None:
         ]
     for person in ("husam", "ana"):
         assert store.read_sync(inbox.page, person) == []
-    assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+    assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
 
 
 async def test_fifty_at_once_leave_no_gap(kit: Kit, store: Store) -> None:
@@ -199,7 +198,7 @@ def test_a_thousand_agents_cost_a_few_statements(kit: Kit) -> None:
     assert statement_counts.total() <= 12, statement_counts
     item_counts = [len(store.read_sync(inbox.peek, name)) for name in ("agent-0", "agent-7", "agent-999")]
     assert item_counts == [1, 0, 1]
-    assert sum(account.accepted for account in store.read_sync(actions.list_accounts)) == 999
+    assert sum(account.accepted for account in store.read_sync(account_actions.list_accounts)) == 999
 
 
 class _CountingTransaction:

@@ -25,8 +25,7 @@ from gatepost.core.signals import Signal, TransportMessage
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import claim_actions as inbox, wake_actions
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox, wake_actions
 from gatepost.inbox.event import EventType, Item
 from gatepost.plans import actions as plans
 from gatepost.spaces import actions as spaces
@@ -196,7 +195,7 @@ class Workday:
                     await self._progress.wait()
         except TimeoutError:
             store = self._gateways[0].app_state.store
-            raise AssertionError(f"something was left: {store.read_sync(actions.list_accounts)}") from None
+            raise AssertionError(f"something was left: {store.read_sync(account_actions.list_accounts)}") from None
 
     def _is_quiet(self) -> bool:
         is_idle, message_counts = self._gateways[0].app_state.store.read_sync(_read_rest_state)
@@ -221,7 +220,7 @@ class Workday:
             for watcher in self._watchers:
                 assert watcher.messages_by_space[id] == [(message.seq, message.content) for message in messages]
             assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
-        for account in store.read_sync(actions.list_accounts):
+        for account in store.read_sync(account_actions.list_accounts):
             assert account.is_balanced
         return DayOutcome(
             messages_by_space, {name: Counter(map(_summarize_item, items)) for name, items in items_by_agent.items()}
@@ -231,7 +230,9 @@ class Workday:
 def _read_rest_state(tx: Reader) -> tuple[bool, dict[str, int]]:
     """Whether nothing waits for anybody, and how many messages each space has."""
     has_pending = any(
-        account.pending or account.claimed for account in actions.list_accounts(tx) if account.name in GATEWAYS_BY_AGENT
+        account.pending or account.claimed
+        for account in account_actions.list_accounts(tx)
+        if account.name in GATEWAYS_BY_AGENT
     )
     is_idle = not has_pending and not wake_actions.find_agents_behind(tx)[0] and plans.find_next_due(tx) is None
     return is_idle, {id: spaces.show(tx, id).last_seq for id in SPACE_MEMBERS}

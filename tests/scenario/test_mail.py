@@ -11,7 +11,7 @@ from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from gatepost.inbox.event import Ref
 from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts
 from gatepost.mail.sent_mail import MESSAGE_TYPES, MailSpec
@@ -138,7 +138,7 @@ class TestSending:
         answer = await office.clients["analyst"].post("/api/mail", json={"to": "designer", "text": "x"} | fields)
         assert_problem(answer, status)
         assert await office.count_rows() == before
-        assert office.gateway.store.read_sync(actions.find_unbalanced)[0] == []
+        assert office.gateway.store.read_sync(account_actions.find_unbalanced)[0] == []
 
     async def test_an_unknown_name_gets_the_nearest(self, office: Office) -> None:
         answer = await office.send(to="desinger", status=404)
@@ -356,4 +356,4 @@ async def test_many_mails_are_paged_and_counted(tmp_path: Path) -> None:
         assert [int(entry["text"]) for entry in about["items"]] == [
             number for number in reversed(range(MAIL_COUNT)) if number % 3 and number % 7 == 3
         ]
-        assert gateway.store.read_sync(actions.find_unbalanced)[0] == []
+        assert gateway.store.read_sync(account_actions.find_unbalanced)[0] == []

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from gatepost.core.times import HOUR, SECOND
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import EventType, ItemState
 from gatepost.residents.agent_config import AgentConfig, ModelChoice
 from gatepost.residents.background.cycle_outcome import CyclePaused
@@ -37,7 +36,7 @@ async def test_one_poisoned_event_is_found_and_dies_alone(kit: Kit) -> None:
     assert [run.events for run in failed_runs].count(1) == 5, "alone it failed as often as it may"
     [alert] = kit.store.read_sync(inbox.page, "admin")
     assert alert.event.type is EventType.ALERT
-    assert all(account.is_balanced for account in kit.store.read_sync(actions.list_accounts))
+    assert all(account.is_balanced for account in kit.store.read_sync(account_actions.list_accounts))
 
 
 async def test_an_hour_of_outages_kills_nothing(kit: Kit) -> None:

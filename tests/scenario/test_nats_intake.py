@@ -17,8 +17,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
 from gatepost.gateway import serve
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Event, Push, Trust
 from gatepost.inbox.push import actions as push
 from gatepost.settings import load
@@ -63,7 +62,7 @@ def register_agents(store: Store) -> None:
 
 
 def list_events(store: Store, name: str = "ann.smith") -> list[Event]:
-    [account] = store.read_sync(actions.list_accounts, name)
+    [account] = store.read_sync(account_actions.list_accounts, name)
     assert account.is_balanced
     return [item.event for item in store.read_sync(inbox.page, name, limit=1_000)]
 

@@ -24,8 +24,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, NotFound
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.jobs.background.periodic_duty import Duty, is_about, run_duties
 from gatepost.plans import actions as plans, plan as rules
 from gatepost.plans.cron import Cron
@@ -159,7 +158,7 @@ async def test_each_slot_fires_exactly_once(kit: Kit, season: str) -> None:
         assert after.next_at == expected_plan.cron.find_next(kit.clock.now())
         if expected_plan.catch_up is CatchUp.ALL:
             assert expected_plan.fired_slots == expected_plan.cron.list_between(start, kit.clock.now())
-    assert all(account.is_balanced for account in kit.store.read_sync(actions.list_accounts))
+    assert all(account.is_balanced for account in kit.store.read_sync(account_actions.list_accounts))
 
 
 def choose_advance(clock: FakeClock, store: Store, rng: random.Random) -> Duration:
@@ -214,13 +213,13 @@ async def test_a_plan_changed_or_deleted_while_it_fires_is_the_old_one_or_the_ne
         assert due is not None
         kit.clock.advance(due - kit.clock.now())
         spec = PlanSpec(id=changed_plan.id, schedule=rules.parse_schedule(cron="30 * * * *"))
-        actions = [
+        account_actions = [
             cluster.apps[turn % APP_COUNT].run(plans.set_plan, "ana", spec),
             cluster.apps[turn % APP_COUNT].run(plans.delete, deleted_plan.id),
             *(duties.fire_due_plans(app) for app in cluster.apps),
         ]
-        random.Random(turn).shuffle(actions)
-        await asyncio.gather(*actions)
+        random.Random(turn).shuffle(account_actions)
+        await asyncio.gather(*account_actions)
         assert cluster.list_fired(changed_plan) in ([], [due])
         assert kit.store.read_sync(plans.show, changed_plan.id).next_at == due + 30 * MINUTE
         fired_slots = cluster.list_fired(deleted_plan)
@@ -260,7 +259,7 @@ async def test_slots_fire_only_while_a_plan_is_enabled(kit: Kit) -> None:
         assert fired[id] == expected_plan.fired_slots
         assert kit.store.read_sync(plans.show, id).active == (id in enabled_ids)
     assert 0 < len(enabled_ids) < len(expected_plans)
-    assert all(account.is_balanced for account in kit.store.read_sync(actions.list_accounts))
+    assert all(account.is_balanced for account in kit.store.read_sync(account_actions.list_accounts))
 
 
 async def test_a_plan_disabled_while_it_fires_has_fired_or_does_not(kit: Kit) -> None:
@@ -270,12 +269,12 @@ async def test_a_plan_disabled_while_it_fires_has_fired_or_does_not(kit: Kit) ->
         due = plan.next_at
         assert due is not None
         kit.clock.advance(due - kit.clock.now())
-        actions = [
+        account_actions = [
             run_unless_ended(cluster.apps[turn % APP_COUNT], PlanSpec(id=plan.id, active=False)),
             *(duties.fire_due_plans(app) for app in cluster.apps),
         ]
-        random.Random(turn).shuffle(actions)
-        await asyncio.gather(*actions)
+        random.Random(turn).shuffle(account_actions)
+        await asyncio.gather(*account_actions)
         fired_slots = cluster.list_fired(plan)
         assert fired_slots in ([], [due])
         stored_plan = kit.store.read_sync(plans.show, plan.id)

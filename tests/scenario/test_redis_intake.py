@@ -13,8 +13,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Event, EventType, Priority, Trust
 from gatepost.jobs.background.periodic_duty import run_duties
 from gatepost.testing import Kit
@@ -64,7 +63,7 @@ async def leave_entries(client: Client, agent: str, *entries: Any) -> None:
 
 
 def list_events(store: Store, name: str = "ann") -> list[Event]:
-    [account] = store.read_sync(actions.list_accounts, name)
+    [account] = store.read_sync(account_actions.list_accounts, name)
     assert account.is_balanced
     return [item.event for item in store.read_sync(inbox.page, name, limit=10_000)]
 

@@ -22,14 +22,13 @@ from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration, Instant, pa
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Priority, Push
 from gatepost.inbox.push import actions as push
 from gatepost.jobs.background.periodic_duty import Duty, is_about, run_duties
 from gatepost.plans.plan import GRACE
-from gatepost.residents import memory_actions as memories
-from gatepost.residents.memory import GoalSpec, GoalStatus
+from gatepost.residents import goal_and_memory_actions as memories
+from gatepost.residents.goals_and_memories import GoalSpec, GoalStatus
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker import duties
@@ -132,7 +131,7 @@ async def test_each_slot_fires_exactly_once(office: Kit) -> None:
     for trigger in expected:
         assert fired[trigger.trigger.name] == trigger.fired_slots, trigger.trigger
     assert sum(map(len, fired.values())) > 100
-    assert all(account.is_balanced for account in office.store.read_sync(actions.list_accounts))
+    assert all(account.is_balanced for account in office.store.read_sync(account_actions.list_accounts))
 
 
 def choose_advance(kit: Kit, rng: random.Random) -> Duration:
@@ -166,9 +165,9 @@ async def test_one_that_is_changed_while_it_fires_is_the_old_one_or_the_new(offi
     for turn in range(12):
         office.clock.advance(HOUR)
         change = apps[turn % APP_COUNT].run(triggers.change, "daily", {"owner": rng.choice(["ana", "ben"])})
-        actions = [change, *(duties.fire_due_triggers(app) for app in apps)]
-        rng.shuffle(actions)
-        await asyncio.gather(*actions)
+        account_actions = [change, *(duties.fire_due_triggers(app) for app in apps)]
+        rng.shuffle(account_actions)
+        await asyncio.gather(*account_actions)
         await tick(office, apps)
     assert list_fired(office)["daily"] == [trigger.created_at + n * HOUR for n in range(1, 13)]
 
@@ -257,4 +256,4 @@ async def test_a_heartbeat_runs_for_two_weeks(office: Kit) -> None:
     ]
     assert fired == expected_slots
     assert 5 * (end - START) // DAY < len(fired) < 22 * (end - START) // DAY
-    assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+    assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from gatepost.core.limits import Limits
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from gatepost.testing import FakeClock
 from tests.gateways import Gateway, create_entities, open_gateway
 from tests.scenario.test_requests import assert_problem
@@ -138,7 +138,7 @@ async def test_what_is_refused_changes_nothing(
     assert len((await analyst.get("/api/work")).json()["items"]) == 1
     for noun in ("notes", "events"):
         assert (await analyst.get(f"/api/work/task/schema/{noun}")).json()["items"] == []
-    assert gateway.store.read_sync(actions.find_unbalanced)[0] == []
+    assert gateway.store.read_sync(account_actions.find_unbalanced)[0] == []
 
 
 async def test_an_unknown_item_is_refused_with_a_sentence(analyst: httpx2.AsyncClient) -> None:

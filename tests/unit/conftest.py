@@ -10,8 +10,7 @@ from gatepost.core.ports import Store, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.claim import Batch, Claim
 from gatepost.inbox.event import Item, Push, PushResult
 from gatepost.inbox.push import actions as push_actions
@@ -88,7 +87,7 @@ class StoreContext:
         return [item.event.content for item in self.store.read_sync(inbox.page, name, **filters)]
 
     def is_balanced(self) -> bool:
-        return all(account.is_balanced for account in self.store.read_sync(actions.list_accounts))
+        return all(account.is_balanced for account in self.store.read_sync(account_actions.list_accounts))
 
 
 def list_contents(batch: Batch) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from gatepost.core.ports import Store, Transaction
-from gatepost.inbox.accounts import rows
+from gatepost.inbox import account_actions
 from gatepost.reactions import RoomQuestion, find_reactions
 from gatepost.stores.statements import Sql
 from gatepost.testing import Kit
@@ -97,8 +97,4 @@ class Race(StoreContext):
 
     def is_consistent(self) -> bool:
         """Whether nothing is stuck, lost or unaccounted for."""
-        return (
-            self.is_balanced()
-            and self.store.read_sync(rows.count_stuck_items)[0] == 0
-            and self.store.read_sync(rows.count_lost_events)[0] == 0
-        )
+        return self.is_balanced() and not self.store.read_sync(account_actions.find_orphans)

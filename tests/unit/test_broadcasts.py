@@ -7,8 +7,12 @@ from gatepost.core.times import HOUR
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, NotFound
-from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry, item_actions as inbox_items
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import (
+    account_actions,
+    claim_actions as inbox,
+    expiry_and_death_actions as expiry,
+    item_actions as inbox_items,
+)
 from gatepost.inbox.event import ItemState, Priority
 from gatepost.worker import maintenance_actions as maintenance
 from tests.unit.conftest import StoreContext, list_contents
@@ -71,7 +75,7 @@ def test_once_expired_it_is_never_delivered(ctx: StoreContext) -> None:
     assert drain(ctx, "ann") == ["short"]
     ctx.clock.advance(HOUR)
     assert (ctx.list_waiting("bob"), drain(ctx, "bob")) == ([], [])
-    [account] = ctx.store.read_sync(actions.list_accounts, "bob")
+    [account] = ctx.store.read_sync(account_actions.list_accounts, "bob")
     assert account.accepted == 0
     assert {item.state for item in ctx.store.read_sync(inbox_items.show, event)} <= {
         ItemState.DELIVERED,

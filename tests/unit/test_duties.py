@@ -13,8 +13,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Unavailable
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Priority, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.jobs import job_actions as jobs, lease_actions as leases
@@ -208,13 +207,13 @@ class TestJanitor:
         store.run_sync(inbox.claim, "analyst", owner="me", hold=SECOND, limit=1)
         kit.clock.advance("2m")
         await self.tidy_and_list_signals(store)
-        [_, account, _] = store.read_sync(actions.list_accounts)
+        [_, account, _] = store.read_sync(account_actions.list_accounts)
         assert account.is_balanced
         assert (account.claimed, account.expired, account.pending) == (0, 1, 1)
         kit.clock.advance("2d")
         await self.tidy_and_list_signals(store)
         assert len(store.read_sync(inbox.page)) == 1, "what had expired is forgotten"
-        assert store.read_sync(actions.list_accounts)[1].is_balanced
+        assert store.read_sync(account_actions.list_accounts)[1].is_balanced
 
 
 class CountedRounds:

@@ -7,8 +7,12 @@ from gatepost.core.times import HOUR, MINUTE
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
-from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry, item_actions as inbox_items
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import (
+    account_actions,
+    claim_actions as inbox,
+    expiry_and_death_actions as expiry,
+    item_actions as inbox_items,
+)
 from gatepost.inbox.event import EventType, ItemState, Priority, Push
 from gatepost.inbox.push import actions as push
 from gatepost.worker import maintenance_actions as maintenance
@@ -308,7 +312,7 @@ class TestExpiry:
         with pytest.raises(NotFound):
             ctx.show_item(reaped_event)
         assert ctx.show_item(pending_event).state is ItemState.PENDING
-        [account] = ctx.store.read_sync(actions.list_accounts, "ann")
+        [account] = ctx.store.read_sync(account_actions.list_accounts, "ann")
         assert (account.accepted, account.delivered, account.pending) == (2, 1, 1)
         assert account.is_balanced
 

@@ -14,8 +14,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Invalid, Refused, TooLarge, UnknownAddress
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Delivery, EventType, Item, ItemState, Priority, Push, PushResult, Ref, Route, Trust
 from gatepost.inbox.push import actions as push
 from gatepost.testing import Kit
@@ -47,7 +46,7 @@ def list_texts(store: Store, name: str = "ann") -> list[str]:
 
 
 def is_empty(store: Store) -> bool:
-    return all(account.accepted == account.total == 0 for account in store.read_sync(actions.list_accounts))
+    return all(account.accepted == account.total == 0 for account in store.read_sync(account_actions.list_accounts))
 
 
 class TestAccepting:

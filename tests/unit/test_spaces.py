@@ -10,8 +10,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import EventType, Trust
 from gatepost.inbox.event_api import EventView
 from gatepost.spaces import actions as spaces, space as rules
@@ -169,7 +168,7 @@ class TestPosting:
             "developer": 2,
             "analyst": 1,
         }
-        assert all(account.is_balanced for account in store.read_sync(actions.list_accounts))
+        assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
         signals = [(signal.recipient, signal.cause) for signal in kit.signal_sink.clear()]
         assert sorted(signals[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
 

@@ -22,8 +22,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Invalid, Malformed, NotFound, TooLarge, Unauthorized
 from gatepost.gateway import webhook_routes as webhooks
 from gatepost.gateway.http_exchange import HttpAnswer, encode
-from gatepost.inbox import claim_actions as inbox, event_rendering as render
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions, claim_actions as inbox, event_rendering as render
 from gatepost.inbox.event import EventType, Item, Trust
 from gatepost.testing import Kit
 from tests.gateways import open_gateway
@@ -72,7 +71,7 @@ class WebhookContext:
     def assert_nothing_stored(self) -> None:
         assert self.list_inbox() == []
         assert self.kit.signal_sink.signals == []
-        [account] = self.store.read_sync(actions.list_accounts, "ana")
+        [account] = self.store.read_sync(account_actions.list_accounts, "ana")
         assert account.accepted == 0
 
 
@@ -408,6 +407,6 @@ def test_whatever_comes_is_stored_whole_or_refused_in_our_words(sqlite_ctx: Webh
             assert status == 202 or len(sqlite_ctx.kit.signal_sink.signals) == before
 
         post_request()
-    [account] = sqlite_ctx.store.read_sync(actions.list_accounts, "ana")
+    [account] = sqlite_ctx.store.read_sync(account_actions.list_accounts, "ana")
     assert account.is_balanced
     assert account.accepted == len(sqlite_ctx.kit.signal_sink.signals)

@@ -1,5 +1,5 @@
 """
-An entity: an agent, a human or a service that has an inbox; and what happens to entities, for the rooms that react to it
+An entity: an agent, a human or a service that has an inbox; and what happens to entities, for the rooms that react
 (`reactions.py`).
 """
 

@@ -13,7 +13,8 @@ from gatepost.core.address import check_entity_address
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_api import EntityView, ListEntities, RegisterEntity, RetireEntity, ShowEntity
 from gatepost.errors import Refused
-from gatepost.inbox.item_api import AccountView, ShowAccount
+from gatepost.inbox.account_api import AccountView
+from gatepost.inbox.item_api import ShowAccount
 
 people = Noun("person", "Register and list people. An item in the inbox of a person stays until it is marked as done.")
 commands = [people]

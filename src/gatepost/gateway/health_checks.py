@@ -25,7 +25,7 @@ from gatepost.errors import GatepostError, Unavailable
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.health_api import AccountingView, HealthView, ReadMetrics, ShowHealth, TransportView
 from gatepost.gateway.http_exchange import HttpAnswer, encode
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from gatepost.operations.access import Caller
 from gatepost.worker import maintenance_actions as maintenance
 
@@ -169,10 +169,10 @@ async def _try_to_write(store: Store) -> None:
 
 
 def _read_inbox_status(tx: Reader) -> InboxStatus:
-    is_balanced = all(account.is_balanced for account in actions.list_accounts(tx))
+    is_balanced = all(account.is_balanced for account in account_actions.list_accounts(tx))
     return InboxStatus(
         is_balanced,
-        actions.measure_lag(tx) / SECOND,
+        account_actions.measure_lag(tx) / SECOND,
         unrouted=dead_letters.count(tx),
         failing_channels=channels.count_failing(tx),
     )

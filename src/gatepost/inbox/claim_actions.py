@@ -40,7 +40,6 @@ from gatepost.inbox import (
     broadcast_actions as broadcasts,
     claim as claim_rules,
     claim_rows as inboxes,
-    item_list_rows as item_lists,
     item_rows as items,
 )
 from gatepost.inbox.batch_selection import Candidate, SelectedItem
@@ -97,7 +96,7 @@ def page(
     """
     if (sender := filters.get("sender")) is not None:
         filters["sender"] = directory.find(tx, sender).name
-    return item_lists.list_page(
+    return items.list_page(
         tx,
         recipient=directory.find_number(tx, name),
         after=after,

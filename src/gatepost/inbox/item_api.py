@@ -5,8 +5,9 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from gatepost.errors import Conflict, NotFound, TooLarge
+from gatepost.inbox.account_api import AccountView
 from gatepost.inbox.claim import Batch, Claim
-from gatepost.inbox.event import MAX_REF_LENGTH, Account, EventType, ItemState
+from gatepost.inbox.event import MAX_REF_LENGTH, EventType, ItemState
 from gatepost.inbox.event_api import EVENT_ANSWER, ITEM_ANSWER, ItemPage, ItemView
 from gatepost.operations.access import Administrator, Anybody, Owner
 from gatepost.operations.fields import (
@@ -52,20 +53,6 @@ class BatchView(RecordView[Batch]):
     items: list[ItemView]
     held: Annotated[int, Meta(ge=0, description="number of other pending items"), Source("deferred_count")]
     text: Annotated[str, Source(lambda batch: str(batch) if batch.items else "")]
-
-
-class AccountView(RecordView[Account]):
-    """How many items an inbox accepted, which is the sum over all states."""
-
-    name: str
-    accepted: Count
-    pending: Count
-    claimed: Count
-    delivered: Count
-    expired: Count
-    dead: Count
-    discarded: Count
-    balanced: Annotated[bool, Source("is_balanced")]
 
 
 class AckedView(View):

@@ -1,124 +1,100 @@
-"""Inboxes: their items, the claims on them, and the events of the items."""
+"""Items and their events: list, show, replay and discard them, mark them as done or seen; and claims on items."""
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
-from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
-from gatepost.inbox.accounts import actions
+from gatepost.directory.entity_actions import ADMINISTRATOR
+from gatepost.inbox import claim_actions as claims, event_api, item_actions as items, item_api as api
 from gatepost.inbox.event import Priority
-from gatepost.inbox.event_api import ItemPage, ItemView
-from gatepost.inbox.item_api import (
-    AccountView,
-    AckClaim,
-    AckedView,
-    BatchView,
-    ClaimBatch,
-    DrainInbox,
-    ItemsRequest,
-    ListInbox,
-    ListItems,
-    MarkSeen,
-    PeekInbox,
-    ReleaseClaim,
-    ReleasedView,
-    SeenView,
-    ShowAccount,
-)
 from gatepost.inbox.push import event_limits
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, read_page
 
 
-@ListItems.handler
-def list_items(tx: Reader, request: ListItems, caller: Caller) -> ItemPage:
+@api.ListItems.handler
+def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> event_api.ItemPage:
     arrival, _, recipient = (request.after or "0").partition("-")
     return read_page(
         tx,
-        ItemPage,
-        inbox.page,
+        event_api.ItemPage,
+        claims.page,
         after=parse_cursor_number(arrival, request.after or ""),
         after_recipient=recipient or None,
         newest_first=request.newest_first,
         limit=request.limit,
-        view=ItemView.of,
+        view=event_api.ItemView.of,
         cursor=lambda item: f"{item.event.arrival}-{item.recipient}",
         **_build_filter(request),
     )
 
 
-@ListInbox.handler
-def list_inbox(tx: Reader, request: ListInbox, caller: Caller) -> ItemPage:
+@api.ListInbox.handler
+def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> event_api.ItemPage:
     return read_page(
         tx,
-        ItemPage,
-        inbox.page,
+        event_api.ItemPage,
+        claims.page,
         request.name,
         after=request.after,
         newest_first=request.newest_first,
         limit=request.limit,
-        view=ItemView.of,
+        view=event_api.ItemView.of,
         cursor=lambda item: item.event.arrival,
         **_build_filter(request),
     )
 
 
-@ShowAccount.handler
-def show_account(tx: Reader, request: ShowAccount, caller: Caller) -> AccountView:
-    [account] = actions.list_accounts(tx, request.name)
-    return AccountView.of(account)
-
-
-@PeekInbox.handler
-def peek_inbox(tx: Reader, request: PeekInbox, caller: Caller) -> ItemPage:
+@api.PeekInbox.handler
+def peek_inbox(tx: Reader, request: api.PeekInbox, caller: Caller) -> event_api.ItemPage:
     after = (-1, 0)
     if request.after is not None:
         priority, _, arrival = request.after.partition("-")
         after = (parse_cursor_number(priority, request.after), parse_cursor_number(arrival, request.after))
     return read_page(
         tx,
-        ItemPage,
-        inbox.peek,
+        event_api.ItemPage,
+        claims.peek,
         request.name,
         after=after,
         limit=request.limit,
-        view=ItemView.of,
+        view=event_api.ItemView.of,
         cursor=lambda item: f"{item.event.priority.value}-{item.event.arrival}",
     )
 
 
-@DrainInbox.handler
-def drain_inbox(tx: Transaction, request: DrainInbox, caller: Caller) -> BatchView:
+@api.DrainInbox.handler
+def drain_inbox(tx: Transaction, request: api.DrainInbox, caller: Caller) -> api.BatchView:
     owner = request.session or f"http:{request.name}"
-    return BatchView.of(inbox.claim(tx, request.name, owner=owner, limit=request.limit, budget=request.budget))
+    return api.BatchView.of(claims.claim(tx, request.name, owner=owner, limit=request.limit, budget=request.budget))
 
 
-@DrainInbox.follow_up
-def end_drain(request: DrainInbox, batch: BatchView, is_sent: bool) -> AckClaim | ReleaseClaim | None:
+@api.DrainInbox.follow_up
+def end_drain(request: api.DrainInbox, batch: api.BatchView, is_sent: bool) -> api.AckClaim | api.ReleaseClaim | None:
     """Ack what was sent; release what was lost, so that the next reader gets it at once."""
     claim = batch.claim
     if claim is None:
         return None
-    end = AckClaim if is_sent else ReleaseClaim
+    end = api.AckClaim if is_sent else api.ReleaseClaim
     return end(name=claim.recipient, claim_id=claim.claim_id, owner=claim.owner, fence=claim.fence)
 
 
-@ClaimBatch.handler
-def claim_batch(tx: Transaction, request: ClaimBatch, caller: Caller) -> BatchView:
+@api.ClaimBatch.handler
+def claim_batch(tx: Transaction, request: api.ClaimBatch, caller: Caller) -> api.BatchView:
     hold = parse_field("hold", request.hold or None, parse_duration)
-    return BatchView.of(
-        inbox.claim(tx, request.name, owner=request.owner, limit=request.limit, budget=request.budget, hold=hold)
+    return api.BatchView.of(
+        claims.claim(tx, request.name, owner=request.owner, limit=request.limit, budget=request.budget, hold=hold)
     )
 
 
-@AckClaim.handler
-def ack_claim(tx: Transaction, request: AckClaim, caller: Caller) -> AckedView:
-    delivered = inbox.ack(tx, request.claim_id, recipient=request.name, owner=request.owner, fence=request.fence)
-    return AckedView(delivered=delivered)
+@api.AckClaim.handler
+def ack_claim(tx: Transaction, request: api.AckClaim, caller: Caller) -> api.AckedView:
+    delivered = claims.ack(tx, request.claim_id, recipient=request.name, owner=request.owner, fence=request.fence)
+    return api.AckedView(delivered=delivered)
 
 
-@ReleaseClaim.handler
-def release_claim(tx: Transaction, request: ReleaseClaim, caller: Caller) -> ReleasedView:
-    released = inbox.release(
+@api.ReleaseClaim.handler
+def release_claim(tx: Transaction, request: api.ReleaseClaim, caller: Caller) -> api.ReleasedView:
+    released = claims.release(
         tx,
         request.claim_id,
         recipient=request.name,
@@ -126,16 +102,41 @@ def release_claim(tx: Transaction, request: ReleaseClaim, caller: Caller) -> Rel
         fence=request.fence,
         failed_events=request.failed,
     )
-    return ReleasedView(released=released)
+    return api.ReleasedView(released=released)
 
 
-@MarkSeen.handler
-def mark_seen(tx: Transaction, request: MarkSeen, caller: Caller) -> SeenView:
-    return SeenView(seen=inbox_items.mark_seen(tx, request.name, request.events))
+@api.MarkSeen.handler
+def mark_seen(tx: Transaction, request: api.MarkSeen, caller: Caller) -> api.SeenView:
+    return api.SeenView(seen=items.mark_seen(tx, request.name, request.events))
 
 
-def _build_filter(request: ItemsRequest) -> inbox.ItemFilter:
-    return inbox.ItemFilter(
+@event_api.ShowEvent.handler
+def show_event(tx: Reader, request: event_api.ShowEvent, caller: Caller) -> event_api.EventDetailView:
+    event_items = items.show(tx, request.id)
+    visible_items = [event_api.ItemView.of(item) for item in event_items if caller.entity in (None, item.recipient)]
+    if not visible_items:
+        raise items.build_missing_error(request.id)
+    return event_api.EventDetailView.merge(visible_items)
+
+
+@event_api.ReplayEvent.handler
+def replay_event(tx: Transaction, request: event_api.ReplayEvent, caller: Caller) -> event_api.ItemsView:
+    return event_api.ItemsView.of(items.replay(tx, request.id, request.name, is_new_chain=caller.is_administrator))
+
+
+@event_api.DiscardEvent.handler
+def discard_event(tx: Transaction, request: event_api.DiscardEvent, caller: Caller) -> event_api.ItemsView:
+    return event_api.ItemsView.of(items.discard(tx, request.id, request.name))
+
+
+@event_api.MarkDone.handler
+def mark_done(tx: Transaction, request: event_api.MarkDone, caller: Caller) -> event_api.ItemsView:
+    name = request.name or ADMINISTRATOR
+    return event_api.ItemsView.of([items.mark_done(tx, name, request.id)])
+
+
+def _build_filter(request: api.ItemsRequest) -> claims.ItemFilter:
+    return claims.ItemFilter(
         state=request.state,
         type=request.type,
         priority=None if request.priority is None else Priority(request.priority),

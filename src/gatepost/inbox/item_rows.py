@@ -1,22 +1,31 @@
-"""Items: one event in one inbox."""
+"""
+Items: one event in one inbox.
+
+A list of items (`list_page`) has two parts: the items that are stored, and the broadcasts that agents have not taken
+yet, each as the item that it will be. Each part is read by a statement of its own in its order, and they are merged
+here: a query over both would make PostgreSQL sort all items. A transaction that reads sees both at one moment.
+"""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.signals import Position
-from gatepost.core.times import Instant
+from gatepost.core.times import CLOCK_TOLERANCE, Instant
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.inbox.batch_selection import Candidate, StoredState
 from gatepost.inbox.event import Event, EventType, Item, ItemState, Priority, Receipt, Ref, Route, Sender, Trust
+from gatepost.inbox.event_rows import find_first_arrival
 from gatepost.stores.row_mapping import fetch_number, load_json, zip_columns
 
 ITEM_COLUMNS: Final = "recipient arrival dedup_key priority sender_is_person source expires_at wakes size"
 
 #: items among which the prompts of a session are looked for
 _MAX_PROMPT_ITEMS: Final = 1_000
+#: after every arrival
+_END: Final = 2**62
 #: by their values: to call the class takes as long as everything else about an item
 _TYPES: Final = {type.value: type for type in EventType}
 _KINDS: Final = {kind.value: kind for kind in EntityKind}
@@ -244,6 +253,117 @@ def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, s
     """Delete items that ended before then; return the recipient, the arrival, the state and the end of each."""
     rows = tx.fetch_all("inbox/items/reap", before=before, limit=limit)
     return [(row.recipient, row.arrival, row.state, row.ended_at) for row in rows]
+
+
+def list_page(
+    tx: Reader,
+    *,
+    recipient: int | None,
+    state: ItemState | None = None,
+    type: EventType | None = None,
+    priority: Priority | None = None,
+    sender: str | None = None,
+    ref: Ref | None = None,
+    channel: str | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    text: str | None = None,
+    newest_first: bool = False,
+    after: int,
+    after_recipient: int | None,
+    limit: int,
+) -> list[Item]:
+    """
+    Return items of one inbox or of all by arrival and recipient, after an arrival; with `after_recipient` also those of
+    this arrival that go to recipients after that one. With `newest_first`, go backwards: `after` is the last arrival
+    seen too, and 0 is the beginning. Pending items past their time are shown as expired. `text` is in the subject or in
+    the content, in capitals or not.
+    """
+    # Matches may be rare, so nothing is looked for among older events; if the clock was set back a little, events that
+    # seem older may come later.
+    first = 1 if since is None else find_first_arrival(tx, since - CLOCK_TOLERANCE)
+    filters: dict[str, Any] = {
+        "state": state,
+        "type": type,
+        "priority": None if priority is None else priority.value,
+        "sender": sender,
+        "ref_type": ref.type if ref else None,
+        "ref_id": ref.id if ref else None,
+        "channel": channel,
+        "since": since,
+        "until": until,
+        "pattern": None if text is None else f"%{_escape_pattern(text)}%",
+        "after": first - 1 if newest_first else max(after, first - 1),
+        "before": (after or _END) if newest_first else _END,
+        "now": tx.now,
+        "limit": limit,
+    }
+    rows = (
+        _read_all(tx, filters, newest_first, after, after_recipient)
+        if recipient is None
+        else _read_inbox(tx, filters | {"recipient": recipient}, newest_first)
+    )
+    return [build_item(row, tx.now) for row in rows]
+
+
+def _read_inbox(tx: Reader, filters: dict[str, Any], newest_first: bool) -> list[Row]:
+    merged = _MergedPage(tx, newest_first)
+    merged.add(tx.fetch_page("inbox/item_lists/list_inbox_broadcasts", newest_first=newest_first, **filters))
+    if newest_first:
+        merged.add(tx.fetch_page("inbox/item_lists/list_inbox_newest", **filters))
+    else:
+        merged.add(tx.fetch_page("inbox/item_lists/list_inbox", **filters))
+    return merged.end(filters["limit"])
+
+
+def _read_all(
+    tx: Reader, filters: dict[str, Any], newest_first: bool, after: int, after_recipient: int | None
+) -> list[Row]:
+    filters |= {"last_arrival": after, "last_recipient": after_recipient}
+    if after_recipient is not None:  # the rest of the last arrival comes first
+        filters |= {"before": after + 1} if newest_first else {"after": filters["after"] - 1}
+    merged = _MergedPage(tx, newest_first)
+    merged.add(tx.fetch_page("inbox/item_lists/list_all_broadcasts", newest_first=newest_first, **filters))
+    if newest_first:
+        merged.add(tx.fetch_page("inbox/item_lists/list_all_newest", **filters))
+    else:
+        merged.add(tx.fetch_page("inbox/item_lists/list_all", **filters))
+    return merged.end(filters["limit"])
+
+
+class _MergedPage:
+    """A page of several parts. It ends where the first part ends that was truncated: others would leave rows out."""
+
+    def __init__(self, tx: Reader, newest_first: bool) -> None:
+        self._tx = tx
+        self._sign = -1 if newest_first else 1
+        self._rows: list[Row] = []
+        self._ends: list[tuple[int, int]] = []
+        tx.is_truncated = False
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add the part that was just read."""
+        self._rows += rows
+        if self._tx.is_truncated:
+            self._ends.append(self._get_position(rows[-1]))
+            self._tx.is_truncated = False
+
+    def end(self, limit: int) -> list[Row]:
+        """Return the rows of the page in order."""
+        rows = sorted(self._rows, key=self._get_position)
+        if self._ends:
+            self._tx.is_truncated = True
+            end = min(self._ends)
+            rows = [row for row in rows if self._get_position(row) <= end]
+        return rows[:limit]
+
+    def _get_position(self, row: Row) -> tuple[int, int]:
+        return self._sign * row.arrival, self._sign * row.recipient
+
+
+def _escape_pattern(text: str) -> str:
+    """Return text that means itself in a pattern of LIKE."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def _build_candidates(rows: Sequence[Row]) -> list[Candidate]:

@@ -10,45 +10,24 @@ from gatepost.core.times import format_rfc3339
 from gatepost.errors import Invalid, Refused
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
-from gatepost.spaces import actions as spaces
-from gatepost.spaces.api import (
-    AddMember,
-    ArchiveSpace,
-    CreateSpace,
-    ListedSpaceView,
-    ListMembers,
-    ListSpaces,
-    MarkRead,
-    MemberPage,
-    MemberView,
-    MessagePage,
-    MessageView,
-    NewSpaceView,
-    PostMessage,
-    ReadMessages,
-    RemoveMember,
-    RenameSpace,
-    ShowSpace,
-    SpacePage,
-    SpaceView,
-)
+from gatepost.spaces import actions as spaces, api
 from gatepost.spaces.space import SpaceActivity
 
 
-@CreateSpace.handler
-def create_space(tx: Transaction, request: CreateSpace, caller: Caller) -> NewSpaceView:
+@api.CreateSpace.handler
+def create_space(tx: Transaction, request: api.CreateSpace, caller: Caller) -> api.NewSpaceView:
     space = spaces.create(tx, name=request.name, id=request.id, members=request.members)
-    return NewSpaceView.of(space, members=spaces.list_members(tx, space.id))
+    return api.NewSpaceView.of(space, members=spaces.list_members(tx, space.id))
 
 
-@ListSpaces.handler
-def list_spaces(tx: Reader, request: ListSpaces, caller: Caller) -> SpacePage:
+@api.ListSpaces.handler
+def list_spaces(tx: Reader, request: api.ListSpaces, caller: Caller) -> api.SpacePage:
     page = read_page(
         tx,
-        SpacePage,
+        api.SpacePage,
         spaces.page,
         viewer=request.member,
-        view=ListedSpaceView.of,
+        view=api.ListedSpaceView.of,
         after=request.after,
         limit=request.limit,
     )
@@ -56,7 +35,7 @@ def list_spaces(tx: Reader, request: ListSpaces, caller: Caller) -> SpacePage:
     return replace(page, items=[_add_activity(space, activities[space.id]) for space in page.items])
 
 
-def _add_activity(space: ListedSpaceView, activity: SpaceActivity) -> ListedSpaceView:
+def _add_activity(space: api.ListedSpaceView, activity: SpaceActivity) -> api.ListedSpaceView:
     return replace(
         space,
         last_message_at=None if activity.last_message_at is None else format_rfc3339(activity.last_message_at),
@@ -64,69 +43,69 @@ def _add_activity(space: ListedSpaceView, activity: SpaceActivity) -> ListedSpac
     )
 
 
-@ShowSpace.handler
-def show_space(tx: Reader, request: ShowSpace, caller: Caller) -> SpaceView:
-    return SpaceView.of(spaces.show(tx, request.id, viewer=caller.entity))
+@api.ShowSpace.handler
+def show_space(tx: Reader, request: api.ShowSpace, caller: Caller) -> api.SpaceView:
+    return api.SpaceView.of(spaces.show(tx, request.id, viewer=caller.entity))
 
 
-@RenameSpace.handler
-def rename_space(tx: Transaction, request: RenameSpace, caller: Caller) -> SpaceView:
-    return SpaceView.of(spaces.rename(tx, request.id, request.name))
+@api.RenameSpace.handler
+def rename_space(tx: Transaction, request: api.RenameSpace, caller: Caller) -> api.SpaceView:
+    return api.SpaceView.of(spaces.rename(tx, request.id, request.name))
 
 
-@ArchiveSpace.handler
-def archive_space(tx: Transaction, request: ArchiveSpace, caller: Caller) -> SpaceView:
-    return SpaceView.of(spaces.archive(tx, request.id))
+@api.ArchiveSpace.handler
+def archive_space(tx: Transaction, request: api.ArchiveSpace, caller: Caller) -> api.SpaceView:
+    return api.SpaceView.of(spaces.archive(tx, request.id))
 
 
-@ListMembers.handler
-def list_members(tx: Reader, request: ListMembers, caller: Caller) -> MemberPage:
+@api.ListMembers.handler
+def list_members(tx: Reader, request: api.ListMembers, caller: Caller) -> api.MemberPage:
     members = spaces.list_members(tx, request.id, viewer=caller.entity)
-    return MemberPage(items=[MemberView.of(member) for member in members], next=None)
+    return api.MemberPage(items=[api.MemberView.of(member) for member in members], next=None)
 
 
-@AddMember.handler
-def add_member(tx: Transaction, request: AddMember, caller: Caller) -> MemberView:
-    return MemberView.of(spaces.join(tx, request.id, request.name))
+@api.AddMember.handler
+def add_member(tx: Transaction, request: api.AddMember, caller: Caller) -> api.MemberView:
+    return api.MemberView.of(spaces.join(tx, request.id, request.name))
 
 
-@RemoveMember.handler
-def remove_member(tx: Transaction, request: RemoveMember, caller: Caller) -> None:
+@api.RemoveMember.handler
+def remove_member(tx: Transaction, request: api.RemoveMember, caller: Caller) -> None:
     spaces.leave(tx, request.id, request.name, by=caller.entity)
 
 
-@ReadMessages.handler
-def read_messages(tx: Reader, request: ReadMessages, caller: Caller) -> MessagePage:
+@api.ReadMessages.handler
+def read_messages(tx: Reader, request: api.ReadMessages, caller: Caller) -> api.MessagePage:
     if request.after_seq is not None and request.before_seq is not None:
         raise Invalid("give only one of `afterSeq` and `beforeSeq`")
     with _name_missing_space(tx, request.id, caller):
         return read_page(
             tx,
-            MessagePage,
+            api.MessagePage,
             spaces.read,
             request.id,
             viewer=request.member,
             after_seq=request.after_seq,
             before_seq=request.before_seq,
             limit=request.limit,
-            view=MessageView.of,
+            view=api.MessageView.of,
             cursor=lambda message: message.seq,
             backwards=request.after_seq is None,
         )
 
 
-@PostMessage.handler
-def post_message(tx: Transaction, request: PostMessage, caller: Caller) -> MessageView:
+@api.PostMessage.handler
+def post_message(tx: Transaction, request: api.PostMessage, caller: Caller) -> api.MessageView:
     assert request.sender is not None
     with _name_missing_space(tx, request.id, caller):
         message = spaces.post(tx, request.id, sender=request.sender, content=request.content, data=request.data)
-    return MessageView.of(message)
+    return api.MessageView.of(message)
 
 
-@MarkRead.handler
-def mark_read(tx: Transaction, request: MarkRead, caller: Caller) -> MemberView:
+@api.MarkRead.handler
+def mark_read(tx: Transaction, request: api.MarkRead, caller: Caller) -> api.MemberView:
     assert request.name is not None
-    return MemberView.of(spaces.mark_read(tx, request.id, request.name, request.seq))
+    return api.MemberView.of(spaces.mark_read(tx, request.id, request.name, request.seq))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.accounts import actions
+from gatepost.inbox import account_actions
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock, RecordingSignalSink
@@ -97,7 +97,7 @@ def read_texts(tx: Reader, name: str = "ann") -> list[str]:
 
 def count_accepted(tx: Reader, name: str = "ann") -> int:
     """Return how many events an agent has accepted, after a check that its account is balanced."""
-    [account] = actions.list_accounts(tx, name)
+    [account] = account_actions.list_accounts(tx, name)
     assert account.is_balanced, account
     return account.accepted
 

@@ -1,20 +1,33 @@
-"""The accounts of all inboxes, and a check of the store."""
+"""The accounts of inboxes, and a check of the store."""
 
 from typing import Final
 
 from gatepost.core.ports import Reader
 from gatepost.core.times import format_rfc3339
-from gatepost.inbox.accounts import actions
-from gatepost.inbox.accounts.api import AccountPage, AccountTotalView, CheckStore, ListAccounts, StoreCheckView
-from gatepost.inbox.item_api import AccountView
+from gatepost.inbox import account_actions
+from gatepost.inbox.account_api import (
+    AccountPage,
+    AccountTotalView,
+    AccountView,
+    CheckStore,
+    ListAccounts,
+    StoreCheckView,
+)
+from gatepost.inbox.item_api import ShowAccount
 from gatepost.operations.access import Caller
 
 _MAX_NAMES: Final = 100
 
 
+@ShowAccount.handler
+def show_account(tx: Reader, request: ShowAccount, caller: Caller) -> AccountView:
+    [account] = account_actions.list_accounts(tx, request.name)
+    return AccountView.of(account)
+
+
 @ListAccounts.handler
 def list_accounts(tx: Reader, request: ListAccounts, caller: Caller) -> AccountPage:
-    accounts = actions.list_accounts(tx)
+    accounts = account_actions.list_accounts(tx)
     listed = [account for account in accounts if not (request.unbalanced and account.is_balanced)]
     listed.sort(key=lambda account: (account.is_balanced, -account.pending - account.claimed - account.dead))
     end = request.after + request.limit
@@ -37,11 +50,11 @@ def list_accounts(tx: Reader, request: ListAccounts, caller: Caller) -> AccountP
 
 @CheckStore.handler
 def check_store(tx: Reader, request: CheckStore, caller: Caller) -> StoreCheckView:
-    unbalanced, inbox_count, accepted_count = actions.find_unbalanced(tx)
+    unbalanced, inbox_count, accepted_count = account_actions.find_unbalanced(tx)
     return StoreCheckView(
         at=format_rfc3339(tx.now),
         inboxes=inbox_count,
         accepted=accepted_count,
         unbalanced=[account.name for account in unbalanced[:_MAX_NAMES]],
-        orphans=actions.find_orphans(tx),
+        orphans=account_actions.find_orphans(tx),
     )

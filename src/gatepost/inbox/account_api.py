@@ -1,13 +1,52 @@
-"""The accounts of all inboxes, and a check of the store: whether something was lost."""
+"""The accounts of inboxes, and a check of the store: whether something was lost."""
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
-from gatepost.inbox.item_api import AccountView
 from gatepost.operations.access import Administrator
-from gatepost.operations.fields import After, Count, Limit, Time, describe
+from gatepost.operations.fields import After, Count, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, View, read
+
+#: the group of these operations in OpenAPI
+TAG = "accounts"
+
+
+class Account(Struct, frozen=True, kw_only=True):
+    """The account of an inbox. No event vanishes: the number of accepted events is the sum over all states."""
+
+    name: str
+    #: its own counter, which accepting transactions increase
+    accepted: int
+    #: counted from the items; items that were removed after their time count in the state they had
+    pending: int
+    claimed: int
+    delivered: int
+    expired: int
+    dead: int
+    discarded: int
+
+    @property
+    def total(self) -> int:
+        return self.pending + self.claimed + self.delivered + self.expired + self.dead + self.discarded
+
+    @property
+    def is_balanced(self) -> bool:
+        return self.accepted == self.total
+
+
+class AccountView(RecordView[Account]):
+    """How many items an inbox accepted, which is the sum over all states."""
+
+    name: str
+    accepted: Count
+    pending: Count
+    claimed: Count
+    delivered: Count
+    expired: Count
+    dead: Count
+    discarded: Count
+    balanced: Annotated[bool, Source("is_balanced")]
 
 
 class AccountTotalView(View):

@@ -1,11 +1,18 @@
-"""The accounts of inboxes, which say whether anything was lost."""
+"""
+The accounts of inboxes, which say whether anything was lost: the items that an inbox has accepted are the sum over all
+states. They are counted from the rows; other counts find rows that should not exist.
+"""
+
+from typing import Final
 
 from gatepost.core.ports import Reader
 from gatepost.core.times import Duration
 from gatepost.directory import entity_actions as directory
 from gatepost.inbox import item_rows as items
-from gatepost.inbox.accounts import rows
-from gatepost.inbox.event import Account
+from gatepost.inbox.account_api import Account
+from gatepost.stores.row_mapping import Mapper, fetch_row
+
+_ACCOUNT: Final = Mapper(Account)
 
 
 def measure_lag(tx: Reader) -> Duration:
@@ -15,8 +22,8 @@ def measure_lag(tx: Reader) -> Duration:
 
 
 def list_accounts(tx: Reader, name: str | None = None) -> list[Account]:
-    """Return the account of one inbox, or of all: how many items it accepted, and how many are in each state."""
-    return rows.read_accounts(tx, directory.find_number(tx, name))
+    """Return the account of one inbox, or of all, at one moment."""
+    return _ACCOUNT.fetch_all(tx, "inbox/accounts/read", recipient=directory.find_number(tx, name))
 
 
 def find_unbalanced(tx: Reader) -> tuple[list[Account], int, int]:
@@ -33,12 +40,13 @@ def find_unbalanced(tx: Reader) -> tuple[list[Account], int, int]:
 
 def find_orphans(tx: Reader) -> list[str]:
     """Return a sentence for each kind of row that belongs to nothing, with the number of rows and the first one."""
-    events, event = rows.count_lost_events(tx)
-    items, recipient = rows.count_stuck_items(tx)
-    entities, entity = rows.count_incomplete_entities(tx)
-    findings = [
-        (events, f"events in no inbox: {events}, the first is {event!r}"),
-        (items, f"items claimed by nobody: {items}, the first is for {recipient!r}"),
-        (entities, f"entities without name or inbox: {entities}, the first is {entity!r}"),
-    ]
-    return [text for count, text in findings if count]
+    findings = []
+    for statement, label, link in (
+        ("inbox/integrity/count_lost_events", "events in no inbox", "is"),
+        ("inbox/integrity/count_stuck_items", "items claimed by nobody", "is for"),
+        ("inbox/integrity/count_incomplete_entities", "entities without name or inbox", "is"),
+    ):
+        row = fetch_row(tx, statement)
+        if row.total:
+            findings.append(f"{label}: {int(row.total)}, the first {link} {row.first or ''!r}")
+    return findings

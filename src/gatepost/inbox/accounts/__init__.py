@@ -1,1 +1,0 @@
-"""The accounts of inboxes, which say whether anything was lost."""
