@@ -14,7 +14,7 @@ from typing import Any, Final, Self, TypeVar
 import httpx2
 import msgspec
 
-from gatepost.client.protocol import (
+from gatepost.client.request_retries import (
     PAGE_LENGTH,
     RETRY_STATUSES,
     SILENCE_TIMEOUT,

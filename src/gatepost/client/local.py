@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from gatepost.client.protocol import decode_event, list_pages
+from gatepost.client.request_retries import decode_event, list_pages
 from gatepost.core.ports import Store
 from gatepost.executor import LocalExecutor, authorize_names, build_gateway_error
 from gatepost.operations.access import ADMINISTRATOR, Caller

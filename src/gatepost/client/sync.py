@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gatepost.client.protocol import (
+from gatepost.client.request_retries import (
     RETRY_STATUSES,
     SILENCE_TIMEOUT,
     HttpCall,

@@ -4,6 +4,8 @@ Settings: where the home is, what can be set, and where each value came from.
     declared     what can be set: add a field there, and nothing else
     converters   how each kind of value is written
     loading      the home, the settings file, the environment
+
+It imports no room after `api`; the rules of a room's own settings are imported late, so that commands start fast.
 """
 
 from gatepost.paths import HOME_FOLDER as HOME

@@ -13,8 +13,7 @@ pytest-asyncio, and its `asyncio_mode = "auto"`.
 """
 
 from gatepost.testing.conformance.fixtures import StoreFactory
-from gatepost.testing.conformance.lifecycle import CloseSuite, SchemaSuite
-from gatepost.testing.conformance.reading import ReadSuite, SignalSuite
+from gatepost.testing.conformance.reading import CloseSuite, ReadSuite, SchemaSuite, SignalSuite
 from gatepost.testing.conformance.writing import AnswerSuite, BatchSuite, GroupSuite
 
 __all__ = ["StoreFactory", "StoreSuite"]

@@ -11,8 +11,7 @@ from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox import account_actions
+from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock, RecordingSignalSink
