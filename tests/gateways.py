@@ -40,7 +40,7 @@ from gatepost.gateway.health_checks import Meters
 from gatepost.gateway.http_limits import ConnectionLimits, build_protocol
 from gatepost.gateway.stream_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
-from gatepost.jobs.background.periodic_duty import Duty, run_duties
+from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.residents.agent_config import ModelChoice
 from gatepost.residents.model_port import Model
 from gatepost.residents.models.factory import open_model

@@ -16,7 +16,7 @@ from gatepost.core.ports import Transport
 from gatepost.gateway import serve
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.web_app import GatewayApp
-from gatepost.jobs.background.periodic_duty import Duty
+from gatepost.jobs.periodic_duty_background import Duty
 from gatepost.paths import make_home
 from gatepost.settings.gateway_files import ensure_admin_key, read_admin_key
 from tests.gateways import StreamListener

@@ -28,9 +28,9 @@ from gatepost.gates.decision_api import ActionSpec, AnswerDecision, AskDecision,
 from gatepost.gates.gate import GateKind
 from gatepost.gates.gate_api import AddGate, ResolveGate
 from gatepost.inbox.event import EventType
+from gatepost.inbox.event_api import RefSpec
 from gatepost.inbox.item_api import AckClaim, ClaimBatch
 from gatepost.inbox.push.api import PushEvent
-from gatepost.inbox.ref_fields import RefSpec
 from gatepost.mail.mail_api import SendMail
 from gatepost.mail.work_api import AddWorkItem, PostNote, PostWorkEvent
 from gatepost.mail.work_item import WorkType

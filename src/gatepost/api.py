@@ -74,7 +74,7 @@ _NAMES: Final = {
     "inbox.account_api": "AccountPage AccountTotalView AccountView CheckStore ListAccounts StoreCheckView",
     "inbox.event_api": (
         "DiscardEvent EventDetailView EventRouteView EventView ItemPage ItemView ItemsView MarkDone ReceiptView "
-        "RecipientView ReplayEvent ShowEvent"
+        "RecipientView RefSpec RefView ReplayEvent ShowEvent"
     ),
     "inbox.item_api": (
         "AckClaim AckedView BatchView ClaimBatch ClaimView DrainInbox ItemsRequest ListInbox ListItems MarkSeen "
@@ -85,13 +85,13 @@ _NAMES: Final = {
         "TriggeredView"
     ),
     "ledger.connections.api": (
-        "AcceptConnection CloseConnection ConnectionPage ConnectionView ListConnections RefuseConnection "
-        "RequestConnection"
+        "AcceptConnection CloseConnection ConnectionPage ConnectionState ConnectionView ListConnections "
+        "RefuseConnection RequestConnection"
     ),
     "ledger.topic_api": (
         "ChunkView FaultView LedgerProfileView LedgerSyncStateView LedgerSyncView ListTopicMessages ListTopics "
-        "ShowLedgerProfile ShowLedgerSync ShowTopic SyncLedger TopicMessagePage TopicMessageView TopicPage "
-        "TopicVerificationView TopicView VerifyTopic"
+        "ShowLedgerProfile ShowLedgerSync ShowTopic SyncLedger SyncPart TopicMessagePage TopicMessageView "
+        "TopicPage TopicVerificationView TopicView VerifyTopic"
     ),
     "mail.mail_api": (
         "ListMail MailBox MailPage MailRecipientView MailView ReplyToEvent SendMail SentReplyView ShowMail"

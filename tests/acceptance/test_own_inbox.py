@@ -33,7 +33,7 @@ def test_the_most_urgent_first_and_then_the_newest(cli: CommandLine) -> None:
 
 
 def test_of_very_many_only_the_most_urgent_are_read(cli: CommandLine) -> None:
-    cli.monkeypatch.setattr("gatepost.inbox.overview_commands._MAX_ITEMS", 3)
+    cli.monkeypatch.setattr("gatepost.inbox.own_inbox_commands._MAX_ITEMS", 3)
     for text, priority in (("low", "low"), ("old", "high"), ("now", "critical"), ("new", "high")):
         cli.push("--to", "husam", text, "--priority", priority)
     result = cli.run_ok("inbox", "--as", "husam", "-n", "1")

@@ -27,7 +27,7 @@ from gatepost.core.ports import Store, Transaction
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, Unavailable
 from gatepost.jobs import job_actions as jobs
-from gatepost.jobs.background.job_runner import run_due_jobs
+from gatepost.jobs.job_runner_background import run_due_jobs
 from gatepost.ledger import posting_actions as ledger_posts
 from gatepost.ledger.background.listener import LedgerListener
 from gatepost.ledger.background.poster import LedgerPoster, retry_outages
@@ -35,13 +35,12 @@ from gatepost.ledger.background.profile_publisher import ProfilePublisher
 from gatepost.ledger.background.transaction_steps import LedgerSteps
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.actions import CONNECTION_JOB
+from gatepost.ledger.connections.api import ConnectionState
 from gatepost.ledger.connections.background import LedgerConnections
-from gatepost.ledger.connections.connection import ConnectionState
 from gatepost.ledger.hedera import HederaLedger
 from gatepost.ledger.profile_actions import SYNC_JOB
-from gatepost.ledger.public_ledger import PublicLedger
+from gatepost.ledger.public_ledger import LedgerReceipt, LedgerTransaction, PublicLedger
 from gatepost.ledger.topic_actions import POST_JOB
-from gatepost.ledger.transaction import LedgerReceipt, LedgerTransaction
 from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.forked_tasks import FaultPoint, FaultTask, SharedClock, WatchedStore, serve_tasks

@@ -21,7 +21,7 @@ from gatepost.errors import Unavailable
 from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Event, EventType, Ref
 from gatepost.jobs import job_actions as jobs
-from gatepost.jobs.background.job_runner import JobHandler, run_due_jobs
+from gatepost.jobs.job_runner_background import JobHandler, run_due_jobs
 from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger, topic_rows as topics
 from gatepost.ledger.background.listener import LedgerListener
 from gatepost.ledger.background.poster import LedgerPoster, retry_outages
@@ -29,15 +29,15 @@ from gatepost.ledger.background.profile_publisher import ProfilePublisher
 from gatepost.ledger.background.transaction_steps import LedgerSteps
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.actions import CONNECTION_JOB
-from gatepost.ledger.connections.background import LedgerConnections
 from gatepost.ledger.connections.api import Connection
+from gatepost.ledger.connections.background import LedgerConnections
 from gatepost.ledger.hcs import hcs10_messages as hcs10
-from gatepost.ledger.profile_api import SyncResult
 from gatepost.ledger.profile_actions import SYNC_JOB
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.running_hash import TopicVerification
 from gatepost.ledger.topic import LedgerId, Topic, TopicKind
 from gatepost.ledger.topic_actions import POST_JOB
+from gatepost.ledger.topic_api import SyncResult
 from gatepost.ledger.topic_rows import StoredMessage
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import Mail, MailSpec

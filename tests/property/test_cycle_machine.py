@@ -7,7 +7,7 @@ import pytest
 from gatepost.core.times import SECOND
 from gatepost.errors import Lost
 from gatepost.jobs import lease_actions as leases
-from gatepost.jobs.lease import Lease
+from gatepost.jobs.lease_actions import Lease
 from gatepost.testing import Kit
 from tests.property.cycle_machine import CycleMachine
 from tests.property.run_machine import run_on_postgres, run_on_sqlite

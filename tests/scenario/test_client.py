@@ -32,7 +32,7 @@ from gatepost.gates.gate_api import AddGate, AddWaiter, ListGates, ResolveGate, 
 from gatepost.gateway.health_api import ShowHealth
 from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.event import Event, EventType, ItemState, Push, Ref, Route
-from gatepost.inbox.event_api import DiscardEvent, ItemView, MarkDone, ReplayEvent, ShowEvent
+from gatepost.inbox.event_api import DiscardEvent, ItemView, MarkDone, RefSpec, ReplayEvent, ShowEvent
 from gatepost.inbox.item_api import (
     AckClaim,
     BatchView,
@@ -48,7 +48,6 @@ from gatepost.inbox.item_api import (
 )
 from gatepost.inbox.push import dedup_keys as dedup
 from gatepost.inbox.push.api import PushEvent, PushEvents, PushRoute, TriggerAgent
-from gatepost.inbox.ref_fields import RefSpec
 from gatepost.operations import pagination as handler_pages
 from gatepost.operations.operation import Request
 from gatepost.plans.api import ChangePlan, CreatePlan, DeletePlan, ListPlans, ShowPlan

@@ -25,7 +25,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox import account_actions, claim_actions as inbox
-from gatepost.jobs.background.periodic_duty import Duty, is_about, run_duties
+from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
 from gatepost.plans import actions as plans, plan as rules
 from gatepost.plans.cron import Cron
 from gatepost.plans.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanSpec, PlanStatus

@@ -15,12 +15,12 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
 from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Event, EventType, Priority, Trust
-from gatepost.jobs.background.periodic_duty import run_duties
+from gatepost.jobs.periodic_duty_background import run_duties
 from gatepost.testing import Kit
 from gatepost.testing.transports import WAIT_TIMEOUT
 from gatepost.transports.redis import RedisIntakeQueue, RedisTransport
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker.queue_reader import QueueReader
+from gatepost.worker.intake_queue_reader import QueueReader
 from tests.brokers import Redis
 from tests.foreign_documents import MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOCUMENT
 from tests.scenario.databases import KIT_OF_BOTH

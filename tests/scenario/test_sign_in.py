@@ -13,8 +13,8 @@ from gatepost.core.times import DAY, SECOND
 from gatepost.directory import entity_actions as directory, key_actions as keys, sign_in_actions as sign_in
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.directory.key import LINK_LIFETIME, PAGE_LIFETIME
 from gatepost.directory.key_handlers import generate_secret
+from gatepost.directory.sign_in_actions import LINK_LIFETIME, PAGE_LIFETIME
 from gatepost.directory.sign_in_api import SignInLinkView
 from gatepost.errors import Refused, UnknownAddress
 from gatepost.gateway.attempt_limits import MAX_FAILURES

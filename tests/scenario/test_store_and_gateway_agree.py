@@ -20,7 +20,7 @@ from gatepost.errors import GatepostError, Late
 from gatepost.gates.decision_api import AnswerDecision, AskDecision, DecisionView, OptionSpec, ReviseDecision
 from gatepost.gates.gate import AtDeadline, FailMode, GateKind
 from gatepost.gates.gate_api import AddGate, GateView, ResolveGate
-from gatepost.inbox.ref_fields import RefSpec
+from gatepost.inbox.event_api import RefSpec
 from gatepost.operations.operation import Request
 from tests.gateways import create_entities, serve_gateway
 from tests.property import texts as harmful

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import message_actions as channel_messages, message_rows, pairing_actions as pairing
+from gatepost.channels import outgoing_message_actions as outgoing, pairing_actions as pairing
 from gatepost.channels.background.message_sender import ChannelSender
-from gatepost.channels.conversation import Button, MessageState
-from gatepost.channels.message_actions import SEND_JOB
+from gatepost.channels.outgoing_message_actions import SEND_JOB, MessageState
+from gatepost.channels.provider import Button
 from gatepost.channels.telegram.background import sender as telegram_sender
 from gatepost.channels.telegram.background.sender import TelegramSender
 from gatepost.channels.telegram.formatted_text import FormattedText
@@ -23,7 +23,7 @@ from gatepost.core.times import SECOND
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.jobs import job_actions as jobs
-from gatepost.jobs.background.job_runner import run_due_jobs
+from gatepost.jobs.job_runner_background import run_due_jobs
 from gatepost.testing import FakeClock
 from tests.telegram.channel_office import AGENT, ChannelOffice, open_office
 from tests.telegram.server import TelegramServer
@@ -61,7 +61,7 @@ class Sending:
         raise AssertionError("it does not end")
 
     def find(self, id: str) -> Any:
-        return self.office.store.read_sync(message_rows.find, id)
+        return self.office.store.read_sync(outgoing.find, id)
 
 
 @asynccontextmanager
@@ -307,7 +307,7 @@ async def test_a_process_that_dies_after_a_part_sends_the_rest(sending: Sending)
     ana = sending.add_user()
     id = sending.office.send(ana, "word " * 1_500)
     message = sending.find(id)
-    sending.office.store.run_sync(channel_messages.save_part, message, ["1"])
+    sending.office.store.run_sync(outgoing.save_part, message, ["1"])
     await sending.run_all()
 
     assert len(sending.server.sent(ana)) == 1

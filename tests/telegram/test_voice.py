@@ -22,7 +22,7 @@ from gatepost.core.limits import Limits
 from gatepost.errors import Invalid, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.jobs import job_actions as jobs
-from gatepost.jobs.background.job_runner import run_due_jobs
+from gatepost.jobs.job_runner_background import run_due_jobs
 from gatepost.testing import FakeClock
 from tests.telegram.channel_office import ChannelOffice, open_office
 from tests.telegram.server import TelegramServer

@@ -16,9 +16,8 @@ from gatepost.errors import Conflict, Unavailable
 from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Priority, Push
 from gatepost.inbox.push import actions as push_actions
-from gatepost.jobs import job_actions as jobs, lease_actions as leases
-from gatepost.jobs.background import job_runner as runner
-from gatepost.jobs.background.periodic_duty import Duty, run_duties
+from gatepost.jobs import job_actions as jobs, job_runner_background as runner, lease_actions as leases
+from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.jobs.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus

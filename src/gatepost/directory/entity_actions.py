@@ -6,12 +6,11 @@ Names and aliases share one namespace.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final, TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from gatepost.core import address
+from gatepost.core import address, similar_names
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal
@@ -199,13 +198,10 @@ def build_unknown_error(tx: Reader, name: str, *, suggest_team: bool = False) ->
         return UnknownAddress(f"there is no entity {name!r}", hint="did you mean every agent, 'ALL'?")
     if suggest_team and entities.count_team(tx, name, None):
         return UnknownAddress(f"there is no entity {name!r}", hint=f"did you mean the team, {f'team:{name}'!r}?")
-    suggestions = get_close_matches(name, entities.list_similar_names(tx, name), n=3, cutoff=0.6)
-    if suggestions:
-        return UnknownAddress(
-            f"there is no entity {name!r}", hint=f"did you mean {' or '.join(map(repr, suggestions))}?"
-        )
+    suggestions = similar_names.find_similar_names(name, entities.list_similar_names(tx, name))
+    hint = "`gatepost agent list` and `gatepost person list` show who there is"
     return UnknownAddress(
-        f"there is no entity {name!r}", hint="`gatepost agent list` and `gatepost person list` show who there is"
+        f"there is no entity {name!r}", hint=similar_names.build_hint(suggestions) if suggestions else hint
     )
 
 

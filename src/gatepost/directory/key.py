@@ -4,10 +4,8 @@ apart; the maker of a key sees it once.
 
 A key is 256 random bits, so its hash needs neither salt nor stretching: it cannot be guessed.
 
-Two kinds of key let a person use the page, and end by themselves:
-
-    link    is in a one-time link. It can only be exchanged for a page key, once, within some minutes.
-    page    is the cookie of a browser. It ends when it was not used for some weeks.
+Two kinds of key let a person use the page, and end by themselves (`directory/sign_in_actions.py`): `link` is in a
+one-time link, and `page` is the cookie of a browser.
 """
 
 import re
@@ -15,7 +13,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from gatepost.core.times import DAY, MINUTE, Duration, Instant
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid, quote_value
 
 KeyKind = Literal["admin", "agent", "trigger", "public", "page", "link"]
@@ -23,10 +21,6 @@ KeyKind = Literal["admin", "agent", "trigger", "public", "page", "link"]
 #: the recipient of a signal that says that a key, or the entity of a key, has changed
 TOPIC: Final = "keys:"
 
-#: how long a link can be used
-LINK_LIFETIME: Final[Duration] = 10 * MINUTE
-#: how long a page key is valid after it was used
-PAGE_LIFETIME: Final[Duration] = 30 * DAY
 #: how a secret begins, by its kind; the others begin with `sk_`
 _SECRET_PREFIXES: Final[dict[KeyKind, str]] = {"public": "pk_", "page": "ck_", "link": "lk_"}
 #: `sk_` or another beginning, and eight characters, which lists show

@@ -16,12 +16,16 @@ from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal
-from gatepost.core.times import DAY
+from gatepost.core.times import DAY, MINUTE, Duration
 from gatepost.directory import entity_actions as directory, key as key_rules, key_actions as keys, key_rows as rows
 from gatepost.directory.entity import EntityKind
-from gatepost.directory.key import LINK_LIFETIME, PAGE_LIFETIME, Key
+from gatepost.directory.key import Key
 from gatepost.errors import Refused, Unauthorized
 
+#: how long a link can be used
+LINK_LIFETIME: Final[Duration] = 10 * MINUTE
+#: how long a page key is valid after it was used
+PAGE_LIFETIME: Final[Duration] = 30 * DAY
 #: how long a page key is used before its end is moved again: a busy page writes nothing
 _EXTENSION_INTERVAL: Final = DAY
 
@@ -77,7 +81,7 @@ def find_person(tx: Reader, secrets: Sequence[str]) -> str | None:
 
 
 def sign_out(tx: Transaction, secrets: Sequence[str]) -> None:
-    """Revoke the page keys with these secrets; a secret may be of none."""
+    """Revoke the page keys with these secrets; unknown secrets are ignored."""
     for secret in secrets:
         key = keys.find(tx, secret)
         if key is not None and key.kind == "page" and rows.revoke(tx, key.number):

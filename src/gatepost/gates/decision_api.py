@@ -8,7 +8,7 @@ from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.gates.decision import Answer, Decision, DecisionOutcome, DecisionStatus, Option
 from gatepost.gates.gate_api import Deadline, Within
 from gatepost.gates.proposed_action import Action, AnswerKind
-from gatepost.inbox.ref_fields import RefSpec, RefView
+from gatepost.inbox.event_api import RefSpec, RefView
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Actor, After, Json, Limit, Priority, RecordView, Source, Time, describe
 from gatepost.operations.operation import McpTool, Page, Request, RequestPart, read, write

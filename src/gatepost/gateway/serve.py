@@ -45,14 +45,13 @@ from gatepost.gateway.web_app import GatewayApp
 from gatepost.guests import hook_entry
 from gatepost.guests.hooks import handler_chain as chain
 from gatepost.guests.hooks.spool_writer import SpoolWriter
-from gatepost.jobs.background.periodic_duty import Duty, run_duties
+from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.ledger import posting_actions as ledger_posts
-from gatepost.ledger.background.duties import LedgerOptions
 from gatepost.settings import Configuration, gateway_files, mask_passwords
 from gatepost.settings.gateway_files import ADMIN_KEY, ensure_admin_key
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker.background_tasks import Worker, WorkerOptions, build_holder, run_worker
-from gatepost.worker.queue_reader import QueueReader
+from gatepost.worker.background_tasks import LedgerOptions, Worker, WorkerOptions, build_holder, run_worker
+from gatepost.worker.intake_queue_reader import QueueReader
 
 log = structlog.get_logger("gatepost.gateway")
 

@@ -38,7 +38,7 @@ from gatepost.guests.ports import ListGuests, Nudge, Spool
 from gatepost.guests.session import Guest
 from gatepost.inbox import feed_actions as inbox_feed
 from gatepost.inbox.event import Event, Item, ItemState
-from gatepost.jobs.background.periodic_duty import Duty, run_duties
+from gatepost.jobs.periodic_duty_background import Duty, run_duties
 
 #: the numbers of a program that seeds the global generator stay its own
 _RANDOM: Final = random.SystemRandom()

@@ -24,15 +24,28 @@ from gatepost.inbox.event import (
     Trust,
     parse_body,
 )
-from gatepost.inbox.ref_fields import RefView
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Count, Json, Priority, RecordView, Source, Time, describe
-from gatepost.operations.operation import Page, Request, View, read, write
+from gatepost.operations.operation import Page, Request, RequestPart, View, read, write
 
 #: the group of these operations in OpenAPI
 TAG = "events"
 
 Recipient = Annotated[str | None, describe("one recipient; default: all")]
+
+
+class RefSpec(RequestPart):
+    """A subject in another system."""
+
+    type: str
+    id: str
+
+
+class RefView(RecordView[Ref]):
+    """A subject in another system."""
+
+    type: str
+    id: str
 
 
 class EventRouteView(RecordView[Route]):

@@ -1,4 +1,7 @@
-"""`gatepost inbox`: list, show and watch items, and end them by hand; `push.py` and `drain.py` have the other verbs."""
+"""
+`gatepost inbox`: list, show and watch items, and end them by hand. `own_inbox_commands.py` has what it prints without a
+verb, `push/commands.py` and `guests/drain_commands.py` have other verbs.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -61,7 +64,7 @@ def show_own(
       gatepost inbox
       gatepost inbox --as husam --json
     """
-    from gatepost.inbox.overview_commands import show_own_inbox  # other verbs must start fast
+    from gatepost.inbox.own_inbox_commands import show_own_inbox  # other verbs must start fast
 
     show_own_inbox(settings.load(), name, limit, json=json)
 

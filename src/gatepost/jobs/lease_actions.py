@@ -6,11 +6,25 @@ changed. Two processes can believe at once that they hold it (the old one was as
 alone protects nothing: a holder must name the fence in the transaction in which it acts, where the row decides.
 """
 
+from msgspec import Struct
+
 from gatepost.core.ports import Transaction
-from gatepost.core.times import Duration
+from gatepost.core.times import Duration, Instant
 from gatepost.errors import Lost
 from gatepost.jobs import job_rows as jobs
-from gatepost.jobs.lease import Lease
+
+
+class Lease(Struct, frozen=True, kw_only=True):
+    name: str
+    holder: str
+    #: higher than that of every earlier holder; every write under the lease gives it
+    fence: int
+    deadline: Instant
+
+
+def name_agent_lease(agent: str) -> str:
+    """Return the name of the lease under which a process runs the cycles of an agent."""
+    return f"agent:{agent}"
 
 
 def take(tx: Transaction, name: str, holder: str, length: Duration) -> Lease | None:

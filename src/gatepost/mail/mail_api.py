@@ -8,7 +8,7 @@ from gatepost.core import address
 from gatepost.core.text import ParsedEnum
 from gatepost.errors import Conflict, NotFound, Refused, TooLarge
 from gatepost.inbox.event import ItemState
-from gatepost.inbox.ref_fields import RefSpec, RefView
+from gatepost.inbox.event_api import RefSpec, RefView
 from gatepost.mail import sent_mail as rules
 from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailRecipient, PostState
 from gatepost.operations.access import ActAs, Anybody

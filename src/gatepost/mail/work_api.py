@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from gatepost.errors import Conflict, NotFound, TooLarge
-from gatepost.inbox.ref_fields import RefSpec, RefView
+from gatepost.inbox.event_api import RefSpec, RefView
 from gatepost.mail import work_item as rules
 from gatepost.mail.sent_mail import PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkType

@@ -13,7 +13,7 @@ from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import AS, JsonFlag, ParameterSpec, argument, option
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Priority, Ref
-from gatepost.inbox.ref_fields import RefSpec
+from gatepost.inbox.event_api import RefSpec
 from gatepost.mail import work_item as rules
 from gatepost.mail.mail_commands import join_names
 from gatepost.mail.work_api import (

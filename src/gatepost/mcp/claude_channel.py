@@ -30,10 +30,9 @@ from pydantic import BaseModel, Field
 from gatepost.errors import GatepostError
 from gatepost.gates.decision import DecisionStatus
 from gatepost.gates.decision_api import AskDecision, DecisionView, OptionSpec, ShowDecision, WithdrawDecision
-from gatepost.inbox.event_api import ItemView
+from gatepost.inbox.event_api import ItemView, RefSpec
 from gatepost.inbox.event_rendering import quote, render_name
 from gatepost.inbox.item_api import PeekInbox
-from gatepost.inbox.ref_fields import RefSpec
 from gatepost.mcp.server_port import ANYTHING, Context, Host, Peer
 
 log = structlog.get_logger("gatepost.mcp")

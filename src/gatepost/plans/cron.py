@@ -25,6 +25,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from gatepost.core.similar_names import build_hint, find_similar_names
 from gatepost.core.times import HOUR, Instant
 from gatepost.errors import Invalid, quote_value
 
@@ -165,14 +166,8 @@ def check_zone(zone: str) -> str:
     names = _load_zone_names()
     if names.get(zone.lower()) == zone:
         return zone
-    from difflib import get_close_matches
-
-    close_names = {names[key]: None for key in get_close_matches(zone.lower()[:60], names, n=3, cutoff=0.6)}
-    hint = (
-        f"did you mean {' or '.join(map(repr, close_names))}?"
-        if close_names
-        else "use a name such as Europe/Riga, or UTC"
-    )
+    close_names = {names[key]: None for key in find_similar_names(zone.lower()[:60], names)}
+    hint = build_hint(close_names) if close_names else "use a name such as Europe/Riga, or UTC"
     raise Invalid(f"{quote_value(zone)} is not a time zone", hint=hint)
 
 

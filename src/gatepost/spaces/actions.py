@@ -28,7 +28,7 @@ from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.inbox.event import EventType, Push, Trust
 from gatepost.inbox.push import actions as push, event_limits
-from gatepost.spaces import rows as spaces, space as rules
+from gatepost.spaces import id_and_title as rules, rows as spaces
 from gatepost.spaces.space import Member, Message, MessageRow, Space, SpaceActivity
 
 #: no message has a higher number
@@ -38,7 +38,7 @@ _MAX_SEQ: Final = 2**63 - 1
 def create(tx: Transaction, *, name: str, id: str | None = None, members: Iterable[str] = ()) -> Space:
     """Make a space; without an id, it gets one from its name."""
     title = rules.check_title(name)
-    space_id = rules.check_id(id if id is not None else rules.make_slug(title) or tx.new_id("spc"))
+    space_id = rules.check_id(id if id is not None else rules.make_id(title) or tx.new_id("spc"))
     member_numbers = _find_live_numbers(tx, members)
     space = spaces.insert(tx, space_id, title)
     if space is None:
@@ -57,7 +57,7 @@ def ensure(tx: Transaction, name: str, *, members: Iterable[str] = ()) -> Space:
     title = rules.check_title(name)
     space = (spaces.lock(tx, name, increment=0) if rules.is_id(name) else None) or spaces.find_by_name(tx, title)
     if space is None:
-        space_id = rules.make_slug(title)
+        space_id = rules.make_id(title)
         is_taken = space_id is None or not rules.is_id(space_id) or spaces.read(tx, space_id) is not None
         return create(tx, name=title, id=tx.new_id("spc") if is_taken else space_id, members=members)
     if space.archived_at is None and (member_numbers := _find_live_numbers(tx, members)):

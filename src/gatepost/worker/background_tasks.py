@@ -13,21 +13,30 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gatepost.channels.background.channel_tasks import Channels
+from gatepost.core.ports import Store
 from gatepost.core.signals import TransportMessage
 from gatepost.core.times import Duration
 from gatepost.gates import answer_command_background, condition_check_background, decision_actions as decisions
 from gatepost.gates.condition_check_background import CommandOptions
-from gatepost.jobs.background import job_runner as jobs
-from gatepost.jobs.background.job_runner import JobHandler
-from gatepost.jobs.background.periodic_duty import Duty, is_about, run_duties
-from gatepost.ledger.background.duties import LedgerOptions, build_ledger_duties
+from gatepost.jobs import job_runner_background as jobs
+from gatepost.jobs.job_runner_background import JobHandler
+from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
+from gatepost.ledger.background.listener import LedgerListener
+from gatepost.ledger.background.poster import LedgerPoster, retry_outages
+from gatepost.ledger.background.profile_publisher import ProfilePublisher
+from gatepost.ledger.background.transaction_steps import LedgerSteps
+from gatepost.ledger.connections.actions import CONNECTION_JOB
+from gatepost.ledger.connections.background import LedgerConnections
+from gatepost.ledger.profile_actions import SYNC_JOB
+from gatepost.ledger.public_ledger import PublicLedger
+from gatepost.ledger.topic_actions import POST_JOB
 from gatepost.residents.agent_config import USER_AGENT
 from gatepost.residents.background import function_agent, think_cycle as cycle
 from gatepost.residents.background.cycle_outcome import CycleDeps, CycleOutcome
 from gatepost.residents.background.function_agent import AgentFunction
 from gatepost.residents.background.supervisor import Supervisor
 from gatepost.residents.background.toolkit import run_tool_job
-from gatepost.residents.runs.journal_actions import TOOL_JOB
+from gatepost.residents.runs.deferred_call_actions import TOOL_JOB
 from gatepost.residents.runs.resume_actions import LEASE_LENGTH, LeasedRun
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker.duties import (
@@ -38,6 +47,15 @@ from gatepost.worker.duties import (
     resend_signals,
     run_janitor_round,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerOptions:
+    ledger: PublicLedger
+    #: seconds between two rounds of the listener
+    poll: float = 5.0
+    #: tinybars that the operator puts into an account that is new, or empty
+    fund: int = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,5 +158,31 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
             should_wake=condition_check_background.is_wake_signal,
         )
     if options.ledger_options is not None:
-        yield from build_ledger_duties(store, options.ledger_options, holder, options.janitor_interval)
+        yield from _build_ledger_duties(store, options.ledger_options, holder, options.janitor_interval)
     yield Duty("resend", resend_local_signals, interval=options.janitor_interval)
+
+
+def _build_ledger_duties(store: Store, options: LedgerOptions, holder: str, interval: float) -> Iterator[Duty]:
+    """
+    Yield the duties for a public ledger: post what was sent, and read what others have posted; `interval` are the
+    seconds between two looks for jobs whose signal was lost. One process at a time does each of them, because the
+    messages of a sender have an order. Both are correct without that: what is done twice is done once
+    (`ledger/posting_actions.py`, `ledger/listening_actions.py`).
+    """
+    steps = LedgerSteps(store, options.ledger, fund=options.fund)
+    handlers = {
+        POST_JOB: retry_outages(steps.store, LedgerPoster(steps).run_job),
+        SYNC_JOB: retry_outages(steps.store, ProfilePublisher(steps).run_job),
+        CONNECTION_JOB: retry_outages(steps.store, LedgerConnections(steps).run_job),
+    }
+    run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
+    yield Duty(
+        "ledger-jobs",
+        run_jobs,
+        interval=interval,
+        should_wake=partial(is_about, "job"),
+        store=store,
+        holder=holder,
+    )
+    listener = LedgerListener(store, options.ledger)
+    yield Duty("ledger-listener", listener.run_round, interval=options.poll, store=store, holder=holder)

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from gatepost.core import address
 from gatepost.errors import Conflict, GatepostError, NotFound, TooLarge
 from gatepost.inbox.event import Delivery, EventType, PushResult
+from gatepost.inbox.event_api import RefSpec
 from gatepost.inbox.push import dedup_keys as dedup
-from gatepost.inbox.ref_fields import RefSpec
 from gatepost.operations.access import ActAs, Anybody, Triggers
 from gatepost.operations.encoding import encode_json, refuse_nan
 from gatepost.operations.fields import Json, RecordView, Source, describe

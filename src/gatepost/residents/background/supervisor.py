@@ -25,7 +25,7 @@ from gatepost.core.signals import Frame, Signal, TransportMessage
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, Lost, NotFound, Unavailable
 from gatepost.inbox import wake_actions
-from gatepost.jobs.background.periodic_duty import open_task_group
+from gatepost.jobs.periodic_duty_background import open_task_group
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import CODE
 from gatepost.residents.background.cycle_outcome import CycleOutcome, CyclePaused

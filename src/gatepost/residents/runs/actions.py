@@ -1,31 +1,22 @@
-"""
-Show, cancel and answer runs: what a resident did, step by step, its mind, and the calls that it waits for.
+"""Show and cancel runs: what a resident did, step by step, and its mind."""
 
-A call of a tool that Gatepost cannot run is answered later, by a program outside. The result comes as an event like any
-other. When the last call of a run is answered, or has expired, the run is completed.
-"""
-
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from gatepost.core import ids
-from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory
-from gatepost.errors import Conflict, NotFound, Refused
-from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as expiry
-from gatepost.inbox.event import EventType, Push
-from gatepost.inbox.push import actions as push
+from gatepost.errors import Conflict, NotFound
+from gatepost.inbox import claim_actions as inbox
 from gatepost.jobs import lease_actions as leases
-from gatepost.jobs.lease import name_agent_lease
+from gatepost.jobs.lease_actions import name_agent_lease
 from gatepost.residents import agent_rows as agents, mind_compaction as rules
 from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.model_port import Turn
 from gatepost.residents.runs import rows as runs
-from gatepost.residents.runs.run import CallStatus, OpenCall, Run, RunStatus, Step
+from gatepost.residents.runs.run import Run, RunStatus, Step
 
 #: the cause of a signal to the process that runs a cycle: stop it
 CANCEL: Final = "cancel"
@@ -87,11 +78,6 @@ def list_steps(tx: Reader, id: str, *, after: int = 0, limit: int = runs.NO_LIMI
     return runs.list_steps(tx, show(tx, id).number, after=after, limit=limit)
 
 
-def list_open_calls(tx: Reader, id: str) -> list[OpenCall]:
-    """Return the calls of a run that a program outside answers, or has answered."""
-    return runs.list_calls(tx, show(tx, id).number)
-
-
 def read_mind(tx: Reader, name: str) -> AgentMind:
     """Return the mind with which a resident would begin its next cycle."""
     resident = agents.read(tx, directory.find(tx, name).number)
@@ -122,43 +108,3 @@ def cancel(tx: Transaction, id: str) -> Run:
     tx.after_commit(Signal(run.agent, CANCEL))
     tx.after_commit(Signal(f"run:{run.id}", CANCEL))
     return show(tx, id)
-
-
-def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> OpenCall:
-    """Write the result of a call, and push it to the agent."""
-    stored_run = show(tx, run_id)
-    row = runs.read_call(tx, call_id) if call_id.isprintable() else None
-    if row is None or row[1] != stored_run.number:
-        raise NotFound(f"there is no call {call_id!r} of this run", hint="`GET /api/runs/{id}` shows what it waits for")
-    return _end_call(tx, row[0], stored_run, CallStatus.RESOLVED, result)
-
-
-def expire_calls(tx: Transaction) -> int:
-    """Expire calls that nobody has answered in time, and cancel runs of retired agents; return how many."""
-    late_calls = runs.list_expired_calls(tx, expiry.BATCH_SIZE)
-    for call, _ in late_calls:
-        _end_call(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
-    orphan_ids = runs.list_open_of_retired(tx, expiry.BATCH_SIZE)
-    for id in orphan_ids:
-        cancel(tx, id)
-    return len(late_calls) + len(orphan_ids)
-
-
-def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:
-    if not runs.end_call(tx, call.id, status, result):
-        raise Conflict(f"the call {call.id!r} is {call.status} already")
-    result_push = Push(
-        to=run.agent,
-        type=EventType.TOOL_RESULT,
-        source=call.tool,
-        data={"toolCallId": call.id, "toolName": call.tool, "originRunId": run.id, "result": result},
-        dedup_key=f"tool:{call.id}",
-        hops=run.outgoing_hops,
-    )
-    with suppress(Refused):  # it has retired: nobody waits for the result
-        push.push_event(tx, result_push)
-    runs.complete_waiting(tx, run.number)
-    tx.after_commit(Signal(f"run:{run.id}", "answer"))
-    row = runs.read_call(tx, call.id)
-    assert row is not None
-    return row[0]

@@ -32,14 +32,14 @@ from msgspec.structs import replace
 from gatepost.channels.conversation import is_user_prompt
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal
-from gatepost.core.times import DAY, Duration
+from gatepost.core.times import Duration
 from gatepost.directory import entity_rows as entities
 from gatepost.errors import Lost, Refused
 from gatepost.inbox import batch_selection as batch, claim_actions as inbox, item_rows as items
 from gatepost.inbox.claim import Batch
 from gatepost.inbox.event import Item, Priority
-from gatepost.jobs import job_actions as jobs, lease_actions as leases
-from gatepost.jobs.lease import Lease
+from gatepost.jobs import lease_actions as leases
+from gatepost.jobs.lease_actions import Lease
 from gatepost.residents import mind_compaction as rules
 from gatepost.residents.agent_config import Resident
 from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall, Turn
@@ -48,13 +48,8 @@ from gatepost.residents.runs.run import Run
 from gatepost.residents.tools import BUILT_IN_TOOLS, ToolContext, call_tool
 from gatepost.residents.tools.context import MAX_RESULT_SIZE
 
-#: the kind of a job that calls a tool
-TOOL_JOB: Final = "tool"
 #: pending items that are read for a preview, and to find the critical ones
 _PREVIEW_LIMIT: Final = 50
-#: the time in which a program outside has to answer a call
-_CALL_TIMEOUT: Final = DAY
-
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -135,29 +130,6 @@ def run_tool(
         taken_items=ctx.taken_items,
     )
     return ToolOutcome(result, ctx.active_space, list_waiting_items(tx, agent.number) if include_waiting else None)
-
-
-def defer_call(
-    tx: Transaction,
-    run_lease: RunLease,
-    step_number: int,
-    call: ToolCall,
-    key: str,
-    arguments: Mapping[str, Any] | None = None,
-) -> CallResult:
-    """
-    Write a call that will be answered later; the agent continues meanwhile. With `arguments` a job calls the tool, else
-    a program outside answers.
-    """
-    renew_lease(tx, run_lease)
-    id = tx.new_id("call")
-    runs.insert_call(tx, run_lease.run.number, replace(call, id=id), tx.now + _CALL_TIMEOUT)
-    if arguments is not None:
-        jobs.add(tx, TOOL_JOB, {"run": run_lease.run.id, "call": id, "tool": call.tool, "arguments": arguments})
-    pending = {"status": "pending", "callId": id, "message": "the result will come to your inbox"}
-    result = CallResult(call.id, call.tool, _encode(pending).decode())
-    write_step(tx, run_lease.run, step_number, result, key=key, effects=1)
-    return result
 
 
 def list_waiting_items(tx: Reader, agent: int) -> list[Item]:

@@ -18,7 +18,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.inbox import batch_selection as batch, claim_actions as inbox, expiry_and_death_actions as expiry
 from gatepost.jobs import lease_actions as leases
-from gatepost.jobs.lease import name_agent_lease
+from gatepost.jobs.lease_actions import name_agent_lease
 from gatepost.residents import agent_rows as agents, mind_compaction as rules
 from gatepost.residents.agent_config import Resident
 from gatepost.residents.budget_actions import find_exhausted_budget, start_budget_rest

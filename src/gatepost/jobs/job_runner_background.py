@@ -17,7 +17,7 @@ from gatepost.core.ports import Reader, Store
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, GatepostError
 from gatepost.jobs import job_actions as jobs
-from gatepost.jobs.background.periodic_duty import open_task_group
+from gatepost.jobs.periodic_duty_background import open_task_group
 from gatepost.jobs.retry_policy import Job
 
 JobHandler = Callable[[Job], Awaitable[None]]

@@ -26,7 +26,7 @@ from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs import lease_actions as leases
-from gatepost.jobs.lease import Lease
+from gatepost.jobs.lease_actions import Lease
 
 #: the numbers of a program that seeds the global generator stay its own
 _RANDOM: Final = random.SystemRandom()
