@@ -74,9 +74,9 @@ def expect_refusal(rule: access.Access, caller: str) -> int | None:
     if caller in NOBODY:
         return 401
     if caller == "trigger's key":
-        return None if isinstance(rule, access.Triggers) else 403
+        return None if isinstance(rule, access.TriggerKey) else 403
     if caller in ENTITY_CALLERS:
-        return 403 if isinstance(rule, access.Administrator | access.Triggers) else None
+        return 403 if isinstance(rule, access.Administrator | access.TriggerKey) else None
     return None
 
 
@@ -112,7 +112,7 @@ def list_actor_fields(operation: Operation) -> list[str]:
             return list(fields)
         case access.Anybody(own=own):
             return list(own)
-        case access.Readers(field=field):
+        case access.SelfOrOwner(field=field):
             return [] if field in operation.path_fields else [field]
         case _:
             return []
@@ -163,7 +163,7 @@ def build_body(operation: Operation, **changes: Any) -> bytes:
 async def test_a_trigger_key_triggers_its_own_agent_only(gateway: Gateway) -> None:
     headers = create_callers(gateway)["trigger's key"]
     for operation in OPERATIONS.values():
-        if isinstance(operation.access, access.Triggers):
+        if isinstance(operation.access, access.TriggerKey):
             field, content = operation.access.field, build_body(operation)
             status, _ = await send(gateway, operation, headers, content=content)
             assert status == operation.status

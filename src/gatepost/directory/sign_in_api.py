@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from gatepost.errors import Conflict, Malformed, Refused, TooLarge, TooManyAttempts, Unauthorized, UnknownAddress
-from gatepost.operations.access import Administrator, Anybody, Open
+from gatepost.operations.access import Administrator, Anybody, Public
 from gatepost.operations.fields import Time, describe
 from gatepost.operations.operation import Repetition, Request, View, raw, read, write
 from gatepost.operations.problems import Misdirected, NotJson
@@ -46,7 +46,7 @@ class CreateSignInLink(Request[SignInLinkView]):
 
 @raw(
     "POST /api/sign-in",
-    access=Open(),
+    access=Public(),
     requires_body=True,
     errors=(Malformed, Unauthorized, Refused, Conflict, TooLarge, NotJson, Misdirected, TooManyAttempts),
     example={"token": "lk_0000000000000000000000000000000000000000000"},
@@ -59,7 +59,7 @@ class SignIn(Request[CallerView]):
     """
 
 
-@raw("DELETE /api/sign-in", access=Open(), status=204, errors=(Refused, Misdirected))
+@raw("DELETE /api/sign-in", access=Public(), status=204, errors=(Refused, Misdirected))
 class SignOut(Request[None]):
     """Revoke the cookie of the page, and remove it. It needs the same headers as signing in."""
 

@@ -131,7 +131,7 @@ class Dispatcher:
 
     async def _authorize_names(self, request: Request[Any], caller: Caller) -> Request[Any]:
         rule = request.operation.access
-        if not isinstance(rule, access.Owner | access.Triggers) or getattr(request, rule.field) == caller.name:
+        if not isinstance(rule, access.Owner | access.TriggerKey) or getattr(request, rule.field) == caller.name:
             return request
         return await self._state.store.read(authorize_names, request, caller)
 

@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, UnsetType
 
-from gatepost.operations.access import Administrator, Open
+from gatepost.operations.access import Administrator, Public
 from gatepost.operations.fields import describe
 from gatepost.operations.operation import Request, View, read
 
@@ -47,7 +47,7 @@ class HealthView(View, kw_only=True):
     transport: TransportView
 
 
-@read("GET /health", access=Open(), needs_gateway=True, responses={503: _UNAVAILABLE})
+@read("GET /health", access=Public(), needs_gateway=True, responses={503: _UNAVAILABLE})
 class ShowHealth(Request[HealthView]):
     """Show whether the gateway is live and ready, whether the accounts balance, and the age of the oldest item."""
 

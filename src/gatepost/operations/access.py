@@ -131,7 +131,7 @@ class Owner(Access):
         self.field = field
 
 
-class Readers(Owner):
+class SelfOrOwner(Owner):
     """
     The entity that a field names by its name or an alias, the entity that owns it (`entity.owner`, who is told when
     something is wrong with it), and the administrator. For what only reads: an owner changes nothing. A field of the
@@ -144,7 +144,7 @@ class Readers(Owner):
         return request
 
 
-class Triggers(Access):
+class TriggerKey(Access):
     """The administrator, and keys that can only trigger the agent that a field in the path names."""
 
     def __init__(self, field: str) -> None:
@@ -155,7 +155,7 @@ class Triggers(Access):
             raise Refused("triggers need the administrator's key or one scoped to this agent's trigger")
 
 
-class Open(Access):
+class Public(Access):
     """Everybody, without a credential."""
 
     needs_credential = False

@@ -14,7 +14,7 @@ from gatepost.core.times import format_duration
 from gatepost.directory.entity_api import Aliases, Change, ChangedAliases, EntityView
 from gatepost.errors import Conflict, NotFound
 from gatepost.guests.session import GuestSession
-from gatepost.operations.access import Administrator, Anybody, Owner, Readers
+from gatepost.operations.access import Administrator, Anybody, Owner, SelfOrOwner
 from gatepost.operations.fields import (
     After,
     Count,
@@ -54,7 +54,7 @@ from gatepost.residents.agent_config import (
     ToolServer,
 )
 from gatepost.residents.agent_config_json import mask_secrets
-from gatepost.residents.memory import Goal, GoalStatus, Memory
+from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
 from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.runs.api import TurnView
 
@@ -314,7 +314,7 @@ class ResumeAgent(Request[AgentView]):
     name: str
 
 
-@read("GET /api/agents/{name}/mind", access=Readers("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/mind", access=SelfOrOwner("name"), errors=(NotFound,))
 class ShowMind(Request[MindView]):
     """Show what a resident would begin its next cycle with."""
 
@@ -334,7 +334,7 @@ class GoalPage(Page[GoalView]):
     pass
 
 
-@read("GET /api/agents/{name}/goals", access=Readers("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/goals", access=SelfOrOwner("name"), errors=(NotFound,))
 class ListGoals(Request[GoalPage]):
     """List the goals of an agent, the most important first."""
 
@@ -352,7 +352,7 @@ class MemoryPage(Page[MemoryView]):
     pass
 
 
-@read("GET /api/agents/{name}/memories", access=Readers("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/memories", access=SelfOrOwner("name"), errors=(NotFound,))
 class ListMemories(Request[MemoryPage]):
     """List the memories of an agent, the newest first."""
 

@@ -1,7 +1,7 @@
 """The webhook of Telegram bots: Telegram sends updates there, one at a time, with a secret in a header."""
 
 from gatepost.errors import Malformed, NotFound, TooManyAttempts, Unauthorized, Unavailable
-from gatepost.operations.access import Open
+from gatepost.operations.access import Public
 from gatepost.operations.operation import Request, View, raw
 
 
@@ -13,7 +13,7 @@ class TelegramUpdateView(View):
 
 @raw(
     "POST /channels/telegram/{bot}",
-    access=Open(),
+    access=Public(),
     status=200,
     requires_body=True,
     checks_media=False,

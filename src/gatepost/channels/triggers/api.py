@@ -23,7 +23,7 @@ from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.json_limits import Json
 from gatepost.core.times import format_duration
 from gatepost.errors import Conflict, NotFound, Refused, TooLarge, TooManyAttempts, Unauthorized, Unavailable
-from gatepost.operations.access import Anybody, Open
+from gatepost.operations.access import Anybody, Public
 from gatepost.operations.fields import (
     After,
     Format,
@@ -247,7 +247,7 @@ class WebhookView(View, kw_only=True):
 
 @raw(
     "POST /hooks/{trigger}",
-    access=Open(),
+    access=Public(),
     status=202,
     requires_body=True,
     checks_media=False,

@@ -12,7 +12,7 @@ from gatepost.errors import Conflict, GatepostError, NotFound, TooLarge
 from gatepost.inbox.event import Delivery, EventType, PushResult
 from gatepost.inbox.event_api import RefSpec
 from gatepost.inbox.push import dedup_keys as dedup
-from gatepost.operations.access import ActAs, Anybody, Triggers
+from gatepost.operations.access import ActAs, Anybody, TriggerKey
 from gatepost.operations.encoding import encode_json, refuse_nan
 from gatepost.operations.fields import Json, RecordView, Source, describe
 from gatepost.operations.operation import Repetition, Request, RequestPart, View, write
@@ -188,7 +188,7 @@ class PushEvents(Request[PushOutcomesView]):
 
 @write(
     "POST /api/agents/{name}/trigger",
-    access=Triggers("name"),
+    access=TriggerKey("name"),
     repetition=Repetition.DEDUP,
     lane="{name}",
     status=202,

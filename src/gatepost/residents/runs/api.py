@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox.event import EventType
-from gatepost.operations.access import Administrator, Anybody, Readers
+from gatepost.operations.access import Administrator, Anybody, SelfOrOwner
 from gatepost.operations.fields import After, Count, Json, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.residents.agent_config_json import MAX_MODEL_LENGTH
@@ -169,7 +169,7 @@ Since = Annotated[str, Meta(max_length=300, description="only runs that started 
 Until = Annotated[str, Meta(max_length=300, description="only runs that started before this time")] | None
 
 
-@read("GET /api/agents/{name}/runs", access=Readers("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/runs", access=SelfOrOwner("name"), errors=(NotFound,))
 class ListAgentRuns(Request[RunPage]):
     """List the runs of an agent, the newest first."""
 
@@ -182,7 +182,7 @@ class ListAgentRuns(Request[RunPage]):
     limit: Limit = 100
 
 
-@read("GET /api/runs", access=Readers("agent"), errors=(NotFound,))
+@read("GET /api/runs", access=SelfOrOwner("agent"), errors=(NotFound,))
 class ListRuns(Request[RunPage]):
     """List the runs of the caller or of an agent that it owns, the newest first; for the administrator all."""
 
