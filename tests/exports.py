@@ -55,19 +55,19 @@ from gatepost.ledger import (
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.hcs import hcs10_messages as hcs10
 from gatepost.ledger.hcs.hcs10_messages import OperatorId
-from gatepost.ledger.topic import LedgerId, TopicKind
 from gatepost.ledger.public_ledger import LedgerReceipt
+from gatepost.ledger.topic import LedgerId, TopicKind
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import AckRequest, MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.plans import actions as plans
 from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.runs import ending_actions as run_endings, rows as runs
-from gatepost.residents.runs.actions import answer_call
 from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.deferred_call_actions import answer_call
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests import resident_runs
 from tests.plan_specs import parse_spec
 
@@ -312,7 +312,7 @@ def _fill_inboxes(kit: Kit) -> None:
     clock.advance("2 days")
     store.run_sync(expiry.expire_items)
     clock.advance("2 days")
-    assert store.run_sync(maintenance.reap) > 0
+    assert store.run_sync(retention.reap) > 0
     poison = send("poison")
     for _ in range(5):
         drain(failed_events=[poison])

@@ -13,7 +13,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.stores.statements import Sql
 from gatepost.testing import FakeClock
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.gateways import Gateway, create_entities, open_gateway
 
 
@@ -54,7 +54,7 @@ class Office:
 
     async def reap(self) -> None:
         self.clock.advance(2 * DAY)
-        while await self.gateway.store.run(maintenance.reap):
+        while await self.gateway.store.run(retention.reap):
             pass
 
     async def count_rows(self) -> dict[str, int]:

@@ -40,8 +40,7 @@ from gatepost.residents.agent_api import RegisterAgent
 from gatepost.spaces.api import CreateSpace, ListSpaces, MarkRead, PostMessage, WatchSpace
 from gatepost.stores.clock import SystemClock
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker.background_tasks import Worker, WorkerOptions, run_worker
-from gatepost.worker.duties import fire_due_plans, fire_due_triggers
+from gatepost.worker.background_tasks import Worker, WorkerOptions, fire_due_plans, fire_due_triggers, run_worker
 
 R = TypeVar("R")
 

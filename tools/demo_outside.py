@@ -15,8 +15,7 @@ from gatepost.channels.triggers.api import AddTrigger
 from gatepost.client import SyncClient
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_api import RegisterEntity
-from gatepost.ledger.connections.api import AcceptConnection, ListConnections, RequestConnection
-from gatepost.ledger.connections.connection import ConnectionState
+from gatepost.ledger.connections.api import AcceptConnection, ConnectionState, ListConnections, RequestConnection
 from gatepost.ledger.topic import TopicKind
 from gatepost.ledger.topic_api import ListTopics, SyncLedger
 from tests.hedera.node import HederaNetwork

@@ -20,7 +20,7 @@ from gatepost.inbox import claim_actions as inbox, expiry_and_death_actions as e
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.stores.threaded_store import ThreadedStore
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.faults.crew_store import CREW
 from tests.faults.journaled_client import JournaledClient, build_push, fail_then_push, push_then_fail
 
@@ -226,7 +226,7 @@ async def run_conflicting_writes(
             await asyncio.gather(
                 *(
                     store.run(verb)
-                    for verb in random.sample((expiry.expire_items, maintenance.reap, expiry.lapse_claims), 3)
+                    for verb in random.sample((expiry.expire_items, retention.reap, expiry.lapse_claims), 3)
                 )
             )
 

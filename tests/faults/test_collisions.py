@@ -20,7 +20,7 @@ from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.stores.threaded_store import ThreadedStore
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.faults.commit_points import watch_store
 from tests.faults.conftest import NIGHTLY
 from tests.faults.crew_store import CREW, LaterClock, open_database, open_database_alone
@@ -160,7 +160,7 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) 
 
         def on_point(point: str) -> None:
             if point == "before inbox/items/find_by_key" and not reaped_counts:
-                reaped_counts.append(reaper.run_sync(maintenance.reap))
+                reaped_counts.append(reaper.run_sync(retention.reap))
 
         watch_store(store, on_point)
         store._local = threading.local()  # a watched connection
@@ -176,7 +176,7 @@ def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
     reaped_event, release_event = threading.Event(), threading.Event()
 
     def reap_slowly(tx: Transaction) -> int:
-        count = maintenance.reap(tx, limit=1)
+        count = retention.reap(tx, limit=1)
         reaped_event.set()
         release_event.wait()
         return count
@@ -188,7 +188,7 @@ def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
             assert batch.claim is not None
             store.run_sync(inbox.ack, batch.claim.id, owner="test", fence=batch.claim.fence)
         slow_thread = threading.Thread(target=store.run_sync, args=(reap_slowly,))
-        quick_thread = threading.Thread(target=store.run_sync, args=(maintenance.reap,), kwargs={"limit": 2})
+        quick_thread = threading.Thread(target=store.run_sync, args=(retention.reap,), kwargs={"limit": 2})
         slow_thread.start()
         reaped_event.wait()
         quick_thread.start()

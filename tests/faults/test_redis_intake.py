@@ -17,7 +17,7 @@ from gatepost.errors import Unavailable
 from gatepost.inbox import claim_actions as inbox
 from gatepost.testing.transports import WAIT_TIMEOUT
 from gatepost.transports.redis import RedisIntakeQueue
-from gatepost.worker.queue_reader import QueueReader
+from gatepost.worker.intake_queue_reader import QueueReader
 from tests.brokers import Redis
 
 #: Collects, and dies by its own hand: as soon as entries were taken, or once they were committed.
@@ -25,7 +25,7 @@ KILLED_READER: Final = """
 import asyncio, os, signal, sys
 from gatepost.transports.redis import RedisIntakeQueue
 from gatepost.app import open_store
-from gatepost.worker.queue_reader import QueueReader
+from gatepost.worker.intake_queue_reader import QueueReader
 
 url, store, moment = sys.argv[1:]
 

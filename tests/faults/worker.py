@@ -21,7 +21,7 @@ from gatepost.app import open_store, parse_sqlite_path
 from gatepost.core.limits import Limits
 from gatepost.core.ports import Store
 from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
-from gatepost.worker import duties
+from gatepost.worker import background_tasks
 from tests.faults import journal, loads, rounds
 from tests.faults.commit_points import KillPoint, watch_store
 from tests.faults.journaled_client import JournaledClient
@@ -88,7 +88,7 @@ def run_job(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> 
             kill_point = KillPoint(**details)
             watch_store(store, kill_point)
             kill_point.is_armed = True
-            asyncio.run(duties.fire_due_triggers(store))
+            asyncio.run(background_tasks.fire_due_triggers(store))
             send_message(visited=kill_point.point_counts)
         case "load":
             asyncio.run(loads.run_load(client, life, on_warm=report_warm, stop=stop_event, **details))

@@ -2,7 +2,7 @@
 
 from gatepost.inbox.event import EventType
 from gatepost.ledger.connections import actions as connections
-from gatepost.ledger.connections.connection import Connection
+from gatepost.ledger.connections.api import Connection
 from gatepost.ledger.topic import LedgerId, TopicKind
 from tests.hedera.office import LedgerOffice
 from tests.hedera.posters import Poster

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gatepost.ledger.hedera import HederaLedger
-from gatepost.ledger.topic import NANOSECONDS, LedgerId
-from gatepost.ledger.transaction import (
+from gatepost.ledger.public_ledger import (
     CreateAccount,
     CreateTopic,
     LedgerTransaction,
@@ -18,6 +17,7 @@ from gatepost.ledger.transaction import (
     TransactionBody,
     TransactionId,
 )
+from gatepost.ledger.topic import NANOSECONDS, LedgerId
 from tests.hedera.node import HederaNetwork
 from tests.waits import LAST_RESORT
 

@@ -12,9 +12,7 @@ from msgspec.structs import replace
 
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ledger.hedera import HederaLedger
-from gatepost.ledger.running_hash import verify
-from gatepost.ledger.topic import Chunk, LedgerId, split
-from gatepost.ledger.transaction import (
+from gatepost.ledger.public_ledger import (
     CreateAccount,
     CreateTopic,
     FundAccount,
@@ -24,6 +22,8 @@ from gatepost.ledger.transaction import (
     TransactionRefused,
     UpdateAccount,
 )
+from gatepost.ledger.running_hash import verify
+from gatepost.ledger.topic import Chunk, LedgerId, split
 from tests.hedera.ledgers import MovingClock, Sender, open_ledger
 from tests.hedera.node import HBAR, HederaNetwork
 from tests.waits import LAST_RESORT

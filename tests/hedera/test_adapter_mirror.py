@@ -13,10 +13,7 @@ from starlette.responses import Response
 from gatepost.errors import Unavailable
 from gatepost.ledger.hedera import import_key
 from gatepost.ledger.hedera.mirror import MirrorNode
-from gatepost.ledger.running_hash import Proof, verify
-from gatepost.ledger.topic import NANOSECONDS, LedgerId
-from gatepost.ledger.topic_json import format_timestamp
-from gatepost.ledger.transaction import (
+from gatepost.ledger.public_ledger import (
     CreateAccount,
     CreateTopic,
     LedgerReceipt,
@@ -27,6 +24,9 @@ from gatepost.ledger.transaction import (
     TransactionId,
     TransactionRefused,
 )
+from gatepost.ledger.running_hash import Proof, verify
+from gatepost.ledger.topic import NANOSECONDS, LedgerId
+from gatepost.ledger.topic_json import format_timestamp
 from tests.hedera.keys import SigningKey
 from tests.hedera.ledgers import MovingClock, Sender, open_ledger
 from tests.hedera.mirror import MirrorServer

@@ -6,7 +6,7 @@ import pytest
 
 from gatepost.errors import Conflict, Refused
 from gatepost.ledger.connections import actions as connections
-from gatepost.ledger.connections.connection import ConnectionState
+from gatepost.ledger.connections.api import ConnectionState
 from gatepost.ledger.topic import LedgerId, TopicKind
 from gatepost.mail.sent_mail import PostState
 from tests.hedera.connection_calls import connect, find, find_inbound, list_notices, open_connection

@@ -10,7 +10,7 @@ from gatepost.errors import Conflict, Invalid, Refused
 from gatepost.inbox.event import EventType, ItemState, Priority, Trust
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.actions import MAX_REQUESTS
-from gatepost.ledger.connections.connection import ConnectionState
+from gatepost.ledger.connections.api import ConnectionState
 from gatepost.ledger.topic import LedgerId, TopicKind
 from gatepost.mail.sent_mail import AckRequest, PostState
 from tests.hedera.connection_calls import find, find_inbound, list_notices, open_connection

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatepost.inbox.event import Ref
+from gatepost.ledger.public_ledger import LedgerReceipt, LedgerTransaction
 from gatepost.ledger.topic import TopicKind
-from gatepost.ledger.transaction import LedgerReceipt, LedgerTransaction
 from gatepost.mail import work_actions as work
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from tests.hedera.office import LedgerOffice

@@ -27,7 +27,7 @@ from gatepost.inbox.account_api import Account
 from gatepost.inbox.event import EventType, ItemState, Priority, Push, PushResult
 from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import FakeClock, Kit
-from gatepost.worker import retention_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.property.inbox_model import ClaimModel, EventModel, InboxModel, ItemModel
 
 #: Ann and Bob are there from the start, the others come by and by. Ann stays.
@@ -315,7 +315,7 @@ class InboxMachine(RuleBasedStateMachine):
             case "expire":
                 assert self.store.run_sync(expiry.expire_items) == self.model.expire(self.now)
             case _:
-                while self.store.run_sync(maintenance.reap, limit=limit):
+                while self.store.run_sync(retention.reap, limit=limit):
                     pass
                 self.model.reap(self.now)
 

@@ -19,7 +19,7 @@ from gatepost.mail.notification_rule import NotifyRule, check_pattern, find_rule
 from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailSpec
 from gatepost.mail.work_item import WorkType, parse_event
 from gatepost.testing import Kit
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.property.run_machine import run_on_postgres, run_on_sqlite
 from tests.property.texts import texts, values
 
@@ -159,7 +159,7 @@ class MailMachine(RuleBasedStateMachine):
         }
         assert self.store.run_sync(read_receipts.report_overdue) == len(expected_ids)
         self.overdue_ids |= expected_ids
-        while is_reaped and self.store.run_sync(maintenance.reap):
+        while is_reaped and self.store.run_sync(retention.reap):
             pass
 
     def _set_states(self, events: list[str], name: str, state: ItemState) -> None:

@@ -24,10 +24,10 @@ from gatepost.plans import actions as plans
 from gatepost.plans.plan import PlanStatus
 from gatepost.residents.background.cycle_outcome import CycleFinished
 from gatepost.residents.background.think_cycle import think
-from gatepost.residents.runs import actions as runs, resume_actions as run_resume
+from gatepost.residents.runs import deferred_call_actions as deferred_calls, resume_actions as run_resume
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.exports import AGENT_KEY, check_health, dump, export_lines, fill_store, import_lines
 from tests.faults.conftest import NIGHTLY
 from tests.resident_runs import WaitingRun
@@ -98,7 +98,7 @@ class TestGoingOn:
         assert "It began." in shown, "its mind"
         assert "Asked the warehouse about order 7." in shown, "the cycle before"
         assert "I ask the warehouse" in shown, "the steps of this one"
-        kit.store.run_sync(runs.answer_call, waiting_run.run_id, waiting_run.call_id, {"sent": True})
+        kit.store.run_sync(deferred_calls.answer_call, waiting_run.run_id, waiting_run.call_id, {"sent": True})
         again = await kit.store.run(run_resume.take_run, "thinker", "there")
         assert again is not None
         assert isinstance(await think(agent.deps, again), CycleFinished)
@@ -121,9 +121,7 @@ class TestGoingOn:
         check_health(store)
         moved[0].clock.advance("30 days")
         while (
-            store.run_sync(expiry.lapse_claims)
-            or store.run_sync(expiry.expire_items)
-            or store.run_sync(maintenance.reap)
+            store.run_sync(expiry.lapse_claims) or store.run_sync(expiry.expire_items) or store.run_sync(retention.reap)
         ):
             pass
         check_health(store)

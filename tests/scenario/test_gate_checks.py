@@ -25,9 +25,8 @@ from gatepost.inbox.event import EventType, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker import duties
-from gatepost.worker.background_tasks import WorkerOptions, run_worker
-from gatepost.worker.duties import GateDeadlines
+from gatepost.worker import background_tasks
+from gatepost.worker.background_tasks import GateDeadlines, WorkerOptions, run_worker
 from tests.faults.cycle_process import build_deps
 from tests.scenario.databases import KIT_OF_BOTH
 from tests.waits import LAST_RESORT
@@ -152,14 +151,14 @@ class TestDeadlines:
     async def test_it_looks_when_something_is_due_and_writes_only_then(self, kit: Kit) -> None:
         store = prepare_store(kit)
         look = GateDeadlines(store).check
-        assert await look() == duties.MAX_WAIT
+        assert await look() == background_tasks.MAX_WAIT
         store.run_sync(gates.add, GateSpec(name="rest", kind=GateKind.TIMER, within=MINUTE), by="ana")
-        assert await look() == duties.MAX_WAIT
+        assert await look() == background_tasks.MAX_WAIT
         kit.clock.advance(MINUTE - 2 * SECOND)
         assert await look() == 2.0
         kit.signal_sink.clear()
         kit.clock.advance("2s")
-        assert await look() == duties.MAX_WAIT
+        assert await look() == background_tasks.MAX_WAIT
         assert {(signal.recipient.partition("_")[0], signal.cause) for signal in kit.signal_sink.signals} == {
             ("gate:gate", "resolved"),
             ("ana", "gate"),
@@ -200,7 +199,7 @@ class TestDeadlines:
 
         monkeypatch.setattr(gates, "end", end)
         kit.clock.advance(MINUTE)
-        assert await GateDeadlines(store).check() == duties.MAX_WAIT, "not again and again"
+        assert await GateDeadlines(store).check() == background_tasks.MAX_WAIT, "not again and again"
         assert [store.read_sync(gates.show, gate.id).is_pending for gate in new_gates] == [False, True, False]
 
     @KIT_OF_BOTH
@@ -208,7 +207,7 @@ class TestDeadlines:
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It would sleep for an hour; the signals of what comes are all there is to wake it."""
-        monkeypatch.setattr(duties, "MAX_WAIT", 3_600.0)
+        monkeypatch.setattr(background_tasks, "MAX_WAIT", 3_600.0)
         prepare_store(kit)
         bus = SignalBus()
         store = kit.open(limits=ALL_ALLOWED, signal_sink=bus.on_commit)

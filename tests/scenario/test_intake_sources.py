@@ -28,7 +28,7 @@ from gatepost.inbox.event_api import EventView, ItemView
 from gatepost.inbox.push import foreign_event as foreign
 from gatepost.transports.jetstream import JetStreamIntakeQueue
 from gatepost.transports.redis import RedisIntakeQueue
-from gatepost.worker.queue_reader import QueueReader
+from gatepost.worker.intake_queue_reader import QueueReader
 from tests.brokers import Nats, Redis
 from tests.exports import export_lines
 from tests.foreign_documents import MESSAGE_DOCUMENT, PLAN_DOCUMENT, SERVICE_DOCUMENT

@@ -16,6 +16,7 @@ from gatepost.jobs import job_actions as jobs
 from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger, topic_rows as topics
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.hcs.hcs10_messages import OperatorId
+from gatepost.ledger.running_hash import compute_hash
 from gatepost.ledger.topic import LedgerId, TopicKind, TopicMessage
 from gatepost.ledger.topic_rows import NewMessage
 from gatepost.mail import mail_actions as mail, work_actions as work
@@ -338,6 +339,6 @@ def append_foreign_message(tx: Transaction, name: str) -> str:
         content=b"{}",
         running_hash=b"",
     )
-    message = replace(message, running_hash=message.compute_hash(running_hash))
+    message = replace(message, running_hash=compute_hash(message, running_hash))
     topics.append(tx, topic, [NewMessage(message, refused="0.0.9001 is a stranger")])
     return topic.id

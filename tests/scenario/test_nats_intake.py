@@ -25,7 +25,7 @@ from gatepost.testing import Kit
 from gatepost.transports.jetstream import REJECTED_SUBJECT, JetStreamIntakeQueue, JetStreamSubscription
 from gatepost.transports.nats import INTAKE_CONSUMER, STREAM, NatsTransport
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker.queue_reader import QueueReader
+from gatepost.worker.intake_queue_reader import QueueReader
 from tests.brokers import Nats
 from tests.courier_fixtures import WAIT_TIMEOUT, RecordingSubscriber
 

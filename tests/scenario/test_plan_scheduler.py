@@ -31,7 +31,7 @@ from gatepost.plans.cron import Cron
 from gatepost.plans.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanSpec, PlanStatus
 from gatepost.testing import FakeClock, Kit
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker import duties
+from gatepost.worker import background_tasks
 from tests.plan_specs import parse_spec
 from tests.servers import wait_until
 from tests.waits import LAST_RESORT
@@ -86,7 +86,10 @@ class AppCluster:
 
     async def tick(self) -> None:
         """Let all tick side by side until nothing is due."""
-        while min(await asyncio.gather(*(duties.fire_due_plans(app) for app in self.apps))) < duties.MAX_WAIT:
+        while (
+            min(await asyncio.gather(*(background_tasks.fire_due_plans(app) for app in self.apps)))
+            < background_tasks.MAX_WAIT
+        ):
             due = self.kit.store.read_sync(plans.find_next_due)
             if due is None or due > self.kit.clock.now():
                 return
@@ -195,10 +198,10 @@ async def test_the_apps_share_what_is_due(on_postgres: Kit) -> None:
     on_postgres.clock.advance("1 hour")
     with psycopg.connect(on_postgres.url) as connection:
         connection.execute("SELECT 1 FROM plans WHERE id = %s FOR UPDATE", (locked_plan.id,))
-        waits = await asyncio.gather(*(duties.fire_due_plans(app) for app in cluster.apps))
+        waits = await asyncio.gather(*(background_tasks.fire_due_plans(app) for app in cluster.apps))
         assert all(0 < wait < 1 for wait in waits)
         assert (cluster.list_fired(locked_plan), cluster.list_fired(free_plan)) == ([], [free_plan.next_at])
-    assert await duties.fire_due_plans(cluster.apps[0]) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_plans(cluster.apps[0]) == background_tasks.MAX_WAIT
     assert cluster.list_fired(locked_plan) == [locked_plan.next_at]
 
 
@@ -216,7 +219,7 @@ async def test_a_plan_changed_or_deleted_while_it_fires_is_the_old_one_or_the_ne
         account_actions = [
             cluster.apps[turn % APP_COUNT].run(plans.set_plan, "ana", spec),
             cluster.apps[turn % APP_COUNT].run(plans.delete, deleted_plan.id),
-            *(duties.fire_due_plans(app) for app in cluster.apps),
+            *(background_tasks.fire_due_plans(app) for app in cluster.apps),
         ]
         random.Random(turn).shuffle(account_actions)
         await asyncio.gather(*account_actions)
@@ -271,7 +274,7 @@ async def test_a_plan_disabled_while_it_fires_has_fired_or_does_not(kit: Kit) ->
         kit.clock.advance(due - kit.clock.now())
         account_actions = [
             run_unless_ended(cluster.apps[turn % APP_COUNT], PlanSpec(id=plan.id, active=False)),
-            *(duties.fire_due_plans(app) for app in cluster.apps),
+            *(background_tasks.fire_due_plans(app) for app in cluster.apps),
         ]
         random.Random(turn).shuffle(account_actions)
         await asyncio.gather(*account_actions)
@@ -298,7 +301,7 @@ async def test_many_disabled_plans_that_are_due_keep_nobody_busy(kit: Kit) -> No
         kit.store.run_sync(plans.set_plan, None, PlanSpec(id=plan.id, active=False))
     other_plan = cluster.set_plan("ben", runAfter="2 minutes")
     kit.clock.advance("1 hour")
-    assert await duties.fire_due_plans(cluster.apps[0]) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_plans(cluster.apps[0]) == background_tasks.MAX_WAIT
     assert cluster.list_all_fired() == {other_plan.id: [other_plan.next_at]}
 
 
@@ -332,20 +335,20 @@ def test_a_change_waits_for_the_firing_and_keeps_what_it_did(on_postgres: Kit) -
 async def test_it_says_when_to_look_again_and_writes_only_when_something_is_due(kit: Kit) -> None:
     cluster = AppCluster(kit)
     app = kit.open()
-    assert await duties.fire_due_plans(app) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_plans(app) == background_tasks.MAX_WAIT
     cluster.set_plan("ana", runAfter="1 hour")
-    assert await duties.fire_due_plans(app) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_plans(app) == background_tasks.MAX_WAIT
     kit.clock.advance(HOUR - 2 * SECOND)
-    assert await duties.fire_due_plans(app) == 2.0
+    assert await background_tasks.fire_due_plans(app) == 2.0
     assert kit.signal_sink.clear()[-1].recipient.startswith("plan:")
     kit.clock.advance("2s")
-    assert await duties.fire_due_plans(app) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_plans(app) == background_tasks.MAX_WAIT
     assert [(signal.recipient, signal.cause) for signal in kit.signal_sink.signals] == [("ana", "plan")]
 
 
 async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would sleep for an hour; the signals of what is set, and of what fires, are all there is to wait for."""
-    monkeypatch.setattr(duties, "MAX_WAIT", 3_600.0)
+    monkeypatch.setattr(background_tasks, "MAX_WAIT", 3_600.0)
     AppCluster(kit)
     bus = SignalBus()
     app = kit.open(signal_sink=bus.on_commit)
@@ -353,7 +356,7 @@ async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest
     rounds: asyncio.Queue[float] = asyncio.Queue()
 
     async def run_round() -> float:
-        wait = await duties.fire_due_plans(app)
+        wait = await background_tasks.fire_due_plans(app)
         rounds.put_nowait(wait)
         return wait
 

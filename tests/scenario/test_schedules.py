@@ -31,7 +31,7 @@ from gatepost.residents import goal_and_memory_actions as memories
 from gatepost.residents.goals_and_memories import GoalSpec, GoalStatus
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker import duties
+from gatepost.worker import background_tasks
 from tests.waits import LAST_RESORT
 
 NIGHTLY = bool(os.environ.get("GATEPOST_NIGHTLY"))
@@ -101,7 +101,7 @@ def list_fired(kit: Kit) -> dict[str, list[Instant]]:
 async def tick(kit: Kit, apps: list[Store]) -> None:
     """Let all tick side by side until nothing is due."""
     while True:
-        await asyncio.gather(*(duties.fire_due_triggers(app) for app in apps))
+        await asyncio.gather(*(background_tasks.fire_due_triggers(app) for app in apps))
         due = kit.store.read_sync(schedules.find_next_due)
         if due is None or due > kit.clock.now():
             return
@@ -151,10 +151,10 @@ async def test_the_apps_share_what_is_due(on_postgres: Kit) -> None:
     on_postgres.clock.advance(HOUR)
     with psycopg.connect(on_postgres.url) as connection:
         connection.execute("SELECT 1 FROM triggers WHERE id = %s FOR UPDATE", (locked.id,))
-        waits = await asyncio.gather(*(duties.fire_due_triggers(app) for app in apps))
+        waits = await asyncio.gather(*(background_tasks.fire_due_triggers(app) for app in apps))
         assert all(0 < wait < 1 for wait in waits)
         assert {name: len(slots) for name, slots in list_fired(on_postgres).items()} == {"free": 1}
-    assert await duties.fire_due_triggers(apps[0]) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_triggers(apps[0]) == background_tasks.MAX_WAIT
     assert {name: len(slots) for name, slots in list_fired(on_postgres).items()} == {"free": 1, "locked": 1}
 
 
@@ -165,7 +165,7 @@ async def test_one_that_is_changed_while_it_fires_is_the_old_one_or_the_new(offi
     for turn in range(12):
         office.clock.advance(HOUR)
         change = apps[turn % APP_COUNT].run(triggers.change, "daily", {"owner": rng.choice(["ana", "ben"])})
-        account_actions = [change, *(duties.fire_due_triggers(app) for app in apps)]
+        account_actions = [change, *(background_tasks.fire_due_triggers(app) for app in apps)]
         rng.shuffle(account_actions)
         await asyncio.gather(*account_actions)
         await tick(office, apps)
@@ -174,14 +174,14 @@ async def test_one_that_is_changed_while_it_fires_is_the_old_one_or_the_new(offi
 
 async def test_a_trigger_that_is_added_wakes_the_ticker(office: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would sleep for an hour; the signal of what is added is all there is to wait for."""
-    monkeypatch.setattr(duties, "MAX_WAIT", 3_600.0)
+    monkeypatch.setattr(background_tasks, "MAX_WAIT", 3_600.0)
     bus = SignalBus()
     app = office.open(signal_sink=bus.on_commit)
     fired: asyncio.Queue[str] = asyncio.Queue()
     rounds: asyncio.Queue[float] = asyncio.Queue()
 
     async def run_round() -> float:
-        wait = await duties.fire_due_triggers(app)
+        wait = await background_tasks.fire_due_triggers(app)
         rounds.put_nowait(wait)
         return wait
 
@@ -234,7 +234,7 @@ async def test_a_heartbeat_runs_for_two_weeks(office: Kit) -> None:
         if 7 * DAY <= slot - START < 8 * DAY:
             continue  # no process is running
         office.signal_sink.clear()
-        await duties.fire_due_triggers(store)
+        await background_tasks.fire_due_triggers(store)
         offset = 2 * HOUR if slot < parse_instant("2026-03-29T01:00:00Z") else 3 * HOUR
         is_active = 8 * HOUR <= (slot + offset) % DAY < 22 * HOUR
         pending = [item.event for item in store.read_sync(inbox.peek, "ana", limit=1_000)]

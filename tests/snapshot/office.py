@@ -16,7 +16,7 @@ from gatepost.app import open_store, register_administrator
 from gatepost.core.ports import Store
 from gatepost.stores.clock import SystemClock
 from gatepost.testing import FakeClock
-from gatepost.worker.duties import GateDeadlines, fire_due_plans, fire_due_triggers
+from gatepost.worker.background_tasks import GateDeadlines, fire_due_plans, fire_due_triggers
 from tests.access_cases import create_owned_objects
 
 

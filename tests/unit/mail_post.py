@@ -10,7 +10,7 @@ from gatepost.inbox.event import Event, EventType, ItemState
 from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts
 from gatepost.mail.sent_mail import Mail, MailSpec
 from gatepost.stores.statements import Sql
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.unit.conftest import StoreContext
 
 
@@ -58,7 +58,7 @@ class Post:
     def reap(self) -> None:
         """Remove what ended, after the time for which it is remembered."""
         self.ctx.clock.advance(2 * DAY)
-        while self.ctx.store.run_sync(maintenance.reap):
+        while self.ctx.store.run_sync(retention.reap):
             pass
 
     def list_records(self) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from gatepost.inbox import (
     item_actions as inbox_items,
 )
 from gatepost.inbox.event import ItemState, Priority
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.unit.conftest import StoreContext, list_contents
 
 
@@ -64,7 +64,7 @@ def test_the_retired_do_not_and_hold_nothing_up(ctx: StoreContext) -> None:
     assert ctx.list_waiting("bob") == []
     assert drain(ctx, "ann") == ["to all"]
     ctx.clock.advance(Limits().remember)
-    while ctx.store.run_sync(maintenance.reap):
+    while ctx.store.run_sync(retention.reap):
         pass
     assert not ctx.push("again", to="*", dedup_key="k").duplicate
     assert drain(ctx, "ann") == ["again"]
@@ -131,11 +131,11 @@ def test_it_is_forgotten_when_all_have_taken_it_and_not_before(ctx: StoreContext
     event = ctx.push_event("to all", to="*")
     assert drain(ctx, "ann") == ["to all"]
     ctx.clock.advance(2 * Limits().remember)
-    while ctx.store.run_sync(maintenance.reap):
+    while ctx.store.run_sync(retention.reap):
         pass
     assert ctx.list_waiting("bob") == drain(ctx, "bob") == ["to all"]
     ctx.clock.advance(Limits().remember)
-    while ctx.store.run_sync(maintenance.reap):
+    while ctx.store.run_sync(retention.reap):
         pass
     with pytest.raises(NotFound):
         ctx.store.read_sync(inbox_items.show, event)
@@ -146,7 +146,7 @@ def test_who_comes_after_the_reaper_still_gets_only_what_is_new(ctx: StoreContex
     ctx.push_event("old", to="*")
     assert drain(ctx, "ann") == drain(ctx, "bob") == ["old"]
     ctx.clock.advance(Limits().remember)
-    while ctx.store.run_sync(maintenance.reap):
+    while ctx.store.run_sync(retention.reap):
         pass
     ctx.register("cem")
     ctx.push_event("new", to="*")

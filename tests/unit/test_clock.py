@@ -16,7 +16,7 @@ from gatepost.plans import actions as plans, plan as plan_rules
 from gatepost.plans.plan import PlanSpec
 from gatepost.stores.clock import SystemClock
 from gatepost.testing import Kit
-from gatepost.worker import duties, maintenance_actions as maintenance
+from gatepost.worker import clock_repair_actions as clock_repair, janitor
 
 #: 2026-02-18T09:00:00Z
 START = 1_771_405_200 * SECOND
@@ -127,7 +127,7 @@ def test_the_janitor_gives_back_what_was_claimed_in_the_future(kit: Kit, store: 
 
 
 async def follow_clock(kit: Kit) -> None:
-    await duties.follow_clock(kit.store)
+    await janitor.follow_clock(kit.store)
 
 
 async def test_a_plan_that_recurs_is_due_at_its_time_again(kit: Kit, store: Store) -> None:
@@ -184,8 +184,8 @@ async def test_a_clock_that_was_not_set_back_repairs_nothing(kit: Kit, store: St
 
 async def test_it_is_noticed_also_when_the_clock_was_set_back_while_nothing_ran(kit: Kit, store: Store) -> None:
     await follow_clock(kit)
-    assert not store.read_sync(maintenance.was_clock_set_back)
+    assert not store.read_sync(clock_repair.was_clock_set_back)
     kit.clock.set_back("2 hours")
-    assert store.read_sync(maintenance.was_clock_set_back)
+    assert store.read_sync(clock_repair.was_clock_set_back)
     await follow_clock(kit)
-    assert not store.read_sync(maintenance.was_clock_set_back)
+    assert not store.read_sync(clock_repair.was_clock_set_back)

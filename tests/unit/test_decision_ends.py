@@ -11,7 +11,7 @@ from gatepost.gates.gate import Ending
 from gatepost.inbox import item_actions as inbox_items
 from gatepost.inbox.event import ItemState, Priority
 from gatepost.inbox.event_rendering import render_event
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.unit.conftest import StoreContext
 from tests.unit.decision_calls import (
     answer_decision,
@@ -169,7 +169,7 @@ class TestEnding:
         decision = ask_decision(ctx)
         closed_decision = answer_decision(ctx, decision, option="yes")
         ctx.clock.advance(30 * DAY)
-        while ctx.store.run_sync(maintenance.reap):
+        while ctx.store.run_sync(retention.reap):
             pass
         assert show_decision(ctx, decision) == closed_decision
 

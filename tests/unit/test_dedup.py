@@ -17,7 +17,7 @@ from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push, dedup_keys as dedup
 from gatepost.testing import Kit
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.unit.conftest import StoreContext
 
 
@@ -111,7 +111,7 @@ def test_an_alert_is_told_again_when_the_first_one_is_forgotten(sqlite_ctx: Stor
     sqlite_ctx.ack(sqlite_ctx.take_claim())
     assert is_duplicate(sqlite_ctx.store.run_sync(push.push_event, build_alert()))
     sqlite_ctx.clock.advance(Limits().remember)
-    while sqlite_ctx.store.run_sync(maintenance.reap):
+    while sqlite_ctx.store.run_sync(retention.reap):
         pass
     assert not is_duplicate(sqlite_ctx.store.run_sync(push.push_event, build_alert()))
 

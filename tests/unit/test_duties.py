@@ -21,7 +21,7 @@ from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.jobs.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker import duties
+from gatepost.worker import janitor
 from tests.servers import wait_until_async
 from tests.waits import LAST_RESORT
 
@@ -167,7 +167,7 @@ class TestJanitor:
         bus = SignalBus()
         async with bus.open():
             with bus.subscribe(signals.append):
-                await duties.run_janitor_round(store, bus)
+                await janitor.run_janitor_round(store, bus)
                 await asyncio.sleep(0)
         return sorted(signal.recipient for signal in signals if isinstance(signal, Signal))
 

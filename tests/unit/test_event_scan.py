@@ -21,8 +21,8 @@ from gatepost.inbox.event import EventType, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.stores.statements import Sql
 from gatepost.testing import Kit
-from gatepost.worker import duties
-from gatepost.worker.duties import GateDeadlines
+from gatepost.worker import background_tasks
+from gatepost.worker.background_tasks import GateDeadlines
 from tests.unit.races import lift_idle_limit
 from tests.waits import LAST_RESORT
 
@@ -249,8 +249,8 @@ async def test_the_duty_of_deadlines_comes_back_to_one_that_it_could_not_end(
 
     monkeypatch.setattr(gates, "end", end)
     for _ in range(2):
-        assert await deadline_loop.check() == duties.MAX_WAIT
+        assert await deadline_loop.check() == background_tasks.MAX_WAIT
         push_event(store, "other")
     monkeypatch.setattr(gates, "end", real_end)
-    assert await deadline_loop.check() == duties.MAX_WAIT
+    assert await deadline_loop.check() == background_tasks.MAX_WAIT
     assert not store.read_sync(gates.show, gate.id).is_pending

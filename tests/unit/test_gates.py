@@ -18,7 +18,7 @@ from gatepost.inbox.event import Ended as EndedEvent, EventType, Item, ItemState
 from gatepost.plans import actions as plans
 from gatepost.plans.plan import Plan, PlanStatus
 from gatepost.testing import Kit
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.collected_failures import check_cases
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
@@ -449,7 +449,7 @@ def test_what_has_ended_is_forgotten_and_a_plan_that_names_it_goes_first(ctx: St
     ctx.store.run_sync(gates.resolve, gate.id, by="admin")
     assert len(TestPlans().fire_plans(ctx)) == 1
     ctx.clock.advance(DAY)
-    while ctx.store.run_sync(maintenance.reap):
+    while ctx.store.run_sync(retention.reap):
         pass
     assert (ctx.store.read_sync(gates.page), ctx.store.read_sync(plans.page)) == ([], [])
     assert ctx.is_balanced()

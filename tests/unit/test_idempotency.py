@@ -17,7 +17,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.inbox.push.api import PushEvent
 from gatepost.jobs.idempotency_actions import run_once
 from gatepost.testing import Kit
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 
 
 @pytest.fixture
@@ -90,11 +90,11 @@ def test_an_answer_is_forgotten_when_it_has_been_remembered_long_enough(kit: Kit
     store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello")
     kit.clock.advance("23 hours")
     store.run_sync(run_once, "husam", "k-2", "digest", push_text, "again")
-    store.run_sync(maintenance.reap)
+    store.run_sync(retention.reap)
     store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello")
     assert list_texts(store) == ["hello", "again"]
     kit.clock.advance("1 hour")
-    assert store.run_sync(maintenance.reap) == 1
+    assert store.run_sync(retention.reap) == 1
     store.run_sync(run_once, "husam", "k-1", "digest", push_text, "hello")
     store.run_sync(run_once, "husam", "k-2", "digest", push_text, "again")
     assert list_texts(store) == ["hello", "again", "hello"]

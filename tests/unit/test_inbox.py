@@ -15,7 +15,7 @@ from gatepost.inbox import (
 )
 from gatepost.inbox.event import EventType, ItemState, Priority, Push
 from gatepost.inbox.push import actions as push
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.unit.conftest import StoreContext, list_contents
 
 
@@ -308,7 +308,7 @@ class TestExpiry:
         reaped_event, pending_event = ctx.push_event("gone"), ctx.push_event("kept", ttl=1_000 * HOUR)
         ctx.ack(ctx.take_claim(limit=1))
         ctx.clock.advance(Limits().remember)
-        assert ctx.store.run_sync(maintenance.reap) > 0
+        assert ctx.store.run_sync(retention.reap) > 0
         with pytest.raises(NotFound):
             ctx.show_item(reaped_event)
         assert ctx.show_item(pending_event).state is ItemState.PENDING

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from gatepost.errors import Invalid
 from gatepost.inbox.event import Priority, Ref
 from gatepost.ledger.hcs import hcs10_messages as hcs10
-from gatepost.ledger.payloads import EventPost, MailData, NotePost, parse_mail_data, parse_work_post
+from gatepost.ledger.message_decoding import EventPost, MailData, NotePost, parse_mail_data, parse_work_post
 from gatepost.mail.sent_mail import Mail
 from gatepost.mail.work_item import Note, WorkEvent, WorkType
 

@@ -11,7 +11,7 @@ from gatepost.inbox.event import EventType, ItemState
 from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts
 from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailSpec
 from gatepost.testing import Kit
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.unit.races import Race
 from tests.waits import LAST_RESORT
 
@@ -125,10 +125,10 @@ def test_states_are_kept_by_two_reapers_at_once(race: Race) -> None:
     for name in ("bob", "cem"):
         race.ack(race.take_claim(name))
     race.clock.advance(2 * DAY)
-    with race.pause_midway(maintenance.reap, limit=1):
-        future = race.start_blocked(maintenance.reap, limit=1)
+    with race.pause_midway(retention.reap, limit=1):
+        future = race.start_blocked(retention.reap, limit=1)
     future.result(LAST_RESORT)
-    while race.store.run_sync(maintenance.reap):
+    while race.store.run_sync(retention.reap):
         pass
     assert race.store.read_sync(mail.show, sent.id).states == {ItemState.DELIVERED: 2}
     assert race.is_consistent()

@@ -18,7 +18,7 @@ from gatepost.plans import actions as plans, plan as rules
 from gatepost.plans.api import PlanView
 from gatepost.plans.cron import Cron, _load_zone
 from gatepost.plans.plan import AfterDelay, AtTime, CatchUp, OnGate, Plan, PlanSpec, PlanStatus
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.collected_failures import check_cases
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
@@ -456,10 +456,10 @@ class TestFiring:
         ctx.clock.advance("1 hour")
         fire_plans(ctx.store)
         ctx.clock.advance(parse_duration("1 day") - 1)
-        ctx.store.run_sync(maintenance.reap)
+        ctx.store.run_sync(retention.reap)
         assert show_plan(ctx, ended_plan).status is PlanStatus.COMPLETED
         ctx.clock.advance(1)
-        ctx.store.run_sync(maintenance.reap)
+        ctx.store.run_sync(retention.reap)
         with pytest.raises(NotFound):
             show_plan(ctx, ended_plan)
         assert show_plan(ctx, recurring_plan).status is PlanStatus.PENDING

@@ -18,7 +18,7 @@ from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Delivery, EventType, Item, ItemState, Priority, Push, PushResult, Ref, Route, Trust
 from gatepost.inbox.push import actions as push
 from gatepost.testing import Kit
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 
 
 @pytest.fixture
@@ -168,10 +168,10 @@ class TestRepeats:
         kit.clock.advance("30s")
         store.run_sync(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
         kit.clock.advance(Limits().remember - 1)
-        assert store.run_sync(maintenance.reap) == 0
+        assert store.run_sync(retention.reap) == 0
         assert store.run_sync(push.push_event, build_push("second", dedup_key="k")).deliveries[0].duplicate
         kit.clock.advance(1)
-        assert store.run_sync(maintenance.reap) > 0
+        assert store.run_sync(retention.reap) > 0
         assert not store.run_sync(push.push_event, build_push("third", dedup_key="k")).deliveries[0].duplicate
         assert list_texts(store) == ["third"]
 

@@ -29,7 +29,7 @@ from gatepost.residents import agent_actions as agents
 from gatepost.residents.model_port import ModelReply as Said
 from gatepost.residents.runs import actions as runs, ending_actions as run_endings, resume_actions as run_resume
 from gatepost.testing import Kit
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.plan_specs import parse_spec
 from tests.resident_runs import create_resident
 from tests.unit.conftest import list_contents
@@ -136,7 +136,7 @@ def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
     with race.pause_midway(
         push.push_event, build_push("new", dedup_key="k"), before="inbox/items/find_by_key"
     ) as push_future:
-        assert race.store.run_sync(maintenance.reap) > 0
+        assert race.store.run_sync(retention.reap) > 0
     assert push_future.result(LAST_RESORT).deliveries[0].duplicate is False
     assert race.list_waiting() == ["new"]
     assert race.is_consistent()
@@ -146,7 +146,7 @@ def test_a_repeat_waits_for_the_reaper(race: Race) -> None:
     race.push_event("old", dedup_key="k")
     race.ack(race.take_claim())
     race.clock.advance(Limits().remember)
-    with race.pause_midway(maintenance.reap):
+    with race.pause_midway(retention.reap):
         push_future = race.start_blocked(push.push_event, build_push("new", dedup_key="k"))
     assert push_future.result(LAST_RESORT).deliveries[0].duplicate is False
     assert race.list_waiting() == ["new"]
@@ -158,10 +158,10 @@ def test_two_reapers_leave_no_event_behind(race: Race) -> None:
     race.ack(race.take_claim("ann"))
     race.ack(race.take_claim("bob"))
     race.clock.advance(Limits().remember)
-    with race.pause_midway(maintenance.reap, limit=1):
-        second = race.start_blocked(maintenance.reap, limit=1)
+    with race.pause_midway(retention.reap, limit=1):
+        second = race.start_blocked(retention.reap, limit=1)
     second.result(LAST_RESORT)
-    while race.store.run_sync(maintenance.reap):
+    while race.store.run_sync(retention.reap):
         pass
     with pytest.raises(NotFound):
         race.show_item(event)

@@ -23,10 +23,10 @@ from gatepost.inbox.event import Event, EventType, Priority, Push, Ref, Route
 from gatepost.inbox.push import actions as push
 from gatepost.mail import work_actions as work
 from gatepost.mail.work_item import WorkItemSpec, WorkType
-from gatepost.residents import memory_actions as memories
-from gatepost.residents.memory import GoalSpec, GoalStatus
+from gatepost.residents import goal_and_memory_actions as memories
+from gatepost.residents.goals_and_memories import GoalSpec, GoalStatus
 from gatepost.testing import Kit
-from gatepost.worker import duties
+from gatepost.worker import background_tasks, janitor
 
 HOURLY = TriggerSchedule(cron="0 * * * *")
 HALF_HOUR = TriggerSchedule(every=30 * MINUTE)
@@ -61,12 +61,12 @@ async def test_a_trigger_that_is_due_makes_one_event(office: Kit) -> None:
     trigger = add_trigger(office, prompt="Write the report")
     assert trigger.next_at is not None
     office.clock.advance(trigger.next_at - office.clock.now() - SECOND)
-    assert await duties.fire_due_triggers(office.store) == 1.0
+    assert await background_tasks.fire_due_triggers(office.store) == 1.0
     assert list_events(office) == []
     office.signal_sink.clear()
 
     office.clock.advance(SECOND)
-    assert await duties.fire_due_triggers(office.store) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_triggers(office.store) == background_tasks.MAX_WAIT
 
     [event] = list_events(office)
     assert (event.type, event.source, event.content) == (EventType.SERVICE, "daily", "Write the report")
@@ -84,7 +84,7 @@ async def test_the_session_is_a_template_and_without_a_prompt_the_content_is_a_l
     trigger = add_trigger(office, session="day-{{dueAt|date}}")
     assert trigger.next_at is not None
     office.clock.advance(HOUR)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     [event] = list_events(office)
     assert event.route == Route("cron", f"day-{format_rfc3339(trigger.next_at)[:10]}")
     assert event.content == "daily is due"
@@ -95,7 +95,7 @@ async def test_what_was_missed_fires_once_and_it_goes_on_from_now(office: Kit) -
     add_trigger(office, "often", HALF_HOUR)
     start = trigger.created_at
     office.clock.advance(50 * HOUR + 10 * MINUTE)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     slots = list_slots(office)
     latest = parse_instant(slots[0])
     assert 0 <= office.clock.now() - latest < HOUR
@@ -103,7 +103,7 @@ async def test_what_was_missed_fires_once_and_it_goes_on_from_now(office: Kit) -
     assert parse_instant(slots[1]) == start + 50 * HOUR
     assert show(office).next_at == latest + HOUR
     assert show(office, "often").next_at == start + 50 * HOUR + 30 * MINUTE
-    assert await duties.fire_due_triggers(office.store) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_triggers(office.store) == background_tasks.MAX_WAIT
     assert list_slots(office) == slots
 
 
@@ -111,11 +111,11 @@ async def test_one_that_fires_at_a_time_fires_once_however_late(office: Kit) -> 
     at = office.clock.now() + HOUR
     add_trigger(office, schedule=TriggerSchedule(at=at))
     office.clock.advance(30 * DAY)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     assert list_slots(office) == [format_rfc3339(at)]
     assert show(office).next_at is None
     office.clock.advance(30 * DAY)
-    assert await duties.fire_due_triggers(office.store) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_triggers(office.store) == background_tasks.MAX_WAIT
     assert list_slots(office) == [format_rfc3339(at)]
 
 
@@ -132,13 +132,13 @@ async def test_a_trigger_that_was_disabled_does_not_fire_for_what_it_missed(offi
     trigger = add_trigger(office, schedule=HALF_HOUR)
     assert office.store.run_sync(triggers.change, "daily", {"active": False}).next_at is None
     office.clock.advance(DAY + 5 * MINUTE)
-    assert await duties.fire_due_triggers(office.store) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_triggers(office.store) == background_tasks.MAX_WAIT
     enabled = office.store.run_sync(triggers.change, "daily", {"active": True})
     assert enabled.next_at == trigger.created_at + DAY + 30 * MINUTE
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     assert list_events(office) == []
     office.clock.advance(25 * MINUTE)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     assert list_slots(office) == [format_rfc3339(enabled.next_at)]
 
 
@@ -149,7 +149,7 @@ async def test_one_that_cannot_fire_does_not_stop_the_others_and_its_owner_is_al
     ]
     add_trigger(office)
     office.clock.advance(HOUR)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
 
     assert len(list_slots(office)) == 1
     alerts = [event.content for event in list_events(office, "ben")]
@@ -157,10 +157,10 @@ async def test_one_that_cannot_fire_does_not_stop_the_others_and_its_owner_is_al
     assert all("could not fire: 'telegram_chat_id' is missing" in text for text in alerts)
     assert show(office, "bad").next_at == broken[0].created_at + 90 * MINUTE
     office.clock.advance(30 * MINUTE)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     assert len(list_events(office, "ben")) == 2, "one alert an hour for each"
     office.clock.advance(30 * MINUTE)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     assert len(list_events(office, "ben")) == 4
 
 
@@ -178,7 +178,7 @@ async def test_a_failure_that_nobody_expected_does_not_stop_the_others(
 
     monkeypatch.setattr(schedules, "fire", fail_for_one)
     office.clock.advance(HOUR)
-    assert await duties.fire_due_triggers(office.store) == duties.MAX_WAIT
+    assert await background_tasks.fire_due_triggers(office.store) == background_tasks.MAX_WAIT
     assert len(list_slots(office)) == 1
     [alert] = list_events(office, "admin")
     assert alert.content == "the trigger 'bad' was due and could not fire: ZeroDivisionError"
@@ -187,7 +187,7 @@ async def test_a_failure_that_nobody_expected_does_not_stop_the_others(
 async def test_what_reaches_nobody_is_kept_and_its_owner_is_alerted(office: Kit) -> None:
     add_trigger(office, target=None)
     office.clock.advance(HOUR)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     [letter] = office.store.read_sync(dead_letters.page, by=None)
     assert (letter.trigger, letter.envelope.content) == ("daily", "daily is due")
     assert len(list_events(office, "admin")) == 1
@@ -198,7 +198,7 @@ async def test_a_schedule_that_reaches_nobody_keeps_one_message_and_alerts_each_
     add_trigger(office, "weekly", target=None)
     for _ in range(3):
         office.clock.advance(HOUR)
-        await duties.fire_due_triggers(office.store)
+        await background_tasks.fire_due_triggers(office.store)
 
     letters = office.store.read_sync(dead_letters.page, by=None)
     assert [letter.trigger for letter in letters] == ["daily", "weekly"]
@@ -206,7 +206,7 @@ async def test_a_schedule_that_reaches_nobody_keeps_one_message_and_alerts_each_
 
     office.store.run_sync(dead_letters.discard, letters[0].id, by=None)
     office.clock.advance(HOUR)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     assert [letter.trigger for letter in office.store.read_sync(dead_letters.page, by=None)] == ["weekly", "daily"]
 
 
@@ -215,7 +215,7 @@ async def test_a_rule_decides_who_gets_it(office: Kit) -> None:
     office.store.run_sync(routing_rules.create_rule, spec, by=None)
     add_trigger(office)
     office.clock.advance(HOUR)
-    await duties.fire_due_triggers(office.store)
+    await background_tasks.fire_due_triggers(office.store)
     assert (len(list_slots(office)), len(list_slots(office, "ben"))) == (0, 1)
 
 
@@ -223,19 +223,19 @@ async def test_a_clock_that_is_set_back_does_not_silence_it_and_no_slot_fires_tw
     trigger = add_trigger(office, schedule=HALF_HOUR)
     for _ in range(4):
         office.clock.advance(30 * MINUTE)
-        await duties.fire_due_triggers(office.store)
-    await duties.follow_clock(office.store)
+        await background_tasks.fire_due_triggers(office.store)
+    await janitor.follow_clock(office.store)
     slots = list_slots(office)
     assert len(slots) == 4
     office.clock.set_back(DAY)
-    await duties.follow_clock(office.store)
+    await janitor.follow_clock(office.store)
     next_at = show(office).next_at
     assert next_at is not None
     assert next_at - office.clock.now() == 30 * MINUTE
     office.clock.advance(DAY - 2 * HOUR)
     for _ in range(4):
         office.clock.advance(30 * MINUTE)
-        await duties.fire_due_triggers(office.store)
+        await background_tasks.fire_due_triggers(office.store)
     assert list_slots(office).count(slots[0]) == 1
     assert show(office).next_at == trigger.created_at + 2 * HOUR + 30 * MINUTE
 
@@ -268,7 +268,7 @@ def test_a_preview_shows_what_would_happen_if_it_were_due_now_and_changes_nothin
 class TestHeartbeats:
     async def pass_time(self, office: Kit, by: int = 30 * MINUTE) -> None:
         office.clock.advance(by)
-        await duties.fire_due_triggers(office.store)
+        await background_tasks.fire_due_triggers(office.store)
 
     async def test_a_slot_passes_silently_if_there_is_nothing_to_do(self, office: Kit) -> None:
         trigger = add_trigger(office, "pulse", HALF_HOUR, heartbeat=Heartbeat(), prompt="Look")
@@ -386,7 +386,7 @@ class TestHeartbeats:
         office.store.run_sync(memories.set_goals, "ana", [GoalSpec(description="Ship it")])
         office.clock.advance(MINUTE)
         for _ in range(24):
-            await duties.fire_due_triggers(office.store)
+            await background_tasks.fire_due_triggers(office.store)
             self.read_all(office)
             office.clock.advance(HOUR)
         slots = [(parse_instant(slot) - midnight) // HOUR for slot in list_slots(office)]

@@ -15,7 +15,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
 from gatepost.stores.sqlite import open_file
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker import duties
+from gatepost.worker import janitor
 
 MIB = 1024 * 1024
 
@@ -88,7 +88,7 @@ def test_nobody_who_reads_or_writes_is_waited_for(store: Store, tmp_path: Path) 
 async def test_the_janitor_sees_to_it(store: Store, tmp_path: Path) -> None:
     fill_wal(tmp_path)
     for _ in range(3):
-        await duties.run_janitor_round(store, SignalBus())
+        await janitor.run_janitor_round(store, SignalBus())
     assert get_wal_size(tmp_path) <= MIB
 
 

@@ -16,7 +16,7 @@ from gatepost.inbox.event import Event, EventType, Priority, Ref
 from gatepost.mail import work_actions as work
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkItemSpec, WorkType, parse_event
 from gatepost.stores.statements import Sql
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import retention_actions as retention
 from tests.collected_failures import check_cases
 from tests.unit.conftest import StoreContext
 
@@ -255,7 +255,7 @@ class TestNotes:
         claim = board.ctx.take_claim("bob")
         board.ctx.ack(claim)
         board.ctx.clock.advance(2 * DAY)
-        while board.ctx.store.run_sync(maintenance.reap):
+        while board.ctx.store.run_sync(retention.reap):
             pass
         first = board.ctx.store.read_sync(work.page_notes, TASK, limit=2)
         rest = board.ctx.store.read_sync(work.page_notes, TASK, after=first[-1].number)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gatepost.channels.conversation import Button
+from gatepost.channels.provider import Button
 from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.rule import ANY_CHANNEL, MAX_RANK
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
@@ -31,11 +31,11 @@ from gatepost.gates.condition_check import parse_ci_target
 from gatepost.gates.proposed_action import AnswerKind
 from gatepost.inbox.event import MAX_HOPS, EventType, Priority, Trust
 from gatepost.ledger import topic_rows as topics
+from gatepost.ledger.public_ledger import LedgerReceipt, TransactionId
 from gatepost.ledger.topic import LedgerId
-from gatepost.ledger.transaction import LedgerReceipt, TransactionId
 from gatepost.mail import mail_rows as outgoing, work_item as work
 from gatepost.plans import cron
-from gatepost.residents import agent_config_json as agent_config, memory
+from gatepost.residents import agent_config_json as agent_config, goals_and_memories
 from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.cycle_limits import RunLimit
 
@@ -226,7 +226,7 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("jobs", "payload"): _parse_json,
     ("idempotency_keys", "body"): _check_reply,
     ("agents", "config"): _check_config,
-    ("goals", "priority"): memory.check_goal_priority,
+    ("goals", "priority"): goals_and_memories.check_goal_priority,
     ("minds", "summaries"): msgspec.json.Decoder(list[str]).decode,
     ("runs", "limit_reached"): RunLimit,
     ("calls", "result"): _parse_json,

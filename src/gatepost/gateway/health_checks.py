@@ -27,7 +27,7 @@ from gatepost.gateway.health_api import AccountingView, HealthView, ReadMetrics,
 from gatepost.gateway.http_exchange import HttpAnswer, encode
 from gatepost.inbox import account_actions
 from gatepost.operations.access import Caller
-from gatepost.worker import maintenance_actions as maintenance
+from gatepost.worker import clock_repair_actions as clock_repair
 
 log = structlog.get_logger("gatepost.health")
 
@@ -165,7 +165,7 @@ async def _read_clock_skew(state: GatewayState) -> Duration:
 
 async def _try_to_write(store: Store) -> None:
     with suppress(GatepostError):  # the store keeps the reason
-        await store.run(maintenance.note_time, lane="health")
+        await store.run(clock_repair.note_time, lane="health")
 
 
 def _read_inbox_status(tx: Reader) -> InboxStatus:

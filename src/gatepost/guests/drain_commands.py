@@ -146,10 +146,10 @@ def sweep(store: Store) -> None:
     Clean up a bounded number of rows after a drain, so that a store without a gateway is cleaned too. What cannot be
     done now is left to the next drain.
     """
-    from gatepost.worker import maintenance_actions as maintenance
+    from gatepost.worker import retention_actions as retention
 
     with suppress(GatepostError):
-        for verb in (expiry.lapse_claims, expiry.expire_items, maintenance.reap):
+        for verb in (expiry.lapse_claims, expiry.expire_items, retention.reap):
             store.run_sync(verb, limit=_SWEEP_LIMIT)
 
 

@@ -29,11 +29,11 @@ from gatepost.directory.entity import Entity
 from gatepost.errors import Unavailable
 from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
-from gatepost.ledger import step_rows as ledger_steps, topic_rows as topics
+from gatepost.ledger import topic_rows as topics
 from gatepost.ledger.connections import rows as connections
-from gatepost.ledger.connections.connection import Connection
+from gatepost.ledger.connections.api import Connection
+from gatepost.ledger.public_ledger import LedgerReceipt, TransactionId
 from gatepost.ledger.topic import NANOSECONDS, LedgerId, Topic, TopicKind
-from gatepost.ledger.transaction import LedgerReceipt, TransactionId
 from gatepost.mail import ledger_posting, mail_rows as posts, work_rows as work_items
 from gatepost.mail.mail_rows import Post
 from gatepost.mail.sent_mail import PostState
@@ -50,15 +50,15 @@ _MAX_RECORDS: Final = 1_000
 
 def begin_step(tx: Transaction, network: str, step: str, payer: LedgerId) -> tuple[TransactionId, LedgerReceipt | None]:
     """Return the id of the transaction of a step, and the receipt if it is done; store a new id if it has none."""
-    known = ledger_steps.read(tx, network, step)
+    known = topics.read_step(tx, network, step)
     if known is None:
         record = posts.lock_post(tx, step.partition("/")[0])
         if record is not None and record.post is not PostState.UNPOSTED:
             raise Unavailable(f"{record.kind} {record.id} was just posted by another process")
-        id = ledger_steps.take_id(tx, network, payer, tx.now * _MICROSECOND - _START_OFFSET)
-        if ledger_steps.insert(tx, network, step, id):
+        id = topics.take_transaction_id(tx, network, payer, tx.now * _MICROSECOND - _START_OFFSET)
+        if topics.insert_step(tx, network, step, id):
             return id, None
-        known = ledger_steps.read(tx, network, step)
+        known = topics.read_step(tx, network, step)
         if known is None:
             raise Unavailable(f"the step {step!r} was just finished by another process")
     id, receipt = known
@@ -70,10 +70,10 @@ def renew_step(tx: Transaction, network: str, step: str, old_id: TransactionId) 
     Give a step another id, because its transaction was not executed and never will be; return the id it has now. Raise
     Unavailable if what the step was for is done: another process has finished it.
     """
-    id = ledger_steps.take_id(tx, network, old_id.payer, tx.now * _MICROSECOND - _START_OFFSET)
-    if ledger_steps.replace(tx, network, step, old_id, id):
+    id = topics.take_transaction_id(tx, network, old_id.payer, tx.now * _MICROSECOND - _START_OFFSET)
+    if topics.replace_step(tx, network, step, old_id, id):
         return id
-    known = ledger_steps.read(tx, network, step)
+    known = topics.read_step(tx, network, step)
     if known is None:
         raise Unavailable(f"the step {step!r} was just finished by another process")
     return known[0]
@@ -81,7 +81,7 @@ def renew_step(tx: Transaction, network: str, step: str, old_id: TransactionId) 
 
 def finish_step(tx: Transaction, network: str, step: str, id: TransactionId, receipt: LedgerReceipt) -> None:
     """Store the receipt of a step."""
-    ledger_steps.finish(tx, network, step, id, msgspec.json.encode(receipt).decode())
+    topics.finish_step(tx, network, step, id, msgspec.json.encode(receipt).decode())
 
 
 class PostTargets(Struct, frozen=True, kw_only=True):
@@ -136,7 +136,7 @@ def finish_post(tx: Transaction, network: str, targets: PostTargets) -> None:
     posts.set_posted(tx, targets.post.number)
     if targets.connection is not None and targets.recipients:
         posts.end_recipient(tx, targets.post.number, targets.recipients[0].number)
-    ledger_steps.delete_all(tx, network, targets.post.id)
+    topics.delete_steps(tx, network, targets.post.id)
 
 
 def fail_post(tx: Transaction, network: str, id: str, reason: str) -> None:
@@ -145,7 +145,7 @@ def fail_post(tx: Transaction, network: str, id: str, reason: str) -> None:
     if post is None or post.post is not PostState.UNPOSTED:
         return
     posts.set_failed(tx, post.number)
-    ledger_steps.delete_all(tx, network, id)
+    topics.delete_steps(tx, network, id)
     text = f"{post.kind} {id} of {post.sender} is not on the ledger, and never will be: {reason}"
     ref = Ref("mail", id) if post.kind == "mail" else None
     if post.sender != directory.ADMINISTRATOR and directory.find(tx, post.sender).is_live:

@@ -1,11 +1,49 @@
-"""Verify the running hashes of a topic: nothing can be changed, left out or moved without one that does not match."""
+"""
+Compute and verify the running hashes of a topic.
 
+A running hash covers a message, its place, its time, its payer and the running hash before it, so nothing of a topic
+can be changed, left out or moved without a hash that does not match. It is computed as the nodes of Hedera compute
+version 3: SHA-384 over a stream of Java objects, framing included.
+"""
+
+import struct
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from hashlib import sha384
+from typing import Final
 
 from msgspec import Struct
 
-from gatepost.ledger.topic import GENESIS_HASH, HASH_VERSION, TopicMessage
+from gatepost.ledger.topic import HASH_VERSION, NANOSECONDS, TopicMessage
+
+HASH_LENGTH: Final = 48
+#: the running hash before the first message
+GENESIS_HASH: Final = bytes(HASH_LENGTH)
+
+#: the header of a stream of Java objects, and the class descriptor of a byte array
+_STREAM_HEAD: Final = bytes.fromhex("aced00057572 0002 5b42 acf317f8060854e0 02 0000 78 70")
+_LENGTH: Final = struct.pack(">i", HASH_LENGTH)
+#: a block of 76 bytes: version, payer and topic as three numbers each, seconds, nanoseconds, sequence number
+_BLOCK_HEAD: Final = b"\x77\x4c"
+_BLOCK: Final = struct.Struct(">8qiq")
+#: a second byte array, whose class refers to the first
+_ARRAY_HEAD: Final = bytes.fromhex("7571007e0000") + _LENGTH
+
+
+def compute_hash(message: TopicMessage, previous_hash: bytes) -> bytes:
+    """Return what the running hash of a message must be after that of the message before it."""
+    seconds, nanoseconds = divmod(message.timestamp, NANOSECONDS)
+    payer, topic = message.payer, message.topic
+    block = _BLOCK.pack(
+        HASH_VERSION,
+        *(payer.shard, payer.realm, payer.number),
+        *(topic.shard, topic.realm, topic.number),
+        seconds,
+        nanoseconds,
+        message.sequence,
+    )
+    parts = (_STREAM_HEAD, _LENGTH, previous_hash, _BLOCK_HEAD, block, _ARRAY_HEAD, sha384(message.content).digest())
+    return sha384(b"".join(parts)).digest()
 
 
 class Proof(StrEnum):
@@ -86,6 +124,6 @@ def _judge(message: TopicMessage, last: TopicMessage | None) -> MessageVerdict:
     if last is not None and message.timestamp <= last.timestamp:
         return MessageVerdict(message, Proof.WRONG, "it is not later than the message before it")
     previous_hash = GENESIS_HASH if last is None else last.running_hash
-    if message.compute_hash(previous_hash) != message.running_hash:
+    if compute_hash(message, previous_hash) != message.running_hash:
         return MessageVerdict(message, Proof.WRONG, "its running hash does not match")
     return MessageVerdict(message, Proof.PROVED)

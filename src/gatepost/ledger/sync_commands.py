@@ -17,13 +17,12 @@ from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import Invalid, NotFound, Refused
-from gatepost.ledger.profile import SyncPart
 from gatepost.ledger.topic import LedgerId
-from gatepost.ledger.topic_api import LedgerSyncStateView, LedgerSyncView, ShowLedgerSync, SyncLedger
+from gatepost.ledger.topic_api import LedgerSyncStateView, LedgerSyncView, ShowLedgerSync, SyncLedger, SyncPart
 from gatepost.settings import Configuration
 
 if TYPE_CHECKING:
-    from gatepost.ledger.transaction import AccountInfo
+    from gatepost.ledger.public_ledger import AccountInfo
 
 _COUNTS: Final = ("checked", "accounts", "topics", "profiles", "jobs")
 

@@ -1,17 +1,12 @@
 """
-A ledger: topics to which messages are only ever added, and how their order is proved.
+A ledger: topics to which messages are only ever added.
 
-Each message of a topic has a number, a consensus time and a running hash. The running hash covers the message, its
-place, its time, its payer and the running hash before it, so nothing of a topic can be changed, left out or moved
-without a hash that does not match. It is computed as the nodes of Hedera compute version 3: SHA-384 over a stream of
-Java objects, framing included.
+Each message of a topic has a number, a consensus time and a running hash, which proves its place (`running_hash.py`).
 
 A ledger id is `SHARD.REALM.NUMBER`, such as `0.0.123`, for accounts and topics alike. Times are nanoseconds.
 """
 
 import re
-import struct
-from hashlib import sha384
 from typing import Final
 
 from msgspec import Struct
@@ -23,23 +18,12 @@ from gatepost.inbox.event import Ref
 
 #: bytes of one message; longer ones are sent in chunks
 MAX_MESSAGE_SIZE: Final = 1_024
-HASH_LENGTH: Final = 48
-#: the running hash before the first message
-GENESIS_HASH: Final = bytes(HASH_LENGTH)
-#: the only version that is computed here
+#: of running hashes; no other is computed here
 HASH_VERSION: Final = 3
 MAX_NUMBER: Final = 2**63 - 1
 NANOSECONDS: Final = 1_000_000_000
 
 _ID: Final = re.compile(r"([0-9]{1,19})\.([0-9]{1,19})\.([0-9]{1,19})")
-#: the header of a stream of Java objects, and the class descriptor of a byte array
-_STREAM_HEAD: Final = bytes.fromhex("aced00057572 0002 5b42 acf317f8060854e0 02 0000 78 70")
-_LENGTH: Final = struct.pack(">i", HASH_LENGTH)
-#: a block of 76 bytes: version, payer and topic as three numbers each, seconds, nanoseconds, sequence number
-_BLOCK_HEAD: Final = b"\x77\x4c"
-_BLOCK: Final = struct.Struct(">8qiq")
-#: a second byte array, whose class refers to the first
-_ARRAY_HEAD: Final = bytes.fromhex("7571007e0000") + _LENGTH
 
 
 class LedgerId(Struct, frozen=True, order=True):
@@ -126,21 +110,6 @@ class TopicMessage(Struct, frozen=True, kw_only=True):
     version: int = HASH_VERSION
     #: None if it is whole
     chunk: Chunk | None = None
-
-    def compute_hash(self, previous_hash: bytes) -> bytes:
-        """Return what its running hash must be after that of the message before it."""
-        seconds, nanoseconds = divmod(self.timestamp, NANOSECONDS)
-        payer, topic = self.payer, self.topic
-        block = _BLOCK.pack(
-            HASH_VERSION,
-            *(payer.shard, payer.realm, payer.number),
-            *(topic.shard, topic.realm, topic.number),
-            seconds,
-            nanoseconds,
-            self.sequence,
-        )
-        parts = (_STREAM_HEAD, _LENGTH, previous_hash, _BLOCK_HEAD, block, _ARRAY_HEAD, sha384(self.content).digest())
-        return sha384(b"".join(parts)).digest()
 
 
 def split(content: bytes) -> list[bytes]:

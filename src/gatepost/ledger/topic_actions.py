@@ -23,9 +23,9 @@ from gatepost.directory import entity_actions as directory, entity_rows as entit
 from gatepost.directory.entity import Entity
 from gatepost.errors import NotFound
 from gatepost.jobs import job_actions as jobs
-from gatepost.ledger import message_bytes as ledger_message, running_hash, topic as rules, topic_rows as topics
+from gatepost.ledger import message_encoding, running_hash, topic as rules, topic_rows as topics
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
-from gatepost.ledger.message_bytes import LedgerFile, LedgerMessage
+from gatepost.ledger.message_encoding import LedgerFile, LedgerMessage
 from gatepost.ledger.running_hash import Fault, MessageVerdict, Proof, TopicVerification
 from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, Topic, TopicKind, TopicMessage
 from gatepost.ledger.topic_json import format_timestamp
@@ -151,7 +151,7 @@ def _judge_messages(tx: Reader, topic: Topic, after: int, limit: int | None) -> 
 
     for verdict in running_hash.verify(read(), last):
         record = records.pop(verdict.message.sequence)
-        has_content = record is None or ledger_message.has_content(verdict.message.content, record)
+        has_content = record is None or message_encoding.has_content(verdict.message.content, record)
         if verdict.proof is Proof.UNKNOWN and topic.network == LOCAL:  # which has all messages from the first one on
             yield MessageVerdict(verdict.message, Proof.WRONG, "the message before it is missing")
         elif verdict.proof is Proof.PROVED and not has_content:
@@ -176,7 +176,7 @@ def _store_file(tx: Transaction, payer: LedgerId, file: LedgerFile | None) -> st
 
 def append(tx: Transaction, topic: Topic, payer: LedgerId, content: bytes, record: int | None = None) -> None:
     """Append a content to a topic, in chunks if it is long."""
-    sequence, timestamp, running_hash = topics.lock(tx, topic.number)
+    sequence, timestamp, last_hash = topics.lock(tx, topic.number)
     parts = rules.split(content)
     first_timestamp = max(tx.now * _NANOSECONDS, timestamp + 1)
     messages: list[NewMessage] = []
@@ -191,8 +191,8 @@ def append(tx: Transaction, topic: Topic, payer: LedgerId, content: bytes, recor
             running_hash=b"",
             chunk=Chunk(transaction, place + 1, len(parts)) if len(parts) > 1 else None,
         )
-        running_hash = message.compute_hash(running_hash)
-        messages.append(NewMessage(replace(message, running_hash=running_hash), record))
+        last_hash = running_hash.compute_hash(message, last_hash)
+        messages.append(NewMessage(replace(message, running_hash=last_hash), record))
     topics.append(tx, topic, messages)
 
 

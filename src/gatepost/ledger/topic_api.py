@@ -1,13 +1,13 @@
 """The ledger: topics, their messages, and whether their running hashes are right; profiles, and the sync of them."""
 
 from base64 import b64encode
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
+from gatepost.core.text import ParsedEnum
 from gatepost.errors import Conflict, NotFound
-from gatepost.inbox.ref_fields import RefView
-from gatepost.ledger.profile import LedgerProfile, SyncPart, SyncResult, SyncState
+from gatepost.inbox.event_api import RefView
 from gatepost.ledger.running_hash import Fault, TopicVerification
 from gatepost.ledger.topic import Chunk, Topic, TopicKind, TopicMessage
 from gatepost.ledger.topic_json import format_timestamp
@@ -121,6 +121,53 @@ class VerifyTopic(Request[TopicVerificationView]):
     id: TopicId
     after: After = 0
     limit: Annotated[int, Meta(ge=1, le=MAX_CHECKED, description="messages to check at once")] = MAX_CHECKED
+
+
+class SyncPart(ParsedEnum, description="a part of a sync"):
+    #: accounts, topics and profiles of entities
+    ENTITIES = "entities"
+    #: topics of work items
+    WORK = "work"
+
+
+class LedgerProfile(Struct, frozen=True, kw_only=True):
+    """An entity on the ledger."""
+
+    name: str
+    network: str
+    account: str
+    inbound: str
+    outbound: str
+    #: None for a service
+    profile: dict[str, Any] | None
+    #: whether the profile is on the ledger as it is here
+    is_published: bool
+    #: the topic of the file with the published profile, on a public ledger
+    file: str | None
+
+
+class SyncResult(Struct, frozen=True, kw_only=True):
+    """What one page of a sync has found and made."""
+
+    #: entities, or work items
+    checked: int
+    #: accounts, topics and profiles that were made now
+    accounts: int = 0
+    topics: int = 0
+    profiles: int = 0
+    #: jobs that make the rest, on a public ledger
+    jobs: int = 0
+    #: where the next page begins; None at the end
+    next: int | None
+
+
+class SyncState(Struct, frozen=True, kw_only=True):
+    """What is left of a sync."""
+
+    #: jobs that have not ended
+    pending: int
+    #: why the last try of one of them has failed; None if none has
+    error: str | None
 
 
 class LedgerProfileView(RecordView[LedgerProfile]):

@@ -1,6 +1,6 @@
 """
-`gatepost ledger`: see what is on a ledger, and prove it. What makes and changes something there is in `ledger_sync.py`
-and `ledger_connections.py`.
+`gatepost ledger`: see what is on a ledger, and prove it. What makes and changes something there is in
+`sync_commands.py` and `connections/commands.py`.
 """
 
 import sys
@@ -32,7 +32,7 @@ from gatepost.ledger.topic_api import (
 ledger = Noun("ledger", "See what is on the ledger, and prove it.")
 commands = [ledger]
 
-#: verbs of `ledger_connections.py`
+#: verbs of `connections/commands.py`
 _CONNECTION_VERBS: Final = ("requests", "connections", "connect", "accept", "refuse", "close")
 
 

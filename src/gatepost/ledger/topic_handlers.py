@@ -3,37 +3,19 @@
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.errors import Invalid
-from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger
-from gatepost.ledger.profile import SyncPart
+from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger, topic_api as api
 from gatepost.ledger.topic import LedgerId
-from gatepost.ledger.topic_api import (
-    LedgerProfileView,
-    LedgerSyncStateView,
-    LedgerSyncView,
-    ListTopicMessages,
-    ListTopics,
-    ShowLedgerProfile,
-    ShowLedgerSync,
-    ShowTopic,
-    SyncLedger,
-    TopicMessagePage,
-    TopicMessageView,
-    TopicPage,
-    TopicVerificationView,
-    TopicView,
-    VerifyTopic,
-)
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
 
-@ListTopics.handler
-def list_topics(tx: Reader, request: ListTopics, caller: Caller) -> TopicPage:
+@api.ListTopics.handler
+def list_topics(tx: Reader, request: api.ListTopics, caller: Caller) -> api.TopicPage:
     return read_page(
         tx,
-        TopicPage,
+        api.TopicPage,
         ledger.page_topics,
-        view=TopicView.of,
+        view=api.TopicView.of,
         kind=request.kind,
         viewer=caller.entity,
         after=request.after,
@@ -41,19 +23,19 @@ def list_topics(tx: Reader, request: ListTopics, caller: Caller) -> TopicPage:
     )
 
 
-@ShowTopic.handler
-def show_topic(tx: Reader, request: ShowTopic, caller: Caller) -> TopicView:
-    return TopicView.of(ledger.find_topic(tx, request.id, viewer=caller.entity))
+@api.ShowTopic.handler
+def show_topic(tx: Reader, request: api.ShowTopic, caller: Caller) -> api.TopicView:
+    return api.TopicView.of(ledger.find_topic(tx, request.id, viewer=caller.entity))
 
 
-@ListTopicMessages.handler
-def list_topic_messages(tx: Reader, request: ListTopicMessages, caller: Caller) -> TopicMessagePage:
+@api.ListTopicMessages.handler
+def list_topic_messages(tx: Reader, request: api.ListTopicMessages, caller: Caller) -> api.TopicMessagePage:
     return read_page(
         tx,
-        TopicMessagePage,
+        api.TopicMessagePage,
         ledger.page_messages,
         ledger.find_topic(tx, request.id, viewer=caller.entity),
-        view=lambda stored: TopicMessageView.of(stored.message, refused=stored.refused),
+        view=lambda stored: api.TopicMessageView.of(stored.message, refused=stored.refused),
         cursor=lambda stored: stored.message.sequence,
         refused_only=request.refused,
         after=request.after,
@@ -61,22 +43,22 @@ def list_topic_messages(tx: Reader, request: ListTopicMessages, caller: Caller) 
     )
 
 
-@VerifyTopic.handler
-def verify_topic(tx: Reader, request: VerifyTopic, caller: Caller) -> TopicVerificationView:
+@api.VerifyTopic.handler
+def verify_topic(tx: Reader, request: api.VerifyTopic, caller: Caller) -> api.TopicVerificationView:
     topic = ledger.find_topic(tx, request.id, viewer=caller.entity)
-    return TopicVerificationView.of(ledger.verify_topic(tx, topic, after=request.after, limit=request.limit))
+    return api.TopicVerificationView.of(ledger.verify_topic(tx, topic, after=request.after, limit=request.limit))
 
 
-@ShowLedgerProfile.handler
-def show_ledger_profile(tx: Reader, request: ShowLedgerProfile, caller: Caller) -> LedgerProfileView:
-    return LedgerProfileView.of(ledger_profiles.show(tx, request.name))
+@api.ShowLedgerProfile.handler
+def show_ledger_profile(tx: Reader, request: api.ShowLedgerProfile, caller: Caller) -> api.LedgerProfileView:
+    return api.LedgerProfileView.of(ledger_profiles.show(tx, request.name))
 
 
-@SyncLedger.handler
-def sync_ledger(tx: Transaction, request: SyncLedger, caller: Caller) -> LedgerSyncView:
+@api.SyncLedger.handler
+def sync_ledger(tx: Transaction, request: api.SyncLedger, caller: Caller) -> api.LedgerSyncView:
     if request.account is not None and request.name is None:
         raise Invalid("`name` is missing", hint="name the entity whose account it is")
-    if request.part is SyncPart.WORK:
+    if request.part is api.SyncPart.WORK:
         if request.name is not None:
             raise Invalid("`name` is of an entity, and this part is about work items", hint="leave one of them out")
         result = ledger_profiles.sync_work_items(tx, after=request.after, limit=request.limit)
@@ -88,9 +70,9 @@ def sync_ledger(tx: Transaction, request: SyncLedger, caller: Caller) -> LedgerS
             after=request.after,
             limit=request.limit,
         )
-    return LedgerSyncView.of(result)
+    return api.LedgerSyncView.of(result)
 
 
-@ShowLedgerSync.handler
-def show_ledger_sync(tx: Reader, request: ShowLedgerSync, caller: Caller) -> LedgerSyncStateView:
-    return LedgerSyncStateView.of(ledger_profiles.read_state(tx))
+@api.ShowLedgerSync.handler
+def show_ledger_sync(tx: Reader, request: api.ShowLedgerSync, caller: Caller) -> api.LedgerSyncStateView:
+    return api.LedgerSyncStateView.of(ledger_profiles.read_state(tx))

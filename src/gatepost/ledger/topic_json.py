@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gatepost.errors import Invalid, quote_value
-from gatepost.ledger.topic import HASH_LENGTH, MAX_NUMBER, NANOSECONDS, Chunk, LedgerId, TopicMessage
+from gatepost.ledger.running_hash import HASH_LENGTH
+from gatepost.ledger.topic import MAX_NUMBER, NANOSECONDS, Chunk, LedgerId, TopicMessage
 
 _HINT: Final = "give the JSON of a mirror node, or an export of `gatepost ledger export`"
 _TIMESTAMP: Final = re.compile(r"([0-9]{1,10})\.([0-9]{9})")

@@ -5,7 +5,7 @@ People and time servers set clocks back. Small steps (up to `CLOCK_TOLERANCE`) a
 monotonic clock, slightly slower, until the wall clock has caught up; so a timestamp of a moment ago is never in the
 future. A larger step means that the clock was wrong before. It is followed at once, because with a time that stands
 still, or is wrong for hours, no deadline ends and no plan fires. The janitor then repairs the timestamps that are in
-the future (`worker/maintenance_actions.py`).
+the future (`worker/clock_repair_actions.py`).
 """
 
 import os

@@ -3,6 +3,12 @@ The worker: all background tasks of one process.
 
 A gateway runs one worker; a program that embeds Gatepost runs one too. It fires plans and cron triggers, ends gates and
 decisions, runs jobs, sends lost signals again, and runs the think cycles of residents.
+
+**Plans, triggers and deadlines.** A round reads when the next plan, trigger or deadline is due, and asks to run again
+then, or after `MAX_WAIT` seconds at most, so that one whose signal was lost is seen soon anyway. Many processes can
+do this on one store without a leader (`plans/actions.py`, `channels/triggers/schedule_actions.py`,
+`gates/deadline_actions.py`), so nothing depends on one process: if one is stopped, another does what is due. A round
+writes only if something is due.
 """
 
 import os
@@ -11,13 +17,25 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
+
+import structlog
 
 from gatepost.channels.background.channel_tasks import Channels
-from gatepost.core.ports import Store
-from gatepost.core.signals import TransportMessage
-from gatepost.core.times import Duration
-from gatepost.gates import answer_command_background, condition_check_background, decision_actions as decisions
+from gatepost.channels.triggers import schedule_actions as schedules
+from gatepost.core.ports import Reader, Store
+from gatepost.core.signals import Signal, TransportMessage
+from gatepost.core.times import SECOND, Duration, Instant
+from gatepost.errors import GatepostError, Unavailable
+from gatepost.gates import (
+    answer_command_background,
+    condition_check_background,
+    deadline_actions as deadlines,
+    decision_actions as decisions,
+)
 from gatepost.gates.condition_check_background import CommandOptions
+from gatepost.gates.deadline_actions import EventScan
+from gatepost.inbox.event import EventType
 from gatepost.jobs import job_runner_background as jobs
 from gatepost.jobs.job_runner_background import JobHandler
 from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
@@ -30,6 +48,7 @@ from gatepost.ledger.connections.background import LedgerConnections
 from gatepost.ledger.profile_actions import SYNC_JOB
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.topic_actions import POST_JOB
+from gatepost.plans import actions as plans
 from gatepost.residents.agent_config import USER_AGENT
 from gatepost.residents.background import function_agent, think_cycle as cycle
 from gatepost.residents.background.cycle_outcome import CycleDeps, CycleOutcome
@@ -39,14 +58,16 @@ from gatepost.residents.background.toolkit import run_tool_job
 from gatepost.residents.runs.deferred_call_actions import TOOL_JOB
 from gatepost.residents.runs.resume_actions import LEASE_LENGTH, LeasedRun
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker.duties import (
-    MAX_WAIT,
-    GateDeadlines,
-    fire_due_plans,
-    fire_due_triggers,
-    resend_signals,
-    run_janitor_round,
-)
+from gatepost.worker.janitor import resend_signals, run_janitor_round
+
+log = structlog.get_logger("gatepost.duties")
+
+#: the most seconds between two rounds for plans, for triggers, or for deadlines
+MAX_WAIT: Final = 5.0
+#: seconds to wait for another process that does what is due
+_MIN_WAIT: Final = 0.1
+#: the causes of signals of pushes; a signal with another cause may be about an event of any type
+_EVENT_TYPES: Final = frozenset(EventType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +161,7 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
         options.remind()
         await resend_signals(store, bus.dispatch)
 
-    deadlines = GateDeadlines(store)
+    gate_deadlines = GateDeadlines(store)
     run_janitor = partial(run_janitor_round, store, bus)
     yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
     yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=partial(is_about, "plan"))
@@ -148,7 +169,7 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
     yield Duty("triggers", fire_triggers, interval=MAX_WAIT, should_wake=partial(is_about, "trigger"))
     run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
     yield Duty("jobs", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "job"))
-    yield Duty("deadlines", deadlines.check, interval=MAX_WAIT, should_wake=deadlines.is_wake_signal)
+    yield Duty("deadlines", gate_deadlines.check, interval=MAX_WAIT, should_wake=gate_deadlines.is_wake_signal)
     if options.command_options is not None:
         check_gates = partial(condition_check_background.check_gates, store, options.command_options)
         yield Duty(
@@ -186,3 +207,118 @@ def _build_ledger_duties(store: Store, options: LedgerOptions, holder: str, inte
     )
     listener = LedgerListener(store, options.ledger)
     yield Duty("ledger-listener", listener.run_round, interval=options.poll, store=store, holder=holder)
+
+
+async def fire_due_plans(store: Store) -> float:
+    """Fire the plans that are due; return the seconds until the next round."""
+    while (wait := await store.read(_get_seconds_until_plan)) <= 0:
+        if not await store.run(plans.fire, lane="plans"):
+            return _MIN_WAIT
+    return wait
+
+
+def _get_seconds_until_plan(tx: Reader) -> float:
+    return _get_seconds_until(tx, plans.find_next_due(tx))
+
+
+async def fire_due_triggers(store: Store) -> float:
+    """
+    Fire the cron triggers that are due; return the seconds until the next round. Each has a transaction of its own, so
+    one that fails does not stop the others: its slot is skipped, and its owner gets an alert.
+    """
+    while (wait := await store.read(_get_seconds_until_trigger)) <= 0:
+        fired_count = 0
+        for number in await store.read(schedules.list_due):
+            try:
+                fired_count += await store.run(schedules.fire, number, lane="triggers")
+            except Unavailable:
+                raise
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with one, the others fire)
+                reason = error.message if isinstance(error, GatepostError) else type(error).__name__
+                log.warning("trigger cannot fire", trigger=number, reason=reason)
+                fired_count += await store.run(schedules.skip, number, reason, lane="triggers")
+        if not fired_count:
+            return _MIN_WAIT
+    return wait
+
+
+def _get_seconds_until_trigger(tx: Reader) -> float:
+    return _get_seconds_until(tx, schedules.find_next_due(tx))
+
+
+def _get_seconds_until(tx: Reader, due: Instant | None) -> float:
+    return MAX_WAIT if due is None else min(MAX_WAIT, (due - tx.now) / SECOND)
+
+
+class GateDeadlines:
+    """
+    Ends gates and decisions whose deadline has passed, or whose awaited event has come. It does not scan again the
+    events that came before the last check.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        #: the (recipient, event type) pairs that gates wait for, as of the last check
+        self._watched_events: frozenset[tuple[str, str]] = frozenset()
+        #: how far events were scanned
+        self._last_scan: EventScan | None = None
+
+    async def check(self) -> float:
+        """End the gates and decisions that are due; return the seconds until the next check."""
+        while True:
+            wait, watched, self._last_scan = await self._store.read(_read_state, self._last_scan)
+            if not watched <= self._watched_events:
+                # The signal of an event that came for a new pair since that read was ignored: read once more, now that
+                # it would not be ignored.
+                self._watched_events = watched
+                continue
+            self._watched_events = watched
+            if wait > 0:
+                return wait
+            ended_count, has_stuck = await self._end_due()
+            if not ended_count:
+                return MAX_WAIT if has_stuck else _MIN_WAIT
+
+    async def _end_due(self) -> tuple[int, bool]:
+        """
+        End what is due: together, which nearly always works; else one by one, so that one failure does not stop the
+        others. Return how many have ended, and whether ending together failed.
+        """
+        try:
+            return await self._store.run(deadlines.end_due, last_scan=self._last_scan, lane="gates"), False
+        except Unavailable:
+            raise
+        except GatepostError:
+            ended_count = 0
+        for id in await self._store.run(deadlines.list_due, self._last_scan, lane="gates"):
+            try:
+                ended_count += await self._store.run(
+                    deadlines.end_due, gate_id=id, last_scan=self._last_scan, lane="gates"
+                )
+            except Unavailable:
+                raise
+            except GatepostError as error:
+                log.warning("gate cannot be ended", gate=id, reason=error.message)
+        return ended_count, True
+
+    def is_wake_signal(self, signal: TransportMessage) -> bool:
+        """
+        Return True if a signal says that there may be something to end before the next check. It is precise about
+        event types: mail for a busy agent must not cause a check if a gate waits for the result of a tool.
+        """
+        if not isinstance(signal, Signal):
+            return False
+        return signal.recipient.startswith("gate:") or any(
+            signal.recipient in (name, "*") and (signal.cause == event_type or signal.cause not in _EVENT_TYPES)
+            for name, event_type in self._watched_events
+        )
+
+
+def _read_state(tx: Reader, last_scan: EventScan | None) -> tuple[float, frozenset[tuple[str, str]], EventScan | None]:
+    """Return the seconds until something is due, the watched events, and the scan of events up to now."""
+    due = deadlines.find_next_due(tx)
+    watched = deadlines.list_watches(tx)
+    scan = deadlines.scan_events(tx, last_scan) if watched else None
+    if scan is not None and scan.matches:
+        return 0.0, watched, scan
+    return _get_seconds_until(tx, due), watched, scan

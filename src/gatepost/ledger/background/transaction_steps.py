@@ -12,21 +12,21 @@ from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ledger import posting_actions as ledger_posts, topic as rules
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
-from gatepost.ledger.message_bytes import LedgerFile
-from gatepost.ledger.public_ledger import PublicLedger
-from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, Topic, TopicKind
-from gatepost.ledger.transaction import (
+from gatepost.ledger.message_encoding import LedgerFile
+from gatepost.ledger.public_ledger import (
     CreateAccount,
     CreateTopic,
     FundAccount,
     LedgerReceipt,
     LedgerTransaction,
+    PublicLedger,
     SubmitMessage,
     TransactionBody,
     TransactionExpired,
     TransactionId,
     TransactionRefused,
 )
+from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, Topic, TopicKind
 from gatepost.mail.work_item import WorkItem
 
 log = structlog.get_logger("gatepost.ledger")

@@ -26,7 +26,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs
 from gatepost.ledger import topic_rows as topics
 from gatepost.ledger.connections import rows as connections
-from gatepost.ledger.connections.connection import MAX_NOTE_LENGTH, Connection, ConnectionState
+from gatepost.ledger.connections.api import MAX_NOTE_LENGTH, Connection, ConnectionState
 from gatepost.ledger.hcs.hcs10_messages import OperatorId
 from gatepost.ledger.topic import LedgerId, Topic, TopicKind
 from gatepost.mail import ledger_posting

@@ -16,12 +16,12 @@ from gatepost.inbox import event_rendering as render
 from gatepost.ledger.connections.api import (
     AcceptConnection,
     CloseConnection,
+    ConnectionState,
     ConnectionView,
     ListConnections,
     RefuseConnection,
     RequestConnection,
 )
-from gatepost.ledger.connections.connection import ConnectionState
 from gatepost.ledger.topic import LedgerId
 from gatepost.operations.operation import Request
 from gatepost.settings import Configuration

@@ -5,7 +5,7 @@ from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import Instant
-from gatepost.ledger.connections.connection import Connection, ConnectionState
+from gatepost.ledger.connections.api import Connection, ConnectionState
 from gatepost.stores.row_mapping import Mapper, fetch_number
 
 _CONNECTION: Final = Mapper(Connection)

@@ -51,8 +51,7 @@ from gatepost.ledger.hedera.outcome import (
     build_receipt,
     build_refusal,
 )
-from gatepost.ledger.topic import NANOSECONDS, LedgerId, TopicMessage
-from gatepost.ledger.transaction import (
+from gatepost.ledger.public_ledger import (
     VALID_DURATION,
     AccountInfo,
     LedgerReceipt,
@@ -62,6 +61,7 @@ from gatepost.ledger.transaction import (
     TransactionId,
     TransactionRefused,
 )
+from gatepost.ledger.topic import NANOSECONDS, LedgerId, TopicMessage
 
 __all__ = ["HederaLedger", "import_key"]
 

@@ -19,9 +19,7 @@ from msgspec import Struct
 from gatepost.errors import Invalid, Unavailable, quote_value
 from gatepost.ledger.hedera.keys import convert_mirror_key
 from gatepost.ledger.hedera.outcome import DUPLICATE, SUCCESS, TransactionOutcome
-from gatepost.ledger.topic import NANOSECONDS, LedgerId, TopicMessage
-from gatepost.ledger.topic_json import parse_message, parse_timestamp
-from gatepost.ledger.transaction import (
+from gatepost.ledger.public_ledger import (
     AccountInfo,
     CreateAccount,
     CreateTopic,
@@ -29,6 +27,8 @@ from gatepost.ledger.transaction import (
     SubmitMessage,
     TopicInfo,
 )
+from gatepost.ledger.topic import NANOSECONDS, LedgerId, TopicMessage
+from gatepost.ledger.topic_json import parse_message, parse_timestamp
 from gatepost.telemetry import get_logger, hide_secrets
 
 #: messages of a page

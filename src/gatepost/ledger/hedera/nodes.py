@@ -33,8 +33,8 @@ from gatepost.errors import GatepostError, Invalid, Unavailable, quote_value
 from gatepost.ledger.hedera.keys import SigningKey
 from gatepost.ledger.hedera.outcome import NOT_FOUND, TransactionOutcome
 from gatepost.ledger.hedera.transactions import build_transaction, convert_id
+from gatepost.ledger.public_ledger import LedgerTransaction, TransactionId, TransactionRefused
 from gatepost.ledger.topic import LedgerId
-from gatepost.ledger.transaction import LedgerTransaction, TransactionId, TransactionRefused
 
 #: seconds in which a node that has failed is asked after all others
 _PENALTY: Final = 30.0

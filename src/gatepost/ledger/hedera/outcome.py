@@ -8,8 +8,7 @@ the code of the receipt. A code is final, or says that nothing is known yet.
 from typing import Final, NamedTuple
 
 from gatepost.errors import Unavailable
-from gatepost.ledger.topic import LedgerId
-from gatepost.ledger.transaction import (
+from gatepost.ledger.public_ledger import (
     CreateAccount,
     CreateTopic,
     FundAccount,
@@ -21,6 +20,7 @@ from gatepost.ledger.transaction import (
     TransactionRefused,
     UpdateAccount,
 )
+from gatepost.ledger.topic import LedgerId
 
 SUCCESS: Final = "SUCCESS"
 EXPIRED: Final = "TRANSACTION_EXPIRED"

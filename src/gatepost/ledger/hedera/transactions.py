@@ -20,8 +20,7 @@ from hiero_sdk_python.transaction import transaction_id as sdk_ids  # type: igno
 from hiero_sdk_python.transaction.transfer_transaction import TransferTransaction  # type: ignore[import-untyped]
 
 from gatepost.ledger.hedera.keys import SigningKey, parse_public_key
-from gatepost.ledger.topic import NANOSECONDS, LedgerId
-from gatepost.ledger.transaction import (
+from gatepost.ledger.public_ledger import (
     VALID_DURATION,
     CreateAccount,
     CreateTopic,
@@ -32,6 +31,7 @@ from gatepost.ledger.transaction import (
     TransactionId,
     UpdateAccount,
 )
+from gatepost.ledger.topic import NANOSECONDS, LedgerId
 
 _HBAR: Final = 100_000_000
 #: The most that a transaction may cost, in tinybars. The prices are set in dollars (0.05 for an account, 0.01 for a

@@ -1,15 +1,9 @@
 """
-Take in the messages that were read from a public ledger.
+Take in the messages that were read from a public ledger, in the order of their topic.
 
-Everybody can post to most topics, so every message is judged. On inbound, broadcast and work topics a message counts
-only if its payer is the account of one of our entities, and is the one that the message itself names; agents outside
-are heard on connection topics, and may ask for a connection. Whatever does not count is stored with the reason.
-
-A message of ours is known by its uid: it is delivered now, if it waited for the ledger. Another one, that a program
-has posted with the key of an entity, becomes an item of its own, in the name of that entity. Both have the dedup key
-that the sender's own transaction would use, so nothing is delivered twice.
-
-One transaction stores messages, delivers what they say, and saves how far the topic was read.
+Messages that are missing, running hashes that do not match, and chunks are the matter of this file;
+`message_acceptance_actions.py` decides whether a message counts, and does what it says. Whatever does not count is
+stored with the reason. One transaction stores messages, delivers what they say, and saves how far the topic was read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +15,10 @@ from msgspec.structs import replace
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import MINUTE
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.ledger import foreign_message_actions as ledger_readers, topic_rows as topics
-from gatepost.ledger.foreign_message_actions import FileMissing, FileRead, MessageRefused
-from gatepost.ledger.topic import GENESIS_HASH, HASH_VERSION, LedgerId, Topic, TopicKind, TopicMessage
+from gatepost.ledger import message_acceptance_actions as acceptance, topic_rows as topics
+from gatepost.ledger.message_acceptance_actions import FileMissing, FileRead, MessageRefused
+from gatepost.ledger.running_hash import GENESIS_HASH, compute_hash
+from gatepost.ledger.topic import HASH_VERSION, LedgerId, Topic, TopicKind, TopicMessage
 from gatepost.ledger.topic_rows import NewMessage
 
 #: chunks of one message; a longer one does not count
@@ -92,7 +87,7 @@ def _find_fault(message: TopicMessage, previous_hash: bytes | None, last_timesta
         return f"its running hash has version {message.version}, and only {HASH_VERSION} can be checked"
     if message.timestamp <= last_timestamp:
         return "it is not later than the message before it"
-    if previous_hash is not None and message.compute_hash(previous_hash) != message.running_hash:
+    if previous_hash is not None and compute_hash(message, previous_hash) != message.running_hash:
         return "its running hash does not match"
     return None
 
@@ -107,12 +102,12 @@ def _take(
     """Do what a message says; return it as it is to be stored."""
     try:
         is_chunk = message.chunk is not None and message.chunk.total > 1
-        if is_chunk and (reason := ledger_readers.find_stranger(tx, topic, message)) is not None:
+        if is_chunk and (reason := acceptance.find_stranger(tx, topic, message)) is not None:
             return NewMessage(message, None, reason)
         content = _join_chunks(tx, topic, message, earlier_messages)
         if content is None:
             return NewMessage(message)
-        return NewMessage(message, ledger_readers.read_message(tx, topic, replace(message, content=content), files))
+        return NewMessage(message, acceptance.read_message(tx, topic, replace(message, content=content), files))
     except Unavailable:
         raise
     except (MessageRefused, GatepostError) as error:

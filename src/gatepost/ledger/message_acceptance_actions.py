@@ -1,10 +1,18 @@
 """
-What the messages of a public ledger say, by the kind of their topic, and who may say it.
+Decide which messages of a public ledger count, and do what they say: who may say what depends on the kind of topic.
 
     inbound, broadcast  mail of our entities; a request of an agent outside for a connection
     work                notes and events of our entities
     connection          what an agent outside says, and that it ends the connection
     peer                the answer of an agent outside to a request of ours
+
+Everybody can post to most topics. On inbound, broadcast and work topics a message counts only if its payer is the
+account of one of our entities, and is the one that the message itself names; agents outside are heard on connection
+topics, and may ask for a connection.
+
+A message of ours is known by its uid: it is delivered now, if it waited for the ledger. Another one, that a program
+has posted with the key of an entity, becomes an item of its own, in the name of that entity. Both have the dedup key
+that the sender's own transaction would use, so nothing is delivered twice.
 """
 
 from collections.abc import Mapping
@@ -19,9 +27,9 @@ from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid
 from gatepost.inbox.event import EventType, Priority, Push, Trust
 from gatepost.inbox.push import actions as push
-from gatepost.ledger import payloads as ledger_posts, topic_rows as topics
+from gatepost.ledger import message_decoding, topic_rows as topics
 from gatepost.ledger.connections import actions as connections, rows as connection_rows
-from gatepost.ledger.connections.connection import Connection, ConnectionState
+from gatepost.ledger.connections.api import Connection, ConnectionState
 from gatepost.ledger.hcs import hcs10_messages as hcs10, hcs10_operations
 from gatepost.ledger.hcs.hcs10_operations import (
     CloseConnectionOperation,
@@ -29,7 +37,7 @@ from gatepost.ledger.hcs.hcs10_operations import (
     ConnectionRequest,
     MessageOperation,
 )
-from gatepost.ledger.payloads import EventPost, MailData, NotePost
+from gatepost.ledger.message_decoding import EventPost, MailData, NotePost
 from gatepost.ledger.topic import NANOSECONDS, LedgerId, Topic, TopicKind, TopicMessage
 from gatepost.mail import mail_actions as mail, mail_rows as posts, sent_mail as mail_rules, work_actions as work
 from gatepost.mail.mail_rows import Post
@@ -120,7 +128,7 @@ def _take_mail(
     sender: Entity,
     files: Mapping[LedgerId, FileRead],
 ) -> int | None:
-    data = ledger_posts.parse_mail_data(_resolve_data(operation.data, files))
+    data = message_decoding.parse_mail_data(_resolve_data(operation.data, files))
     record = _find_record(tx, data.uid, sender, "mail")
     is_addressee = record is not None and (
         topic.kind is TopicKind.BROADCAST or topic.entity in posts.list_recipients(tx, record.number)
@@ -195,7 +203,7 @@ def _resolve_text(text: str, files: Mapping[LedgerId, FileRead]) -> str:
 def _take_work_post(
     tx: Transaction, topic: Topic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
 ) -> int | None:
-    post = ledger_posts.parse_work_post(message.content)
+    post = message_decoding.parse_work_post(message.content)
     author = directory.find_or_none(tx, post.author)
     payer = topics.find_account(tx, topic.network, author.number) if author is not None else None
     sender = _find_sender(tx, topic.network, message, payer or message.payer)
@@ -253,7 +261,7 @@ def _find_own_record(
     """Return the number of our record of mail to an agent outside."""
     if not isinstance(operation, MessageOperation):
         return None
-    data = ledger_posts.parse_mail_data(_resolve_data(operation.data, files))
+    data = message_decoding.parse_mail_data(_resolve_data(operation.data, files))
     record = _find_record(tx, data.uid, sender, "mail")
     return record.number if record is not None else None
 
@@ -277,7 +285,7 @@ def _take_foreign_mail(
     connection_rows.count_message(tx, connection.number, hour)
     assert connection.peer is not None
     peer = directory.find(tx, connection.peer)
-    data = ledger_posts.parse_mail_data(text)
+    data = message_decoding.parse_mail_data(text)
     if data.sha384 is not None:
         raise MessageRefused("only the hash of its content was posted, and the content is not here")
     key = f"mail:{peer.name}:{data.uid or f'{topic.id}:{message.sequence}'}"
