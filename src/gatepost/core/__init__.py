@@ -1,1 +1,6 @@
-"""Records and pure rules: no I/O, no clock."""
+"""
+Words that every room uses: ids, times, text, addresses, limits, signals, and the ports. All of it is pure: no I/O, no
+clock.
+
+It imports only `errors`. Start with `ports.py`: what a transaction and a store are.
+"""

@@ -4,18 +4,21 @@ Create, find, list and revoke keys.
 The caller makes the secret and shows it once; the verbs only hash it, and nothing stores it.
 """
 
+import hmac
 from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
-from gatepost.directory import entity_actions as directory, key as key_rules, key_rows as keys
+from gatepost.directory import entity_actions as directory, key as key_rules
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.key import Key, KeyKind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
+from gatepost.stores.row_mapping import Mapper, get_columns
 
 #: the recipient of signals about keys: a key has changed, or an entity with a key has retired
 TOPIC: Final = key_rules.TOPIC
+_KEY: Final = Mapper(Key)
 
 
 def create(
@@ -49,34 +52,53 @@ def create(
         created_at=tx.now,
         expires_at=expires_at,
     )
-    if not keys.insert(tx, key, hash=key_rules.hash_secret(secret), entity=holder.number if holder else None):
+    row = tx.fetch_one(
+        "directory/keys/insert",
+        **get_columns(key, "id prefix kind trigger name expires_at"),
+        hash=key_rules.hash_secret(secret),
+        entity=holder.number if holder else None,
+        now=tx.now,
+    )
+    if row is None:
         raise Conflict(f"the key {key.prefix!r} is there already")
     tx.after_commit(Signal(TOPIC, "key"))
     return key
 
 
 def find(tx: Reader, secret: str) -> Key | None:
-    """Return the key with this secret, unless it is revoked or has ended, or its entity is retired."""
-    return keys.find_by_hash(tx, key_rules.hash_secret(secret))
+    """
+    Return the key with this secret, unless it is revoked or has ended, or its entity is retired; hashes are compared in
+    constant time.
+    """
+    hash = key_rules.hash_secret(secret)
+    row = tx.fetch_one("directory/keys/find_by_hash", hash=hash, now=tx.now)
+    return _KEY.read(row) if row and hmac.compare_digest(row.hash, hash) else None
 
 
 def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
     """Return keys, also revoked ones, in the order of their creation; `after` is the number of the last key seen."""
-    return keys.list_page(tx, after=after, limit=limit)
+    return _KEY.fetch_page(tx, "directory/keys/list_page", after=after, limit=limit)
 
 
 def revoke(tx: Transaction, text: str) -> Key:
     """Revoke the key with this id or prefix for ever, and return it."""
     id_or_prefix = key_rules.parse_reference(text)
-    matches = keys.find_by_id_or_prefix(tx, id_or_prefix)
+    matches = _find_by_id_or_prefix(tx, id_or_prefix)
     if not matches:
         raise NotFound(f"there is no key {id_or_prefix!r}", hint="`gatepost key list` lists them")
     if len(matches) > 1:
         raise Conflict(f"{len(matches)} keys begin with {id_or_prefix!r}", hint="use the id of the one you mean")
-    if not keys.revoke(tx, matches[0].number):
+    if not end(tx, matches[0]):
         raise Conflict(f"the key {matches[0].prefix!r} is revoked already")
+    return _find_by_id_or_prefix(tx, matches[0].id)[0]
+
+
+def end(tx: Transaction, key: Key) -> bool:
+    """Revoke a key; return False if it was revoked before."""
+    if tx.execute("directory/keys/revoke", number=key.number, now=tx.now) != 1:
+        return False
     tx.after_commit(Signal(TOPIC, "key"))
-    return keys.find_by_id_or_prefix(tx, matches[0].id)[0]
+    return True
 
 
 def check_scope(kind: KeyKind, entity: str | None, trigger: str | None) -> None:
@@ -94,3 +116,7 @@ def check_scope(kind: KeyKind, entity: str | None, trigger: str | None) -> None:
         case "page" | "link":
             if entity is None or trigger is not None:
                 raise Invalid(f"a key of the kind {kind!r} needs the person who signs in, and no trigger")
+
+
+def _find_by_id_or_prefix(tx: Reader, id_or_prefix: str) -> list[Key]:
+    return _KEY.fetch_all(tx, "directory/keys/find_by_id_or_prefix", id_or_prefix=id_or_prefix)

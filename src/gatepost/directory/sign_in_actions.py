@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
 from gatepost.core.times import DAY, MINUTE, Duration
-from gatepost.directory import entity_actions as directory, key as key_rules, key_actions as keys, key_rows as rows
+from gatepost.directory import entity_actions as directory, key_actions as keys
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.key import Key
 from gatepost.errors import Refused, Unauthorized
@@ -35,7 +34,7 @@ def create_link(tx: Transaction, secret: str, person: str) -> Key:
     entity = directory.find_live(tx, person)
     if entity.kind is not EntityKind.HUMAN:
         raise Refused(f"{entity.name!r} is an agent, and only persons sign in", hint="name a person")
-    rows.delete_expired(tx)
+    tx.execute("directory/keys/delete_expired", now=tx.now)
     return keys.create(tx, kind="link", secret=secret, entity=entity.name, expires_at=tx.now + LINK_LIFETIME)
 
 
@@ -53,7 +52,7 @@ def sign_in(tx: Transaction, link: str, secret: str, *, browser: str = "", repla
     secrets that it `replaces` are revoked.
     """
     link_key = check_link(tx, link)
-    if not rows.delete(tx, link_key.number):  # another was faster
+    if not tx.execute("directory/keys/delete", number=link_key.number):  # another was faster
         raise _build_refusal()
     sign_out(tx, replaces)
     return keys.create(
@@ -71,7 +70,7 @@ def find_page_key(tx: Reader, secret: str) -> tuple[Key | None, bool]:
 
 def extend(tx: Transaction, key: Key) -> None:
     """Move the end of a page key that is used."""
-    rows.extend(tx, key.number, tx.now + PAGE_LIFETIME)
+    tx.execute("directory/keys/extend", number=key.number, expires_at=tx.now + PAGE_LIFETIME, now=tx.now)
 
 
 def find_person(tx: Reader, secrets: Sequence[str]) -> str | None:
@@ -84,8 +83,8 @@ def sign_out(tx: Transaction, secrets: Sequence[str]) -> None:
     """Revoke the page keys with these secrets; unknown secrets are ignored."""
     for secret in secrets:
         key = keys.find(tx, secret)
-        if key is not None and key.kind == "page" and rows.revoke(tx, key.number):
-            tx.after_commit(Signal(key_rules.TOPIC, "key"))
+        if key is not None and key.kind == "page":
+            keys.end(tx, key)
 
 
 def _build_refusal() -> Unauthorized:

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec
 
 from gatepost.core.json_limits import Json
-from gatepost.core.ports import RetryTransaction, Transaction
+from gatepost.core.ports import Reader, RetryTransaction, Transaction
+from gatepost.core.times import Instant
 from gatepost.errors import Reused
-from gatepost.jobs import job_rows as jobs
 
 P = ParamSpec("P")
 
@@ -38,8 +38,8 @@ def run_once(
     callers; the `digest` covers everything that must be equal in two requests with the same key. The key was checked
     (`Operation.check_key`).
     """
-    if not jobs.insert_idempotency_key(tx, scope, key, digest):
-        row = jobs.read_reply(tx, scope, key)
+    if not insert_key(tx, scope, key, digest):
+        row = read_reply(tx, scope, key)
         if row is None:
             raise RetryTransaction(f"the answer to the key {key!r} was just forgotten")
         if row[0] != digest:
@@ -48,5 +48,24 @@ def run_once(
             )
         return json.loads(row[1])
     value = verb(tx, *args, **kwargs)
-    jobs.save_reply(tx, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    save_reply(tx, scope, key, json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     return value
+
+
+def insert_key(tx: Transaction, scope: str, key: str, digest: str) -> bool:
+    """Return False if the key was seen before; wait for a transaction that is storing it now."""
+    return tx.execute("jobs/idempotency_keys/insert", scope=scope, key=key, digest=digest, now=tx.now) == 1
+
+
+def save_reply(tx: Transaction, scope: str, key: str, body: str) -> None:
+    tx.execute("jobs/idempotency_keys/save_reply", scope=scope, key=key, body=body)
+
+
+def read_reply(tx: Reader, scope: str, key: str) -> tuple[str, str] | None:
+    """Return the digest of the request, and the reply as JSON."""
+    row = tx.fetch_one("jobs/idempotency_keys/read", scope=scope, key=key)
+    return (row.digest, row.body) if row else None
+
+
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
+    return tx.execute("jobs/idempotency_keys/reap", before=before, limit=limit)

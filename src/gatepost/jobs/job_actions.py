@@ -7,6 +7,7 @@ outcome; if it dies, the next runner takes them again. The delay grows with each
 job ends as failed and the administrator gets an alert.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,17 +18,18 @@ from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, GatepostError
 from gatepost.inbox.push import actions as push
-from gatepost.jobs import job_rows as jobs
 from gatepost.jobs.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
+from gatepost.stores.row_mapping import Mapper, fetch_number
 
 _HOLD_LENGTH: Final = 2 * MINUTE
 _MAX_ERROR_LENGTH: Final = 500
+_JOB: Final = Mapper(Job, payload=json.loads)
 
 
 def add(tx: Transaction, kind: str, payload: Json) -> str:
     """Write a job that is due now, and return its id."""
     id = tx.new_id("err")
-    jobs.insert(tx, id, kind, payload, tx.now)
+    tx.execute("jobs/jobs/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=tx.now)
     tx.after_commit(Signal(f"job:{kind}", "job"))
     return id
 
@@ -35,18 +37,21 @@ def add(tx: Transaction, kind: str, payload: Json) -> str:
 def take(
     tx: Transaction, kinds: Sequence[str], holder: str, *, hold: Duration = _HOLD_LENGTH, limit: int = 10
 ) -> list[Job]:
-    """Take due jobs of these kinds; after `hold` another runner may take a job that has not ended."""
-    return jobs.take(tx, kinds, holder, tx.now + hold, limit)
+    """Take due jobs of these kinds, oldest first; after `hold` another runner may take a job that has not ended."""
+    jobs = _JOB.fetch_all(
+        tx, "jobs/jobs/take", kinds=list(kinds), holder=holder, deadline=tx.now + hold, now=tx.now, limit=limit
+    )
+    return sorted(jobs, key=lambda job: (job.due_at, job.id))
 
 
 def renew(tx: Transaction, ids: Sequence[str], holder: str, hold: Duration) -> None:
     """Hold jobs for `hold` from now, unless another runner has taken them."""
-    jobs.renew(tx, ids, holder, tx.now + hold)
+    tx.execute("jobs/jobs/renew", ids=list(ids), holder=holder, deadline=tx.now + hold)
 
 
 def complete(tx: Transaction, id: str, holder: str) -> None:
     """End a job as done; raise `Conflict` if another runner has taken it meanwhile."""
-    if not jobs.finish(tx, id, holder, due_at=tx.now, ended_at=tx.now, outcome="done", error=None):
+    if not _finish(tx, id, holder, due_at=tx.now, ended_at=tx.now, outcome="done", error=None):
         raise Conflict(f"the job {id!r} went to another runner meanwhile")
 
 
@@ -64,7 +69,7 @@ def fail(
     outage does not end it.
     """
     is_last_attempt = job.attempts + 1 >= MAX_JOB_ATTEMPTS and not is_outage
-    is_still_owner = jobs.finish(
+    is_still_owner = _finish(
         tx,
         job.id,
         holder,
@@ -81,14 +86,42 @@ def fail(
 
 def find_next_due(tx: Reader, kinds: Sequence[str]) -> Instant | None:
     """Return when the next job of these kinds is due."""
-    return jobs.find_next_due(tx, kinds)
+    row = tx.fetch_one("jobs/jobs/find_next_due", kinds=list(kinds))
+    return row.due_at if row else None
 
 
 def count_open(tx: Reader, kind: str) -> int:
     """Return how many jobs of a kind have not ended."""
-    return jobs.count_open(tx, kind)
+    return fetch_number(tx, "jobs/jobs/count_open", kind=kind)
 
 
 def find_error(tx: Reader, kind: str) -> str | None:
     """Return why the last try of a job of a kind that has not ended has failed; None if there is no such job."""
-    return jobs.find_error(tx, kind)
+    row = tx.fetch_one("jobs/jobs/find_error", kind=kind)
+    return row.error if row else None
+
+
+def make_due(tx: Transaction, max_lease: Duration) -> None:
+    """Make every job due now; a holder whose deadline is more than `max_lease` from now has lost the job."""
+    tx.execute("jobs/jobs/make_due", now=tx.now, future=tx.now + max_lease)
+
+
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
+    return tx.execute("jobs/jobs/reap", before=before, limit=limit)
+
+
+def _finish(
+    tx: Transaction,
+    id: str,
+    holder: str,
+    *,
+    due_at: Instant,
+    ended_at: Instant | None,
+    outcome: str | None,
+    error: str | None,
+) -> bool:
+    """End a job, or put it back until it is due; return False if the holder has lost it."""
+    row_count = tx.execute(
+        "jobs/jobs/finish", id=id, holder=holder, due_at=due_at, ended_at=ended_at, outcome=outcome, error=error
+    )
+    return row_count == 1

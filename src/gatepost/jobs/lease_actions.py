@@ -8,10 +8,9 @@ alone protects nothing: a holder must name the fence in the transaction in which
 
 from msgspec import Struct
 
-from gatepost.core.ports import Transaction
-from gatepost.core.times import Duration, Instant
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.times import CLOCK_TOLERANCE, Duration, Instant
 from gatepost.errors import Lost
-from gatepost.jobs import job_rows as jobs
 
 
 class Lease(Struct, frozen=True, kw_only=True):
@@ -30,13 +29,20 @@ def name_agent_lease(agent: str) -> str:
 def take(tx: Transaction, name: str, holder: str, length: Duration) -> Lease | None:
     """Take a lease that is free or lapsed, or renew one that `holder` has; None while another holder has it."""
     deadline = tx.now + length
-    fence = jobs.acquire_lease(tx, name, holder, deadline)
-    return Lease(name=name, holder=holder, fence=fence, deadline=deadline) if fence is not None else None
+    row = tx.fetch_one(
+        "jobs/leases/acquire",
+        name=name,
+        holder=holder,
+        deadline=deadline,
+        now=tx.now,
+        future=deadline + CLOCK_TOLERANCE,
+    )
+    return Lease(name=name, holder=holder, fence=row.fence, deadline=deadline) if row else None
 
 
 def release(tx: Transaction, lease: Lease) -> bool:
     """Release a lease; return True if its holder still had it."""
-    return jobs.release_lease(tx, lease.name, lease.holder, lease.fence)
+    return tx.execute("jobs/leases/release", name=lease.name, holder=lease.holder, fence=lease.fence) == 1
 
 
 def release_or_raise(tx: Transaction, lease: Lease) -> None:
@@ -51,13 +57,32 @@ def require_and_extend(tx: Transaction, lease: Lease, length: Duration) -> None:
     if the holder has lost it. A holder that was asleep past the deadline still has the lease, unless another has taken
     it.
     """
-    if not jobs.renew_lease(tx, lease.name, lease.holder, lease.fence, tx.now + length):
+    deadline = tx.now + length
+    row_count = tx.execute(
+        "jobs/leases/renew",
+        name=lease.name,
+        holder=lease.holder,
+        fence=lease.fence,
+        deadline=deadline,
+        future=deadline + CLOCK_TOLERANCE,
+    )
+    if row_count != 1:
         raise _build_lost_error(lease)
 
 
 def drop(tx: Transaction, name: str) -> None:
     """Take a lease away from its holder: every transaction under it fails from now on."""
-    jobs.revoke_lease(tx, name)
+    tx.execute("jobs/leases/revoke", name=name)
+
+
+def read_deadline(tx: Reader, name: str) -> Instant | None:
+    row = tx.fetch_one("jobs/leases/read_deadline", name=name)
+    return row.deadline if row else None
+
+
+def set_deadline(tx: Transaction, name: str, deadline: Instant) -> None:
+    """Save a deadline under a name that has no holder."""
+    tx.execute("jobs/leases/set_deadline", name=name, deadline=deadline)
 
 
 def _build_lost_error(lease: Lease) -> Lost:

@@ -32,7 +32,7 @@ from gatepost.errors import Invalid, NotFound
 from gatepost.inbox.event import EventType, Push, Trust
 from gatepost.inbox.push import actions as push, dedup_keys as dedup
 from gatepost.inbox.push.actions import PushOutcome
-from gatepost.jobs import job_rows as jobs
+from gatepost.jobs import idempotency_actions as idempotency
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,9 @@ def _resolve_names(tx: Transaction, trigger: Trigger, names: Sequence[str | None
     """
     scope = f"hook {trigger.id}"
     first_names = [name or f"{signature} {index}" for index, name in enumerate(names)]
-    if jobs.insert_idempotency_key(tx, scope, signature, ""):
-        jobs.save_reply(tx, scope, signature, json.dumps(first_names))
-    elif (stored_answer := jobs.read_reply(tx, scope, signature)) is None:
+    if idempotency.insert_key(tx, scope, signature, ""):
+        idempotency.save_reply(tx, scope, signature, json.dumps(first_names))
+    elif (stored_answer := idempotency.read_reply(tx, scope, signature)) is None:
         raise RetryTransaction("the first request with this signature was just forgotten")
     else:
         first_names = json.loads(stored_answer[1])
