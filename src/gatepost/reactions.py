@@ -24,7 +24,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Renamed": ("inbox.item_actions:measure_lines_again",),
     "Retired": ("gates.deadline_actions:end_orphans",),
     # inbox
-    "Pushed": ("channels.message_actions:notify_persons",),
+    "Pushed": ("channels.outgoing_message_actions:notify_persons",),
     "ItemsRead": ("mail.read_receipt_actions:confirm_reads",),
     "ItemsDiscarded": ("gates.decision_actions:keep_last_question",),
     # gates
@@ -38,7 +38,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "WorkPosted": ("ledger.topic_actions:post_work",),
     # channels
     "FindSkills": ("residents.agent_actions:find_skills",),
-    "CountGoals": ("residents.memory_actions:count_goals",),
+    "CountGoals": ("residents.goal_and_memory_actions:count_goals",),
 }
 
 

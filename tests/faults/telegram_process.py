@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gatepost.app import open_store
 from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
-from gatepost.channels.message_actions import SEND_JOB
+from gatepost.channels.outgoing_message_actions import SEND_JOB
 from gatepost.channels.speech.local_transcriber import SAMPLE_RATE, decode_audio
 from gatepost.channels.speech.transcriber import Transcript
 from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB

@@ -11,13 +11,13 @@ from typing import Any
 from gatepost.app import open_store
 from gatepost.channels import (
     intake_actions as channels,
-    message_actions as channel_messages,
-    message_rows,
+    outgoing_message_actions as outgoing,
     pairing_actions as pairing,
     reply_actions as replies,
 )
 from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
-from gatepost.channels.conversation import ChannelMessage, ChannelSession, Pairing
+from gatepost.channels.conversation import ChannelSession, Pairing
+from gatepost.channels.outgoing_message_actions import ChannelMessage
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import SharedEntry
 from gatepost.channels.speech.transcriber import Transcriber
@@ -103,7 +103,7 @@ class VerbOffice:
 
 def _list_messages(tx: Reader) -> list[ChannelMessage]:
     messages: list[ChannelMessage] = []
-    while (message := message_rows.read(tx, len(messages) + 1)) is not None:
+    while (message := outgoing.read(tx, len(messages) + 1)) is not None:
         messages.append(message)
     return messages
 
@@ -142,7 +142,7 @@ class ChannelOffice:
         """Send a text to a chat, whoever is there."""
         chat = user if isinstance(user, int) else user.id
         options = {"is_for_anybody": True, **options}
-        return self.store.run_sync(channel_messages.send, self.trigger.number, str(chat), text, **options)
+        return self.store.run_sync(outgoing.send, self.trigger.number, str(chat), text, **options)
 
     def reply(self, event: Event, text: str, author: str = AGENT) -> None:
         self.store.run_sync(replies.reply_on_route, event, text, self.store.read_sync(directory.find, author))

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gatepost.channels import intake_actions as channels, pairing_actions as pairing, reply_actions as replies
-from gatepost.channels.conversation import MAX_PAIRINGS, PairingState
+from gatepost.channels.conversation import PairingState
+from gatepost.channels.pairing_actions import MAX_PAIRINGS
 from gatepost.channels.telegram.bot_port import derive_keys, is_webhook_secret
 from gatepost.channels.telegram.buttons import PairingButton, build_callback_data
 from gatepost.channels.telegram.update_actions import UpdateOutcome

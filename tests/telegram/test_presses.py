@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import message_actions as channel_messages, reply_actions as replies
+from gatepost.channels import outgoing_message_actions as outgoing, reply_actions as replies
 from gatepost.channels.telegram import button_press_actions as telegram_presses, update_actions as telegram
 from gatepost.channels.telegram.buttons import DecisionButton
 from gatepost.channels.telegram.update_actions import UpdateOutcome
@@ -48,7 +48,7 @@ def ask_in_group(office: VerbOffice) -> str:
     question = Question(question="Really?", options=options, free_text=True)
     decision = office.store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
     [message] = [message for message in office.list_messages() if message.chat == str(GROUP["id"])]
-    office.store.run_sync(channel_messages.save_part, message, [str(QUESTION)])
+    office.store.run_sync(outgoing.save_part, message, [str(QUESTION)])
     return decision.id
 
 

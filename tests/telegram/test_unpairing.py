@@ -4,12 +4,7 @@ from hashlib import sha256
 
 import pytest
 
-from gatepost.channels import (
-    intake_actions as channels,
-    message_rows,
-    pairing_actions as pairing,
-    reply_actions as replies,
-)
+from gatepost.channels import intake_actions as channels, pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.rule import RouteSpec
@@ -28,7 +23,7 @@ from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import Option, Question
 from gatepost.inbox.event import EventType, Priority, Push, Route, Trust
 from gatepost.inbox.push import actions as push
-from gatepost.jobs import job_rows as jobs
+from gatepost.jobs import job_actions as jobs
 from gatepost.testing import Kit
 from tests.exports import export_lines, import_lines
 from tests.telegram.channel_office import AGENT, VerbOffice, pair
@@ -182,7 +177,7 @@ def test_a_recording_of_a_user_who_was_let_go_is_dropped(kit: Kit, is_paired_aga
     paired = pair(store, office.trigger, HUSAM, "husam")
     taken = write(office, HUSAM, voice={"file_id": "f", "file_unique_id": "u", "duration": 1})
     assert taken.outcome is UpdateOutcome.VOICE
-    [job] = store.run_sync(jobs.take, [voices.TRANSCRIBE_JOB], "tests", 2**60, 10)
+    [job] = store.run_sync(jobs.take, [voices.TRANSCRIBE_JOB], "tests", hold=2**60)
     store.run_sync(pairing.revoke, paired.id, by=None)
     if is_paired_again:
         pair(store, office.trigger, HUSAM, "admin")
@@ -191,7 +186,7 @@ def test_a_recording_of_a_user_who_was_let_go_is_dropped(kit: Kit, is_paired_aga
     assert not store.run_sync(voices.finish, job.payload, transcript, 0.9)
     assert office.list_events() == []
     assert office.list_sent() == sent
-    voice = store.run_sync(message_rows.lock_voice, job.payload)
+    voice = store.run_sync(voices.lock, job.payload)
     assert voice is not None
     assert voice.state == "failed"
 

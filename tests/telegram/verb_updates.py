@@ -3,7 +3,8 @@
 from typing import Any
 
 from gatepost.channels import pairing_actions as pairing
-from gatepost.channels.conversation import CODE_ALPHABET, PairingState
+from gatepost.channels.conversation import PairingState
+from gatepost.channels.pairing_actions import CODE_ALPHABET
 from gatepost.channels.telegram.buttons import DecisionButton, PairingButton, build_callback_data
 from gatepost.channels.telegram.update_actions import TakenUpdate, UpdateOutcome
 from gatepost.gates import decision_actions as decisions

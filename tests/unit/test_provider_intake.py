@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.channels import message_rows as channel_messages, pairing_actions as pairing, reply_actions as replies
+from gatepost.channels import outgoing_message_actions as outgoing, pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
 from gatepost.channels.background.provider_channel import TriggerIntake
-from gatepost.channels.conversation import Button, MessageState
+from gatepost.channels.outgoing_message_actions import MessageState
 from gatepost.channels.provider import (
     BoundTrigger,
+    Button,
     MessageToSend,
     ProviderIntake,
     SendRefused,
@@ -67,7 +68,7 @@ def list_events(store: Store, name: str = AGENT) -> list[Event]:
 
 def list_sent(store: Store) -> list[tuple[str, str]]:
     sent, number = [], 1
-    while (message := store.read_sync(channel_messages.read, number)) is not None:
+    while (message := store.read_sync(outgoing.read, number)) is not None:
         sent.append((message.chat, message.content))
         number += 1
     return sent
@@ -297,7 +298,7 @@ async def test_a_provider_that_breaks_is_started_again_and_loses_nothing() -> No
                 changed.clear()
                 kit.clock.advance("1 minute")  # the next attempt is due
         assert pigeon.sent == ["two", "three"]
-        failed = store.read_sync(channel_messages.read, 1)
+        failed = store.read_sync(outgoing.read, 1)
         assert failed is not None
         assert (failed.state, failed.error) == (MessageState.FAILED, "too fat to fly")
         [alert] = list_events(store, "admin")

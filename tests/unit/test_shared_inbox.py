@@ -9,7 +9,7 @@ from gatepost.channels import (
     chat_handlers as chat,
     conversation_rows as channel_rows,
     intake_actions as channels,
-    message_rows,
+    outgoing_message_actions as outgoing,
     pairing_actions as pairing,
     reply_actions as replies,
 )
@@ -347,7 +347,7 @@ class TestChats:
         """The texts of the first messages, how many buttons they have, and whether they change another."""
 
         def read_messages(tx: Reader) -> list[tuple[str, int, bool]]:
-            messages = [message_rows.read(tx, number) for number in range(1, 10)]
+            messages = [outgoing.read(tx, number) for number in range(1, 10)]
             return [
                 (message.content, len(message.options), message.replaces is not None)
                 for message in messages

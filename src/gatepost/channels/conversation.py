@@ -1,5 +1,5 @@
 """
-Conversations on channels, the users who are let in, and what is sent to them.
+Conversations on channels: the sessions in which people write, and the pairings of users who are let in.
 
 A session of the command line or of the page belongs to one person. No two persons share one: no name has an `@` in it.
 
@@ -9,7 +9,6 @@ A session of the command line or of the page belongs to one person. No two perso
     ...:reset-{number}  the same session after resets
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -17,16 +16,9 @@ from msgspec import Struct
 from gatepost.channels.triggers.trigger import DeliveryMode
 from gatepost.core import address
 from gatepost.core.text import ParsedEnum
-from gatepost.core.times import HOUR, Duration, Instant
+from gatepost.core.times import Instant
 from gatepost.inbox.event import Event, EventType, Heard, parse_body
 
-#: how long the code of a pairing is valid
-PAIRING_TIME: Final[Duration] = HOUR
-#: requests of one bot that wait for an answer
-MAX_PAIRINGS: Final = 3
-#: characters of a code: no letters and digits that look alike
-CODE_ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-CODE_LENGTH: Final = 8
 #: in place of the name of the administrator in a session
 _MAIN: Final = "main"
 #: the type of the reference from a message that was passed on to the event that it was
@@ -109,43 +101,6 @@ class Pairing(Struct, frozen=True, kw_only=True):
     expires_at: Instant
     created_at: Instant
     answered_at: Instant | None
-
-
-class MessageState(ParsedEnum, description="a state of a message"):
-    PENDING = "pending"
-    SENT = "sent"
-    FAILED = "failed"
-
-
-class Button(Struct, frozen=True):
-    #: the id of an option
-    id: str
-    label: str
-
-
-class ChannelMessage(Struct, frozen=True, kw_only=True):
-    """What is sent on a channel; a long one is sent in parts."""
-
-    number: int
-    id: str
-    trigger: str
-    chat: str
-    thread: str | None
-    #: whom it is for, as the channel names the user, and the name of that person; without a user, whoever is there
-    user_id: str | None
-    person: str | None
-    content: str
-    options: Sequence[Button]
-    #: the decision that the buttons answer
-    decision: str | None
-    #: the number of the message that this one changes, instead of sending another
-    replaces: int | None
-    state: MessageState
-    #: the ids that the channel gave to the parts
-    sent_ids: Sequence[str]
-    error: str | None
-    created_at: Instant
-    sent_at: Instant | None
 
 
 def build_session(base: str, generation: int) -> str:

@@ -19,21 +19,15 @@ from typing import Final
 from gatepost.channels import (
     access_actions as access,
     conversation_rows as channels,
-    message_actions as channel_messages,
+    outgoing_message_actions as outgoing,
 )
-from gatepost.channels.conversation import (
-    CODE_ALPHABET,
-    CODE_LENGTH,
-    MAX_PAIRINGS,
-    PAIRING_TIME,
-    Button,
-    Pairing,
-    PairingState,
-)
+from gatepost.channels.conversation import Pairing, PairingState
+from gatepost.channels.provider import Button
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import has_visible_text
+from gatepost.core.times import HOUR, Duration
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -42,6 +36,13 @@ from gatepost.inbox.event import Ref
 from gatepost.inbox.event_rendering import escape_invisible, escape_markdown, remove_invisible
 from gatepost.inbox.push import actions as push
 
+#: how long the code of a pairing is valid
+PAIRING_TIME: Final[Duration] = HOUR
+#: requests of one bot that wait for an answer
+MAX_PAIRINGS: Final = 3
+#: characters of a code: no letters and digits that look alike
+CODE_ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+CODE_LENGTH: Final = 8
 _HINT: Final = "`gatepost channel pair` lists the requests"
 _MAX_DISPLAY_LENGTH: Final = 200
 #: persons that one user of a channel can have become: one for each bot
@@ -97,8 +98,8 @@ def request(
     administrator = directory.find(tx, directory.ADMINISTRATOR)
     buttons = [Button(f"approve:{id}", "Approve"), Button(f"deny:{id}", "Deny")]
     message = escape_markdown(escape_invisible(text))
-    for bot, administrator_chat in channel_messages.list_private_chats(tx, administrator.number):
-        channel_messages.send(tx, bot.number, administrator_chat, message, options=buttons)
+    for bot, administrator_chat in outgoing.list_private_chats(tx, administrator.number):
+        outgoing.send(tx, bot.number, administrator_chat, message, options=buttons)
     return code
 
 
@@ -133,7 +134,7 @@ def approve(tx: Transaction, code_or_id: str, *, by: str | None, person: str | N
     entity = _find_or_make_person(tx, pairing, person)
     _end(tx, pairing, PairingState.APPROVED, administrator, entity)
     text = f"You are paired as {escape_markdown(entity.display)}. Write to me."
-    channel_messages.send(tx, trigger.number, pairing.chat, text, user_id=pairing.user_id)
+    outgoing.send(tx, trigger.number, pairing.chat, text, user_id=pairing.user_id)
     return show(tx, pairing.id)
 
 

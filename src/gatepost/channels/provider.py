@@ -23,7 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
-from gatepost.channels.conversation import Button
+from msgspec import Struct
+
 from gatepost.core.json_limits import Json
 from gatepost.core.text import check_text
 from gatepost.errors import Invalid, Refused
@@ -84,6 +85,12 @@ class ServiceEvent:
     payload: Json
     #: what kind of event it is, in the words of the service
     kind: str | None = None
+
+
+class Button(Struct, frozen=True):
+    #: the id of an option
+    id: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

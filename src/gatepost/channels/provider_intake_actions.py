@@ -19,8 +19,7 @@ from gatepost.channels import (
     access_actions as access,
     conversation_rows as channel_rows,
     intake_actions as channels,
-    message_actions as channel_messages,
-    message_rows,
+    outgoing_message_actions as outgoing,
     pairing_actions as pairing,
 )
 from gatepost.channels.access_actions import ListVerdict
@@ -36,7 +35,7 @@ from gatepost.core.times import DAY
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid, NotFound
 from gatepost.inbox.event_rendering import escape_markdown
-from gatepost.jobs import job_rows as jobs
+from gatepost.jobs import idempotency_actions as idempotency
 
 _HELP: Final = (
     "Write to me: I pass it on, and the answer comes here.\n\n"
@@ -71,7 +70,7 @@ def take(tx: Transaction, name: str, message: UserMessage | ServiceEvent, *, ran
     """Take a message or an event of a trigger. Codes are made of `random_bits`, which are new for each call."""
     trigger = _lock_trigger(tx, name)
     id = check_message_id(message)
-    if not jobs.insert_idempotency_key(tx, f"channel {trigger.id}", id, ""):
+    if not idempotency.insert_key(tx, f"channel {trigger.id}", id, ""):
         return IntakeOutcome.REPEATED
     if trigger.is_channel != isinstance(message, UserMessage):
         noun = "a message of a user" if trigger.is_channel else "an event of a service"
@@ -86,9 +85,9 @@ def skip(tx: Transaction, name: str, message: UserMessage | ServiceEvent, reason
     """Leave out a message that cannot be taken, for good, and tell the owner of the trigger once a day."""
     trigger = _lock_trigger(tx, name)
     with suppress(Invalid):
-        jobs.insert_idempotency_key(tx, f"channel {trigger.id}", check_message_id(message), "")
+        idempotency.insert_key(tx, f"channel {trigger.id}", check_message_id(message), "")
     text = f"a message of {trigger.label} could not be taken: {reason}"
-    channel_messages.tell_owners(tx, trigger, text, f"message:{name}:{tx.now // DAY}")
+    outgoing.tell_owners(tx, trigger, text, f"message:{name}:{tx.now // DAY}")
 
 
 def check_message_id(message: UserMessage | ServiceEvent) -> str:
@@ -126,7 +125,7 @@ def _take_message(tx: Transaction, trigger: Trigger, message: UserMessage, rando
             return IntakeOutcome.IGNORED
         code = pairing.request(tx, trigger, chat=chat, user_id=user, display=display, random_bits=random_bits)
         if code is not None:
-            channel_messages.send(tx, trigger.number, chat, _CODE.format(code=code), is_for_anybody=True)
+            outgoing.send(tx, trigger.number, chat, _CODE.format(code=code), is_for_anybody=True)
         return IntakeOutcome.PAIRING
     session = channels.ensure_session(
         tx,
@@ -144,7 +143,7 @@ def _take_message(tx: Transaction, trigger: Trigger, message: UserMessage, rando
         return IntakeOutcome.COMMAND
     question = None
     if message.reply_to is not None:
-        question = message_rows.find_by_sent_id(tx, trigger.number, chat, message.reply_to)
+        question = outgoing.find_by_sent_id(tx, trigger.number, chat, message.reply_to)
     received = channels.receive(
         tx,
         trigger,
@@ -206,4 +205,4 @@ def _build_dedup_key(trigger: Trigger, message: UserMessage) -> str:
 def _say(tx: Transaction, trigger: Trigger, session: ChannelSession, text: str) -> None:
     """Send a sentence to where a message came from."""
     assert session.chat is not None
-    channel_messages.send(tx, trigger.number, session.chat, text, thread=session.thread, user_id=session.user_id)
+    outgoing.send(tx, trigger.number, session.chat, text, thread=session.thread, user_id=session.user_id)

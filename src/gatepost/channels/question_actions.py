@@ -18,7 +18,7 @@ where, its questions end on all routes.
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from gatepost.channels import conversation_rows as channels, message_actions as channel_messages
+from gatepost.channels import conversation_rows as channels, outgoing_message_actions as outgoing
 from gatepost.channels.conversation import ChannelSession, parse_base
 from gatepost.channels.provider import build_chat_session
 from gatepost.channels.shared_inbox import actions as shared_inbox
@@ -69,7 +69,7 @@ def show(
         decision=decision.number,
     )
     if trigger is not None and session is not None:
-        channel_messages.send_question(tx, decision, trigger, session)
+        outgoing.send_question(tx, decision, trigger, session)
     return id
 
 
@@ -78,7 +78,7 @@ def show_question(tx: Transaction, event: DecisionAsked) -> None:
     for respondent in event.respondents:
         if respondent.kind is not EntityKind.HUMAN:
             continue
-        for trigger, chat in channel_messages.list_private_chats(tx, respondent.number):
+        for trigger, chat in outgoing.list_private_chats(tx, respondent.number):
             base = build_chat_session(chat, chat)
             channels.ensure_session(
                 tx,
@@ -187,7 +187,7 @@ def close_question(tx: Transaction, event: DecisionEnded) -> None:
     text = rules.render_answer(decision, answer)
     is_answered = answer.outcome in (DecisionOutcome.ANSWERED, DecisionOutcome.AGAIN)
     _end(tx, decision, QuestionStatus.ANSWERED if is_answered else QuestionStatus.ENDED, text or None)
-    channel_messages.show_end(tx, decision, _describe_end(answer, text))
+    outgoing.show_end(tx, decision, _describe_end(answer, text))
 
 
 def replace_question(tx: Transaction, event: DecisionRevised) -> None:

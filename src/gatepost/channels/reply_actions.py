@@ -18,7 +18,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.channels import intake_actions as channels, message_actions as messages, question_actions as questions
+from gatepost.channels import (
+    intake_actions as channels,
+    outgoing_message_actions as messages,
+    question_actions as questions,
+)
 from gatepost.channels.conversation import ChannelSession, Conversation
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind

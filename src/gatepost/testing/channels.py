@@ -30,10 +30,10 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import pytest
 
-from gatepost.channels import message_rows as channel_messages, pairing_actions as pairing, reply_actions as replies
+from gatepost.channels import outgoing_message_actions as outgoing, pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.background.channel_tasks import ChannelOptions, Channels
-from gatepost.channels.conversation import MessageState, is_user_prompt
-from gatepost.channels.message_actions import SEND_JOB
+from gatepost.channels.conversation import is_user_prompt
+from gatepost.channels.outgoing_message_actions import SEND_JOB, MessageState
 from gatepost.channels.provider import BoundTrigger, MessageToSend, Provider, ProviderIntake
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind
@@ -422,5 +422,5 @@ class RemoteChannelSuite(ChannelSuite):
 
 def _list_states(tx: Reader) -> list[MessageState]:
     """Return the states of all messages that were to be sent."""
-    rows = takewhile(lambda message: message is not None, (channel_messages.read(tx, number) for number in count(1)))
+    rows = takewhile(lambda message: message is not None, (outgoing.read(tx, number) for number in count(1)))
     return [message.state for message in rows if message is not None]

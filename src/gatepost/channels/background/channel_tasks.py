@@ -14,7 +14,7 @@ from typing import Final
 from gatepost.channels.background.message_sender import ChannelSender, Outlet
 from gatepost.channels.background.provider_channel import ProviderChannel
 from gatepost.channels.background.readers import ChannelReaders, ChannelSource
-from gatepost.channels.message_actions import SEND_JOB
+from gatepost.channels.outgoing_message_actions import SEND_JOB
 from gatepost.channels.provider import Provider
 from gatepost.channels.speech import voice_actions as voices
 from gatepost.channels.speech.background import VoiceJobs
@@ -28,8 +28,8 @@ from gatepost.channels.telegram.bot_port import TelegramApi
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, Instant
 from gatepost.inbox.event import TELEGRAM
-from gatepost.jobs.background import job_runner as jobs
-from gatepost.jobs.background.periodic_duty import Duty, is_about, open_task_group, run_duties
+from gatepost.jobs import job_runner_background as jobs
+from gatepost.jobs.periodic_duty_background import Duty, is_about, open_task_group, run_duties
 from gatepost.transports.signal_bus import SignalBus
 
 #: seconds between two looks for voice messages that have waited long enough

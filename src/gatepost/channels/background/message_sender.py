@@ -17,15 +17,15 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from gatepost.channels import message_actions as channel_messages
-from gatepost.channels.conversation import ChannelMessage
+from gatepost.channels import outgoing_message_actions as outgoing
+from gatepost.channels.outgoing_message_actions import ChannelMessage
 from gatepost.channels.provider import ChatClosed, SendRefused
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.times import DAY, MINUTE, SECOND, Duration
 from gatepost.errors import GatepostError, NotFound, Unauthorized, Unavailable
-from gatepost.jobs.background.job_runner import RetryLater
+from gatepost.jobs.job_runner_background import RetryLater
 from gatepost.jobs.retry_policy import Job, compute_job_delay
 
 log = structlog.get_logger("gatepost.channel")
@@ -54,7 +54,7 @@ class ChannelSender:
 
     async def run_job(self, job: Job) -> None:
         """Send the message of a job, and those of its chat that came before it."""
-        messages = await self._store.read(channel_messages.list_pending, job.payload)
+        messages = await self._store.read(outgoing.list_pending, job.payload)
         if not messages:
             return
         lock = self._locks.setdefault((messages[0].trigger, messages[0].chat), asyncio.Lock())
@@ -62,11 +62,11 @@ class ChannelSender:
             await self._send_all(job)
 
     async def _send_all(self, job: Job) -> None:
-        messages = await self._store.read(channel_messages.list_pending, job.payload)
+        messages = await self._store.read(outgoing.list_pending, job.payload)
         for place, message in enumerate(messages):
             trigger, may_send = await self._store.read(_find_way, message)
             if not may_send:
-                await self._store.run(channel_messages.fail, message, "its user is not let in any more")
+                await self._store.run(outgoing.fail, message, "its user is not let in any more")
                 continue
             outlet = self._find_outlet(trigger.provider)
             try:
@@ -75,7 +75,7 @@ class ChannelSender:
                 await outlet.deliver(message, later=len(messages) - place - 1)
             except ChatClosed as closing:
                 log.warning("a chat is closed", trigger=trigger.name, reason=closing.message)
-                await self._store.run(channel_messages.close_chat, trigger, message.chat, closing.message)
+                await self._store.run(outgoing.close_chat, trigger, message.chat, closing.message)
                 return
             except SendRefused as refusal:
                 log.warning("a message is refused", trigger=trigger.name, message=message.id, reason=refusal.message)
@@ -96,18 +96,18 @@ class ChannelSender:
                 reason = error.message if isinstance(error, GatepostError) else type(error).__name__
                 raise RetryLater(reason, delay, is_outage=True) from None
             else:
-                await self._store.run(channel_messages.finish, message)
+                await self._store.run(outgoing.finish, message)
 
 
 def _find_way(tx: Reader, message: ChannelMessage) -> tuple[Trigger, bool]:
     """Return the trigger of a message, and whether whoever it is for is still let in."""
     trigger = triggers.find(tx, message.trigger)
     assert trigger is not None, "a trigger with messages cannot be deleted"
-    return trigger, channel_messages.may_send(tx, trigger, message)
+    return trigger, outgoing.may_send(tx, trigger, message)
 
 
 def _fail(tx: Transaction, trigger: Trigger, message: ChannelMessage, reason: str) -> None:
     """Save that a message cannot be sent, and tell the owners of the trigger once a day for each chat."""
-    channel_messages.fail(tx, message, reason)
+    outgoing.fail(tx, message, reason)
     text = f"{trigger.label} could not send a message to the chat {message.chat}: {reason}"
-    channel_messages.tell_owners(tx, trigger, text, f"refused:{trigger.name}:{message.chat}:{tx.now // DAY}")
+    outgoing.tell_owners(tx, trigger, text, f"refused:{trigger.name}:{message.chat}:{tx.now // DAY}")

@@ -25,12 +25,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
-from gatepost.channels import (
-    message_actions as channel_messages,
-    message_rows,
-    provider_intake_actions as provider_intake,
-)
-from gatepost.channels.conversation import ChannelMessage
+from gatepost.channels import outgoing_message_actions as outgoing, provider_intake_actions as provider_intake
+from gatepost.channels.outgoing_message_actions import ChannelMessage
 from gatepost.channels.provider import BoundTrigger, MessageToSend, Provider, ServiceEvent, UserMessage
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import Trigger
@@ -90,7 +86,7 @@ class ProviderChannel:
         sent_id = await call_provider(
             self._name, partial(self._provider.send, trigger, to_send), time_limit=_MAX_SEND_TIME
         )
-        await self._store.run(channel_messages.save_part, message, [str(sent_id)])
+        await self._store.run(outgoing.save_part, message, [str(sent_id)])
 
     async def _bind(self, name: str) -> BoundTrigger:
         trigger, secret = await self._store.read(_read_trigger, name, self._name)
@@ -133,7 +129,7 @@ def _read_trigger(tx: Reader, name: str, provider: str) -> tuple[Trigger, str | 
 
 def _read_context(tx: Reader, message: ChannelMessage) -> tuple[Decision | None, str | None]:
     """Return the open decision that a message asks, and the channel's id of the message that it changes."""
-    original = message_rows.read(tx, message.replaces) if message.replaces is not None else None
+    original = outgoing.read(tx, message.replaces) if message.replaces is not None else None
     decision = decisions.show(tx, message.decision) if message.decision is not None and original is None else None
     sent_ids = original.sent_ids if original is not None else ()
     return decision if decision is not None and decision.is_open else None, sent_ids[-1] if sent_ids else None

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from gatepost.channels import conversation_rows as channels, message_actions as channel_messages
+from gatepost.channels import conversation_rows as channels, outgoing_message_actions as outgoing
 from gatepost.channels.triggers import rows as triggers
 from gatepost.core.backoff import Backoff
 from gatepost.core.ports import Reader, Store, Transaction
@@ -26,8 +26,8 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import DAY, SECOND
 from gatepost.errors import GatepostError, Unauthorized, Unavailable
 from gatepost.jobs import lease_actions as leases
-from gatepost.jobs.background.periodic_duty import Duty, is_about, open_task_group
-from gatepost.jobs.lease import Lease
+from gatepost.jobs.lease_actions import Lease
+from gatepost.jobs.periodic_duty_background import Duty, is_about, open_task_group
 from gatepost.telemetry import hide_secrets
 
 log = structlog.get_logger("gatepost.channel")
@@ -198,4 +198,4 @@ def _set_error(tx: Transaction, name: str, error: str | None) -> None:
 def _tell_owners(tx: Transaction, name: str, text: str, is_token: bool) -> None:
     if (trigger := triggers.find(tx, name)) is not None:
         topic = f"{'token' if is_token else 'bot'}:{name}:{tx.now // DAY}"
-        channel_messages.tell_owners(tx, trigger, f"{trigger.label} does not work: {text}", topic)
+        outgoing.tell_owners(tx, trigger, f"{trigger.label} does not work: {text}", topic)

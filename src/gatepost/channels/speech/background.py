@@ -20,7 +20,7 @@ from gatepost.channels.telegram.bot_port import RequestRefused
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND
 from gatepost.errors import NotFound, Unavailable
-from gatepost.jobs.background.job_runner import RetryLater
+from gatepost.jobs.job_runner_background import RetryLater
 from gatepost.jobs.retry_policy import Job, compute_job_delay
 
 log = structlog.get_logger("gatepost.speech")

@@ -9,24 +9,20 @@ is transcribed.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.channels import (
-    access_actions as access,
-    intake_actions as channels,
-    message_actions as channel_messages,
-    message_rows as rows,
-)
+from gatepost.channels import access_actions as access, intake_actions as channels, outgoing_message_actions as outgoing
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.message_rows import Voice
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import has_visible_text
+from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.jobs import job_actions as jobs
 
@@ -43,6 +39,18 @@ _PATIENCE_OVER: Final = "I could not write down your recording in time. It was p
 _MAX_DUE: Final = 100
 
 
+class Voice(NamedTuple):
+    id: str
+    #: the number of the trigger
+    trigger: int
+    dedup_key: str
+    #: the name of whoever spoke; None if it is nobody here
+    person: str | None
+    envelope: Envelope
+    state: str
+    due_at: Instant | None
+
+
 class RecordingFile(Struct, frozen=True):
     """The file of a recording that is to be transcribed."""
 
@@ -57,7 +65,7 @@ def store(
     """Store a recording of a person; one with a `problem`, which its user is told, is routed at once."""
     due_at = tx.now + tx.limits.speech_patience
     number = directory.find_number(tx, person)
-    id = rows.insert_voice(tx, trigger.number, dedup_key, envelope, due_at, person=number)
+    id = insert(tx, trigger.number, dedup_key, envelope, due_at, person=number)
     if id is None:
         return
     if problem is None:
@@ -66,9 +74,36 @@ def store(
         give_up(tx, id, problem)
 
 
+def insert(
+    tx: Transaction, trigger: int, dedup_key: str, envelope: Envelope, due_at: Instant, *, person: int | None
+) -> str | None:
+    """Return the id of the voice message; None if it is here already."""
+    id = tx.new_id("voice")
+    row_count = tx.execute(
+        "channels/channel_messages/insert_voice",
+        id=id,
+        trigger=trigger,
+        dedup_key=dedup_key,
+        person=person,
+        envelope=msgspec.json.encode(envelope).decode(),
+        due_at=due_at,
+        now=tx.now,
+    )
+    return id if row_count else None
+
+
+def lock(tx: Transaction, id: str) -> Voice | None:
+    """Read a voice message and lock it until the commit."""
+    row = tx.fetch_one("channels/channel_messages/find_voice", id=id)
+    if row is None:
+        return None
+    envelope = msgspec.json.decode(row.envelope, type=Envelope)
+    return Voice(row.id, row.trigger, row.dedup_key, row.person_name, envelope, row.state, row.due_at)
+
+
 def find_recording(tx: Transaction, id: str) -> RecordingFile | None:
     """Return what is to be transcribed; None if it was, or is given up."""
-    voice = rows.lock_voice(tx, id)
+    voice = lock(tx, id)
     trigger = triggers.read(tx, voice.trigger) if voice is not None and voice.state == "pending" else None
     if voice is None or trigger is None:
         return None
@@ -111,12 +146,17 @@ def give_up(tx: Transaction, id: str, sentence: str) -> bool:
 
 def has_due(tx: Reader) -> bool:
     """Return True if a voice message has waited for its transcript long enough."""
-    return bool(rows.list_due_voices(tx, 1))
+    return bool(_list_due(tx, 1))
 
 
 def end_due(tx: Transaction) -> int:
     """Route the voice messages that have waited long enough; return how many."""
-    return sum(give_up(tx, id, _PATIENCE_OVER) for id in rows.list_due_voices(tx, _MAX_DUE))
+    return sum(give_up(tx, id, _PATIENCE_OVER) for id in _list_due(tx, _MAX_DUE))
+
+
+def _list_due(tx: Reader, limit: int) -> list[str]:
+    """Return the ids of voice messages that have waited for their transcript long enough."""
+    return [row.id for row in tx.fetch_all("channels/channel_messages/list_due_voices", now=tx.now, limit=limit)]
 
 
 def _end(tx: Transaction, id: str, state: str) -> Voice | None:
@@ -124,14 +164,15 @@ def _end(tx: Transaction, id: str, state: str) -> Voice | None:
     End a voice message, and return it; None if it has ended before, or if its user is not let in any more: then it
     fails, and nobody gets it.
     """
-    voice = rows.lock_voice(tx, id)
+    voice = lock(tx, id)
     if voice is None:
         return None
     trigger = triggers.read(tx, voice.trigger)
     assert trigger is not None
     assert voice.envelope.chat is not None
     is_let_in = access.may_write(tx, trigger, voice.envelope.chat, voice.envelope.user, voice.person)
-    has_ended = rows.end_voice(tx, id, state if is_let_in else "failed")
+    end_state = state if is_let_in else "failed"
+    has_ended = tx.execute("channels/channel_messages/end_voice", id=id, state=end_state) == 1
     return voice if has_ended and is_let_in else None
 
 
@@ -141,7 +182,7 @@ def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[s
     assert envelope.chat is not None
     question = None
     if (reply_to := envelope.metadata.get(REPLY_FIELD)) is not None:
-        question = rows.find_by_sent_id(tx, trigger.number, envelope.chat, reply_to)
+        question = outgoing.find_by_sent_id(tx, trigger.number, envelope.chat, reply_to)
     received = channels.receive(
         tx,
         trigger,
@@ -158,4 +199,4 @@ def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[s
 def _say(tx: Transaction, voice: Voice, text: str) -> None:
     assert voice.envelope.chat is not None
     thread = voice.envelope.metadata.get("telegram_thread_id")
-    channel_messages.send(tx, voice.trigger, voice.envelope.chat, text, thread=thread, user_id=voice.envelope.user)
+    outgoing.send(tx, voice.trigger, voice.envelope.chat, text, thread=thread, user_id=voice.envelope.user)

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from gatepost.channels import (
     access_actions as access,
-    message_actions as channel_messages,
-    message_rows,
+    outgoing_message_actions as outgoing,
     pairing_actions as pairing,
     question_actions as questions,
 )
@@ -72,10 +71,10 @@ def _answer_decision(
         return _refuse(press, _INVALID)
     if person not in decision.respondents:
         return _refuse(press, "This question is not for you.")
-    message = message_rows.find_by_sent_id(tx, trigger.number, str(press.chat.id), str(press.message_id))
+    message = outgoing.find_by_sent_id(tx, trigger.number, str(press.chat.id), str(press.message_id))
     newer = [
         other
-        for other in message_rows.list_by_decision(tx, decision.number)
+        for other in outgoing.list_by_decision(tx, decision.number)
         if message is not None and other.number > message.number and other.chat == message.chat
     ]
     is_outdated = button.iteration != decision.iteration or button.option >= len(decision.options) or bool(newer)
@@ -103,10 +102,10 @@ def _answer_pairing(
     except GatepostError as error:
         return _refuse(press, error.message)
     verdict = f"Approved: {{}} is {answered.person}" if button.is_approval else "Denied: {}"
-    message = message_rows.find_by_sent_id(tx, trigger.number, str(press.chat.id), str(press.message_id))
+    message = outgoing.find_by_sent_id(tx, trigger.number, str(press.chat.id), str(press.message_id))
     if message is not None:
         content = f"{message.content}\n\n{verdict.format(escape_markdown(answered.display))}"
-        channel_messages.send(tx, trigger.number, message.chat, content, replaces=message.number)
+        outgoing.send(tx, trigger.number, message.chat, content, replaces=message.number)
     return PressAnswer(query_id=press.query_id, text=shorten_text(verdict.format(answered.display)))
 
 

@@ -30,8 +30,7 @@ from gatepost.channels import (
     access_actions as access,
     conversation_rows as channel_rows,
     intake_actions as channels,
-    message_actions as channel_messages,
-    message_rows,
+    outgoing_message_actions as outgoing,
     pairing_actions as pairing,
 )
 from gatepost.channels.access_actions import ListVerdict
@@ -62,7 +61,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid, NotFound
 from gatepost.inbox.event import FORWARDED_FIELD, TELEGRAM
 from gatepost.inbox.event_rendering import escape_markdown
-from gatepost.jobs import job_rows as jobs
+from gatepost.jobs import idempotency_actions as idempotency
 
 #: why a chat keeps its id
 NO_GROUP: Final = "only a group gets another id"
@@ -141,7 +140,7 @@ def skip_update(tx: Transaction, name: str, update: Json, bot: BotProfile, reaso
     skipped = telegram_update.parse_update(update, bot.identity)
     _advance(tx, trigger, skipped.update_id)
     text = f"an update of the bot {name!r} could not be taken: {reason}"
-    channel_messages.tell_owners(tx, trigger, text, f"update:{name}:{skipped.update_id}")
+    outgoing.tell_owners(tx, trigger, text, f"update:{name}:{skipped.update_id}")
     return TakenUpdate(
         outcome=UpdateOutcome.IGNORED,
         reason=reason,
@@ -176,7 +175,7 @@ def take_update(
         case MembershipChange():
             if content.membership is not Membership.JOINED:
                 reason = "its user has blocked it" if content.membership is Membership.BLOCKED else "it was removed"
-                channel_messages.close_chat(tx, trigger, str(content.chat.id), reason)
+                outgoing.close_chat(tx, trigger, str(content.chat.id), reason)
             return TakenUpdate(outcome=UpdateOutcome.CHAT, reason=content.membership.value)
         case ChatMigration():
             if not move_chat(tx, trigger, content.old_chat, content.new_chat):
@@ -200,7 +199,7 @@ def _advance(tx: Transaction, trigger: Trigger, update_id: int) -> int | None:
     last_update, epoch, last_at = channel_rows.read_cursor(tx, trigger.number) or (-1, 0, tx.now)
     if update_id <= last_update and tx.now - last_at > DAY:
         last_update, epoch = -1, epoch + 1
-    is_new = jobs.insert_idempotency_key(tx, f"telegram {trigger.id}", f"{epoch}:{update_id}", "")
+    is_new = idempotency.insert_key(tx, f"telegram {trigger.id}", f"{epoch}:{update_id}", "")
     if not is_new and update_id <= last_update:
         return None
     channel_rows.set_cursor(tx, trigger.number, max(update_id, last_update), epoch)
@@ -253,7 +252,7 @@ def _request_pairing(tx: Transaction, trigger: Trigger, message: InboundMessage,
     display = f"{user.name} (@{user.username})" if user.username else user.name
     code = pairing.request(tx, trigger, chat=chat, user_id=str(user.id), display=display, random_bits=random_bits)
     if code is not None:
-        channel_messages.send(tx, trigger.number, chat, _CODE.format(code=code), is_for_anybody=True)
+        outgoing.send(tx, trigger.number, chat, _CODE.format(code=code), is_for_anybody=True)
     return TakenUpdate(outcome=UpdateOutcome.PAIRING)
 
 
@@ -365,7 +364,7 @@ def find_decision(tx: Reader, trigger: Trigger, message: InboundMessage) -> str 
     """Return the decision whose question a message replies to."""
     if message.reply_to is None or not message.replies_to_bot:
         return None
-    question = message_rows.find_by_sent_id(tx, trigger.number, str(message.chat.id), str(message.reply_to))
+    question = outgoing.find_by_sent_id(tx, trigger.number, str(message.chat.id), str(message.reply_to))
     return question.decision if question is not None else None
 
 
@@ -373,7 +372,7 @@ def _say(tx: Transaction, trigger: Trigger, message: InboundMessage, text: str) 
     """Send a sentence to where a message came from."""
     thread = str(message.thread_id) if message.thread_id is not None else None
     chat, user = str(message.chat.id), str(message.sender.id)
-    channel_messages.send(tx, trigger.number, chat, text, thread=thread, user_id=user)
+    outgoing.send(tx, trigger.number, chat, text, thread=thread, user_id=user)
 
 
 def is_move(old_chat: int, new_chat: int) -> bool:
@@ -398,6 +397,6 @@ def move_chat(tx: Transaction, trigger: Trigger, old_chat: int, new_chat: int) -
         tx.after_commit(Signal(f"trigger:{trigger.name}", "changed", wakes=False))
         if trigger.is_from_file:
             text = f"the group {old_chat} of the bot {trigger.name!r} is {new_chat} now: change it in gatepost.toml"
-            channel_messages.tell_owners(tx, trigger, text, f"moved:{trigger.name}:{old_chat}")
+            outgoing.tell_owners(tx, trigger, text, f"moved:{trigger.name}:{old_chat}")
     channel_rows.move_chat(tx, trigger.number, str(old_chat), str(new_chat))
     return True

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from gatepost.channels import message_actions as channel_messages, message_rows
-from gatepost.channels.conversation import ChannelMessage
+from gatepost.channels import outgoing_message_actions as outgoing
+from gatepost.channels.outgoing_message_actions import ChannelMessage
 from gatepost.channels.provider import SendRefused
 from gatepost.channels.telegram import update_actions as telegram
 from gatepost.channels.telegram.background.bots import OpenBot, TelegramBots
@@ -34,7 +34,7 @@ from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import Decision
-from gatepost.jobs.background.job_runner import RetryLater
+from gatepost.jobs.job_runner_background import RetryLater
 
 #: a shorter wait is waited for
 _SHORT_WAIT: Final = SECOND // 20
@@ -87,7 +87,7 @@ class TelegramSender:
             buttons = await self._build_buttons(bot, message) if is_last else []
             await self._wait_for_turn(bot, message, later=later + len(parts) - place - 1)
             sent_ids.append(str(await self._send_part(bot, message, part, buttons)))
-            await self._store.run(channel_messages.save_part, message, sent_ids)
+            await self._store.run(outgoing.save_part, message, sent_ids)
         self._parts.pop(message.id, None)
 
     async def _convert(self, message: ChannelMessage) -> list[FormattedText]:
@@ -124,7 +124,7 @@ class TelegramSender:
 
     async def _edit(self, bot: OpenBot, message: ChannelMessage, *, later: int) -> None:
         """Change the last part of an earlier message, which has its buttons."""
-        original = await self._store.read(message_rows.read, message.replaces)
+        original = await self._store.read(outgoing.read, message.replaces)
         parts = await self._convert(message)
         if original is None or not original.sent_ids or not parts:
             return

@@ -1,5 +1,5 @@
 """
-Send on channels.
+Messages that go out on channels: answers, questions, notices of urgent events.
 
 A verb that sends writes a message and a job; `channels/background/channel_tasks.py` sends the messages of a chat in
 their order. Sending is at least once: a process that dies after a channel has taken a message, and before that is
@@ -7,22 +7,29 @@ stored, sends it again. A message is for the user whom it was written to, and fa
 when it is sent. The command line and the page have no chat to send to: people read the shared inbox there.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
-from gatepost.channels import access_actions as access, conversation_rows as channels, message_rows as channel_messages
-from gatepost.channels.conversation import Button, ChannelMessage, ChannelSession, MessageState
+import msgspec
+from msgspec import Struct
+
+from gatepost.channels import access_actions as access, conversation_rows as channels
+from gatepost.channels.conversation import ChannelSession
+from gatepost.channels.provider import Button
 from gatepost.channels.telegram.formatted_text import shorten_text
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
-from gatepost.core.ports import Reader, Transaction
-from gatepost.core.times import DAY
+from gatepost.core.ports import Reader, Row, Transaction
+from gatepost.core.text import ParsedEnum
+from gatepost.core.times import DAY, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.gates.decision import Decision
 from gatepost.inbox.event import EventType, Pushed
 from gatepost.inbox.event_rendering import escape_deceptive, escape_markdown, render_name
 from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs
+from gatepost.stores.row_mapping import Mapper, fetch_number
 
 #: the kind of the jobs that send; the payload is the id of a message
 SEND_JOB: Final = "channel.send"
@@ -32,6 +39,46 @@ _MAX_MESSAGES: Final = 1_000
 _MAX_NOTICE_LENGTH: Final = 1_000
 #: types of events that a paired person has in the chat already: a question has a message with buttons
 _QUIET_TYPES: Final = frozenset((EventType.CHANNEL, EventType.DECISION))
+
+
+class MessageState(ParsedEnum, description="a state of a message"):
+    PENDING = "pending"
+    SENT = "sent"
+    FAILED = "failed"
+
+
+class ChannelMessage(Struct, frozen=True, kw_only=True):
+    """What is sent on a channel; a long one is sent in parts."""
+
+    number: int
+    id: str
+    trigger: str
+    chat: str
+    thread: str | None
+    #: whom it is for, as the channel names the user, and the name of that person; without a user, whoever is there
+    user_id: str | None
+    person: str | None
+    content: str
+    options: Sequence[Button]
+    #: the decision that the buttons answer
+    decision: str | None
+    #: the number of the message that this one changes, instead of sending another
+    replaces: int | None
+    state: MessageState
+    #: the ids that the channel gave to the parts
+    sent_ids: Sequence[str]
+    error: str | None
+    created_at: Instant
+    sent_at: Instant | None
+
+
+def _decode_buttons(text: str | None) -> list[Button]:
+    return msgspec.json.decode(text, type=list[Button]) if text else []
+
+
+_MESSAGE: Final = Mapper(
+    ChannelMessage, without="trigger decision person", options=_decode_buttons, sent_ids=json.loads
+)
 
 
 def send(
@@ -55,7 +102,7 @@ def send(
     assert bot is not None
     recipient = None if is_for_anybody else user_id or chat
     person = access.find_person(tx, bot, chat, recipient) if recipient is not None else None
-    id = channel_messages.insert(
+    id = insert(
         tx,
         trigger,
         chat,
@@ -68,6 +115,39 @@ def send(
         replaces=replaces,
     )
     jobs.add(tx, SEND_JOB, id)
+    return id
+
+
+def insert(
+    tx: Transaction,
+    trigger: int,
+    chat: str,
+    content: str,
+    *,
+    thread: str | None,
+    user_id: str | None,
+    person: int | None,
+    options: Sequence[Button],
+    decision: int | None,
+    replaces: int | None,
+) -> str:
+    """Return the id of the new message."""
+    id = tx.new_id("out")
+    fetch_number(
+        tx,
+        "channels/channel_messages/insert",
+        id=id,
+        trigger=trigger,
+        chat=chat,
+        thread=thread,
+        user_id=user_id,
+        person=person,
+        content=content,
+        options=msgspec.json.encode(list(options)).decode() if options else None,
+        decision=decision,
+        replaces=replaces,
+        now=tx.now,
+    )
     return id
 
 
@@ -108,7 +188,7 @@ def show_end(tx: Transaction, decision: Decision, text: str) -> None:
     Change the messages of a decision that has ended: they show who answered what, and have no buttons. Who is
     not let in any more does not see it.
     """
-    for message in channel_messages.list_by_decision(tx, decision.number):
+    for message in list_by_decision(tx, decision.number):
         trigger = triggers.find(tx, message.trigger)
         if trigger is not None and may_send(tx, trigger, message):
             content = f"{decision.question}\n\n{text}"
@@ -142,31 +222,64 @@ def list_private_chats(tx: Reader, person: int) -> list[tuple[Trigger, str]]:
     return [(trigger, chat) for trigger, chat in found if trigger is not None and not trigger.blocks(chat)]
 
 
+def find(tx: Reader, id: str) -> ChannelMessage | None:
+    row = tx.fetch_one("channels/channel_messages/find", id=id)
+    return _build(row) if row else None
+
+
+def read(tx: Reader, number: int) -> ChannelMessage | None:
+    row = tx.fetch_one("channels/channel_messages/read", number=number)
+    return _build(row) if row else None
+
+
 def list_pending(tx: Reader, id: str) -> list[ChannelMessage]:
     """Return what is to be sent to the chat of a message, up to that message, the oldest first."""
-    message = channel_messages.find(tx, id)
-    if message is None or message.state is not MessageState.PENDING:
+    row = tx.fetch_one("channels/channel_messages/find", id=id)
+    if row is None or _build(row).state is not MessageState.PENDING:
         return []
-    return channel_messages.list_pending(tx, message, limit=_MAX_MESSAGES)
+    rows = tx.fetch_all(
+        "channels/channel_messages/list_pending",
+        trigger=row.trigger,
+        chat=row.chat,
+        number=row.number,
+        limit=_MAX_MESSAGES,
+    )
+    return [_build(row) for row in rows]
+
+
+def list_by_decision(tx: Reader, decision: int) -> list[ChannelMessage]:
+    """Return the messages that show a decision."""
+    return [_build(row) for row in tx.fetch_all("channels/channel_messages/list_by_decision", decision=decision)]
+
+
+def find_by_sent_id(tx: Reader, trigger: int, chat: str, sent_id: str) -> ChannelMessage | None:
+    """Return the message with a question, of a decision or a pairing, to which the channel gave this id."""
+    pattern = f"%{json.dumps(sent_id)}%"
+    row = tx.fetch_one("channels/channel_messages/find_by_sent_id", trigger=trigger, chat=chat, pattern=pattern)
+    return _build(row) if row else None
 
 
 def save_part(tx: Transaction, message: ChannelMessage, sent_ids: Sequence[str]) -> None:
     """Save the ids that the channel gave to the parts that are sent."""
-    channel_messages.save_part(tx, message.number, sent_ids)
+    tx.execute("channels/channel_messages/save_part", number=message.number, sent_ids=json.dumps(list(sent_ids)))
 
 
 def finish(tx: Transaction, message: ChannelMessage) -> None:
-    channel_messages.set_state(tx, message.number, MessageState.SENT, None)
+    _set_state(tx, message, MessageState.SENT, None)
 
 
 def fail(tx: Transaction, message: ChannelMessage, reason: str) -> None:
     """Save that a message cannot be sent."""
-    channel_messages.set_state(tx, message.number, MessageState.FAILED, reason)
+    _set_state(tx, message, MessageState.FAILED, reason)
+
+
+def _set_state(tx: Transaction, message: ChannelMessage, state: MessageState, error: str | None) -> None:
+    tx.execute("channels/channel_messages/set_state", number=message.number, state=state, error=error, now=tx.now)
 
 
 def close_chat(tx: Transaction, trigger: Trigger, chat: str, reason: str) -> None:
     """End all messages to a chat that cannot be written to any more, and tell the owners of the trigger once a day."""
-    channel_messages.fail_chat(tx, trigger.number, chat, reason)
+    tx.execute("channels/channel_messages/fail_chat", trigger=trigger.number, chat=chat, error=reason, now=tx.now)
     text = f"{trigger.label} cannot write to the chat {chat} any more: {reason}"
     tell_owners(tx, trigger, text, f"chat:{trigger.name}:{chat}:{tx.now // DAY}")
 
@@ -175,3 +288,12 @@ def tell_owners(tx: Transaction, trigger: Trigger, text: str, topic: str) -> Non
     """Push an alert about a trigger to its owners; one for each topic."""
     owners = trigger_actions.find_owners(tx, trigger)
     push.push_alerts(tx, [push.build_alert(owner.name, text, topic, source=trigger.name) for owner in owners])
+
+
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
+    """Delete messages that were sent, or given up, before; those with a question stay."""
+    return tx.execute("channels/channel_messages/reap", before=before, limit=limit)
+
+
+def _build(row: Row) -> ChannelMessage:
+    return _MESSAGE.read(row, trigger=row.trigger_name, decision=row.decision_id, person=row.person_name)
