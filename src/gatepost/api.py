@@ -101,7 +101,9 @@ _NAMES: Final = {
         "WorkEventPage WorkEventView WorkItemPage WorkItemView"
     ),
     "plans.api": "ChangePlan CreatePlan DeletePlan ListPlans PlanFields PlanPage PlanView ShowPlan",
-    "reports.fire_list_api": "FirePage FireView ListFires ListPlanFires ListTriggerFires PastFirePage PastFireView",
+    "reports.fire_list_api": (
+        "FireKind FirePage FireView ListFires ListPlanFires ListTriggerFires PastFirePage PastFireView"
+    ),
     "reports.history_api": "HistoryStepView HistoryView ShowHistory",
     "reports.overview_api": "OverviewView RecentView ShowOverview ThinkingView UnreadSpaceView WaitingView",
     "residents.agent_api": (

@@ -29,18 +29,18 @@ from gatepost.errors import Conflict, Unavailable
 from gatepost.jobs import job_actions as jobs
 from gatepost.jobs.job_runner_background import run_due_jobs
 from gatepost.ledger import posting_actions as ledger_posts
-from gatepost.ledger.background.listener import LedgerListener
-from gatepost.ledger.background.poster import LedgerPoster, retry_outages
-from gatepost.ledger.background.profile_publisher import ProfilePublisher
-from gatepost.ledger.background.transaction_steps import LedgerSteps
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.actions import CONNECTION_JOB
 from gatepost.ledger.connections.api import ConnectionState
 from gatepost.ledger.connections.background import LedgerConnections
 from gatepost.ledger.hedera import HederaLedger
+from gatepost.ledger.listener_background import LedgerListener
+from gatepost.ledger.poster_background import LedgerPoster, retry_outages
 from gatepost.ledger.profile_actions import SYNC_JOB
+from gatepost.ledger.profile_publisher_background import ProfilePublisher
 from gatepost.ledger.public_ledger import LedgerReceipt, LedgerTransaction, PublicLedger
 from gatepost.ledger.topic_actions import POST_JOB
+from gatepost.ledger.transaction_step_background import LedgerSteps
 from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.forked_tasks import FaultPoint, FaultTask, SharedClock, WatchedStore, serve_tasks

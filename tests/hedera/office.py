@@ -23,22 +23,22 @@ from gatepost.inbox.event import Event, EventType, Ref
 from gatepost.jobs import job_actions as jobs
 from gatepost.jobs.job_runner_background import JobHandler, run_due_jobs
 from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger, topic_rows as topics
-from gatepost.ledger.background.listener import LedgerListener
-from gatepost.ledger.background.poster import LedgerPoster, retry_outages
-from gatepost.ledger.background.profile_publisher import ProfilePublisher
-from gatepost.ledger.background.transaction_steps import LedgerSteps
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.actions import CONNECTION_JOB
 from gatepost.ledger.connections.api import Connection
 from gatepost.ledger.connections.background import LedgerConnections
 from gatepost.ledger.hcs import hcs10_messages as hcs10
+from gatepost.ledger.listener_background import LedgerListener
+from gatepost.ledger.poster_background import LedgerPoster, retry_outages
 from gatepost.ledger.profile_actions import SYNC_JOB
+from gatepost.ledger.profile_publisher_background import ProfilePublisher
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.running_hash import TopicVerification
 from gatepost.ledger.topic import LedgerId, Topic, TopicKind
 from gatepost.ledger.topic_actions import POST_JOB
 from gatepost.ledger.topic_api import SyncResult
 from gatepost.ledger.topic_rows import StoredMessage
+from gatepost.ledger.transaction_step_background import LedgerSteps
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import Mail, MailSpec
 from gatepost.mail.work_item import Note, WorkEvent, WorkItemSpec, WorkType

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gatepost.core.times import MAX_INSTANT
-from gatepost.export.row_check_actions import MAX_NUMBER
+from gatepost.export.imported_row_check_actions import MAX_NUMBER
 from gatepost.stores.row_mapping import BOOLEANS
 from gatepost.testing import Kit
 from tests.database_reset import reset_database

@@ -15,7 +15,8 @@ from gatepost.directory import entity_actions as directory, key_actions as keys
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound
-from gatepost.export import export_actions as export, import_actions as store_import, table_rows as catalog
+from gatepost.export import export_actions as export, import_actions as store_import
+from gatepost.export import catalog_rows as catalog
 from gatepost.export.export_actions import COUNTERS, TABLES
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Push

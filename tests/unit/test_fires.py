@@ -10,7 +10,8 @@ from gatepost.errors import NotFound, Refused
 from gatepost.plans import actions as plans
 from gatepost.plans.cron import Cron
 from gatepost.reports import fire_list_handlers as fires
-from gatepost.reports.fire_list import START, Fire, FireKind, FirePosition, Recurrence, iter_fires
+from gatepost.reports.fire_list_api import START, Fire, FireKind, FirePosition, Recurrence
+from gatepost.reports.fire_list_handlers import iter_fires
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
 

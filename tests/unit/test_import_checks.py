@@ -13,7 +13,7 @@ from gatepost.directory import entity_actions as directory, key_actions as keys
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid, NotFound
-from gatepost.export import row_check_actions as row_checks
+from gatepost.export import imported_row_check_actions as row_checks
 from gatepost.testing import Kit
 from tests.collected_failures import CollectedFailures
 from tests.exports import (

@@ -24,8 +24,8 @@ from gatepost.channels import pairing_actions as pairing
 from gatepost.core.ports import Reader
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Damaged, GatepostError
-from gatepost.export import table_rows as catalog
-from gatepost.export.table_rows import Key, Table
+from gatepost.export import catalog_rows as catalog
+from gatepost.export.catalog_rows import Key, Table
 from gatepost.inbox import event_rendering as render
 from gatepost.residents import agent_config_json as agent_config
 from gatepost.stores import statements

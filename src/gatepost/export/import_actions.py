@@ -6,8 +6,9 @@ connection or a kill, the store is as empty as before, and nothing has to be cle
 them would need a mark "half imported" that every caller respects, and code that removes the half. The price is a
 write-ahead log (SQLite) of the size of the store for a moment. It holds a batch of rows in memory.
 
-An error names its line: form, types and columns are checked here, values in `export/row_check_actions.py`, everything
-else by the schema itself. A batch that the schema refuses is inserted again row by row, to find which row it is.
+An error names its line: form, types and columns are checked here, values in `imported_row_check_actions.py`,
+everything else by the schema itself. A batch that the schema refuses is inserted again row by row, to find which row it
+is.
 
 *A file is trusted as much as its author*: it can hold keys, open triggers, and the commands of tools and gates. The
 result lists these rights, so that the person who imports sees them. A file that says it has no secrets must have none.
@@ -22,9 +23,9 @@ from gatepost.core import json_limits as strict, text
 from gatepost.core.ports import Transaction
 from gatepost.directory.entity_actions import ADMINISTRATOR
 from gatepost.errors import Conflict, Invalid, TooLarge, quote_value
-from gatepost.export import row_check_actions as row_checks, table_rows as catalog
+from gatepost.export import catalog_rows as catalog, imported_row_check_actions as row_checks
+from gatepost.export.catalog_rows import Column, Key, Table
 from gatepost.export.export_actions import COUNTERS, FORMAT, PAGE_CHARACTERS, PAGE_ROWS, TABLES, Summary
-from gatepost.export.table_rows import Column, Key, Table
 from gatepost.residents import agent_config_json as agent_config
 from gatepost.stores import statements
 from gatepost.stores.statements import ConstraintViolation

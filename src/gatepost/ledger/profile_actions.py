@@ -2,7 +2,7 @@
 Who is on the ledger: accounts, topics and profiles (HCS-11), and the sync that makes what is missing.
 
 On the local ledger a sync makes everything at once. For a public one it writes a job for each entity and work item that
-lacks something, or whose profile has changed since it was published (`ledger/background/profile_publisher.py`).
+lacks something, or whose profile has changed since it was published (`ledger/profile_publisher_background.py`).
 """
 
 from collections.abc import Sequence

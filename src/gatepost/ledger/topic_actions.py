@@ -9,7 +9,7 @@ nothing was appended.
     note, event the topic of the work item
     profile     the topic of the definitions
 
-With a public ledger instead, the same verbs write a job, and `ledger/background/poster.py` posts. The messages that
+With a public ledger instead, the same verbs write a job, and `ledger/poster_background.py` posts. The messages that
 were read from there are in the same tables, so all of them are listed and verified here.
 """
 

@@ -17,8 +17,7 @@ from gatepost.errors import Invalid
 from gatepost.inbox import event_rendering as render
 from gatepost.plans.api import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView, ShowPlan
 from gatepost.plans.plan import GRACE, CatchUp, PlanSpec, PlanStatus, parse_schedule, require_schedule
-from gatepost.reports.fire_list import FireKind
-from gatepost.reports.fire_list_api import FireView, ListFires, ListPlanFires, PastFireView
+from gatepost.reports.fire_list_api import FireKind, FireView, ListFires, ListPlanFires, PastFireView
 from gatepost.settings import Configuration
 
 plans = Noun("plan", "Set, list and delete plans. An agent gets the instruction of a plan later, once or repeatedly.")

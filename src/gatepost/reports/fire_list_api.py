@@ -1,18 +1,87 @@
-"""The fires of plans and cron triggers: the next ones are computed, the past ones are remembered for a time."""
+"""
+The fires of plans and cron triggers: when they will be due, and when they were.
 
-from typing import Annotated
+    next    computed: from the slot that is stored, by the schedule
+    past    stored: each fire made an event, whose dedup key ends with its slot, and is remembered for a time
+"""
 
-from msgspec import Meta
+from enum import StrEnum
+from typing import Annotated, Final
 
-from gatepost.errors import NotFound
+from msgspec import Meta, Struct
+
+from gatepost.channels.triggers.trigger import TriggerSchedule
+from gatepost.core.times import Instant
+from gatepost.errors import Invalid, NotFound
 from gatepost.inbox.event import ItemState
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Cursor, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read
-from gatepost.reports.fire_list import Fire, FireKind, PastFire
+from gatepost.plans.cron import Cron
 
 #: the group of these operations in OpenAPI
 TAG = "fires"
+
+
+class FireKind(StrEnum):
+    PLAN = "plan"
+    TRIGGER = "trigger"
+
+
+class Fire(Struct, frozen=True, kw_only=True):
+    """A time at which a plan or a trigger will be due."""
+
+    at: Instant
+    kind: FireKind
+    #: the id of a plan, the name of a trigger
+    id: str
+    name: str
+    #: the entity that gets the event of a plan; the address that owns a trigger
+    owner: str
+    is_recurring: bool
+    #: whether it fires only if its target has something to do
+    is_heartbeat: bool = False
+
+    @property
+    def position(self) -> "FirePosition":
+        return self.at, self.kind.value, self.id
+
+
+#: where a fire is in the order of all
+FirePosition = tuple[Instant, str, str]
+START: Final[FirePosition] = (0, "", "")
+
+
+class Recurrence(Struct, frozen=True, kw_only=True):
+    """The next fire of a plan or a trigger, and what says when the others are; None if there is only one."""
+
+    first: Fire
+    schedule: Cron | TriggerSchedule | None = None
+    #: intervals of a trigger count from this time
+    since: Instant = 0
+
+    def find_next(self, after: Instant) -> Instant | None:
+        """Return the first slot after an instant. A time zone that this machine does not know has none."""
+        try:
+            if isinstance(self.schedule, TriggerSchedule):
+                return self.schedule.find_next(after, since=self.since)
+            return self.schedule.find_next(after) if self.schedule is not None else None
+        except Invalid:
+            return None
+
+
+class PastFire(Struct, frozen=True, kw_only=True):
+    """A slot that has fired, for one recipient of its event."""
+
+    #: the slot; None if the key of the event does not say it
+    due_at: Instant | None
+    fired_at: Instant
+    event: str
+    recipient: str
+    state: ItemState
+    ended_at: Instant | None
+    #: the arrival of the event and the number of the recipient
+    position: tuple[int, int]
 
 
 class FireView(RecordView[Fire]):

@@ -6,8 +6,12 @@ fires are read from the items that they made, so they are shown for as long as t
 `inbox.remember`).
 """
 
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
 from gatepost.channels.triggers.trigger import Trigger
@@ -20,7 +24,7 @@ from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, read_page
 from gatepost.plans import actions as plans
 from gatepost.reports import fire_list_api as api, fire_list_rows as fires
-from gatepost.reports.fire_list import START, Fire, FireKind, FirePosition, PastFire, Recurrence, iter_fires
+from gatepost.reports.fire_list_api import START, Fire, FireKind, FirePosition, PastFire, Recurrence
 
 #: before every past fire
 NEWEST: Final = (2**62, 0)
@@ -103,6 +107,26 @@ def list_next(
     recurrences = fires.list_plans(tx, owner=directory.find_number(tx, owner), until=until)
     recurrences += [_build_recurrence(trigger) for trigger in _list_triggers(tx, owner, until)]
     return list(islice(iter_fires(recurrences, until, after), limit))
+
+
+def iter_fires(recurrences: Sequence[Recurrence], until: Instant, after: FirePosition = START) -> Iterator[Fire]:
+    """Yield the fires after a position and before an instant, in the order of time. A slot is computed when needed."""
+    heap: list[tuple[Instant, str, str, int]] = []
+    for number, recurrence in enumerate(recurrences):
+        first = recurrence.first
+        at = first.at if first.at >= after[0] else recurrence.find_next(after[0] - 1)
+        if at is not None and (at, first.kind.value, first.id) <= after:
+            at = recurrence.find_next(at)
+        if at is not None and at < until:
+            heap.append((at, first.kind.value, first.id, number))
+    heapify(heap)
+    while heap:
+        at, kind, id, number = heappop(heap)
+        first = recurrences[number].first
+        yield replace(first, at=at)
+        following = recurrences[number].find_next(at)
+        if following is not None and following < until:
+            heappush(heap, (following, kind, id, number))
 
 
 def list_of_plan(

@@ -9,7 +9,7 @@ from gatepost.core.times import Instant, parse_instant
 from gatepost.errors import Invalid
 from gatepost.inbox.item_rows import find_state
 from gatepost.plans.cron import Cron
-from gatepost.reports.fire_list import Fire, FireKind, PastFire, Recurrence
+from gatepost.reports.fire_list_api import Fire, FireKind, PastFire, Recurrence
 
 
 def list_plans(tx: Reader, *, owner: int | None, until: Instant) -> list[Recurrence]:

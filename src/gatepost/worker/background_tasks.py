@@ -39,15 +39,15 @@ from gatepost.inbox.event import EventType
 from gatepost.jobs import job_runner_background as jobs
 from gatepost.jobs.job_runner_background import JobHandler
 from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
-from gatepost.ledger.background.listener import LedgerListener
-from gatepost.ledger.background.poster import LedgerPoster, retry_outages
-from gatepost.ledger.background.profile_publisher import ProfilePublisher
-from gatepost.ledger.background.transaction_steps import LedgerSteps
 from gatepost.ledger.connections.actions import CONNECTION_JOB
 from gatepost.ledger.connections.background import LedgerConnections
+from gatepost.ledger.listener_background import LedgerListener
+from gatepost.ledger.poster_background import LedgerPoster, retry_outages
 from gatepost.ledger.profile_actions import SYNC_JOB
+from gatepost.ledger.profile_publisher_background import ProfilePublisher
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.topic_actions import POST_JOB
+from gatepost.ledger.transaction_step_background import LedgerSteps
 from gatepost.plans import actions as plans
 from gatepost.residents.agent_config import USER_AGENT
 from gatepost.residents.background import function_agent, think_cycle as cycle

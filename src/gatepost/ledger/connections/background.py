@@ -13,13 +13,13 @@ from typing import Any
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, Unavailable
 from gatepost.jobs.retry_policy import Job
-from gatepost.ledger.background.transaction_steps import LedgerSteps, fetch_file
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.api import Connection, ConnectionState
 from gatepost.ledger.hcs import hcs10_messages as hcs10, hcs11_profiles as hcs11
 from gatepost.ledger.hcs.hcs10_messages import ConnectionMemo, OperationCode, OperatorId, TopicCode
 from gatepost.ledger.public_ledger import CreateTopic, TransactionRefused
 from gatepost.ledger.topic import LedgerId
+from gatepost.ledger.transaction_step_background import LedgerSteps, fetch_file
 
 
 class LedgerConnections:

@@ -18,13 +18,13 @@ from gatepost.errors import Unavailable
 from gatepost.jobs.job_runner_background import JobHandler, RetryLater
 from gatepost.jobs.retry_policy import Job, compute_job_delay
 from gatepost.ledger import posting_actions as ledger_posts
-from gatepost.ledger.background.transaction_steps import LedgerSteps, ReportedOutage
 from gatepost.ledger.hcs import hcs10_messages as hcs10
 from gatepost.ledger.hcs.hcs10_messages import OperationCode, TopicCode
 from gatepost.ledger.message_encoding import LedgerMessage
 from gatepost.ledger.posting_actions import PostTargets
 from gatepost.ledger.public_ledger import TransactionRefused
 from gatepost.ledger.topic import LedgerId, TopicKind
+from gatepost.ledger.transaction_step_background import LedgerSteps, ReportedOutage
 
 #: attempts of a job after which the administrator is told: about ten minutes
 _PATIENT_ATTEMPTS: Final = 15

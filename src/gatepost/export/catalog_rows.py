@@ -18,9 +18,9 @@ _KINDS: Final[Mapping[str, type]] = {
     "boolean": bool,
     "text": str,
 }
-#: the values of a primary key
 #: the last numbers that were given
 COUNTERS: Final = ("arrival", "broadcast", "ledger", "shared")
+#: the values of a primary key
 Key = tuple[Any, ...]
 
 
@@ -102,7 +102,10 @@ def insert_rows(tx: Transaction, table: Table, rows: Sequence[Mapping[str, Any]]
 
 
 def insert_repaired(tx: Transaction, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
-    """The same, but a reference to a missing row is left empty if it may be. Those of column call are missing, too."""
+    """
+    The same, but a reference to a missing row is left empty if it may be. Rows that the same call inserts count as
+    missing.
+    """
     references = [column for column in table.columns.values() if column.parent]
     parents = {column: column.select_parent(_quote_incoming(column)) for column in references}
     values = {column.name: parent for column, parent in parents.items() if not column.is_required}
@@ -127,7 +130,7 @@ def _insert(
 
 
 def set_reference(tx: Transaction, table: Table, key: Key, column: Column, value: Any) -> bool:
-    """Let a row refer to another of its table; return False if that column does not exist."""
+    """Let a row refer to another of its table; return False if that row does not exist."""
     where = " AND ".join(f'"{name}" = :{name}' for name in table.key)
     exists = "EXISTS " + column.select_parent(f":{column.name}")
     text = f'UPDATE "{table.name}" SET "{column.name}" = :{column.name} WHERE {where} AND {exists}'

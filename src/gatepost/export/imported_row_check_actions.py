@@ -40,7 +40,7 @@ from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.cycle_limits import RunLimit
 
 Check = Callable[[Any], object]
-#: of any number; so many numbers are left to count on after an import
+#: the largest number in a file, which leaves 2**62 numbers for new rows
 MAX_NUMBER: Final = 2**62
 #: of the columns for which PostgreSQL has smaller types
 _MAXIMA: Final = {"hops": MAX_HOPS, "attempts": 2**15 - 1, "size": 2**31 - 1}
