@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from gatepost.gateway import hook_socket
-from gatepost.guests import hook_commands as hook_command
+from gatepost.guests import hook_commands as hook_command, hook_entry
 from gatepost.guests.hooks.session_state import Session
+from gatepost.settings import fields_and_defaults
 from tests import fork_server
 from tests.acceptance.command_line import ACCESS_MODES, GATEPOST_COMMAND, CommandLine, CommandResult
 from tests.acceptance.hook_calls import build_payload, run_hook
@@ -117,6 +118,13 @@ def test_without_one_it_imports_nothing_heavy(cli: CommandLine, event: str) -> N
     assert {name for name in imported if name.partition(".")[0] == "gatepost"} <= QUIET_MODULES
     if event == "PostToolUse":  # one statement tells it that there is nothing: it opens no store
         assert imported & {"gatepost.core.ports", "gatepost.stores.row_mapping", "gatepost.stores.sqlite"} == set()
+
+
+def test_settings_that_a_hook_keeps_are_read_again_after_an_upgrade(tmp_path: Path) -> None:
+    defaults = fields_and_defaults.__file__
+    assert [defaults, Path(defaults).stat().st_mtime_ns] in [
+        stamp[:2] for stamp in hook_entry._build_cache_key(tmp_path, {}) if isinstance(stamp, list)
+    ]
 
 
 def test_a_wrong_setting_is_told_the_person_as_such_and_not_as_a_missing_agent(cli: CommandLine) -> None:

@@ -21,7 +21,7 @@ from gatepost.transports.nats import NatsTransport
 from gatepost.transports.postgres import PostgresTransport
 from gatepost.transports.reconnect import cancel_tasks
 from gatepost.transports.redis import RedisTransport
-from gatepost.transports.remote import MAX_MESSAGES, RemoteTransport
+from gatepost.transports.server_transport import MAX_MESSAGES, RemoteTransport
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 

@@ -13,8 +13,7 @@ from gatepost.cli.command import build_verb
 from gatepost.cli.parameters import JsonFlag
 from gatepost.core.ports import Store
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.inbox import event_rendering as render
-from gatepost.inbox import account_actions
+from gatepost.inbox import account_actions, event_rendering as render
 from gatepost.settings import FILE, Configuration, gateway_files
 from gatepost.settings.gateway_files import Exposure
 

@@ -8,7 +8,8 @@ How a command starts and ends.
     130  interrupted      141  the reader of the output is gone      129, 143  an export was ended by SIGHUP, SIGTERM
 
 Every error is one sentence on stderr, often with a hint. A traceback is printed only with GATEPOST_DEBUG=1. Commands
-are imported late, so that this holds from the start, and because a hook must start fast: `hook.py` answers it alone.
+are imported late, so that this holds from the start, and because a hook must start fast: `guests/hook_commands.py`
+answers it alone.
 """
 
 import os

@@ -3,9 +3,9 @@ Find out who is calling.
 
 Every request brings a credential: a secret key (the administrator's, or one that is scoped to an agent or to a trigger)
 in `x-secret-key` or as a bearer token, `x-public-key` with a bearer JWT, which is one entity's, or the cookie of the
-page, which is a person's (`browsers.py` says when it counts). The administrator is another entity if `x-act-as` names
-one: then it sees and does what that entity does. `Authenticator` returns the caller; what a caller may do is the access
-rule of each operation (`operations/access.py`).
+page, which is a person's (`browser_checks.py` says when it counts). The administrator is another entity if `x-act-as`
+names one: then it sees and does what that entity does. `Authenticator` returns the caller; what a caller may do is the
+access rule of each operation (`operations/access.py`).
 
 Keys are found by their hash and cached for a few seconds, so that a busy caller costs no query; a signal about a
 revoked key clears the cache at once.

@@ -1,5 +1,5 @@
 """
-The handlers of `/health`, for whatever supervises the process, and of `/metrics`, for Prometheus.
+When a gateway is ready, degraded or unavailable (`/health`), and what it counts for Prometheus (`/metrics`).
 
 Health needs no credential and shows no names: what a database says goes to the log, the first time it says so. Every
 request checks that the store answers. A store that can be read may still be unable to write (a full disk, a lock, a

@@ -5,8 +5,8 @@ The secret of a one-time link is behind the `#` of its address, and so in no req
 `/sign-in` takes it from there, removes it from the address and the history, and sends it here; a GET changes nothing,
 so that what only looks at a link (a preview, a scanner) does not use it up. The answer sets the cookie.
 
-Without the checks of `browsers.py` another page could sign somebody in as somebody else, or out. A link in a message
-could do that, too, so a browser that is signed in as another person is refused (409) and uses nothing up; the page asks
+Without `browser_checks.py` another page could sign a person in as another person, or out. A link in a message could do
+that, too, so a browser that is signed in as another person is refused (409) and uses nothing up; the page asks
 the person, and sends the token again with `replace`.
 """
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gatepost import paths
 from gatepost.core.times import Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.guests.hooks import dialects as wire, handler_chain as chain
+from gatepost.guests.hooks import dialects, handler_chain as chain
 from gatepost.guests.hooks.handler_chain import Handler, LazyHandler, Wait
 from gatepost.guests.hooks.hook_context import HookContext, HookOptions
 from gatepost.guests.hooks.hook_events import HookEvent, HookOutput, do_nothing
@@ -114,7 +114,7 @@ class HookEntry:
         notes: list[str] = []
         hook_config = self._load_config_or_note(hook, notes)
         parse_notes: list[str] = []
-        event = wire.parse(hook.host, hook.event, parse_payload(hook.stdin, parse_notes))
+        event = dialects.parse(hook.host, hook.event, parse_payload(hook.stdin, parse_notes))
         notes += parse_notes
         if event.is_duplicate:
             return HookResponse(output=HookOutput())
@@ -135,7 +135,7 @@ class HookEntry:
 
             verdict = verdict.add_warnings(*build_warnings(ctx))
         try:
-            output = wire.render(event, verdict, wrap=ctx.options.format != "plain")
+            output = dialects.render(event, verdict, wrap=ctx.options.format != "plain")
         except BaseException:
             verdict.unprinted()
             raise
@@ -148,7 +148,7 @@ class HookEntry:
         from gatepost.guests.hooks import session_gates as gates
 
         try:
-            return wire.render(event, gates.judge_unknown_session(self._home, event.name, reason, notes.append))
+            return dialects.render(event, gates.judge_unknown_session(self._home, event.name, reason, notes.append))
         except Unavailable as error:
             notes.append(error.message)
             return HookOutput()
@@ -320,7 +320,9 @@ def _build_cache_key(home: Path, environ: Mapping[str, str]) -> _CacheKey:
     if variables:  # one of them may be a relative path
         with suppress(FileNotFoundError):
             variables.append(os.getcwd())  # noqa: PTH109 (a string will do)
-    files = (f"{home}/gatepost.toml", f"{home.parent}/gatepost.toml", f"{__file__[:-13]}settings/declared.py")
+    package = __file__.removesuffix("guests/hook_entry.py")
+    defaults = f"{package}settings/fields_and_defaults.py"  # a release may have others
+    files = (f"{home}/gatepost.toml", f"{home.parent}/gatepost.toml", defaults)
     # a hash, because the variables may contain secrets
     environment_hash = zlib.crc32("\0".join(variables).encode(errors="surrogatepass"))
     return [environment_hash, sys.version, *map(_build_file_stamp, files), *map(_build_file_stamp, sys.path[1:])]

@@ -1,5 +1,5 @@
 """
-What an MCP server stands on: who is calling, how its requests are sent, and what has changed.
+What an MCP server needs from the process that runs it: who is calling, how its requests are sent, and what has changed.
 
 A gateway and the command `gatepost mcp` each bring a `Host`. The server asks it anew with every request who is calling:
 no session is trusted to remember that.

@@ -5,7 +5,7 @@ A rule is checked in three steps, so that a caller learns nothing about what it 
 
     admit    the kind of caller, before the body is read       403
     bind     the names that the request acts for               403
-    find     names and aliases in the path (`handlers`)        403 for others alike, known or not; 404 for the
+    find     names and aliases in the path (`executor.py`)     403 for others alike, known or not; 404 for the
                                                                administrator
 
 A caller is the administrator, one entity (by its own key or token), or a key that can only trigger one agent.

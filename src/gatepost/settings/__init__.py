@@ -1,16 +1,16 @@
 """
 Settings: where the home is, what can be set, and where each value came from.
 
-    declared     what can be set: add a field there, and nothing else
-    converters   how each kind of value is written
-    loading      the home, the settings file, the environment
+    fields_and_defaults   what can be set: add a field there, and nothing else
+    converters            how each kind of value is written
+    loading               the home, the settings file, the environment
 
 It imports no room after `api`; the rules of a room's own settings are imported late, so that commands start fast.
 """
 
 from gatepost.paths import HOME_FOLDER as HOME
 from gatepost.settings.converters import Converter, mask_passwords
-from gatepost.settings.declared import Settings, check_ledger, list_settings, variable_name
+from gatepost.settings.fields_and_defaults import Settings, check_ledger, list_settings, variable_name
 from gatepost.settings.loading import FILE, Configuration, Value, find_file, find_home, load, resolve_variables
 
 __all__ = [

@@ -25,7 +25,7 @@ from typing import Any, Final
 from gatepost import paths
 from gatepost.errors import Invalid, Unavailable
 from gatepost.settings.converters import Converter, mask_passwords
-from gatepost.settings.declared import PREFIX, Settings, list_settings, list_short_forms, variable_name
+from gatepost.settings.fields_and_defaults import PREFIX, Settings, list_settings, list_short_forms, variable_name
 
 FILE: Final = "gatepost.toml"
 

@@ -4,8 +4,8 @@ The transports: how signals and events reach other processes, and how one is ope
 It imports `core` and the events of `inbox`. Start with `signal_bus.py`, through which all signals go.
 
 The common parts of transports are written once: `codec` defines the messages on the wire, `reconnect` keeps a
-connection open, and `remote` combines both with a send queue, for transports that talk to a server. Drivers are
-imported when they are needed, because they are slow to import or not installed: then each function below raises
+connection open, and `server_transport` combines both with a send queue, for transports that talk to a server. Drivers
+are imported when they are needed, because they are slow to import or not installed: then each function below raises
 ImportError.
 """
 

@@ -38,7 +38,7 @@ from gatepost.inbox.event import Event
 from gatepost.inbox.push import foreign_event as foreign
 from gatepost.transports import codec
 from gatepost.transports.reconnect import describe_error
-from gatepost.transports.remote import BrokerConnection, RemoteTransport
+from gatepost.transports.server_transport import BrokerConnection, RemoteTransport
 
 STREAM: Final = "INBOX_EVENTS"
 BROADCAST_SUBJECT: Final = "inbox.broadcast"

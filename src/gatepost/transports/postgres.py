@@ -22,7 +22,7 @@ from psycopg import AsyncConnection, sql
 from gatepost.core.ports import MessageHandler
 from gatepost.core.signals import TransportMessage
 from gatepost.transports import codec
-from gatepost.transports.remote import BrokerConnection, RemoteTransport
+from gatepost.transports.server_transport import BrokerConnection, RemoteTransport
 
 CHANNEL: Final = "gatepost"
 _MAX_PAYLOAD_BYTES: Final = 7_900

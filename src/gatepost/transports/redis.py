@@ -42,7 +42,7 @@ from gatepost.errors import Unavailable
 from gatepost.inbox.event import Event
 from gatepost.transports import codec
 from gatepost.transports.reconnect import describe_error
-from gatepost.transports.remote import BrokerConnection, RemoteTransport
+from gatepost.transports.server_transport import BrokerConnection, RemoteTransport
 
 log = structlog.get_logger("gatepost.redis")
 
