@@ -38,18 +38,7 @@ from gatepost.gates import (
     gate_rows,
     proposed_action,
 )
-from gatepost.gates.decision import (
-    MAX_ROUNDS,
-    Answer,
-    AnswerSpec,
-    Decision,
-    DecisionAsked,
-    DecisionEnded,
-    DecisionOutcome,
-    DecisionRevised,
-    DecisionStatus,
-    Question,
-)
+from gatepost.gates.decision import Answer, AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Question
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gates.proposed_action import Arguments
 from gatepost.inbox import item_actions as inbox_items, item_rows as items
@@ -110,7 +99,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
     for respondent in respondents:
         decisions.insert_respondent(tx, decision.number, respondent.number)
     _push_question(tx, decision, asker, respondents, hops)
-    tx.react(DecisionAsked(decision, respondents))
+    tx.react(rules.DecisionAsked(decision, respondents))
     return _read(tx, id)
 
 
@@ -121,8 +110,8 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
     if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
     _check_open(decision, tx.now)
-    if decision.iteration >= MAX_ROUNDS:
-        raise Conflict(f"the decision {id!r} was asked {MAX_ROUNDS} times already", hint="withdraw it, or wait")
+    if decision.iteration >= rules.MAX_ROUNDS:
+        raise Conflict(f"the decision {id!r} was asked {rules.MAX_ROUNDS} times already", hint="withdraw it, or wait")
     respondents = [entity for entity in _find_entities(tx, decision.respondents) if entity.is_live]
     _close_question(tx, decision, respondents, actor)
     deadline = gate_rules.resolve_deadline(tx.now, question.deadline, question.within) or decision.deadline
@@ -141,7 +130,7 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
         tx.after_commit(Signal(f"gate:{gate.id}", "postponed", wakes=False))
     gate_rows.extend_chain(tx, gate.number, max(hops, chains.count_next_hops(tx, actor)))
     _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents, hops)
-    tx.react(DecisionRevised(revision))
+    tx.react(rules.DecisionRevised(revision))
     return _read(tx, id)
 
 
@@ -244,7 +233,7 @@ def end(
     if outcome.gate_ending is not None:
         gates.end(tx, gate, outcome.gate_ending, _describe_answer(decision, answer), actor, hops=hops, notify=False)
     _close_question(tx, decision, _find_entities(tx, decision.respondents), actor)
-    tx.react(DecisionEnded(decision, answer))
+    tx.react(rules.DecisionEnded(decision, answer))
     outcome_push = _build_outcome_push(decision, answer, hops)
     outcome_push = replace(outcome_push, content=outcome_push.content[: tx.limits.content // 4])
     recipient_names = [decision.asker, *(name for name in gate.waiters if name not in decision.respondents)]

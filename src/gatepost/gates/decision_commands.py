@@ -17,20 +17,8 @@ from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, 
 from gatepost.core import ids, times
 from gatepost.core.times import Duration
 from gatepost.errors import Invalid
-from gatepost.gates import proposed_action
+from gatepost.gates import decision_api as api, proposed_action
 from gatepost.gates.decision import DecisionStatus
-from gatepost.gates.decision_api import (
-    ActionSpec,
-    AnswerDecision,
-    AskDecision,
-    DecisionAnswerView,
-    DecisionView,
-    ListDecisions,
-    QuestionRequest,
-    ReviseDecision,
-    ShowDecision,
-    WithdrawDecision,
-)
 from gatepost.gates.proposed_action import AnswerKind
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Priority, Ref
@@ -40,7 +28,7 @@ from gatepost.settings import Configuration
 decisions = Noun("decision", "Ask and answer decisions. An agent that asks may not stop until it has the answer.")
 commands = [decisions]
 
-Q = TypeVar("Q", bound=QuestionRequest)
+Q = TypeVar("Q", bound=api.QuestionRequest)
 
 DECISION: Final = argument("DECISION", "the id of a decision", parse=partial(ids.check, "dec"))
 SESSION: Final = option("--session", "ID", "the guest session that asks", parse=inputs.check_session)
@@ -105,14 +93,14 @@ AllowedKinds = Annotated[
 
 @decisions.request(
     "ask",
-    AskDecision,
+    api.AskDecision,
     **_QUESTION,
     of=option("--of", "ADDRESS", "who is asked: names or teams; by default the owner of the asker"),
     session=SESSION,
     asker=option("--as", "NAME", "who asks; by default the entity of the session, or the current agent"),
 )
 def ask(
-    request: AskDecision,
+    request: api.AskDecision,
     configuration: Configuration,
     action: ActionName = None,
     args: ActionArgs = None,
@@ -152,9 +140,9 @@ def ask(
         _print_question(connection, decision, wait=wait, timeout=timeout, json=json)
 
 
-@decisions.request("revise", ReviseDecision, id=DECISION, **_QUESTION)
+@decisions.request("revise", api.ReviseDecision, id=DECISION, **_QUESTION)
 def revise(
-    request: ReviseDecision,
+    request: api.ReviseDecision,
     configuration: Configuration,
     action: ActionName = None,
     args: ActionArgs = None,
@@ -185,7 +173,7 @@ def _add_action(request: Q, name: str | None, args: dict[str, Any] | None, allow
             f"{'--option' if request.options else '--text'} does not go with --action",
             hint="say with --allow what may be answered",
         )
-    return msgspec.structs.replace(request, action=ActionSpec(name=name, args=args or {}), allow=allow or ())
+    return msgspec.structs.replace(request, action=api.ActionSpec(name=name, args=args or {}), allow=allow or ())
 
 
 def _check_timeout(timeout: Duration | None, *, wait: bool) -> None:
@@ -194,7 +182,7 @@ def _check_timeout(timeout: Duration | None, *, wait: bool) -> None:
 
 
 def _print_question(
-    connection: CommandConnection, decision: DecisionView, *, wait: bool, timeout: Duration | None, json: bool
+    connection: CommandConnection, decision: api.DecisionView, *, wait: bool, timeout: Duration | None, json: bool
 ) -> None:
     """Print that a question was asked or, with `wait`, its answer."""
     message = f"{_join_names(decision.asked)} asked"
@@ -215,7 +203,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 @decisions.send(
     "answer",
-    AnswerDecision,
+    api.AnswerDecision,
     id=DECISION,
     option=argument("OPTION"),
     args=option(
@@ -227,7 +215,7 @@ def _join_names(names: Sequence[str]) -> str:
     text=option("--text", "TEXT", "text with the option, or instead of one; - reads stdin", parse=inputs.read_text),
     again=flag("--again", "send the question back, with --text"),
 )
-def answer(decision: DecisionView) -> Outcome:
+def answer(decision: api.DecisionView) -> Outcome:
     """
     Answer a decision. The first answer counts, whichever way it comes; later ones get an error that says who answered.
     If the question is about an action, OPTION is accept, edit (with --args), respond (with --text) or ignore.
@@ -242,7 +230,7 @@ def answer(decision: DecisionView) -> Outcome:
 
 @decisions.list(
     "list",
-    ListDecisions,
+    api.ListDecisions,
     columns=_COLUMNS,
     empty=lambda request: "no decisions" if request.pending is None else "no decisions are open",
     asker=option("--by", "NAME"),
@@ -252,7 +240,7 @@ def answer(decision: DecisionView) -> Outcome:
     since=None,
     newest_first=flag("--newest", "the last decisions first"),
 )
-def list_decisions(decision: DecisionView) -> TableRow:
+def list_decisions(decision: api.DecisionView) -> TableRow:
     """
     List the decisions that have not ended, oldest first.
 
@@ -271,8 +259,8 @@ def list_decisions(decision: DecisionView) -> TableRow:
     ]
 
 
-@decisions.show("show", ShowDecision, id=DECISION)
-def show(decision: DecisionView) -> None:
+@decisions.show("show", api.ShowDecision, id=DECISION)
+def show(decision: api.DecisionView) -> None:
     """
     Show a decision: the question, its action or options, the answers.
 
@@ -316,8 +304,10 @@ def show(decision: DecisionView) -> None:
         output.talk("\n".join(["", "to answer, run one of:", *commands]))
 
 
-@decisions.send("withdraw", WithdrawDecision, id=DECISION, reason=option("--reason", "TEXT", parse=inputs.read_text))
-def withdraw(decision: DecisionView) -> Outcome:
+@decisions.send(
+    "withdraw", api.WithdrawDecision, id=DECISION, reason=option("--reason", "TEXT", parse=inputs.read_text)
+)
+def withdraw(decision: api.DecisionView) -> Outcome:
     """
     Withdraw a question. No answer is needed any more, and the asker may stop.
 
@@ -358,7 +348,7 @@ def check(
     configuration = settings.load()
     with connect(configuration) as connection:
         start = inputs.parse_past(since, "--since", connection.read_clock())
-        request = ListDecisions(
+        request = api.ListDecisions(
             asker=asker or (None if session else find_current_agent(configuration)),
             session=session,
             since=times.format_rfc3339(max(0, start)),  # a request has no times before 1970
@@ -378,7 +368,7 @@ def check(
 
 def wait_for_answer(connection: CommandConnection, id: str, timeout: Duration | None, *, json: bool) -> None:
     """Wait until a round has ended, print the answer, and exit with 1 if there is none."""
-    decision = poll(connection, ShowDecision(id=id), _is_over, timeout)
+    decision = poll(connection, api.ShowDecision(id=id), _is_over, timeout)
     last_answer = _find_last_answer(decision)
     if json:
         output.document(msgspec.to_builtins(decision))
@@ -395,12 +385,12 @@ def wait_for_answer(connection: CommandConnection, id: str, timeout: Duration | 
         raise Exit(1)
 
 
-def _is_over(decision: DecisionView) -> bool:
+def _is_over(decision: api.DecisionView) -> bool:
     # What has a default is answered with it in a moment; nothing else can be answered any more.
     return decision.status is not DecisionStatus.PENDING or (decision.default is None and decision.overdue)
 
 
-def _build_answer_row(answer: DecisionAnswerView) -> TableRow:
+def _build_answer_row(answer: api.DecisionAnswerView) -> TableRow:
     return [
         str(answer.iteration),
         answer.outcome.value,
@@ -411,7 +401,7 @@ def _build_answer_row(answer: DecisionAnswerView) -> TableRow:
     ]
 
 
-def _render_rest(answer: DecisionAnswerView) -> str:
+def _render_rest(answer: api.DecisionAnswerView) -> str:
     """Return the arguments and the text of an answer."""
     texts = [
         render.render_json(answer.args) if answer.args is not UNSET else "",
@@ -420,16 +410,16 @@ def _render_rest(answer: DecisionAnswerView) -> str:
     return " ".join(filter(None, texts))
 
 
-def _find_last_answer(decision: DecisionView) -> DecisionAnswerView | None:
+def _find_last_answer(decision: api.DecisionView) -> api.DecisionAnswerView | None:
     """Return the end of the present round, also if it was sent back; None while it can be answered."""
     return None if decision.status is DecisionStatus.PENDING else decision.answers[-1]
 
 
-def _describe_state(decision: DecisionView) -> str:
+def _describe_state(decision: api.DecisionView) -> str:
     return "overdue" if decision.overdue else decision.status.value
 
 
-def describe_outcome(decision: DecisionView) -> str:
+def describe_outcome(decision: api.DecisionView) -> str:
     """Return how the last round ended, in a few words."""
     answer = _find_last_answer(decision)
     assert answer is not None

@@ -5,18 +5,8 @@ from msgspec.structs import asdict
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_instant
-from gatepost.gates import decision_actions as decisions
+from gatepost.gates import decision_actions as decisions, decision_api as api
 from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
-from gatepost.gates.decision_api import (
-    AnswerDecision,
-    DecisionPage,
-    DecisionView,
-    ListDecisions,
-    QuestionRequest,
-    ReviseDecision,
-    ShowDecision,
-    WithdrawDecision,
-)
 from gatepost.gates.gate_handlers import name_stranger, parse_deadline
 from gatepost.gates.proposed_action import Action
 from gatepost.inbox.event import Priority, Ref
@@ -24,12 +14,12 @@ from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
 
-@ListDecisions.handler
-def list_decisions(tx: Reader, request: ListDecisions, caller: Caller) -> DecisionPage:
+@api.ListDecisions.handler
+def list_decisions(tx: Reader, request: api.ListDecisions, caller: Caller) -> api.DecisionPage:
     since = parse_field("since", request.since, parse_instant)
     return read_page(
         tx,
-        DecisionPage,
+        api.DecisionPage,
         decisions.page,
         view=lambda decision: view_decision(tx, decision),
         concerning=caller.entity,
@@ -37,13 +27,13 @@ def list_decisions(tx: Reader, request: ListDecisions, caller: Caller) -> Decisi
     )
 
 
-@ShowDecision.handler
-def show_decision(tx: Reader, request: ShowDecision, caller: Caller) -> DecisionView:
+@api.ShowDecision.handler
+def show_decision(tx: Reader, request: api.ShowDecision, caller: Caller) -> api.DecisionView:
     return view_decision(tx, decisions.show(tx, request.id, viewer=caller.entity))
 
 
-@AnswerDecision.handler
-def answer_decision(tx: Transaction, request: AnswerDecision, caller: Caller) -> DecisionView:
+@api.AnswerDecision.handler
+def answer_decision(tx: Transaction, request: api.AnswerDecision, caller: Caller) -> api.DecisionView:
     answer = AnswerSpec(
         option=request.option,
         text=request.text,
@@ -56,23 +46,23 @@ def answer_decision(tx: Transaction, request: AnswerDecision, caller: Caller) ->
         return view_decision(tx, decisions.answer(tx, request.id, answer, by=request.by))
 
 
-@ReviseDecision.handler
-def revise_decision(tx: Transaction, request: ReviseDecision, caller: Caller) -> DecisionView:
+@api.ReviseDecision.handler
+def revise_decision(tx: Transaction, request: api.ReviseDecision, caller: Caller) -> api.DecisionView:
     with name_stranger(tx, caller, request.asker, decisions.show, request.id):
         return view_decision(tx, decisions.revise(tx, request.id, build_question(request), by=request.asker))
 
 
-@WithdrawDecision.handler
-def withdraw_decision(tx: Transaction, request: WithdrawDecision, caller: Caller) -> DecisionView:
+@api.WithdrawDecision.handler
+def withdraw_decision(tx: Transaction, request: api.WithdrawDecision, caller: Caller) -> api.DecisionView:
     with name_stranger(tx, caller, request.by, decisions.show, request.id):
         return view_decision(tx, decisions.withdraw(tx, request.id, by=request.by, reason=request.reason))
 
 
-def view_decision(tx: Reader, decision: Decision) -> DecisionView:
-    return DecisionView.of(decision, overdue=decision.is_overdue(tx.now))
+def view_decision(tx: Reader, decision: Decision) -> api.DecisionView:
+    return api.DecisionView.of(decision, overdue=decision.is_overdue(tx.now))
 
 
-def build_question(request: QuestionRequest) -> Question:
+def build_question(request: api.QuestionRequest) -> Question:
     return Question(
         question=request.question,
         action=None if request.action is None else Action(name=request.action.name, args=request.action.args),

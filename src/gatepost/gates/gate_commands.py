@@ -15,8 +15,8 @@ from gatepost.core.address import check_entity_address
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import Refused
+from gatepost.gates import gate_api as api
 from gatepost.gates.gate import AtDeadline, GateKind
-from gatepost.gates.gate_api import AddGate, AddWaiter, GateStatus, GateView, ListGates, ResolveGate, ShowGate
 from gatepost.guests import session_gate_commands as session_gates
 from gatepost.guests.hooks.session_gates import SessionGate, list_gates
 from gatepost.inbox import event_rendering as render
@@ -35,7 +35,7 @@ GATE: Final = argument("GATE", "the id of a gate", parse=partial(ids.check, "gat
 REASON: Final = option("--reason", "TEXT", parse=inputs.read_text)
 
 
-def _send_checked(connection: CommandConnection, request: AddGate) -> GateView:
+def _send_checked(connection: CommandConnection, request: api.AddGate) -> api.GateView:
     owner = connection.send(ShowEntity(name=check_entity_address(request.owner or "")))
     if owner.kind is EntityKind.HUMAN:
         raise Refused(
@@ -47,7 +47,7 @@ def _send_checked(connection: CommandConnection, request: AddGate) -> GateView:
 
 @gates.send(
     "add",
-    AddGate,
+    api.AddGate,
     kind=option(
         "--kind",
         "KIND",
@@ -65,7 +65,7 @@ def _send_checked(connection: CommandConnection, request: AddGate) -> GateView:
     within=option("--within", "2h"),
     fetch=_send_checked,
 )
-def add(gate: GateView) -> Outcome:
+def add(gate: api.GateView) -> Outcome:
     """
     Add a gate and print its id. Its owner may not stop until it has ended.
 
@@ -94,7 +94,7 @@ def add(gate: GateView) -> Outcome:
 
 @gates.request(
     "list",
-    ListGates,
+    api.ListGates,
     pending=flag("--all", "include gates that have ended", on=None, off=True),
     newest_first=flag("--newest", "the last gates first"),
     kind=None,
@@ -102,7 +102,7 @@ def add(gate: GateView) -> Outcome:
     limit=None,
 )
 def list_all(
-    request: ListGates,
+    request: api.ListGates,
     configuration: Configuration,
     kind: Annotated[
         str | None, option("--kind", "KIND", f"only gates of this kind: {', '.join(_KINDS)}", choices=_KINDS)
@@ -124,7 +124,7 @@ def list_all(
     durable_kind = GateKind(kind) if kind not in (None, _SESSION) else None
     own_gates = () if durable or request.owner or request.waiter or durable_kind else list_gates(configuration.home)
     asks = configuration.settings.stop_decision.enabled
-    durable_gates: list[GateView] = []
+    durable_gates: list[api.GateView] = []
     if kind != _SESSION:
         with connect(configuration) as connection:
             durable_gates = connection.list_all(msgspec.structs.replace(request, kind=durable_kind), limit + 1)
@@ -142,7 +142,7 @@ def list_all(
         output.talk(f"there are more than {limit}: raise --limit")
 
 
-def _build_row(gate: GateView) -> TableRow:
+def _build_row(gate: api.GateView) -> TableRow:
     deadline = output.format_seconds(gate.deadline)
     return [gate.id, gate.kind.value, gate.owner, _describe_state(gate), deadline, render.render_name(gate.name)]
 
@@ -156,8 +156,8 @@ def _build_session_document(gate: SessionGate, asks: bool) -> dict[str, Any]:
     return session_gates.build_document(gate) | {"active": gate.name != "decision" or asks}
 
 
-@gates.show("show", ShowGate, id=GATE)
-def show(gate: GateView) -> Facts:
+@gates.show("show", api.ShowGate, id=GATE)
+def show(gate: api.GateView) -> Facts:
     """
     Show a gate: what it waits for, whom it holds, and how it ended.
 
@@ -187,8 +187,8 @@ def show(gate: GateView) -> Facts:
     ]
 
 
-@gates.send("resolve", ResolveGate, id=GATE, reason=REASON, withdraw=None)
-def resolve(gate: GateView) -> Outcome:
+@gates.send("resolve", api.ResolveGate, id=GATE, reason=REASON, withdraw=None)
+def resolve(gate: api.GateView) -> Outcome:
     """
     Resolve a gate. It no longer holds its owner, and everybody concerned gets an event.
 
@@ -198,8 +198,8 @@ def resolve(gate: GateView) -> Outcome:
     return _describe_end(gate)
 
 
-@gates.send("withdraw", ResolveGate, id=GATE, reason=REASON, withdraw=True)
-def withdraw(gate: GateView) -> Outcome:
+@gates.send("withdraw", api.ResolveGate, id=GATE, reason=REASON, withdraw=True)
+def withdraw(gate: api.GateView) -> Outcome:
     """
     Withdraw a gate that is not needed any more.
 
@@ -218,14 +218,14 @@ def wait(gate: Annotated[str, GATE], timeout: Timeout = None, json: JsonFlag = F
       gatepost gate wait "$GATE" --for 30m && ./deploy.sh
     """
     with connect() as connection:
-        view = poll(connection, ShowGate(id=gate), _is_over, timeout)
+        view = poll(connection, api.ShowGate(id=gate), _is_over, timeout)
     output.done(msgspec.to_builtins(view), *_describe_end(view)[:2], json=json)
-    if view.status is not GateStatus.RESOLVED:
+    if view.status is not api.GateStatus.RESOLVED:
         raise Exit(1)
 
 
-@gates.send("waiter", AddWaiter, id=GATE, name=argument("NAME", "who gets an event when it ends"))
-def waiter(gate: GateView) -> Outcome:
+@gates.send("waiter", api.AddWaiter, id=GATE, name=argument("NAME", "who gets an event when it ends"))
+def waiter(gate: api.GateView) -> Outcome:
     """
     Add a waiter, which gets an event when the gate ends.
 
@@ -240,13 +240,13 @@ for function in session_gates.VERBS:
     gates.command(function.__name__)(function)
 
 
-def _is_over(gate: GateView) -> bool:
+def _is_over(gate: api.GateView) -> bool:
     """Return True if it has ended, or can only expire any more; a timer is resolved in a moment."""
     expires = gate.at_deadline is AtDeadline.OPEN and gate.kind is not GateKind.TIMER
     return gate.resolution is not None or (expires and gate.overdue)
 
 
-def _describe_end(gate: GateView) -> Outcome:
+def _describe_end(gate: api.GateView) -> Outcome:
     resolution = gate.resolution
     by = f" by {resolution.by}" if resolution and resolution.by else ""
     reason = f": {render.quote(resolution.reason)}" if resolution and resolution.reason else ""
@@ -254,5 +254,5 @@ def _describe_end(gate: GateView) -> Outcome:
     return Outcome(gate.id, f"the gate {verb} {_describe_state(gate)}{by}{reason}")
 
 
-def _describe_state(gate: GateView) -> str:
+def _describe_state(gate: api.GateView) -> str:
     return "overdue" if gate.overdue else gate.status.value

@@ -11,17 +11,16 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import NotFound, Refused
-from gatepost.gates import gate_actions as gates
+from gatepost.gates import gate_actions as gates, gate_api as api
 from gatepost.gates.decision import Decision
 from gatepost.gates.decision_api import QuestionRequest
 from gatepost.gates.gate import Gate, GateKind, GateSpec
-from gatepost.gates.gate_api import AddGate, AddWaiter, GatePage, GateView, ListGates, ResolveGate, ShowGate
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
 
-@AddGate.handler
-def add_gate(tx: Transaction, request: AddGate, caller: Caller) -> GateView:
+@api.AddGate.handler
+def add_gate(tx: Transaction, request: api.AddGate, caller: Caller) -> api.GateView:
     spec = GateSpec(
         name=request.name,
         kind=request.kind,
@@ -36,11 +35,11 @@ def add_gate(tx: Transaction, request: AddGate, caller: Caller) -> GateView:
     return view_gate(tx, gates.add(tx, spec, by=request.made_by), caller)
 
 
-@ListGates.handler
-def list_gates(tx: Reader, request: ListGates, caller: Caller) -> GatePage:
+@api.ListGates.handler
+def list_gates(tx: Reader, request: api.ListGates, caller: Caller) -> api.GatePage:
     return read_page(
         tx,
-        GatePage,
+        api.GatePage,
         gates.page,
         view=lambda gate: view_gate(tx, gate, caller),
         concerning=caller.entity,
@@ -48,31 +47,31 @@ def list_gates(tx: Reader, request: ListGates, caller: Caller) -> GatePage:
     )
 
 
-@ShowGate.handler
-def show_gate(tx: Reader, request: ShowGate, caller: Caller) -> GateView:
+@api.ShowGate.handler
+def show_gate(tx: Reader, request: api.ShowGate, caller: Caller) -> api.GateView:
     return view_gate(tx, gates.show(tx, request.id, viewer=caller.entity), caller)
 
 
-@ResolveGate.handler
-def resolve_gate(tx: Transaction, request: ResolveGate, caller: Caller) -> GateView:
+@api.ResolveGate.handler
+def resolve_gate(tx: Transaction, request: api.ResolveGate, caller: Caller) -> api.GateView:
     end = gates.withdraw if request.withdraw else gates.resolve
     with name_stranger(tx, caller, request.by, gates.show, request.id):
         return view_gate(tx, end(tx, request.id, by=request.by, reason=request.reason), caller)
 
 
-@AddWaiter.handler
-def add_waiter(tx: Transaction, request: AddWaiter, caller: Caller) -> GateView:
+@api.AddWaiter.handler
+def add_waiter(tx: Transaction, request: api.AddWaiter, caller: Caller) -> api.GateView:
     with name_stranger(tx, caller, request.by, gates.show, request.id):
         return view_gate(tx, gates.add_waiter(tx, request.id, request.name, by=request.by), caller)
 
 
-def view_gate(tx: Reader, gate: Gate, caller: Caller | None = None) -> GateView:
+def view_gate(tx: Reader, gate: Gate, caller: Caller | None = None) -> api.GateView:
     """
     Return the view of a gate for its caller, or for all whom it concerns (None). Only the administrator sees the
     command line, which may hold a secret.
     """
     is_hidden = gate.kind is GateKind.COMMAND and (caller is None or not caller.is_administrator)
-    return GateView.of(
+    return api.GateView.of(
         gate,
         awaits=None if is_hidden else gate.awaits,
         holds=gate.holds(tx.now),
@@ -97,7 +96,7 @@ def name_stranger(
         raise Refused(f"{id!r} does not concern {by!r}", hint=f"it concerns {names}") from None
 
 
-def parse_deadline(request: AddGate | QuestionRequest) -> dict[str, Any]:
+def parse_deadline(request: api.AddGate | QuestionRequest) -> dict[str, Any]:
     return {
         "deadline": parse_field("deadline", request.deadline, partial(parse_instant, duration_field="within")),
         "within": parse_field("within", request.within, partial(parse_duration, time_field="deadline")),

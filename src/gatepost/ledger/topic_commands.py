@@ -16,18 +16,8 @@ from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
 from gatepost.errors import Invalid
 from gatepost.inbox import event_rendering as render
-from gatepost.ledger import running_hash, topic_json as mirror
+from gatepost.ledger import running_hash, topic_api as api, topic_json as mirror
 from gatepost.ledger.topic import LedgerId, TopicKind
-from gatepost.ledger.topic_api import (
-    LedgerProfileView,
-    ListTopicMessages,
-    ListTopics,
-    ShowLedgerProfile,
-    TopicMessageView,
-    TopicVerificationView,
-    TopicView,
-    VerifyTopic,
-)
 
 ledger = Noun("ledger", "See what is on the ledger, and prove it.")
 commands = [ledger]
@@ -38,12 +28,12 @@ _CONNECTION_VERBS: Final = ("requests", "connections", "connect", "accept", "ref
 
 @ledger.list(
     "topics",
-    ListTopics,
+    api.ListTopics,
     columns=("TOPIC", "NETWORK", "KIND", "OF", "MESSAGES", "MEMO"),
     empty=lambda request: "no such topics" if request.kind else "no topics yet: `gatepost ledger sync` makes them",
     kind=option("--kind", "KIND", f"one of {', '.join(TopicKind)}", choices=list(TopicKind)),
 )
-def topics(topic: TopicView) -> TableRow:
+def topics(topic: api.TopicView) -> TableRow:
     """
     List the topics of the ledger that is set.
 
@@ -57,13 +47,13 @@ def topics(topic: TopicView) -> TableRow:
 
 @ledger.list(
     "messages",
-    ListTopicMessages,
+    api.ListTopicMessages,
     columns=("NUMBER", "TIME", "PAYER", "REFUSED", "MESSAGE"),
     empty=lambda request: "no messages were refused" if request.refused else "no messages yet",
     id=argument("TOPIC", "the id of a topic"),
     refused=flag("--refused", "only messages that do not count, such as those of strangers"),
 )
-def messages(message: TopicMessageView) -> TableRow:
+def messages(message: api.TopicMessageView) -> TableRow:
     """
     List the messages of a topic, the oldest first. Of a message that does not count, REFUSED says why.
 
@@ -95,7 +85,7 @@ def export(
       gatepost ledger export 0.0.1002 > messages.json
     """
     with connect() as connection:
-        messages = connection.list_all(ListTopicMessages(id=topic, limit=1000), sys.maxsize)
+        messages = connection.list_all(api.ListTopicMessages(id=topic, limit=1000), sys.maxsize)
     output.document({"messages": [_build_entry(message) for message in messages], "links": {"next": None}})
 
 
@@ -124,7 +114,7 @@ def verify(
             mirror.parse_messages(inputs.read_document(source), "stdin" if source == "-" else repr(source)),
             key=lambda message: message.topic,
         )
-        view = TopicVerificationView.of(running_hash.summarize(running_hash.verify(messages)))
+        view = api.TopicVerificationView.of(running_hash.summarize(running_hash.verify(messages)))
     summary = f"{view.proved} of {output.count(view.messages, 'message')} proved"
     remark = _describe_unknown(view.unknown) if view.messages else "there are no messages to check"
     output.done(msgspec.to_builtins(view), summary, remark, json=json)
@@ -134,15 +124,15 @@ def verify(
         raise Exit(1)
 
 
-def _verify_topic(id: str) -> TopicVerificationView:
+def _verify_topic(id: str) -> api.TopicVerificationView:
     """Have a topic checked page by page, and show how far it is."""
     progress = output.Progress()
     with connect() as connection:
-        view = connection.send(VerifyTopic(id=id))
+        view = connection.send(api.VerifyTopic(id=id))
         while view.next is not None:
             progress.show(f"{view.messages} messages checked so far")
-            page = connection.send(VerifyTopic(id=id, after=view.next))
-            view = TopicVerificationView(
+            page = connection.send(api.VerifyTopic(id=id, after=view.next))
+            view = api.TopicVerificationView(
                 messages=view.messages + page.messages,
                 proved=view.proved + page.proved,
                 unknown=view.unknown + page.unknown,
@@ -155,10 +145,10 @@ def _verify_topic(id: str) -> TopicVerificationView:
 
 @ledger.show(
     "profile",
-    ShowLedgerProfile,
+    api.ShowLedgerProfile,
     name=argument("NAME", "an agent, a person or a service", parse=check_entity_address),
 )
-def profile(view: LedgerProfileView) -> Facts:
+def profile(view: api.LedgerProfileView) -> Facts:
     """
     Show the account, the topics and the profile of somebody.
 
@@ -205,7 +195,7 @@ def _describe_unknown(count: int) -> str:
     return f"{output.count(count, 'message')} cannot be checked: the message before is not in the file"
 
 
-def _build_entry(message: TopicMessageView) -> dict[str, Any]:
+def _build_entry(message: api.TopicMessageView) -> dict[str, Any]:
     """Return a message in the fields of a mirror node."""
     account, _, valid_start = message.chunk.transaction_id.partition("@") if message.chunk else ("", "", "")
     transaction = {

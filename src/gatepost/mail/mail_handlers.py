@@ -8,15 +8,14 @@ from gatepost.core.times import parse_duration
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
 from gatepost.inbox.event import Priority, Ref
-from gatepost.mail import mail_actions as mail
-from gatepost.mail.mail_api import ListMail, MailBox, MailPage, MailView, SendMail, ShowMail
+from gatepost.mail import mail_actions as mail, mail_api as api
 from gatepost.mail.sent_mail import DEFAULT_ACK_WITHIN, AckRequest, Mail, MailSpec, build_payload
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
 
-@SendMail.handler
-def send_mail(tx: Transaction, request: SendMail, caller: Caller) -> MailView:
+@api.SendMail.handler
+def send_mail(tx: Transaction, request: api.SendMail, caller: Caller) -> api.MailView:
     if request.ack_within is not None and request.ack is AckRequest.NONE:
         raise Invalid("ackWithin: this mail asks for no acknowledgement", hint="give `ack` the value required, too")
     spec = MailSpec(
@@ -35,8 +34,8 @@ def send_mail(tx: Transaction, request: SendMail, caller: Caller) -> MailView:
     return view_mail(mail.send(tx, spec, sender=request.sender))
 
 
-@ListMail.handler
-def list_mail(tx: Reader, request: ListMail, caller: Caller) -> MailPage:
+@api.ListMail.handler
+def list_mail(tx: Reader, request: api.ListMail, caller: Caller) -> api.MailPage:
     assert request.sender is not None
     filters: dict[str, Any] = {
         "thread": request.thread,
@@ -44,17 +43,17 @@ def list_mail(tx: Reader, request: ListMail, caller: Caller) -> MailPage:
         "before": request.after or None,
         "limit": request.limit,
     }
-    if request.box is MailBox.SENT:
-        return read_page(tx, MailPage, mail.page_sent, request.sender, view=view_mail, **filters)
+    if request.box is api.MailBox.SENT:
+        return read_page(tx, api.MailPage, mail.page_sent, request.sender, view=view_mail, **filters)
     # The administrator sees all of a thread, unless it acts as somebody.
     viewer = None if caller.is_administrator and request.sender == directory.ADMINISTRATOR else request.sender
-    return read_page(tx, MailPage, mail.page_thread, viewer, view=view_mail, **filters)
+    return read_page(tx, api.MailPage, mail.page_thread, viewer, view=view_mail, **filters)
 
 
-@ShowMail.handler
-def show_mail(tx: Reader, request: ShowMail, caller: Caller) -> MailView:
+@api.ShowMail.handler
+def show_mail(tx: Reader, request: api.ShowMail, caller: Caller) -> api.MailView:
     return view_mail(mail.show(tx, request.id, viewer=caller.entity))
 
 
-def view_mail(sent: Mail) -> MailView:
-    return MailView.of(sent, states={state.value: count for state, count in sent.states.items()})
+def view_mail(sent: Mail) -> api.MailView:
+    return api.MailView.of(sent, states={state.value: count for state, count in sent.states.items()})

@@ -23,15 +23,9 @@ from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress, quote_value
 from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push, hop_actions as chains
-from gatepost.mail import (
-    ledger_posting,
-    mail_rows as outgoing,
-    notification_rule,
-    work_item as rules,
-    work_rows as work_items,
-)
+from gatepost.mail import ledger_posting, mail_rows as outgoing, work_item as rules, work_rows as work_items
 from gatepost.mail.ledger_posting import WorkPosted
-from gatepost.mail.notification_rule import NotifyRule
+from gatepost.mail.notification_rule import NotifyRule, build_rules, find_rule
 from gatepost.mail.sent_mail import PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkItemSpec, WorkType
 
@@ -184,7 +178,7 @@ def post_event(
     work_items.set_status(tx, item.number, work_event.event)
     for name in {item.id, item.topic or item.id}:
         tx.after_commit(Signal(f"work:{item.type}:{name}", work_event.event, wakes=False))
-    rule = notification_rule.find_rule(notification_rule.build_rules(tx.limits.work_notify), work_event.type)
+    rule = find_rule(build_rules(tx.limits.work_notify), work_event.type)
     targets = rule.to if rule is not None else ()
     result = _notify(tx, work_event, rule, item, author, hops) if rule is not None else None
     work_event = replace(work_event, recipients=_list_names(result) if result else ())
@@ -218,7 +212,7 @@ def find_unknown_names(tx: Reader) -> list[tuple[str, str]]:
     """Return the pattern and the address of each rule of `work.notify` that names nobody."""
     return [
         (rule.pattern, target)
-        for rule in notification_rule.build_rules(tx.limits.work_notify)
+        for rule in build_rules(tx.limits.work_notify)
         for target in rule.to
         if not _resolve(tx, target)
     ]

@@ -14,20 +14,8 @@ from gatepost.cli.parameters import AS, JsonFlag, ParameterSpec, argument, optio
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Priority, Ref
 from gatepost.inbox.event_api import RefSpec
-from gatepost.mail import work_item as rules
+from gatepost.mail import work_api as api, work_item as rules
 from gatepost.mail.mail_commands import join_names
-from gatepost.mail.work_api import (
-    AddWorkItem,
-    ListNotes,
-    ListWorkEvents,
-    ListWorkItems,
-    NoteView,
-    PostNote,
-    PostWorkEvent,
-    ShowWorkItem,
-    WorkEventView,
-    WorkItemView,
-)
 from gatepost.mail.work_item import WorkType
 
 work = Noun("work", "Add work items, and report what happens to them.")
@@ -70,7 +58,7 @@ def add(
       gatepost work add task:7 --title "Write the schema" --parent phase:design
     """
     configuration = settings.load()
-    request = AddWorkItem(
+    request = api.AddWorkItem(
         type=WorkType(item.type),
         id=item.id,
         title=title,
@@ -85,7 +73,7 @@ def add(
 
 @work.list(
     "list",
-    ListWorkItems,
+    api.ListWorkItems,
     columns=("ITEM", "STATUS", "PARENT", "BY", "UPDATED", "TITLE"),
     empty=lambda request: (
         "no such work items" if request.type or request.status or request.parent else "no work items yet"
@@ -102,7 +90,7 @@ def add(
     ),
     parent=option("--parent", "TYPE:ID", "only the parts of this work item", parse=lambda text: str(parse_item(text))),
 )
-def list_work(item: WorkItemView) -> TableRow:
+def list_work(item: api.WorkItemView) -> TableRow:
     """
     List work items, in the order in which they were added.
 
@@ -129,9 +117,9 @@ def show(item: Item, json: JsonFlag = False) -> None:
       gatepost work show task:7
     """
     with connect() as connection:
-        view = connection.send(ShowWorkItem(type=item.type, id=item.id))
-        events = connection.list_all(ListWorkEvents(type=item.type, id=item.id), _MAX_POSTS)
-        note_count = len(connection.list_all(ListNotes(type=item.type, id=item.id), _MAX_POSTS))
+        view = connection.send(api.ShowWorkItem(type=item.type, id=item.id))
+        events = connection.list_all(api.ListWorkEvents(type=item.type, id=item.id), _MAX_POSTS)
+        note_count = len(connection.list_all(api.ListNotes(type=item.type, id=item.id), _MAX_POSTS))
     last_events = events[-_LAST_EVENTS:]
     if json:
         document = msgspec.to_builtins(view) | {"events": msgspec.to_builtins(last_events), "notes": note_count}
@@ -156,7 +144,7 @@ def show(item: Item, json: JsonFlag = False) -> None:
         output.talk(f"next: gatepost {command}")
 
 
-def _build_event_row(event: WorkEventView) -> TableRow:
+def _build_event_row(event: api.WorkEventView) -> TableRow:
     reason = render.quote(event.reason) if event.reason else ""
     return [event.type, event.author, output.format_seconds(event.created_at), reason]
 
@@ -190,7 +178,9 @@ def event(
     configuration = settings.load()
     with connect(configuration) as connection:
         view = connection.send(
-            PostWorkEvent(type=item.type, id=item.id, event=name, reason=reason, by=choose_actor(actor, configuration))
+            api.PostWorkEvent(
+                type=item.type, id=item.id, event=name, reason=reason, by=choose_actor(actor, configuration)
+            )
         )
     message = f"{view.type}: {_describe_notified(view.recipients)}"
     output.done(msgspec.to_builtins(view), view.id, message, json=json)
@@ -205,11 +195,11 @@ def notes(item: Item, limit: LimitOption = 100, json: JsonFlag = False) -> None:
       gatepost work notes task:7
     """
     with connect() as connection:
-        notes = connection.list_all(ListNotes(type=item.type, id=item.id), limit + 1)
+        notes = connection.list_all(api.ListNotes(type=item.type, id=item.id), limit + 1)
     output.listing(notes, limit, _print_notes, empty=f"no notes on {item} yet", json=json)
 
 
-def _print_notes(notes: Sequence[NoteView]) -> None:
+def _print_notes(notes: Sequence[api.NoteView]) -> None:
     for number, note in enumerate(notes):
         notified = f" to {', '.join(note.notify)}" if note.notify else ""
         heading = f"{output.format_seconds(note.created_at)} {note.author}{notified}"
@@ -246,7 +236,7 @@ def note(
     configuration = settings.load()
     with connect(configuration) as connection:
         view = connection.send(
-            PostNote(
+            api.PostNote(
                 type=item.type,
                 id=item.id,
                 note=text,

@@ -3,29 +3,14 @@
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.inbox.event import Priority, Ref
-from gatepost.mail import work_actions as work
-from gatepost.mail.work_api import (
-    AddWorkItem,
-    ListNotes,
-    ListWorkEvents,
-    ListWorkItems,
-    NotePage,
-    NoteView,
-    PostNote,
-    PostWorkEvent,
-    ShowWorkItem,
-    WorkEventPage,
-    WorkEventView,
-    WorkItemPage,
-    WorkItemView,
-)
+from gatepost.mail import work_actions as work, work_api as api
 from gatepost.mail.work_item import WorkItemSpec
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
 
-@AddWorkItem.handler
-def add_work_item(tx: Transaction, request: AddWorkItem, caller: Caller) -> WorkItemView:
+@api.AddWorkItem.handler
+def add_work_item(tx: Transaction, request: api.AddWorkItem, caller: Caller) -> api.WorkItemView:
     spec = WorkItemSpec(
         type=request.type,
         id=request.id,
@@ -34,16 +19,16 @@ def add_work_item(tx: Transaction, request: AddWorkItem, caller: Caller) -> Work
         topic=request.topic,
     )
     assert request.by is not None
-    return WorkItemView.of(work.add(tx, spec, by=request.by))
+    return api.WorkItemView.of(work.add(tx, spec, by=request.by))
 
 
-@ListWorkItems.handler
-def list_work_items(tx: Reader, request: ListWorkItems, caller: Caller) -> WorkItemPage:
+@api.ListWorkItems.handler
+def list_work_items(tx: Reader, request: api.ListWorkItems, caller: Caller) -> api.WorkItemPage:
     return read_page(
         tx,
-        WorkItemPage,
+        api.WorkItemPage,
         work.page,
-        view=WorkItemView.of,
+        view=api.WorkItemView.of,
         type=request.type,
         status=request.status,
         parent=Ref.parse(request.parent) if request.parent is not None else None,
@@ -52,33 +37,33 @@ def list_work_items(tx: Reader, request: ListWorkItems, caller: Caller) -> WorkI
     )
 
 
-@ShowWorkItem.handler
-def show_work_item(tx: Reader, request: ShowWorkItem, caller: Caller) -> WorkItemView:
-    return WorkItemView.of(work.find(tx, _get_ref(request)))
+@api.ShowWorkItem.handler
+def show_work_item(tx: Reader, request: api.ShowWorkItem, caller: Caller) -> api.WorkItemView:
+    return api.WorkItemView.of(work.find(tx, _get_ref(request)))
 
 
-@PostWorkEvent.handler
-def post_work_event(tx: Transaction, request: PostWorkEvent, caller: Caller) -> WorkEventView:
+@api.PostWorkEvent.handler
+def post_work_event(tx: Transaction, request: api.PostWorkEvent, caller: Caller) -> api.WorkEventView:
     assert request.by is not None
     event = work.post_event(tx, _get_ref(request), request.event, reason=request.reason, by=request.by)
-    return WorkEventView.of(event)
+    return api.WorkEventView.of(event)
 
 
-@ListWorkEvents.handler
-def list_work_events(tx: Reader, request: ListWorkEvents, caller: Caller) -> WorkEventPage:
+@api.ListWorkEvents.handler
+def list_work_events(tx: Reader, request: api.ListWorkEvents, caller: Caller) -> api.WorkEventPage:
     return read_page(
         tx,
-        WorkEventPage,
+        api.WorkEventPage,
         work.page_events,
         _get_ref(request),
-        view=WorkEventView.of,
+        view=api.WorkEventView.of,
         after=request.after,
         limit=request.limit,
     )
 
 
-@PostNote.handler
-def post_note(tx: Transaction, request: PostNote, caller: Caller) -> NoteView:
+@api.PostNote.handler
+def post_note(tx: Transaction, request: api.PostNote, caller: Caller) -> api.NoteView:
     assert request.author is not None
     note = work.post_note(
         tx,
@@ -88,21 +73,21 @@ def post_note(tx: Transaction, request: PostNote, caller: Caller) -> NoteView:
         notify=request.notify,
         priority=parse_field("priority", request.priority, Priority.parse),
     )
-    return NoteView.of(note)
+    return api.NoteView.of(note)
 
 
-@ListNotes.handler
-def list_notes(tx: Reader, request: ListNotes, caller: Caller) -> NotePage:
+@api.ListNotes.handler
+def list_notes(tx: Reader, request: api.ListNotes, caller: Caller) -> api.NotePage:
     return read_page(
         tx,
-        NotePage,
+        api.NotePage,
         work.page_notes,
         _get_ref(request),
-        view=NoteView.of,
+        view=api.NoteView.of,
         after=request.after,
         limit=request.limit,
     )
 
 
-def _get_ref(request: ShowWorkItem | PostWorkEvent | ListWorkEvents | PostNote | ListNotes) -> Ref:
+def _get_ref(request: api.ShowWorkItem | api.PostWorkEvent | api.ListWorkEvents | api.PostNote | api.ListNotes) -> Ref:
     return Ref(request.type, request.id)

@@ -6,7 +6,7 @@ decisions, runs jobs, sends lost signals again, and runs the think cycles of res
 
 **Plans, triggers and deadlines.** A round reads when the next plan, trigger or deadline is due, and asks to run again
 then, or after `MAX_WAIT` seconds at most, so that one whose signal was lost is seen soon anyway. Many processes can
-do this on one store without a leader (`plans/actions.py`, `channels/triggers/schedule_actions.py`,
+do this on one store without a leader (`plans/actions.py`, `channels/triggers/cron_fire_actions.py`,
 `gates/deadline_actions.py`), so nothing depends on one process: if one is stopped, another does what is due. A round
 writes only if something is due.
 """
@@ -22,19 +22,16 @@ from typing import Final
 import structlog
 
 from gatepost.channels.background.channel_tasks import Channels
-from gatepost.channels.triggers import schedule_actions as schedules
+from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.gates import (
-    answer_command_background,
-    condition_check_background,
-    deadline_actions as deadlines,
-    decision_actions as decisions,
-)
+from gatepost.gates import condition_check_background, deadline_actions as deadlines
+from gatepost.gates.answer_command_background import run_answer_command
 from gatepost.gates.condition_check_background import CommandOptions
 from gatepost.gates.deadline_actions import EventScan
+from gatepost.gates.decision_actions import ANSWER_JOB
 from gatepost.inbox.event import EventType
 from gatepost.jobs import job_runner_background as jobs
 from gatepost.jobs.job_runner_background import JobHandler
@@ -151,8 +148,8 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
     store = deps.store
     handlers: dict[str, JobHandler] = {TOOL_JOB: partial(run_tool_job, store, deps.open_toolkit)}
     if options.command_options is not None and options.command_options.on_answer is not None:
-        handlers[decisions.ANSWER_JOB] = partial(
-            answer_command_background.run_answer_command,
+        handlers[ANSWER_JOB] = partial(
+            run_answer_command,
             options.command_options.commands,
             options.command_options.on_answer,
         )

@@ -6,7 +6,7 @@ cron trigger, the next attempt of a job, the next check of a gate, the end of a 
 janitor notes the time in a row of its own once a minute. When it finds that row more than `CLOCK_TOLERANCE` ahead, the
 clock was set back, perhaps while no process ran, and it repairs in this order:
 
-    every page of recurring plans -> every page of cron triggers (`channels/triggers/schedule_actions.py`)
+    every page of recurring plans -> every page of cron triggers (`channels/triggers/cron_fire_actions.py`)
         -> everything that only waits for its next attempt, together with the row
 
 If it is killed in between, the row is still ahead, and the next round begins again. Each step may be done twice: a slot

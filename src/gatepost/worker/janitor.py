@@ -16,7 +16,7 @@ from typing import Final
 
 import structlog
 
-from gatepost.channels.triggers import schedule_actions as schedules
+from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.core.ports import Store
 from gatepost.core.signals import JANITOR, Signal
 from gatepost.errors import Unavailable

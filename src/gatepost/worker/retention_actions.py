@@ -9,12 +9,7 @@ from gatepost.channels import outgoing_message_actions as channel_messages
 from gatepost.core.ports import Transaction
 from gatepost.core.times import DAY
 from gatepost.gates import gate_rows as gates
-from gatepost.inbox import (
-    broadcast_actions as broadcasts,
-    claim_rows as inboxes,
-    event_rows as events,
-    item_rows as items,
-)
+from gatepost.inbox import broadcast_actions, claim_rows, event_rows, item_rows
 from gatepost.inbox.expiry_and_death_actions import BATCH_SIZE
 from gatepost.jobs import idempotency_actions as idempotency, job_actions as jobs
 from gatepost.mail import mail_rows as outgoing
@@ -24,20 +19,20 @@ from gatepost.plans import rows as plans
 def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     """Remove what ended longer ago than `limits.remember`; add removed items to the tally of the state they had."""
     before = tx.now - tx.limits.remember
-    old_items = items.reap(tx, before, limit)
+    old_items = item_rows.reap(tx, before, limit)
     for recipient, _, state, _ in old_items:
         tx.add_to_account(recipient, state, 1)
     if old_items:
         outgoing.keep_states(tx, old_items)
     # Broadcasts of the last day stay, because they are counted (`limits.broadcasts`).
-    broadcast_arrivals = broadcasts.reap(tx, min(before, tx.now - DAY), limit)
+    broadcast_arrivals = broadcast_actions.reap(tx, min(before, tx.now - DAY), limit)
     event_arrivals = {arrival for _, arrival, _, _ in old_items}.union(broadcast_arrivals)
     if event_arrivals:
-        events.reap(tx, sorted(event_arrivals))
+        event_rows.reap(tx, sorted(event_arrivals))
     counts = [
         reap_table(tx, before, limit)
         for reap_table in (
-            inboxes.reap_claims,
+            claim_rows.reap_claims,
             jobs.reap,
             plans.reap,
             gates.reap,

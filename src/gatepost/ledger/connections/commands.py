@@ -13,15 +13,7 @@ from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids
 from gatepost.inbox import event_rendering as render
-from gatepost.ledger.connections.api import (
-    AcceptConnection,
-    CloseConnection,
-    ConnectionState,
-    ConnectionView,
-    ListConnections,
-    RefuseConnection,
-    RequestConnection,
-)
+from gatepost.ledger.connections import api
 from gatepost.ledger.topic import LedgerId
 from gatepost.operations.operation import Request
 from gatepost.settings import Configuration
@@ -43,13 +35,13 @@ def build_command(name: str) -> click.Command:
 
 @connections.list(
     "requests",
-    ListConnections,
+    api.ListConnections,
     columns=("ID", "TO", "ACCOUNT", "SINCE", "NOTE"),
     empty="no requests wait for an answer",
-    state=ConnectionState.REQUESTED,
+    state=api.ConnectionState.REQUESTED,
     incoming=True,
 )
-def requests(view: ConnectionView) -> TableRow:
+def requests(view: api.ConnectionView) -> TableRow:
     """
     List requests of agents outside for a connection. They wait for `gatepost ledger accept` or `refuse`.
 
@@ -61,19 +53,19 @@ def requests(view: ConnectionView) -> TableRow:
 
 @connections.list(
     "connections",
-    ListConnections,
+    api.ListConnections,
     columns=("ID", "STATE", "OF", "WITH", "ACCOUNT", "ASKED BY", "TOPIC", "NOTE"),
     empty=lambda request: "no such connections" if request.state else "no connections yet",
     state=option(
         "--state",
         "STATE",
-        f"only this state: {', '.join(ConnectionState)}",
-        parse=ConnectionState.parse,
-        choices=list(ConnectionState),
+        f"only this state: {', '.join(api.ConnectionState)}",
+        parse=api.ConnectionState.parse,
+        choices=list(api.ConnectionState),
     ),
     incoming=None,
 )
-def list_connections(view: ConnectionView) -> TableRow:
+def list_connections(view: api.ConnectionView) -> TableRow:
     """
     List the connections with agents outside, the oldest first. Mail to an agent outside is sent to its name in WITH.
 
@@ -103,9 +95,9 @@ def _parse_agent(text: str) -> str:
     return str(LedgerId.parse(text))
 
 
-@connections.request("connect", RequestConnection, account=None, uaid=None, note=option("--note", "TEXT"))
+@connections.request("connect", api.RequestConnection, account=None, uaid=None, note=option("--note", "TEXT"))
 def connect_agent(
-    request: RequestConnection,
+    request: api.RequestConnection,
     configuration: Configuration,
     agent: Annotated[
         str,
@@ -124,8 +116,8 @@ def connect_agent(
     _change(filled, configuration, "{entity} asks {peer_account_id}", json=json)
 
 
-@connections.request("accept", AcceptConnection, id=_REQUEST)
-def accept(request: AcceptConnection, configuration: Configuration, json: JsonFlag = False) -> None:
+@connections.request("accept", api.AcceptConnection, id=_REQUEST)
+def accept(request: api.AcceptConnection, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     Accept the request of an agent outside. From then on the two can write to each other.
 
@@ -135,8 +127,8 @@ def accept(request: AcceptConnection, configuration: Configuration, json: JsonFl
     _change(request, configuration, "accepted: {entity} is being connected with {peer_account_id}", json=json)
 
 
-@connections.request("refuse", RefuseConnection, id=_REQUEST)
-def refuse(request: RefuseConnection, configuration: Configuration, json: JsonFlag = False) -> None:
+@connections.request("refuse", api.RefuseConnection, id=_REQUEST)
+def refuse(request: api.RefuseConnection, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     Refuse the request of an agent outside. Nothing is posted, so the agent is not told.
 
@@ -146,8 +138,8 @@ def refuse(request: RefuseConnection, configuration: Configuration, json: JsonFl
     _change(request, configuration, "refused: {peer_account_id} is not told", json=json)
 
 
-@connections.request("close", CloseConnection, id=_CONNECTION)
-def close(request: CloseConnection, configuration: Configuration, json: JsonFlag = False) -> None:
+@connections.request("close", api.CloseConnection, id=_CONNECTION)
+def close(request: api.CloseConnection, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     End a connection, or withdraw a request.
 
@@ -157,7 +149,7 @@ def close(request: CloseConnection, configuration: Configuration, json: JsonFlag
     _change(request, configuration, "{entity} is no longer connected with {peer_account_id}", json=json)
 
 
-def _change(request: Request[ConnectionView], configuration: Configuration, message: str, *, json: bool) -> None:
+def _change(request: Request[api.ConnectionView], configuration: Configuration, message: str, *, json: bool) -> None:
     """Send a request, and print what has become of the connection; `message` has names of its fields in braces."""
     with connect(configuration) as connection:
         view = connection.send(request)
@@ -169,9 +161,9 @@ def _change(request: Request[ConnectionView], configuration: Configuration, mess
         output.talk("it is posted when a gateway runs: `gatepost up`")
 
 
-def _is_over(view: ConnectionView) -> bool:
-    return view.state in (ConnectionState.REFUSED, ConnectionState.CLOSED)
+def _is_over(view: api.ConnectionView) -> bool:
+    return view.state in (api.ConnectionState.REFUSED, api.ConnectionState.CLOSED)
 
 
-def _quote_note(view: ConnectionView) -> str:
+def _quote_note(view: api.ConnectionView) -> str:
     return render.quote(view.note) if view.note else ""

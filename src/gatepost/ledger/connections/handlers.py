@@ -3,29 +3,20 @@
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.errors import Invalid
-from gatepost.ledger.connections import actions as connections
-from gatepost.ledger.connections.api import (
-    AcceptConnection,
-    CloseConnection,
-    ConnectionPage,
-    ConnectionView,
-    ListConnections,
-    RefuseConnection,
-    RequestConnection,
-)
+from gatepost.ledger.connections import actions as connections, api
 from gatepost.ledger.topic import LedgerId
 from gatepost.mail import ledger_posting
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
 
-@ListConnections.handler
-def list_connections(tx: Reader, request: ListConnections, caller: Caller) -> ConnectionPage:
+@api.ListConnections.handler
+def list_connections(tx: Reader, request: api.ListConnections, caller: Caller) -> api.ConnectionPage:
     return read_page(
         tx,
-        ConnectionPage,
+        api.ConnectionPage,
         connections.page,
-        view=ConnectionView.of,
+        view=api.ConnectionView.of,
         state=request.state,
         viewer=caller.entity,
         is_incoming=request.incoming,
@@ -34,8 +25,8 @@ def list_connections(tx: Reader, request: ListConnections, caller: Caller) -> Co
     )
 
 
-@RequestConnection.handler
-def request_connection(tx: Transaction, request: RequestConnection, caller: Caller) -> ConnectionView:
+@api.RequestConnection.handler
+def request_connection(tx: Transaction, request: api.RequestConnection, caller: Caller) -> api.ConnectionView:
     if request.account is not None and request.uaid is None:
         account, inbound = parse_field("account", request.account, LedgerId.parse), None
     elif request.uaid is not None and request.account is None:
@@ -43,7 +34,7 @@ def request_connection(tx: Transaction, request: RequestConnection, caller: Call
     else:
         raise Invalid("give one of `account` and `uaid`")
     assert request.sender is not None
-    return ConnectionView.of(connections.connect(tx, account, inbound, by=request.sender, note=request.note))
+    return api.ConnectionView.of(connections.connect(tx, account, inbound, by=request.sender, note=request.note))
 
 
 def _parse_uaid(text: str, network: str | None) -> tuple[LedgerId, LedgerId | None]:
@@ -61,16 +52,16 @@ def _parse_uaid(text: str, network: str | None) -> tuple[LedgerId, LedgerId | No
     return uaid.account, operator_id.inbound if operator_id is not None else None
 
 
-@AcceptConnection.handler
-def accept_connection(tx: Transaction, request: AcceptConnection, caller: Caller) -> ConnectionView:
-    return ConnectionView.of(connections.accept(tx, request.id))
+@api.AcceptConnection.handler
+def accept_connection(tx: Transaction, request: api.AcceptConnection, caller: Caller) -> api.ConnectionView:
+    return api.ConnectionView.of(connections.accept(tx, request.id))
 
 
-@RefuseConnection.handler
-def refuse_connection(tx: Transaction, request: RefuseConnection, caller: Caller) -> ConnectionView:
-    return ConnectionView.of(connections.refuse(tx, request.id))
+@api.RefuseConnection.handler
+def refuse_connection(tx: Transaction, request: api.RefuseConnection, caller: Caller) -> api.ConnectionView:
+    return api.ConnectionView.of(connections.refuse(tx, request.id))
 
 
-@CloseConnection.handler
-def close_connection(tx: Transaction, request: CloseConnection, caller: Caller) -> ConnectionView:
-    return ConnectionView.of(connections.close(tx, request.id))
+@api.CloseConnection.handler
+def close_connection(tx: Transaction, request: api.CloseConnection, caller: Caller) -> api.ConnectionView:
+    return api.ConnectionView.of(connections.close(tx, request.id))
