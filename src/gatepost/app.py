@@ -32,7 +32,7 @@ from gatepost.stores.clock import SystemClock
 if TYPE_CHECKING:
     from gatepost.channels.background.channel_tasks import ChannelOptions
     from gatepost.channels.speech.transcriber import Transcriber
-    from gatepost.channels.triggers.settings_file_actions import FileTrigger
+    from gatepost.channels.triggers.gatepost_toml_actions import FileTrigger
     from gatepost.gates.condition_check_background import CommandOptions
     from gatepost.guests.hooks.spool_writer import SpoolWriter
     from gatepost.ledger.public_ledger import PublicLedger
@@ -278,7 +278,7 @@ def build_nudge(configuration: Configuration, method: str, sessions: Path) -> Nu
     """Return the nudge for idle agents; `method` is `rewake`, a URL or a command."""
     from gatepost.gates.command_runner import ShellCommands
     from gatepost.guests.nudge_background import CommandNudge, FileNudge
-    from gatepost.residents.remote_tools.http import UrlNudge
+    from gatepost.residents.remote_tools.http_tools import UrlNudge
 
     courier_settings = configuration.settings.courier
     timeout = courier_settings.nudge_limit / SECOND
@@ -305,8 +305,8 @@ async def open_cycle_deps(
     from gatepost.residents.background.cycle_outcome import CycleDeps
     from gatepost.residents.background.toolkit import Toolbox
     from gatepost.residents.models.factory import OpenModels
-    from gatepost.residents.remote_tools.http import HttpTools
-    from gatepost.residents.remote_tools.mcp import McpServers
+    from gatepost.residents.remote_tools.http_tools import HttpTools
+    from gatepost.residents.remote_tools.mcp_tools import McpServers
 
     variables = os.environ if environ is None else environ
     toolbox = Toolbox(

@@ -32,7 +32,7 @@ Q = TypeVar("Q", bound=Request[Any])
 _LATER_HANDLERS: Final = {
     "AskDecision": "gatepost.channels.reply_handlers",
     "ReplyToEvent": "gatepost.channels.reply_handlers",
-    "TriggerAgent": "gatepost.channels.webhooks.handlers",
+    "TriggerAgent": "gatepost.channels.webhooks.service_call_handlers",
 }
 
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from gatepost import app, settings
-from gatepost.channels.triggers import actions as triggers, settings_file_actions as file_triggers
+from gatepost.channels.triggers import actions as triggers, gatepost_toml_actions as file_triggers
 from gatepost.channels.triggers.trigger import BUILT_IN_PROVIDERS
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind

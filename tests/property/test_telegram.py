@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from hypothesis import example, given, strategies as st
 
-from gatepost.channels.telegram.formatted_text import (
+from gatepost.channels.telegram.markdown import convert_markdown
+from gatepost.channels.telegram.message_parts import (
     MAX_ENTITIES,
     FormattedText,
     Span,
@@ -15,7 +16,6 @@ from gatepost.channels.telegram.formatted_text import (
     slice_units,
     split_text,
 )
-from gatepost.channels.telegram.markdown import convert_markdown
 from gatepost.channels.telegram.update import BotIdentity, Ignored, InboundMessage, parse_update
 from gatepost.core.text import find_unstorable, has_visible_text
 from gatepost.errors import Invalid

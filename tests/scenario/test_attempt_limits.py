@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from gatepost.channels.telegram.background.bots import TelegramBots
-from gatepost.channels.telegram.background.intake import TelegramIntake
+from gatepost.channels.telegram.background.update_reader import TelegramIntake
 from gatepost.channels.telegram.bot_port import derive_keys
 from gatepost.channels.telegram.update import BotIdentity
 from gatepost.channels.triggers import actions as triggers

@@ -6,7 +6,7 @@ import pytest
 
 from gatepost.channels import chat_handlers as chat
 from gatepost.channels.chat_api import SendChat
-from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.rows import set_next_at
 from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.channels.webhooks import actions as webhooks
+from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.directory import entity_actions as directory, key_actions as keys
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec

@@ -9,7 +9,7 @@ import httpx2
 from gatepost.channels import intake_actions as channels
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind
-from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
 from gatepost.directory import entity_actions as directory, key_actions as keys
@@ -26,7 +26,7 @@ from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.plans import actions as plans
-from gatepost.residents import memory_actions as memories
+from gatepost.residents import goal_and_memory_actions as memories
 from gatepost.spaces import actions as spaces
 from tests import resident_runs
 from tests.access_cases import add_connection, add_dead_letter, add_pairing

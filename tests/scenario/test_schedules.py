@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import psycopg
 import pytest
 
-from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Heartbeat, Trigger, TriggerConfig, TriggerSchedule
 from gatepost.core.ports import Store

@@ -14,7 +14,7 @@ import pytest
 
 from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.telegram import update_actions as telegram
-from gatepost.channels.telegram.background.presence import SEEN
+from gatepost.channels.telegram.background.typing_indicator import SEEN
 from gatepost.channels.telegram.bot_port import OtherReader, TokenRefused, derive_keys
 from gatepost.channels.telegram.client import TelegramClient
 from gatepost.channels.triggers import actions as triggers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.channels.telegram.background.presence import SEEN
+from gatepost.channels.telegram.background.typing_indicator import SEEN
 from gatepost.channels.triggers.trigger import GroupMode
 from gatepost.core.signals import Frame
 from gatepost.residents import agent_actions as agents

@@ -15,8 +15,8 @@ from gatepost.channels.outgoing_message_actions import SEND_JOB, MessageState
 from gatepost.channels.provider import Button
 from gatepost.channels.telegram.background import sender as telegram_sender
 from gatepost.channels.telegram.background.sender import TelegramSender
-from gatepost.channels.telegram.formatted_text import FormattedText
 from gatepost.channels.telegram.markdown import convert_markdown
+from gatepost.channels.telegram.message_parts import FormattedText
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import TriggerConfig
 from gatepost.core.times import SECOND

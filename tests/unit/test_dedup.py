@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.channels.webhooks import actions as webhooks
-from gatepost.channels.webhooks.actions import ServiceCall
+from gatepost.channels.webhooks.service_call_handlers import ServiceCall, push_calls
 from gatepost.core.limits import Limits
 from gatepost.core.ports import Store
 from gatepost.errors import Invalid, TooLarge
@@ -33,7 +32,7 @@ def build_alert(content: str = "main is red", **fields: Any) -> Push:
 
 
 def push_call(store: Store, call: ServiceCall) -> PushResult:
-    [outcome] = store.run_sync(webhooks.push_calls, [call])
+    [outcome] = store.run_sync(push_calls, [call])
     assert isinstance(outcome, PushResult)
     return outcome
 

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from gatepost.channels.triggers import actions as triggers
-from gatepost.channels.webhooks import actions as webhooks
+from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.core.ports import Reader
 from gatepost.core.times import MINUTE
 from gatepost.directory import entity_actions as directory, key_actions as keys
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound
-from gatepost.export import export_actions as export, import_actions as store_import
-from gatepost.export import catalog_rows as catalog
+from gatepost.export import catalog_rows as catalog, export_actions as export, import_actions as store_import
 from gatepost.export.export_actions import COUNTERS, TABLES
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Push

@@ -7,11 +7,11 @@ import pytest
 
 from gatepost import app, settings
 from gatepost.channels import intake_actions as channels
-from gatepost.channels.triggers import actions as triggers, settings_file_actions as file_triggers
+from gatepost.channels.triggers import actions as triggers, gatepost_toml_actions as file_triggers
 from gatepost.channels.triggers.actions import TriggerSpec
-from gatepost.channels.triggers.settings_file_actions import FileTrigger
+from gatepost.channels.triggers.gatepost_toml_actions import FileTrigger
 from gatepost.channels.triggers.trigger import DeliveryMode, GroupMode, Heartbeat, TriggerConfig, TriggerSchedule
-from gatepost.channels.webhooks import actions as webhooks
+from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.times import HOUR, MINUTE, parse_instant
 from gatepost.directory import entity_actions as directory

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
 from gatepost.core.times import DAY, HOUR, MINUTE, parse_instant

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels.webhooks import actions as webhooks
+from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.core.times import MAX_INSTANT
 from gatepost.directory import entity_actions as directory, key_actions as keys
 from gatepost.directory.entity import EntityKind

@@ -8,8 +8,8 @@ from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import (
     actions as triggers,
+    cron_fire_actions as schedules,
     preview_actions as trigger_preview,
-    schedule_actions as schedules,
 )
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Heartbeat, Trigger, TriggerConfig, TriggerSchedule

@@ -13,7 +13,7 @@ from gatepost.channels.telegram.buttons import (
     build_label,
     parse_callback_data,
 )
-from gatepost.channels.telegram.formatted_text import count_units
+from gatepost.channels.telegram.message_parts import count_units
 from gatepost.core.ids import mint
 from gatepost.errors import Invalid
 from gatepost.gates.decision import MAX_OPTIONS, MAX_ROUNDS

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gatepost.channels.telegram.formatted_text import (
+from gatepost.channels.telegram.markdown import MAX_MARKDOWN_LENGTH, convert_markdown
+from gatepost.channels.telegram.message_parts import (
     MAX_ENTITIES,
     MAX_ENTITY_BYTES,
     FormattedText,
@@ -12,7 +13,6 @@ from gatepost.channels.telegram.formatted_text import (
     slice_units,
     split_text,
 )
-from gatepost.channels.telegram.markdown import MAX_MARKDOWN_LENGTH, convert_markdown
 
 FLAG = "\U0001f1e9\U0001f1ea"
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels.telegram.formatted_text import TextEntity
+from gatepost.channels.telegram.message_parts import TextEntity
 from gatepost.channels.telegram.update import (
     BotCommand,
     BotIdentity,

@@ -7,7 +7,7 @@ import pytest
 from gatepost.channels import chat_handlers as chat, pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.chat_api import SendChat
 from gatepost.channels.routing.rule import RouteSpec, check_rule
-from gatepost.channels.triggers import actions as triggers, rows, schedule_actions as schedules
+from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules, rows
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.api import AddTrigger, ChangeTrigger, ScheduleSpec
 from gatepost.channels.triggers.trigger import (

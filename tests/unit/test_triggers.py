@@ -12,8 +12,8 @@ from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.api import AddTrigger
 from gatepost.channels.triggers.preview_actions import Preview
 from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
-from gatepost.channels.webhooks import actions as webhooks
-from gatepost.channels.webhooks.actions import ServiceCall
+from gatepost.channels.webhooks import delivery_actions as webhooks
+from gatepost.channels.webhooks.service_call_handlers import ServiceCall, push_calls
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Store
@@ -138,8 +138,8 @@ def test_triggers_are_listed_in_the_order_in_which_they_were_added(store: Store)
 
 def test_a_call_is_an_event_of_its_service(store: Store) -> None:
     call = ServiceCall(to="ana", service="jira-webhook", payload={"issue": "PROJ-123", "action": "created"}, key="k1")
-    [first] = store.run_sync(webhooks.push_calls, [call])
-    [repeat] = store.run_sync(webhooks.push_calls, [call])
+    [first] = store.run_sync(push_calls, [call])
+    [repeat] = store.run_sync(push_calls, [call])
     assert isinstance(first, PushResult)
     assert isinstance(repeat, PushResult)
 
@@ -164,7 +164,7 @@ def test_many_calls_are_answered_one_by_one(store: Store) -> None:
         ServiceCall(to="ana", service="ci", payload=2),
     ]
 
-    outcomes = store.run_sync(webhooks.push_calls, calls)
+    outcomes = store.run_sync(push_calls, calls)
 
     kinds = [PushResult, UnknownAddress, Invalid, Invalid, Invalid, TooLarge, PushResult]
     assert [type(outcome) for outcome in outcomes] == kinds
@@ -193,7 +193,7 @@ def test_what_is_nested_too_deep_for_its_readers_is_refused(store: Store) -> Non
     for _ in range(900):
         payload = [payload]
 
-    [outcome] = store.run_sync(webhooks.push_calls, [ServiceCall(to="ana", service="ci", payload=payload)])
+    [outcome] = store.run_sync(push_calls, [ServiceCall(to="ana", service="ci", payload=payload)])
     assert isinstance(outcome, Invalid)
     assert "deep" in str(outcome)
     assert store.read_sync(inbox.page, "ana") == []

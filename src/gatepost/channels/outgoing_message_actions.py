@@ -17,7 +17,7 @@ from msgspec import Struct
 from gatepost.channels import access_actions as access, conversation_rows as channels
 from gatepost.channels.conversation import ChannelSession
 from gatepost.channels.provider import Button
-from gatepost.channels.telegram.formatted_text import shorten_text
+from gatepost.channels.telegram.message_parts import shorten_text
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Row, Transaction

@@ -28,7 +28,7 @@ from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, Envel
 from gatepost.channels.provider import ServiceEvent, UserMessage, build_chat_session, check_channel_id
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import GroupMode, Trigger
-from gatepost.channels.webhooks import actions as webhooks
+from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.channels.webhooks.verification import Occurrence
 from gatepost.core.ports import Transaction
 from gatepost.core.times import DAY

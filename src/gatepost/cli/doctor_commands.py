@@ -164,7 +164,7 @@ def _check_contents(store: Store) -> Iterator[Finding]:
 def _check_triggers(configuration: Configuration, store: Store) -> Iterator[Finding]:
     """Return what is wrong with the triggers of the settings file, if it has any."""
     from gatepost import app
-    from gatepost.channels.triggers import settings_file_actions as file_triggers
+    from gatepost.channels.triggers import gatepost_toml_actions as file_triggers
 
     triggers = app.build_file_triggers(configuration)
     problems: list[tuple[str, GatepostError]] = []

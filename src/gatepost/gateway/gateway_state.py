@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from gatepost.channels.telegram.background.intake import TelegramIntake
+from gatepost.channels.telegram.background.update_reader import TelegramIntake
 from gatepost.core.ports import Store
 from gatepost.gateway.attempt_limits import AttemptLimits
 from gatepost.gateway.authentication import Authenticator

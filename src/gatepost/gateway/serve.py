@@ -24,7 +24,7 @@ import uvicorn
 
 from gatepost import app, paths
 from gatepost.channels.background.channel_tasks import Channels
-from gatepost.channels.triggers import settings_file_actions as file_triggers
+from gatepost.channels.triggers import gatepost_toml_actions as file_triggers
 from gatepost.core.ports import Store
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND

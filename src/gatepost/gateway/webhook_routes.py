@@ -28,7 +28,7 @@ from gatepost.channels.telegram.api import ReceiveTelegramUpdate, TelegramUpdate
 from gatepost.channels.telegram.background.bots import OpenBot
 from gatepost.channels.triggers.api import ReceivedEventView, ReceiveWebhook, WebhookView
 from gatepost.channels.triggers.trigger import WakeMode
-from gatepost.channels.webhooks import actions as webhooks, verification as webhook
+from gatepost.channels.webhooks import delivery_actions as webhooks, verification as webhook
 from gatepost.channels.webhooks.verification import Challenge, WebhookRefusal
 from gatepost.core.ports import Store
 from gatepost.core.text import parse_field

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.channels.triggers import actions as triggers, schedule_actions as schedules
+from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.address import parse as parse_address
 from gatepost.core.ports import Reader

@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gatepost.channels.triggers.actions import TriggerSpec, check_config
-from gatepost.channels.triggers.settings_file_actions import FileTrigger
+from gatepost.channels.triggers.gatepost_toml_actions import FileTrigger
 from gatepost.channels.triggers.trigger import (
     DeliveryMode,
     GroupMode,

@@ -1,8 +1,8 @@
 """
 The channels of a worker: read all triggers of providers that receive, send messages, transcribe voice messages.
 
-Telegram and the providers of other packages go through the same readers (`channels/background/readers.py`) and the same
-sender (`channels/background/message_sender.py`).
+Telegram and the providers of other packages go through the same readers (`channels/background/trigger_readers.py`) and
+the same sender (`channels/background/message_sender.py`).
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -13,7 +13,7 @@ from typing import Final
 
 from gatepost.channels.background.message_sender import ChannelSender, Outlet
 from gatepost.channels.background.provider_channel import ProviderChannel
-from gatepost.channels.background.readers import ChannelReaders, ChannelSource
+from gatepost.channels.background.trigger_readers import ChannelReaders, ChannelSource
 from gatepost.channels.outgoing_message_actions import SEND_JOB
 from gatepost.channels.provider import Provider
 from gatepost.channels.speech import voice_actions as voices
@@ -21,9 +21,9 @@ from gatepost.channels.speech.background import VoiceJobs
 from gatepost.channels.speech.transcriber import Transcriber
 from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
 from gatepost.channels.telegram.background.bots import TelegramBots
-from gatepost.channels.telegram.background.intake import POLL_TIME, TelegramIntake
-from gatepost.channels.telegram.background.presence import TelegramPresence
 from gatepost.channels.telegram.background.sender import TelegramSender, read_monotonic_clock
+from gatepost.channels.telegram.background.typing_indicator import TelegramPresence
+from gatepost.channels.telegram.background.update_reader import POLL_TIME, TelegramIntake
 from gatepost.channels.telegram.bot_port import TelegramApi
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, Instant

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from gatepost.channels.telegram.formatted_text import FormattedText
+from gatepost.channels.telegram.message_parts import FormattedText
 from gatepost.channels.telegram.update import BotIdentity
 from gatepost.core.json_limits import Json
 from gatepost.errors import Conflict, Invalid, Unauthorized

@@ -19,7 +19,7 @@ from gatepost.channels import (
 )
 from gatepost.channels.access_actions import ListVerdict
 from gatepost.channels.telegram.buttons import DecisionButton, PairingButton, parse_callback_data
-from gatepost.channels.telegram.formatted_text import shorten_text
+from gatepost.channels.telegram.message_parts import shorten_text
 from gatepost.channels.telegram.update import ButtonPress
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Transaction

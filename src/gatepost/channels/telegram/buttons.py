@@ -21,7 +21,7 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
-from gatepost.channels.telegram.formatted_text import shorten_text
+from gatepost.channels.telegram.message_parts import shorten_text
 from gatepost.core import ids
 from gatepost.core.text import has_visible_text
 from gatepost.errors import Invalid, quote_value

@@ -25,7 +25,7 @@ from gatepost.channels.telegram.bot_port import (
     RequestRefused,
     TokenRefused,
 )
-from gatepost.channels.telegram.formatted_text import FormattedText, TextEntity, clean_text
+from gatepost.channels.telegram.message_parts import FormattedText, TextEntity, clean_text
 from gatepost.channels.telegram.update import ALLOWED_UPDATES, BotIdentity
 from gatepost.core.json_limits import Json
 from gatepost.errors import Invalid, Unavailable, quote_value

@@ -25,7 +25,7 @@ from functools import cache
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gatepost.channels.telegram.formatted_text import (
+from gatepost.channels.telegram.message_parts import (
     MAX_MESSAGE_LENGTH,
     FormattedText,
     Span,

@@ -30,7 +30,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert, field
 
-from gatepost.channels.telegram.formatted_text import TextEntity, clean_text, count_units, slice_units
+from gatepost.channels.telegram.message_parts import TextEntity, clean_text, count_units, slice_units
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_INSTANT, SECOND, Instant

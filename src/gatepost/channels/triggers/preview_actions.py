@@ -21,9 +21,9 @@ from gatepost.channels.routing import recipient_actions as recipients
 from gatepost.channels.routing.recipient_actions import RouteDecision
 from gatepost.channels.telegram import preview_actions as telegram_preview
 from gatepost.channels.telegram.preview_actions import PreviewedReset
-from gatepost.channels.triggers import schedule_actions as schedules
+from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.channels.triggers.trigger import Trigger
-from gatepost.channels.webhooks import actions as webhooks, verification as webhook
+from gatepost.channels.webhooks import delivery_actions as webhooks, verification as webhook
 from gatepost.channels.webhooks.verification import Challenge, Occurrence, Verification
 from gatepost.channels.wording import message_template, payload_lines as webhook_lines
 from gatepost.core.json_limits import Json

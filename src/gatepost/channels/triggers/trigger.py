@@ -25,13 +25,12 @@ from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core import address
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
-from gatepost.core.times import MAX_DURATION, MINUTE, SECOND, Duration, Instant, format_rfc3339
+from gatepost.core.times import MAX_DURATION, SECOND, Duration, Instant, format_rfc3339
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, quote_value
 from gatepost.inbox.event import OWN_CHANNELS
 from gatepost.plans import cron
 from gatepost.plans.cron import Cron
-from gatepost.plans.plan import GRACE
 from gatepost.reactions import RoomQuestion
 
 #: characters of the prompt of a trigger
@@ -98,21 +97,6 @@ class TriggerSchedule(Struct, frozen=True, kw_only=True):
         if self.every is not None:
             return since + ((after - since) // self.every + 1) * self.every
         return Cron(self.cron or "", self.zone).find_next(after)
-
-    def list_due(self, next_at: Instant, now: Instant, *, since: Instant) -> list[Instant]:
-        """
-        Return the slots that fire now, from the stored one (`next_at`) on: those that are on time, at most `GRACE`
-        late; else, because no process was running, only the latest.
-        """
-        slots = [next_at]
-        if self.every is not None:
-            latest = since + (now - since) // self.every * self.every
-            count = GRACE // self.every + 1
-            slots += [slot for n in reversed(range(count)) if (slot := latest - n * self.every) > next_at]
-        elif self.cron is not None:
-            slots += Cron(self.cron, self.zone).list_latest(next_at, now, GRACE // MINUTE + 1)
-        timely_slots = [slot for slot in slots if now - slot <= GRACE]
-        return timely_slots or slots[-1:]
 
     def __str__(self) -> str:
         if self.at is not None:

@@ -20,7 +20,8 @@ put it into the body; a body without one is recognised by its signature.
 
 A delivery id is not always signed: GitHub sends it in a header, and so may CloudEvents, together with the content type
 that says how to parse them. An attacker who has captured a request could send it again with another id. Therefore a
-signature is stored with the ids that came with it first (`channels/webhooks/actions.py`), and a copy gets those ids.
+signature is stored with the ids that came with it first, and a copy gets those ids
+(`channels/webhooks/delivery_actions.py`).
 """
 
 import hmac

@@ -26,8 +26,8 @@ from gatepost.channels.telegram import update_actions as telegram
 from gatepost.channels.telegram.background.bots import OpenBot, TelegramBots
 from gatepost.channels.telegram.bot_port import ChatMoved, KeyboardButton, RequestRefused
 from gatepost.channels.telegram.buttons import Button, DecisionButton, PairingButton, build_callback_data, build_label
-from gatepost.channels.telegram.formatted_text import FormattedText, split_text
 from gatepost.channels.telegram.markdown import convert_markdown
+from gatepost.channels.telegram.message_parts import FormattedText, split_text
 from gatepost.channels.telegram.send_limits import SendLimits
 from gatepost.channels.triggers import rows as triggers
 from gatepost.core.ports import Reader, Store, Transaction

@@ -1,14 +1,12 @@
 """
-Triggers, and the calls of services: what comes in from programs that are not agents here.
+Deliveries to webhooks: find the trigger of a request, and store what it reports.
 
-A trigger is a named address to which a service outside sends webhooks. Its secret is stored and never shown again:
-`find_open_trigger` returns what is stored of it to verify a request, and nothing else reads it.
+The secret of a webhook is stored and never shown again: `find_open_trigger` returns what is stored of it to verify a
+request (`channels/webhooks/verification.py`), and nothing else reads it.
 
-A call of a service, by a webhook or with a key, becomes an event of the type `service` in an inbox. It carries the
-service's own name for it (an idempotency key, a delivery id), and the dedup key is made from that:
-`svc:{service}:{name}`. A call with the same name is a duplicate. A call without a name gets a unique one. Calls with a
-key that can only trigger one agent have separate dedup keys (`inbox/push/dedup_keys.py`), because their caller chooses
-the name of the service.
+What a service reports becomes events of the type `service` in inboxes. A delivery carries the service's own name for it
+(an idempotency key, a delivery id), and the dedup key is made from that: `svc:{service}:{name}`. A delivery with the
+same name is a duplicate. One without a name gets a unique one.
 """
 
 import json
@@ -25,13 +23,10 @@ from gatepost.channels.triggers.trigger import Trigger
 from gatepost.channels.webhooks.verification import Occurrence
 from gatepost.channels.wording import message_template, payload_lines as webhook_lines, text_template
 from gatepost.channels.wording.payload_lines import Line
-from gatepost.core.json_limits import Json
-from gatepost.core.ports import Reader, RetryTransaction, Transaction, batched
+from gatepost.core.ports import Reader, RetryTransaction, Transaction
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
-from gatepost.inbox.event import EventType, Push, Trust
-from gatepost.inbox.push import actions as push, dedup_keys as dedup
-from gatepost.inbox.push.actions import PushOutcome
+from gatepost.inbox.push import dedup_keys as dedup
 from gatepost.jobs import idempotency_actions as idempotency
 
 
@@ -60,30 +55,6 @@ def find_open_trigger(tx: Reader, name: str) -> OpenTrigger:
 
 
 _MAX_KEY_LENGTH: Final = 400
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceCall:
-    #: an address
-    to: str
-    service: str
-    payload: Json
-    #: the service's own name for this call, the same when the service repeats it
-    key: str | None = None
-    #: True if it came with a key that can only trigger its recipient
-    by_trigger_key: bool = False
-    #: the kind of call, in the service's own words
-    kind: str | None = None
-    #: what the recipient should know about it: a trigger's prompt
-    context: str | None = None
-    #: more fields of the event's data
-    extra_data: Mapping[str, Json] = field(default_factory=dict)
-
-
-@batched
-def push_calls(tx: Transaction, calls: Sequence[ServiceCall]) -> list[PushOutcome]:
-    """Store the calls that are valid; return an outcome for each call, in their order."""
-    return push.push_all(tx, [_build_push(tx, call) for call in calls])
 
 
 def receive(
@@ -179,18 +150,3 @@ def build_dedup_key(service: str, name: str) -> str:
     if len(full_key) <= _MAX_KEY_LENGTH:
         return full_key
     return f"svc::sha256:{sha256(full_key.encode('utf-8', 'surrogatepass')).hexdigest()}"
-
-
-def _build_push(tx: Transaction, call: ServiceCall) -> Push:
-    context = {"context": call.context} if call.context else {}
-    name = call.key or tx.new_id("evt").removeprefix("evt_")
-    return Push(
-        to=call.to,
-        type=EventType.SERVICE,
-        source=call.service,
-        subject=call.kind,
-        data={"serviceName": call.service, "payload": call.payload} | context | dict(call.extra_data),
-        dedup_key=name if call.by_trigger_key else build_dedup_key(call.service, name),
-        key_prefix=dedup.build_trigger_prefix(call.to, call.service) if call.by_trigger_key else "",
-        trust=Trust.EXTERNAL,
-    )

@@ -9,14 +9,11 @@ Any number of processes do this, without a leader. Why each slot still fires onc
 - A verb that changes a trigger locks the same row.
 - If a slot comes up again (the clock was set back), its event has the same dedup key, `cron:{trigger}:{slot}`.
 
-What was missed while no process was running fires once, by the rule of plans (`TriggerSchedule.list_due`). A trigger
-that was disabled has no slots meanwhile.
-
-A trigger with a heartbeat fires only for those who have something to do (`HeartbeatReasons`), and only in its hours.
-Its recipients are judged one by one. One who has not read the last heartbeat yet gets no other: it would say the same.
+What was missed while no process was running fires once, as plans do (`list_due_slots`). A trigger that was disabled has
+no slots meanwhile. `channels/triggers/heartbeat_actions.py` decides who gets a heartbeat.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -26,56 +23,25 @@ from gatepost.channels import intake_actions as channels
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import recipient_actions as recipients
 from gatepost.channels.routing.recipient_actions import RouteDecision
-from gatepost.channels.triggers import actions as triggers, rows as trigger_rows
-from gatepost.channels.triggers.trigger import DEFAULT_TARGET, USER_AGENT, CountGoals, Trigger, TriggerSchedule
+from gatepost.channels.triggers import actions as triggers, heartbeat_actions as heartbeats, rows as trigger_rows
+from gatepost.channels.triggers.trigger import Trigger, TriggerSchedule
 from gatepost.channels.wording import text_template
 from gatepost.channels.wording.text_template import Scope
-from gatepost.core import address
-from gatepost.core.address import AllAgentsAddress
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal
-from gatepost.core.times import HOUR, Instant, format_rfc3339
-from gatepost.directory import entity_actions as directory
-from gatepost.directory.entity import Entity
+from gatepost.core.times import HOUR, MINUTE, Instant, format_rfc3339
 from gatepost.errors import GatepostError, Invalid
-from gatepost.inbox import item_rows as items
 from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
-from gatepost.mail import work_rows as work_items
-from gatepost.plans import cron
+from gatepost.plans.cron import Cron
 from gatepost.plans.plan import GRACE
 
 CRON: Final = "cron"
 #: triggers that one round looks at; the next one looks at the rest
 BATCH_SIZE: Final = 100
-#: things of one kind that a heartbeat counts
-_COUNT_LIMIT: Final = 100
 #: characters of a session
 _MAX_SESSION_LENGTH: Final = 200
-
-
-class HeartbeatReasons(Struct, frozen=True, kw_only=True):
-    """What an entity has to do, each counted up to a limit."""
-
-    fyi_items: int
-    work_items: int
-    goals: int
-
-    def __bool__(self) -> bool:
-        return bool(self.fyi_items or self.work_items or self.goals)
-
-    def __str__(self) -> str:
-        counts = (
-            (self.fyi_items, "unread fyi item"),
-            (self.work_items, "open work item"),
-            (self.goals, "active goal"),
-        )
-        parts = [_describe_count(count, noun) for count, noun in counts if count]
-        return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-
-    def build_data(self) -> dict[str, Json]:
-        return {"fyiItems": self.fyi_items, "workItems": self.work_items, "goals": self.goals}
 
 
 class SlotEvents(Struct, frozen=True, kw_only=True):
@@ -84,10 +50,6 @@ class SlotEvents(Struct, frozen=True, kw_only=True):
     events: tuple[tuple[Envelope, RouteDecision], ...] = ()
     #: why there is none
     skipped: str | None = None
-
-
-def _describe_count(count: int, noun: str) -> str:
-    return f"{count}{'+' if count == _COUNT_LIMIT else ''} {noun}{'' if count == 1 else 's'}"
 
 
 def find_next_due(tx: Reader) -> Instant | None:
@@ -110,12 +72,28 @@ def fire(tx: Transaction, number: int) -> bool:
         return False
     schedule = _get_schedule(trigger)
     assert trigger.next_at is not None
-    slots = schedule.list_due(trigger.next_at, tx.now, since=trigger.created_at)
+    slots = list_due_slots(schedule, trigger.next_at, tx.now, since=trigger.created_at)
     for slot in slots if trigger.config.heartbeat is None else slots[-1:]:
         _fire_slot(tx, trigger, slot)
     trigger_rows.set_next_at(tx, number, schedule.find_next(tx.now, since=trigger.created_at))
     tx.after_commit(Signal(f"trigger:{trigger.name}", "fired", wakes=False))
     return True
+
+
+def list_due_slots(schedule: TriggerSchedule, next_at: Instant, now: Instant, *, since: Instant) -> list[Instant]:
+    """
+    Return the slots that fire now, from the stored one (`next_at`) on: those that are on time, at most `GRACE`
+    late; else, because no process was running, only the latest.
+    """
+    slots = [next_at]
+    if schedule.every is not None:
+        latest = since + (now - since) // schedule.every * schedule.every
+        count = GRACE // schedule.every + 1
+        slots += [slot for n in reversed(range(count)) if (slot := latest - n * schedule.every) > next_at]
+    elif schedule.cron is not None:
+        slots += Cron(schedule.cron, schedule.zone).list_latest(next_at, now, GRACE // MINUTE + 1)
+    timely_slots = [slot for slot in slots if now - slot <= GRACE]
+    return timely_slots or slots[-1:]
 
 
 def skip(tx: Transaction, number: int, reason: str) -> bool:
@@ -162,15 +140,6 @@ def reschedule(tx: Transaction, after: int) -> int | None:
     return page[-1].number if len(page) == BATCH_SIZE else None
 
 
-def find_reasons(tx: Reader, entity: Entity) -> HeartbeatReasons:
-    """Return what an entity has to do."""
-    return HeartbeatReasons(
-        fyi_items=items.count_fyi(tx, entity.number, _COUNT_LIMIT),
-        work_items=work_items.count_open(tx, entity.number, _COUNT_LIMIT),
-        goals=tx.ask(CountGoals(entity, _COUNT_LIMIT)),
-    )
-
-
 def _get_schedule(trigger: Trigger) -> TriggerSchedule:
     if trigger.config.schedule is None:
         raise Invalid(f"the trigger {trigger.name!r} has no schedule")
@@ -184,18 +153,17 @@ def find_events(tx: Reader, trigger: Trigger, slot: Instant) -> SlotEvents:
     decision = recipients.decide(tx, envelope, trigger)
     if heartbeat is None:
         return SlotEvents(events=((envelope, decision),))
-    moment = slot if tx.now - slot <= GRACE else tx.now  # one that is late must not wake anybody at night
-    if not heartbeat.is_active(cron.read_hour(moment, schedule.zone)):
+    if not heartbeats.is_in_hours(heartbeat, schedule, slot, tx.now):
         return SlotEvents(skipped="the heartbeat is not in its hours")
     if decision.reason is not None:
         return SlotEvents(events=((envelope, decision),))
     events: list[tuple[Envelope, RouteDecision]] = []
-    for entity in _list_recipients(tx, decision.targets):
-        reasons = find_reasons(tx, entity)
-        if reasons and not items.has_pending_key(tx, entity.number, trigger.name, build_dedup_key(trigger)):
-            content = f"there is something to do: {reasons}"
-            own_envelope = _build_envelope(trigger, slot, content, reasons.build_data())
-            events.append((own_envelope, replace(decision, targets=(entity.name,))))
+    for entity, reasons in heartbeats.list_reasons(
+        tx, decision.targets, source=trigger.name, key_prefix=build_dedup_key(trigger)
+    ):
+        content = f"there is something to do: {reasons}"
+        own_envelope = _build_envelope(trigger, slot, content, reasons.build_data())
+        events.append((own_envelope, replace(decision, targets=(entity.name,))))
     return SlotEvents(events=tuple(events), skipped=None if events else "nobody has anything new to do")
 
 
@@ -206,19 +174,6 @@ def _fire_slot(tx: Transaction, trigger: Trigger, slot: Instant) -> None:
         source = replace(trigger, prompt=None) if envelope.content == trigger.prompt else trigger
         [to] = decision.targets if trigger.config.heartbeat is not None and decision.targets else [None]
         channels.receive(tx, source, envelope, dedup_key=key, to=to)
-
-
-def _list_recipients(tx: Reader, targets: Sequence[str]) -> list[Entity]:
-    """
-    Return the live entities at these addresses, each once. `user-agent` only passes on what it gets, so those who get
-    it then are judged in its place.
-    """
-    addresses = [address.parse(DEFAULT_TARGET if target == USER_AGENT else target) for target in targets]
-    if any(isinstance(target, AllAgentsAddress) for target in addresses):
-        raise Invalid("a heartbeat cannot go to every agent", hint="name an agent or a team")
-    entities_by_address = directory.resolve(tx, addresses)
-    entities = [entity for target in addresses for entity in entities_by_address.get(target, ()) if entity.is_live]
-    return list({entity.number: entity for entity in entities}.values())
 
 
 def _build_envelope(

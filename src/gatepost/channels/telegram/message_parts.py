@@ -1,5 +1,6 @@
 """
-Texts with formatting as Telegram takes them: a text, and entities that say what is bold, a link or code.
+The parts of a message as Telegram takes them: a text of at most 4,096 units, and entities that say what is bold, a
+link or code. A longer text is split.
 
 Gatepost never uses `parse_mode`: a text in which one sign is not escaped would be refused as a whole, and a text from
 outside could format itself. Entities cannot fail to parse. Telegram counts their offsets and lengths, and the length of
