@@ -51,7 +51,7 @@ PRELOADED_MODULES = (
     "gatepost.gates.command_runner",
     "gatepost.guests.spool_files",
     "gatepost.residents.models.factory",
-    "gatepost.residents.remote_tools.http",
+    "gatepost.residents.remote_tools.http_tools",
     "gatepost.channels.provider_plugins",
     "uvicorn.lifespan.on",
     "uvicorn.loops.auto",

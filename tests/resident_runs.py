@@ -9,10 +9,15 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
-from gatepost.residents import agent_actions as agents, agent_config_json as agent_config, memory_actions as memories
-from gatepost.residents.memory import GoalSpec
+from gatepost.residents import (
+    agent_actions as agents,
+    agent_config_json as agent_config,
+    goal_and_memory_actions as memories,
+)
+from gatepost.residents.goals_and_memories import GoalSpec
 from gatepost.residents.model_port import CallResult, ModelReply, ToolCall, Usage
 from gatepost.residents.runs import (
+    deferred_call_actions as deferred_calls,
     ending_actions as run_endings,
     journal_actions as run_journal,
     resume_actions as run_resume,
@@ -61,7 +66,7 @@ def begin_run(store: Store, name: str = "thinker", content: str = "Where is orde
         "I ask the warehouse", (call,), Usage(120, 8), "demo", raw=json.dumps({"secret": ADAPTER_SECRET})
     )
     store.run_sync(run_journal.record_step, run_state.run_lease, 2, reply)
-    result = store.run_sync(run_journal.defer_call, run_state.run_lease, 3, call, "2.0")
+    result = store.run_sync(deferred_calls.defer_call, run_state.run_lease, 3, call, "2.0")
     return WaitingRun(run_state.run_lease.run.id, parse_call_id(result), run_state)
 
 

@@ -28,6 +28,7 @@ from gatepost.residents.agent_config import AgentConfig, MindRules
 from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall
 from gatepost.residents.runs import (
     actions as runs_actions,
+    deferred_call_actions as deferred_calls,
     ending_actions as run_endings,
     journal_actions as run_journal,
     resume_actions as run_resume,
@@ -197,7 +198,7 @@ class CycleMachine(RuleBasedStateMachine):
 
     @rule()
     def tidy(self) -> None:
-        self.store.run_sync(runs_actions.expire_calls)
+        self.store.run_sync(deferred_calls.expire_calls)
         self.store.run_sync(expiry.expire_items)
 
     def _pick_cycle(self, data: st.DataObject) -> tuple[tuple[str, int], CycleModel]:

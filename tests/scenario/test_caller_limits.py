@@ -20,7 +20,7 @@ from gatepost.inbox.push import actions as push_actions
 from gatepost.operations import pagination as handler_pages
 from gatepost.operations.pagination import limit_page
 from gatepost.plans import actions as plans
-from gatepost.residents import agent_actions as agents, memory_actions as memories
+from gatepost.residents import agent_actions as agents, goal_and_memory_actions as memories
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.model_port import ModelReply
 from gatepost.residents.runs import resume_actions as run_resume, rows as runs

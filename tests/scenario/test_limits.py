@@ -8,7 +8,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, Priority
-from gatepost.residents import agent_actions as agents, memory_actions as memories
+from gatepost.residents import agent_actions as agents, goal_and_memory_actions as memories
 from gatepost.residents.agent_config import AgentConfig, LoopRules, Phase
 from gatepost.residents.mind_compaction import estimate_tokens, weigh
 from gatepost.residents.model_port import CallResult, ChatRequest, ModelReply, Prompt, Usage

@@ -18,7 +18,11 @@ from gatepost.residents.background.run_replay import replay
 from gatepost.residents.mind_compaction import render_summaries, trim_turns, weigh
 from gatepost.residents.model_failures import ModelFailed, Trouble
 from gatepost.residents.model_port import CallDelta, CallResult, ChatRequest, ModelOutput, ModelReply, Prompt, Usage
-from gatepost.residents.runs import actions as runs, resume_actions as run_resume
+from gatepost.residents.runs import (
+    actions as runs,
+    deferred_call_actions as deferred_calls,
+    resume_actions as run_resume,
+)
 from gatepost.residents.runs.run import RunStatus
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
@@ -405,5 +409,5 @@ async def test_a_chain_through_a_tool_that_answers_later_grows(kit: Kit) -> None
         await agent.run_cycle()
         [run, *_] = kit.store.read_sync(runs.page, agent="ana")
         assert run.hops == hops
-        [call] = kit.store.read_sync(runs.list_open_calls, run.id)
-        kit.store.run_sync(runs.answer_call, run.id, call.id, {"ok": True})
+        [call] = kit.store.read_sync(deferred_calls.list_open_calls, run.id)
+        kit.store.run_sync(deferred_calls.answer_call, run.id, call.id, {"ok": True})

@@ -27,7 +27,7 @@ from gatepost.residents.agent_api import (
     ShowMind,
 )
 from gatepost.residents.agent_config import AgentConfig
-from gatepost.residents.runs import actions as runs
+from gatepost.residents.runs import actions as runs, deferred_call_actions as deferred_calls
 from gatepost.residents.runs.api import (
     AnswerCall,
     CancelRun,
@@ -228,7 +228,7 @@ async def test_a_run_is_watched_as_it_happens(gateway: Gateway) -> None:
                     await asyncio.to_thread(resident_runs.finish_run, gateway.store, waiting_run)
                 case "run.waiting_tool", _:
                     await gateway.store.run(
-                        runs.answer_call, waiting_run.run_id, waiting_run.call_id, {"shipped": True}
+                        deferred_calls.answer_call, waiting_run.run_id, waiting_run.call_id, {"shipped": True}
                     )
                 case _:
                     pass
@@ -278,7 +278,7 @@ async def test_the_client_sends_all_requests_about_runs(url: str) -> None:
         async with Client(server.base_url, key=server.gateway.admin_key) as client:
             run = await client.send(ShowRun(id=id))
             assert run == local.send(ShowRun(id=id))
-            assert run.calls == [OpenCallView.of(call) for call in store.read_sync(runs.list_open_calls, id)]
+            assert run.calls == [OpenCallView.of(call) for call in store.read_sync(deferred_calls.list_open_calls, id)]
             waiting = ListRuns(agent="thinker", status=RunStatus.WAITING_TOOL)
             assert [row async for row in client.list_all(waiting)] == [RunView.of(store.read_sync(runs.show, id))]
             memories = [memory async for memory in client.list_all(ListMemories(name="thinker"))]

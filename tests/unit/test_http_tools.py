@@ -24,7 +24,7 @@ from gatepost.errors import Invalid, Unavailable
 from gatepost.residents.agent_config import Execution, Tool, ToolRequest
 from gatepost.residents.model_port import ToolResult
 from gatepost.residents.remote_tools import ssrf
-from gatepost.residents.remote_tools.http import MAX_RESPONSE_BYTES, HttpTools
+from gatepost.residents.remote_tools.http_tools import MAX_RESPONSE_BYTES, HttpTools
 from gatepost.residents.remote_tools.ssrf import AddressScope, classify_address
 
 ENVIRON = {"API_KEY": "s3cret-key-of-the-api"}

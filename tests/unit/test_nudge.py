@@ -17,7 +17,7 @@ from gatepost.gates.command_runner import ShellCommands
 from gatepost.guests.nudge_background import CommandNudge, FileNudge, Nudger, render_nudge, wait_for_nudge
 from gatepost.guests.session import Guest
 from gatepost.inbox.event import Event, EventType, Priority
-from gatepost.residents.remote_tools.http import UrlNudge
+from gatepost.residents.remote_tools.http_tools import UrlNudge
 from tests.waits import LAST_RESORT
 
 GUEST = Guest(session="s/1", agent="ann", is_idle=True)

@@ -9,9 +9,9 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.plans import actions as plans
 from gatepost.plans.plan import AfterDelay, CatchUp, Plan, PlanSpec, PlanStatus
-from gatepost.residents import memory_actions as memories
+from gatepost.residents import goal_and_memory_actions as memories
 from gatepost.residents.agent_config import AgentConfig
-from gatepost.residents.memory import Goal, GoalSpec, GoalStatus, Memory
+from gatepost.residents.goals_and_memories import Goal, GoalSpec, GoalStatus, Memory
 from gatepost.residents.system_prompt_actions import AgentFacts, SpaceFacts, read_facts, render_system_prompt
 from gatepost.spaces import actions as spaces
 from gatepost.spaces.space import MemberFacts

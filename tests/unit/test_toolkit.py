@@ -28,8 +28,8 @@ from gatepost.residents.agent_config import (
 from gatepost.residents.background import tool_arguments as tool_schema
 from gatepost.residents.background.toolkit import BuiltInTool, DeferredTool, OutsideTool, Toolbox, Toolkit
 from gatepost.residents.model_port import CallResult, ToolCall, ToolCaller, ToolResult, ToolSpec
-from gatepost.residents.remote_tools.http import HttpTools
-from gatepost.residents.remote_tools.mcp import McpServers
+from gatepost.residents.remote_tools.http_tools import HttpTools
+from gatepost.residents.remote_tools.mcp_tools import McpServers
 from gatepost.residents.tools import list_tools
 from tests import mcp_server, small_mcp_server
 

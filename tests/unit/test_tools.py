@@ -11,8 +11,12 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import MAX_HOPS, EventType, Priority
 from gatepost.plans import actions as plans
 from gatepost.plans.plan import AfterDelay, PlanSpec
-from gatepost.residents import agent_config_json as agent_config, memory, memory_actions as memories
-from gatepost.residents.memory import GoalSpec
+from gatepost.residents import (
+    agent_config_json as agent_config,
+    goal_and_memory_actions as memories,
+    goals_and_memories,
+)
+from gatepost.residents.goals_and_memories import GoalSpec
 from gatepost.residents.tools import BUILT_IN_TOOLS
 from gatepost.residents.tools.context import MAX_RESULT_SIZE, measure_json
 from gatepost.spaces import actions as spaces
@@ -225,7 +229,9 @@ class TestMemories:
 
     def test_there_is_room_for_so_many(self, ann: ToolCaller, ctx: StoreContext) -> None:
         ctx.store.run_sync(
-            memories.set_memories, "ann", {f"{number}": "x" * 100 for number in range(memory.MAX_MEMORIES - 1)}
+            memories.set_memories,
+            "ann",
+            {f"{number}": "x" * 100 for number in range(goals_and_memories.MAX_MEMORIES - 1)},
         )
         pairs = [{"key": "a", "value": "x"}, {"key": "b", "value": "x"}]
         with pytest.raises(Invalid, match="1000 memories"):

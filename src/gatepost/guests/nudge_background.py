@@ -6,9 +6,9 @@ may have drained just before the line was written and be idle just after; so a n
 idle. Then it names only the events that still wait at that moment, and if none waits, no nudge is sent. After a nudge
 the next one is sent only when the agent's hooks have recorded something, or some time has passed.
 
-A nudge is a command (`CommandNudge`), a request to a URL (`residents/remote_tools/http.py`) or a file (`FileNudge`).
-The file is for hosts with hooks that wait in the background and wake the agent when they end with 2 (`asyncRewake`).
-Such a hook waits (`wait_for_nudge`) for the file `nudge` in the folder of its session:
+A nudge is a command (`CommandNudge`), a request to a URL (`residents/remote_tools/http_tools.py`) or a file
+(`FileNudge`). The file is for hosts with hooks that wait in the background and wake the agent when they end with 2
+(`asyncRewake`). Such a hook waits (`wait_for_nudge`) for the file `nudge` in the folder of its session:
 
     hook  --waits-->  sessions/<session>/nudge  <--writes--  courier, when the agent is idle
 

@@ -58,7 +58,7 @@ class Spool(Protocol):
     The lines that wait for the hooks of a guest's session, one file for each session.
 
     Any program on this machine may write to it, in any language: lock the file, append a line with one write, unlock.
-    The store is the truth; a line only makes that an agent gets an event sooner, or while the store cannot be reached.
+    The store is the truth; a line only lets an agent get an event sooner, or while the store cannot be reached.
 
     A drain sets the lines aside until `finish`. The next drain gets them first, so that no line is lost when a process
     dies. Only one process at a time drains a session.

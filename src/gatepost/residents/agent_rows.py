@@ -9,7 +9,7 @@ from gatepost.directory import entity_rows as entities
 from gatepost.directory.entity import Entity
 from gatepost.residents import agent_config_json as agent_config
 from gatepost.residents.agent_config import AgentConfig, Resident
-from gatepost.residents.memory import Goal, GoalStatus, Memory
+from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
 from gatepost.stores.row_mapping import Mapper, fetch_number, get_columns
 
 RESIDENT: Final = Mapper(Resident, config=agent_config.decode)

@@ -1,8 +1,8 @@
 """
 What agents can do, in the codes of HCS-11.
 
-It is apart from the profiles (`hcs11.py`) because configurations of agents have capabilities too, and commands that
-read one must start fast.
+It is apart from the profiles (`ledger/hcs/hcs11_profiles.py`) because configurations of agents have capabilities too,
+and commands that read one must start fast.
 """
 
 from difflib import get_close_matches

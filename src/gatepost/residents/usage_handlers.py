@@ -5,24 +5,14 @@ from gatepost.core.text import parse_field
 from gatepost.core.times import WEEK, Instant, parse_instant
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, read_page
-from gatepost.residents import usage_actions as usage
+from gatepost.residents import usage_actions as usage, usage_api as api
 from gatepost.residents.budget_actions import page_budgets
 from gatepost.residents.runs.api import RunPage, RunView
 from gatepost.residents.runs.run import Run
-from gatepost.residents.usage_api import (
-    BudgetPage,
-    BudgetStatusView,
-    ListBudgets,
-    ListExpensiveRuns,
-    ShowUsage,
-    UsagePage,
-    UsageView,
-    add_up,
-)
 
 
-@ShowUsage.handler
-def show_usage(tx: Reader, request: ShowUsage, caller: Caller) -> UsagePage:
+@api.ShowUsage.handler
+def show_usage(tx: Reader, request: api.ShowUsage, caller: Caller) -> api.UsagePage:
     since, until = _parse_times(tx, request)
     groups = usage.page(
         tx,
@@ -34,16 +24,16 @@ def show_usage(tx: Reader, request: ShowUsage, caller: Caller) -> UsagePage:
         limit=request.limit,
     )
     is_complete = request.after == 0 and len(groups) < request.limit
-    total = add_up(groups) if is_complete else usage.sum_all(tx, agent=request.agent, since=since, until=until)
-    return UsagePage(
-        items=[UsageView.of(group) for group in groups],
+    total = api.add_up(groups) if is_complete else usage.sum_all(tx, agent=request.agent, since=since, until=until)
+    return api.UsagePage(
+        items=[api.UsageView.of(group) for group in groups],
         next=str(request.after + len(groups)) if len(groups) == request.limit else None,
-        total=UsageView.of(total),
+        total=api.UsageView.of(total),
     )
 
 
-@ListExpensiveRuns.handler
-def list_expensive_runs(tx: Reader, request: ListExpensiveRuns, caller: Caller) -> RunPage:
+@api.ListExpensiveRuns.handler
+def list_expensive_runs(tx: Reader, request: api.ListExpensiveRuns, caller: Caller) -> RunPage:
     since, until = _parse_times(tx, request)
     after = None
     if request.after is not None:
@@ -67,20 +57,20 @@ def list_expensive_runs(tx: Reader, request: ListExpensiveRuns, caller: Caller) 
     )
 
 
-@ListBudgets.handler
-def list_budgets(tx: Reader, request: ListBudgets, caller: Caller) -> BudgetPage:
+@api.ListBudgets.handler
+def list_budgets(tx: Reader, request: api.ListBudgets, caller: Caller) -> api.BudgetPage:
     return read_page(
         tx,
-        BudgetPage,
+        api.BudgetPage,
         page_budgets,
         agent=request.agent,
         after=request.after,
         limit=request.limit,
-        view=BudgetStatusView.of,
+        view=api.BudgetStatusView.of,
     )
 
 
-def _parse_times(tx: Reader, request: ShowUsage | ListExpensiveRuns) -> tuple[Instant, Instant]:
+def _parse_times(tx: Reader, request: api.ShowUsage | api.ListExpensiveRuns) -> tuple[Instant, Instant]:
     until = parse_field("until", request.until, parse_instant)
     since = parse_field("since", request.since, parse_instant)
     end = tx.now + 1 if until is None else until  # a run that has just started counts

@@ -25,7 +25,7 @@ request, and everything printed before the request is in it, or the host has dro
 prompt. In the last case no proof comes before the next prompt of a person, and that begins another turn: Claude Code
 and Codex send an id of the turn with each event; for the others a hook counts prompts, before it does anything else. A
 batch of another turn is released by the first hook that notices. Where a host drops text and continues all the same, it
-gets no text (`wire/gemini.py`).
+gets no text (`dialects/gemini.py`).
 
 Why nothing is lost: proof and release change the note last. If a hook is killed before that, the next hook does the
 same again. The store refuses a second ack or release, a line is not put back twice, and a key that is recorded as shown

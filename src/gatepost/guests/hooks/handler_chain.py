@@ -34,7 +34,7 @@ from typing import Any, Final, NamedTuple
 
 from gatepost.core.times import DAY, Instant
 from gatepost.errors import GatepostError, Unavailable, quote_value
-from gatepost.guests.hooks import delivery_proof as proof, dialects as wire
+from gatepost.guests.hooks import delivery_proof as proof, dialects
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.hook_events import HookEvent, Verdict, do_nothing
 from gatepost.guests.hooks.session_state import SessionState
@@ -116,7 +116,7 @@ def handle_event(
         verdict = verdict.add_warnings(ctx.agent_problem)
     elif _is_session_start(event) and (ctx.settings_problem is not None or ctx.agent is None):
         verdict = verdict.add_warnings(ctx.settings_problem or _UNKNOWN_AGENT_WARNING)
-    ctx.can_warn = wire.can_warn(event, verdict)
+    ctx.can_warn = dialects.can_warn(event, verdict)
     return _record_stop(ctx, event, verdict) if event.name in STOP_EVENTS else verdict
 
 

@@ -1,9 +1,9 @@
 """
 The values that a hook passes on, the same for every host.
 
-    the host's JSON -> wire.parse -> HookEvent -> chain -> Verdict -> wire.render -> HookOutput
+    the host's JSON -> dialects.parse -> HookEvent -> chain -> Verdict -> dialects.render -> HookOutput
 
-Only `wire` knows the format of a host. Everywhere else an event has the name that Claude Code gives it, also when
+Only `dialects` knows the format of a host. Everywhere else an event has the name that Claude Code gives it, also when
 Gemini or Cursor sent it under another name.
 """
 

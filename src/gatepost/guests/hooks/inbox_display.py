@@ -8,7 +8,7 @@ the model proves that they were read (`guests/hooks/delivery_proof.py`).
 from dataclasses import replace
 from typing import Final
 
-from gatepost.guests.hooks import dialects as wire
+from gatepost.guests.hooks import dialects
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.hook_events import HookEvent, Verdict
 
@@ -18,7 +18,7 @@ MAX_CONTINUATIONS: Final = 5
 
 def show_inbox(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict | None:
     is_stop = event.name == "Stop"
-    if result.block is not None or not wire.can_show(event) or (is_stop and ctx.can_stop):
+    if result.block is not None or not dialects.can_show(event) or (is_stop and ctx.can_stop):
         return None
     if is_stop and ctx.state.continuations >= MAX_CONTINUATIONS and not result.continues:
         return None

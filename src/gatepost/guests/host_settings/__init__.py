@@ -1,1 +1,5 @@
-"""The settings files of the programs in which guests live: our hooks and our MCP server are added there and removed."""
+"""
+Our hooks and our MCP server in the settings files of agent programs: how they are added, removed and inspected.
+
+It knows files, not the store. Start with `installation.py`.
+"""

@@ -58,7 +58,11 @@ from gatepost.residents.model_port import (
     Turn,
 )
 from gatepost.residents.reply_reminder import build_reminder
-from gatepost.residents.runs import ending_actions as endings, journal_actions as journal
+from gatepost.residents.runs import (
+    deferred_call_actions as deferred_calls,
+    ending_actions as endings,
+    journal_actions as journal,
+)
 from gatepost.residents.runs.cycle_limits import RunLimit, describe_limit, drop_extra_calls, find_limit
 from gatepost.residents.runs.journal_actions import RunLease
 from gatepost.residents.runs.resume_actions import LeasedRun
@@ -356,7 +360,7 @@ class Cycle:
                 self._effect_count += 1
             case OutsideTool() | DeferredTool():
                 job_arguments = arguments if isinstance(tool, OutsideTool) else None
-                result = await self._write_journal(journal.defer_call, step, call, call_key, job_arguments)
+                result = await self._write_journal(deferred_calls.defer_call, step, call, call_key, job_arguments)
                 self._effect_count += 1
                 call_id = parse_success(result).get("callId")
                 fields = {"arguments": arguments, "call_id": call_id}

@@ -42,7 +42,7 @@ from gatepost.residents.model_port import (
     ToolServerSession,
     ToolSpec,
 )
-from gatepost.residents.runs import actions as runs
+from gatepost.residents.runs import actions as runs, deferred_call_actions as deferred_calls
 from gatepost.residents.tools import BUILT_IN_TOOLS, list_tools
 
 log = structlog.get_logger("gatepost.tools")
@@ -333,7 +333,9 @@ async def run_tool_job(
         result = await tool.run(payload["call"], ToolCall(payload["call"], tool.name, ""), payload["arguments"])
     with suppress(Conflict):  # it took so long that another process has answered, or the call is closed
         try:
-            await store.run(runs.answer_call, run.id, payload["call"], json.loads(result.content), lane=run.agent)
+            await store.run(
+                deferred_calls.answer_call, run.id, payload["call"], json.loads(result.content), lane=run.agent
+            )
         except Invalid as error:  # the tool has run, and must not run again because of its answer
             answer = {"success": False, "error": f"the answer cannot be stored: {error.message}"}
-            await store.run(runs.answer_call, run.id, payload["call"], answer, lane=run.agent)
+            await store.run(deferred_calls.answer_call, run.id, payload["call"], answer, lane=run.agent)

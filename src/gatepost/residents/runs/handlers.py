@@ -7,65 +7,51 @@ from gatepost.directory import entity_actions as directory
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 from gatepost.residents.agent_handlers import find_agent
-from gatepost.residents.runs import actions as runs
-from gatepost.residents.runs.api import (
-    AnswerCall,
-    CancelRun,
-    ListAgentRuns,
-    ListRuns,
-    ListSteps,
-    OpenCallView,
-    RunPage,
-    RunView,
-    RunWithCallsView,
-    ShowRun,
-    StepPage,
-    StepView,
-)
+from gatepost.residents.runs import actions as runs, api, deferred_call_actions as deferred_calls
 from gatepost.residents.runs.run import Run
 
 
-@ListAgentRuns.handler
-def list_agent_runs(tx: Reader, request: ListAgentRuns, caller: Caller) -> RunPage:
+@api.ListAgentRuns.handler
+def list_agent_runs(tx: Reader, request: api.ListAgentRuns, caller: Caller) -> api.RunPage:
     return _read_runs(tx, request, find_agent(tx, request.name).name)
 
 
-@ListRuns.handler
-def list_runs(tx: Reader, request: ListRuns, caller: Caller) -> RunPage:
+@api.ListRuns.handler
+def list_runs(tx: Reader, request: api.ListRuns, caller: Caller) -> api.RunPage:
     return _read_runs(tx, request, request.agent)
 
 
-@ShowRun.handler
-def show_run(tx: Reader, request: ShowRun, caller: Caller) -> RunWithCallsView:
+@api.ShowRun.handler
+def show_run(tx: Reader, request: api.ShowRun, caller: Caller) -> api.RunWithCallsView:
     run = find_run(tx, request.id, caller.entity)
-    return RunWithCallsView.of(run, calls=runs.list_open_calls(tx, run.id))
+    return api.RunWithCallsView.of(run, calls=deferred_calls.list_open_calls(tx, run.id))
 
 
-@ListSteps.handler
-def list_steps(tx: Reader, request: ListSteps, caller: Caller) -> StepPage:
+@api.ListSteps.handler
+def list_steps(tx: Reader, request: api.ListSteps, caller: Caller) -> api.StepPage:
     return read_page(
         tx,
-        StepPage,
+        api.StepPage,
         runs.list_steps,
         find_run(tx, request.id, caller.entity).id,
         after=request.after,
         limit=request.limit,
-        view=StepView.of,
+        view=api.StepView.of,
         cursor=lambda step: step.number,
     )
 
 
-@AnswerCall.handler
-def answer_call(tx: Transaction, request: AnswerCall, caller: Caller) -> OpenCallView:
+@api.AnswerCall.handler
+def answer_call(tx: Transaction, request: api.AnswerCall, caller: Caller) -> api.OpenCallView:
     run = runs.show(tx, request.id)
     if caller.entity not in (None, run.agent):  # an owner only reads
         raise runs.build_missing_error(request.id)
-    return OpenCallView.of(runs.answer_call(tx, run.id, request.call_id, request.result))
+    return api.OpenCallView.of(deferred_calls.answer_call(tx, run.id, request.call_id, request.result))
 
 
-@CancelRun.handler
-def cancel_run(tx: Transaction, request: CancelRun, caller: Caller) -> RunView:
-    return RunView.of(runs.cancel(tx, request.id))
+@api.CancelRun.handler
+def cancel_run(tx: Transaction, request: api.CancelRun, caller: Caller) -> api.RunView:
+    return api.RunView.of(runs.cancel(tx, request.id))
 
 
 def find_run(tx: Reader, id: str, viewer: str | None) -> Run:
@@ -76,10 +62,10 @@ def find_run(tx: Reader, id: str, viewer: str | None) -> Run:
     return run
 
 
-def _read_runs(tx: Reader, request: ListAgentRuns | ListRuns, agent: str | None) -> RunPage:
+def _read_runs(tx: Reader, request: api.ListAgentRuns | api.ListRuns, agent: str | None) -> api.RunPage:
     return read_page(
         tx,
-        RunPage,
+        api.RunPage,
         runs.page,
         agent=agent,
         status=request.status,
@@ -88,5 +74,5 @@ def _read_runs(tx: Reader, request: ListAgentRuns | ListRuns, agent: str | None)
         until=parse_field("until", request.until, parse_instant),
         before=request.after or None,
         limit=request.limit,
-        view=RunView.of,
+        view=api.RunView.of,
     )

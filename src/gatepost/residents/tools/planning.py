@@ -13,8 +13,15 @@ from gatepost.errors import Invalid
 from gatepost.plans import actions as plan_actions, plan as rules
 from gatepost.plans.api import PlanView
 from gatepost.plans.plan import CatchUp, Plan, PlanSpec, PlanStatus
-from gatepost.residents import memory_actions
-from gatepost.residents.memory import MAX_GOALS, MAX_KEY_LENGTH, MAX_MEMORIES, MAX_VALUE_BYTES, GoalSpec, GoalStatus
+from gatepost.residents import goal_and_memory_actions
+from gatepost.residents.goals_and_memories import (
+    MAX_GOALS,
+    MAX_KEY_LENGTH,
+    MAX_MEMORIES,
+    MAX_VALUE_BYTES,
+    GoalSpec,
+    GoalStatus,
+)
 from gatepost.residents.tools.context import MAX_RESULT_SIZE, ToolContext, check_count, optional, shorten, take_fitting
 
 _MAX_MEMORIES_PER_CALL: Final = 100
@@ -50,13 +57,13 @@ def set_goals(ctx: ToolContext, goals: Annotated[list[GoalInput], "goals to make
     """Set goals for yourself, or change them. Your active goals are shown to you in every cycle."""
     if len(goals) > MAX_GOALS:
         raise Invalid(f"{len(goals)} goals are too many", hint=f"have at most {MAX_GOALS}")
-    new_goals = memory_actions.set_goals(ctx.tx, ctx.agent.name, [GoalSpec(**asdict(goal)) for goal in goals])
+    new_goals = goal_and_memory_actions.set_goals(ctx.tx, ctx.agent.name, [GoalSpec(**asdict(goal)) for goal in goals])
     return {"success": True, "count": len(new_goals), "ids": [goal.id for goal in new_goals]}
 
 
 def delete_goals(ctx: ToolContext, goal_ids: Annotated[list[str], "the ids of goals of yours"]) -> Json:
     """Delete goals of yours for good. A goal that you have reached is better marked as completed."""
-    return {"success": True, "deleted": memory_actions.delete_goals(ctx.tx, ctx.agent.name, goal_ids)}
+    return {"success": True, "deleted": goal_and_memory_actions.delete_goals(ctx.tx, ctx.agent.name, goal_ids)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +81,9 @@ def set_memories(
     before gets the new value.
     """
     check_count(memories, _MAX_MEMORIES_PER_CALL, "memories")
-    count = memory_actions.set_memories(ctx.tx, ctx.agent.name, {memory.key: memory.value for memory in memories})
+    count = goal_and_memory_actions.set_memories(
+        ctx.tx, ctx.agent.name, {memory.key: memory.value for memory in memories}
+    )
     return {"success": True, "count": count}
 
 
@@ -83,7 +92,7 @@ def get_memories(
 ) -> Json:
     """Read your memories in full."""
     check_count(keys or (), _MAX_MEMORIES_PER_CALL, "memories")
-    all_memories = memory_actions.page_memories(ctx.tx, ctx.agent.name, keys=keys, limit=MAX_MEMORIES)
+    all_memories = goal_and_memory_actions.page_memories(ctx.tx, ctx.agent.name, keys=keys, limit=MAX_MEMORIES)
     documents = take_fitting(
         [{"key": memory.key, "value": shorten(memory.value, MAX_RESULT_SIZE // 2)} for memory in all_memories]
     )
@@ -94,7 +103,7 @@ def get_memories(
 def delete_memories(ctx: ToolContext, keys: Annotated[list[str], "which ones to forget"]) -> Json:
     """Forget what you do not need any more."""
     check_count(keys, _MAX_MEMORIES_PER_CALL, "memories")
-    return {"success": True, "deleted": memory_actions.delete_memories(ctx.tx, ctx.agent.name, keys)}
+    return {"success": True, "deleted": goal_and_memory_actions.delete_memories(ctx.tx, ctx.agent.name, keys)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

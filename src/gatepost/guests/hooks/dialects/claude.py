@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from gatepost.guests.hooks import dialects as wire
+from gatepost.guests.hooks import dialects
 from gatepost.guests.hooks.hook_events import READABLE_EVENTS, HookEvent, HookOutput, Verdict
 
 _NAMES: Final = (
@@ -27,20 +27,20 @@ _BLOCKABLE_EVENTS: Final = frozenset({"UserPromptSubmit", "PostToolUse", "Stop",
 def parse(
     event_name: str, payload: object, *, host: str = "claude", event_names: Mapping[str, str] = EVENTS
 ) -> HookEvent:
-    fields = wire.as_object(payload)
+    fields = dialects.as_object(payload)
     event = HookEvent(
         host=host,
-        name=wire.normalize_event_name(event_name, event_names),
-        session=wire.read_text(fields, "session_id") or "",
-        cwd=wire.read_text(fields, "cwd") or "",
-        turn=wire.read_text(fields, "prompt_id", "turn_id"),
-        source=wire.read_text(fields, "source"),
+        name=dialects.normalize_event_name(event_name, event_names),
+        session=dialects.read_text(fields, "session_id") or "",
+        cwd=dialects.read_text(fields, "cwd") or "",
+        turn=dialects.read_text(fields, "prompt_id", "turn_id"),
+        source=dialects.read_text(fields, "source"),
         stop_hook_active=fields.get("stop_hook_active") is True,
-        prompt=wire.read_text(fields, "prompt"),
-        tool=wire.read_text(fields, "tool_name"),
-        tool_input=wire.as_object(fields.get("tool_input")),
-        reason=wire.read_text(fields, "reason"),
-        subagent=wire.read_text(fields, "agent_id"),
+        prompt=dialects.read_text(fields, "prompt"),
+        tool=dialects.read_text(fields, "tool_name"),
+        tool_input=dialects.as_object(fields.get("tool_input")),
+        reason=dialects.read_text(fields, "reason"),
+        subagent=dialects.read_text(fields, "agent_id"),
         raw=fields,
     )
     is_under_cursor = host == "claude" and "cursor_version" in fields
@@ -57,8 +57,8 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
     name = event.name
     fields: dict[str, Any] = {}
     if verdict.block:
-        fields = wire.build_block(name, verdict.block, _BLOCKABLE_EVENTS)
+        fields = dialects.build_block(name, verdict.block, _BLOCKABLE_EVENTS)
     elif verdict.context and can_show(event) and (verdict.continues or name != "Stop"):
-        fields = wire.build_context(name, verdict.context)
+        fields = dialects.build_context(name, verdict.context)
     # At the end of a session the host reads no JSON any more.
-    return wire.build_host_output(fields, verdict, reads_json=name != "SessionEnd")
+    return dialects.build_host_output(fields, verdict, reads_json=name != "SessionEnd")

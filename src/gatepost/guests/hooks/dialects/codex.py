@@ -6,7 +6,7 @@ output at all, and there is no Notification.
 
 from typing import Any, Final
 
-from gatepost.guests.hooks import dialects as wire
+from gatepost.guests.hooks import dialects
 from gatepost.guests.hooks.dialects import claude
 from gatepost.guests.hooks.hook_events import HookEvent, HookOutput, Verdict
 
@@ -29,9 +29,9 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
     name = event.name
     fields: dict[str, Any] = {}
     if verdict.block:
-        fields = wire.build_block(name, verdict.block, _BLOCKABLE_EVENTS)
+        fields = dialects.build_block(name, verdict.block, _BLOCKABLE_EVENTS)
     elif verdict.context and name == "Stop" and verdict.continues and can_show(event):
         fields = {"decision": "block", "reason": verdict.context}
     elif verdict.context and name != "Stop" and can_show(event):
-        fields = wire.build_context(name, verdict.context)
-    return wire.build_host_output(fields, verdict, reads_json=name in _EVENTS_WITH_OUTPUT)
+        fields = dialects.build_context(name, verdict.context)
+    return dialects.build_host_output(fields, verdict, reads_json=name in _EVENTS_WITH_OUTPUT)

@@ -9,7 +9,7 @@ A prompt can be refused, but has no field for context.
 
 from typing import Any, Final
 
-from gatepost.guests.hooks import dialects as wire
+from gatepost.guests.hooks import dialects
 from gatepost.guests.hooks.hook_events import HookEvent, HookOutput, Verdict
 
 #: the host's name of an event, and ours
@@ -30,21 +30,21 @@ _STOP_EVENTS: Final = frozenset({"Stop", "SubagentStop"})
 
 
 def parse(event_name: str, payload: object) -> HookEvent:
-    fields = wire.as_object(payload)
+    fields = dialects.as_object(payload)
     roots = fields.get("workspace_roots")
     root = {"root": roots[0]} if isinstance(roots, list) and roots else {}
     return HookEvent(
         host="cursor",
-        name=wire.normalize_event_name(event_name, EVENTS),
-        session=wire.read_text(fields, "conversation_id", "session_id") or "",
-        cwd=wire.read_text(fields, "cwd") or wire.read_text(root, "root") or "",
+        name=dialects.normalize_event_name(event_name, EVENTS),
+        session=dialects.read_text(fields, "conversation_id", "session_id") or "",
+        cwd=dialects.read_text(fields, "cwd") or dialects.read_text(root, "root") or "",
         stop_hook_active=_get_loop_count(fields) > 0,
-        is_failed=wire.read_text(fields, "status") not in {None, "completed"},
-        prompt=wire.read_text(fields, "prompt"),
-        tool=wire.read_text(fields, "tool_name"),
-        tool_input=wire.as_object(fields.get("tool_input")),
-        reason=wire.read_text(fields, "reason"),
-        subagent=wire.read_text(fields, "subagent_id", "agent_id"),
+        is_failed=dialects.read_text(fields, "status") not in {None, "completed"},
+        prompt=dialects.read_text(fields, "prompt"),
+        tool=dialects.read_text(fields, "tool_name"),
+        tool_input=dialects.as_object(fields.get("tool_input")),
+        reason=dialects.read_text(fields, "reason"),
+        subagent=dialects.read_text(fields, "subagent_id", "agent_id"),
         raw=fields,
     )
 
@@ -69,10 +69,10 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
         fields = {"followup_message": context}
     elif context and name in _CONTEXT_EVENTS and can_show(event):
         fields = {"additional_context": context}
-    person_text = wire.build_person_text(verdict, has_answer=bool(fields))
+    person_text = dialects.build_person_text(verdict, has_answer=bool(fields))
     if name == "PreCompact":
         fields["user_message"], person_text = person_text, ""
-    return wire.build_output(fields, person_text)
+    return dialects.build_output(fields, person_text)
 
 
 def _get_loop_count(fields: Any) -> int:

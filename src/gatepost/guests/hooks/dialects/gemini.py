@@ -18,7 +18,7 @@ In these cases an inbox would lose items, so nothing is taken from it:
 from dataclasses import replace
 from typing import Any, Final
 
-from gatepost.guests.hooks import dialects as wire
+from gatepost.guests.hooks import dialects
 from gatepost.guests.hooks.dialects import claude
 from gatepost.guests.hooks.hook_events import HookEvent, HookOutput, Verdict
 
@@ -43,7 +43,7 @@ _HOST_NAMES: Final = {our_name: host_name for host_name, our_name in EVENTS.item
 
 def parse(event_name: str, payload: object) -> HookEvent:
     event = claude.parse(event_name, payload, host="gemini", event_names=EVENTS)
-    replies = wire.read_text(event.raw, "prompt_response") or ""
+    replies = dialects.read_text(event.raw, "prompt_response") or ""
     return replace(
         event,
         is_program_prompt=(event.prompt or "").startswith(_PROGRAM_PROMPT_PREFIX),
@@ -66,8 +66,8 @@ def render(event: HookEvent, verdict: Verdict) -> HookOutput:
     elif verdict.context and name == "Stop" and verdict.continues and has_field:
         fields = {"decision": "deny", "reason": verdict.context}
     elif verdict.context and name != "Stop" and has_field:
-        fields = wire.build_context(_HOST_NAMES[name], verdict.context)
+        fields = dialects.build_context(_HOST_NAMES[name], verdict.context)
     if "reason" in fields:
-        return wire.build_output(fields, wire.build_person_text(verdict, has_answer=True))
+        return dialects.build_output(fields, dialects.build_person_text(verdict, has_answer=True))
     # Events of the model itself (BeforeModel and others) have none of these fields.
-    return wire.build_host_output(fields, verdict, reads_json=name in _HOST_NAMES)
+    return dialects.build_host_output(fields, verdict, reads_json=name in _HOST_NAMES)

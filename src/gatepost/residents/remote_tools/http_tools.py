@@ -19,7 +19,7 @@ from gatepost.errors import Invalid, Unavailable
 from gatepost.guests.session import Guest
 from gatepost.residents.agent_config import Tool, ToolRequest
 from gatepost.residents.model_port import ToolResult
-from gatepost.residents.remote_tools import templates
+from gatepost.residents.remote_tools import request_templates
 from gatepost.residents.remote_tools.ssrf import ForbiddenAddress, GuardedTransport
 from gatepost.telemetry import hide_secrets
 
@@ -48,7 +48,7 @@ class HttpTools:
         template = tool.request
         if template is None:
             return _build_failure(f"the tool {tool.name!r} has no URL to call")
-        secrets = templates.collect_secrets(template.headers, self._environ)
+        secrets = request_templates.collect_secrets(template.headers, self._environ)
         try:
             async with (
                 asyncio.timeout(tool.timeout / SECOND),
@@ -64,7 +64,7 @@ class HttpTools:
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             return _build_failure(
                 "the request failed: "
-                + templates.redact_text(str(error) or type(error).__name__, secrets)[:_MAX_ERROR_CHARS]
+                + request_templates.redact_text(str(error) or type(error).__name__, secrets)[:_MAX_ERROR_CHARS]
             )
 
     def _build_request(
@@ -72,15 +72,15 @@ class HttpTools:
     ) -> httpx2.Request:
         method = template.method.upper()
         has_no_body = method in _METHODS_WITHOUT_BODY
-        url = templates.fill_url(template.url, arguments, rest_in_query=has_no_body)
+        url = request_templates.fill_url(template.url, arguments, rest_in_query=has_no_body)
         base_headers = {"Accept": "application/json, text/*;q=0.9, */*;q=0.1", "Accept-Encoding": "identity"}
         content = None
         if not has_no_body:
-            body = dict(arguments) if template.body is None else templates.fill_body(template.body, arguments)
+            body = dict(arguments) if template.body is None else request_templates.fill_body(template.body, arguments)
             content = (body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)).encode()
             base_headers["Content-Type"] = "text/plain; charset=utf-8" if isinstance(body, str) else "application/json"
         headers = httpx2.Headers(base_headers)
-        for name, value in templates.fill_headers(template.headers, arguments, self._environ).items():
+        for name, value in request_templates.fill_headers(template.headers, arguments, self._environ).items():
             headers.update([(name.encode(), value.encode())])
         headers["Idempotency-Key"] = id
         return client.build_request(method, url, headers=headers, content=content)
@@ -144,13 +144,15 @@ async def _read_response(response: httpx2.Response, secrets: list[str]) -> ToolR
             return _build_failure(f"the answer is over {MAX_RESPONSE_BYTES // 1024} KB", response.status_code)
     charset = (response.charset_encoding or "").strip().lower().replace("_", "-")
     decoded_text = raw.decode(charset if charset in _CHARSETS else "utf-8", "replace")
-    text = templates.redact_text(decoded_text, secrets)
+    text = request_templates.redact_text(decoded_text, secrets)
     if not response.is_success:
         return _build_failure(text[:_MAX_ERROR_CHARS] or response.reason_phrase, response.status_code)
     if not text.strip():
         return ToolResult({"success": True, "status": response.status_code})
     try:
-        return ToolResult(templates.redact_value(json.loads(decoded_text, parse_constant=lambda _: None), secrets))
+        return ToolResult(
+            request_templates.redact_value(json.loads(decoded_text, parse_constant=lambda _: None), secrets)
+        )
     except (ValueError, RecursionError):
         return ToolResult(text)
 

@@ -11,8 +11,8 @@ from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, NotFound
-from gatepost.residents import agent_rows as agents, memory as rules
-from gatepost.residents.memory import Goal, GoalSpec, GoalStatus, Memory
+from gatepost.residents import agent_rows as agents, goals_and_memories as rules
+from gatepost.residents.goals_and_memories import Goal, GoalSpec, GoalStatus, Memory
 
 
 def set_memories(tx: Transaction, name: str, values: Mapping[str, str]) -> int:

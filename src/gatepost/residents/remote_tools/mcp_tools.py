@@ -23,7 +23,7 @@ from gatepost.core.json_limits import Json
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.residents.agent_config import ToolServer
 from gatepost.residents.model_port import ToolResult, ToolSpec
-from gatepost.residents.remote_tools import templates
+from gatepost.residents.remote_tools import request_templates
 from gatepost.residents.remote_tools.ssrf import GuardedTransport
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class McpServers:
         self._listings[_make_key(server)] = (time.monotonic() + ttl, listing)
 
     def collect_secrets(self, server: ToolServer) -> list[str]:
-        return templates.collect_secrets({**server.env, **server.headers}, self._environ)
+        return request_templates.collect_secrets({**server.env, **server.headers}, self._environ)
 
     @asynccontextmanager
     async def connect(self, server: ToolServer) -> AsyncIterator["Client"]:
@@ -98,7 +98,7 @@ class McpServers:
                 http_client = await stack.enter_async_context(
                     httpx2.AsyncClient(
                         transport=GuardedTransport(allow_private=self._allow_private),
-                        headers=templates.fill_environment(server.headers, self._environ),
+                        headers=request_templates.fill_environment(server.headers, self._environ),
                         timeout=httpx2.Timeout(_CALL_TIMEOUT, connect=_CONNECT_TIMEOUT),
                         trust_env=False,
                     )
@@ -106,7 +106,7 @@ class McpServers:
                 transport = streamable_http_client(server.url, http_client=http_client)
             else:
                 command, *arguments = server.command
-                env = templates.fill_environment(server.env, self._environ)
+                env = request_templates.fill_environment(server.env, self._environ)
                 devnull: TextIO = stack.enter_context(open(os.devnull, "w"))  # noqa: ASYNC230, PTH123, SIM115 (/dev/null does not block)
                 transport = stdio_client(
                     StdioServerParameters(command=command, args=arguments, env=env), errlog=devnull
@@ -166,7 +166,7 @@ class _Session:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         text = error.message if isinstance(error, GatepostError) else str(error) or type(error).__name__
-        return templates.redact_text(text, self._servers.collect_secrets(server))[:_MAX_ERROR_CHARS]
+        return request_templates.redact_text(text, self._servers.collect_secrets(server))[:_MAX_ERROR_CHARS]
 
 
 class _Connection:
@@ -213,9 +213,9 @@ def _build_result(result: Any, secrets: Sequence[str]) -> ToolResult:
     text = "\n".join(_format_block(block) for block in result.content)
     if result.is_error:
         return _build_failure(
-            templates.redact_text(text, secrets)[:_MAX_ERROR_CHARS] or "the tool failed and did not say why"
+            request_templates.redact_text(text, secrets)[:_MAX_ERROR_CHARS] or "the tool failed and did not say why"
         )
-    value = templates.redact_value(
+    value = request_templates.redact_value(
         result.structured_content if result.structured_content is not None else text, secrets
     )
     if len(json.dumps(value, ensure_ascii=False)) > _MAX_RESULT_CHARS:

@@ -1,0 +1,101 @@
+"""
+Calls of tools that are answered later: the agent continues meanwhile, and the result comes as an event like any other.
+
+A program outside answers (`POST /api/runs/{id}/tool-results`), or a job of ours that calls the tool. A call that nobody
+answers within `_CALL_TIMEOUT` expires. When the last call of a run is answered, or has expired, the run is completed.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from gatepost.core.json_limits import Json
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.signals import Signal
+from gatepost.core.times import DAY
+from gatepost.errors import Conflict, NotFound, Refused
+from gatepost.inbox import expiry_and_death_actions as expiry
+from gatepost.inbox.event import EventType, Push
+from gatepost.inbox.push import actions as push
+from gatepost.jobs import job_actions as jobs
+from gatepost.residents.model_port import CallResult, ToolCall
+from gatepost.residents.runs import rows as runs
+from gatepost.residents.runs.actions import cancel, show
+from gatepost.residents.runs.journal_actions import RunLease, renew_lease, write_step
+from gatepost.residents.runs.run import CallStatus, OpenCall, Run
+
+#: the kind of a job that calls a tool
+TOOL_JOB: Final = "tool"
+#: the time in which a program outside has to answer a call
+_CALL_TIMEOUT: Final = DAY
+
+
+def defer_call(
+    tx: Transaction,
+    run_lease: RunLease,
+    step_number: int,
+    call: ToolCall,
+    key: str,
+    arguments: Mapping[str, Any] | None = None,
+) -> CallResult:
+    """
+    Write a call that will be answered later; the agent continues meanwhile. With `arguments` a job calls the tool, else
+    a program outside answers.
+    """
+    renew_lease(tx, run_lease)
+    id = tx.new_id("call")
+    runs.insert_call(tx, run_lease.run.number, replace(call, id=id), tx.now + _CALL_TIMEOUT)
+    if arguments is not None:
+        jobs.add(tx, TOOL_JOB, {"run": run_lease.run.id, "call": id, "tool": call.tool, "arguments": arguments})
+    pending = {"status": "pending", "callId": id, "message": "the result will come to your inbox"}
+    result = CallResult(call.id, call.tool, msgspec.json.encode(pending).decode())
+    write_step(tx, run_lease.run, step_number, result, key=key, effects=1)
+    return result
+
+
+def list_open_calls(tx: Reader, id: str) -> list[OpenCall]:
+    """Return the calls of a run that a program outside answers, or has answered."""
+    return runs.list_calls(tx, show(tx, id).number)
+
+
+def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> OpenCall:
+    """Write the result of a call, and push it to the agent."""
+    stored_run = show(tx, run_id)
+    row = runs.read_call(tx, call_id) if call_id.isprintable() else None
+    if row is None or row[1] != stored_run.number:
+        raise NotFound(f"there is no call {call_id!r} of this run", hint="`GET /api/runs/{id}` shows what it waits for")
+    return _end_call(tx, row[0], stored_run, CallStatus.RESOLVED, result)
+
+
+def expire_calls(tx: Transaction) -> int:
+    """Expire calls that nobody has answered in time, and cancel runs of retired agents; return how many."""
+    late_calls = runs.list_expired_calls(tx, expiry.BATCH_SIZE)
+    for call, _ in late_calls:
+        _end_call(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
+    orphan_ids = runs.list_open_of_retired(tx, expiry.BATCH_SIZE)
+    for id in orphan_ids:
+        cancel(tx, id)
+    return len(late_calls) + len(orphan_ids)
+
+
+def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:
+    if not runs.end_call(tx, call.id, status, result):
+        raise Conflict(f"the call {call.id!r} is {call.status} already")
+    result_push = Push(
+        to=run.agent,
+        type=EventType.TOOL_RESULT,
+        source=call.tool,
+        data={"toolCallId": call.id, "toolName": call.tool, "originRunId": run.id, "result": result},
+        dedup_key=f"tool:{call.id}",
+        hops=run.outgoing_hops,
+    )
+    with suppress(Refused):  # it has retired: nobody waits for the result
+        push.push_event(tx, result_push)
+    runs.complete_waiting(tx, run.number)
+    tx.after_commit(Signal(f"run:{run.id}", "answer"))
+    row = runs.read_call(tx, call.id)
+    assert row is not None
+    return row[0]
