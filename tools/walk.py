@@ -4,9 +4,9 @@ Follow one message through the code: print each module of the package that a POS
     python -m tools.walk              the modules in their order, and how often the walk changes the room
     python -m tools.walk --summary    the figures alone
 
-A gateway runs in this process, on a new SQLite store. Two requests before the one that is followed fill all caches. A
-module is printed when it is first entered; its folder is its room. Primitives (ids, text, times, the mapping of rows)
-are entered from everywhere, so they are left out.
+A gateway runs in this process, on a new SQLite store. Two requests before the one that is followed fill all caches, and
+what they set going comes to rest first. A module is printed when it is first entered; its folder is its room.
+Primitives (ids, text, times, the mapping of rows) are entered from everywhere, so they are left out.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from http.client import HTTPConnection
 from itertools import groupby
 from pathlib import Path
@@ -48,15 +49,24 @@ class Recorder:
         self.is_on = False
         self.modules: list[str] = []
         self.is_committed = False
+        #: when a function of the package was called last, also while it is off
+        self.last_call = 0.0
 
     def on_event(self, frame: FrameType, event: str, _argument: Any) -> None:
-        if not self.is_on or event != "call":
-            return
         code = frame.f_code
-        if not code.co_filename.startswith(PACKAGE) or self.is_committed:
+        if event != "call" or not code.co_filename.startswith(PACKAGE):
+            return
+        self.last_call = time.monotonic()
+        if not self.is_on or self.is_committed:
             return
         self.modules.append(code.co_filename.removeprefix(PACKAGE).removesuffix(".py").removesuffix("/__init__"))
         self.is_committed = code.co_name == "commit" and bool(self.modules)
+
+    def wait_for_rest(self) -> None:
+        """Wait until nothing was called for a fifth of a second; at most as long as the gateway caches a key."""
+        end = time.monotonic() + 4
+        while (now := time.monotonic()) < end and now - self.last_call < 0.2:
+            time.sleep(0.05)
 
 
 def send(url: str, key: str, method: str, path: str, body: Any) -> None:
@@ -78,6 +88,7 @@ def post_messages(url: str, home: Path, recorder: Recorder) -> None:
         send(url, key, "POST", "/api/agents", {"name": "analyst"})
         send(url, key, "POST", "/api/spaces", {"name": "q4", "members": ["husam", "analyst"]})
         for is_recorded in (False, False, True):
+            recorder.wait_for_rest()
             recorder.is_on = is_recorded
             send(url, key, "POST", "/api/spaces/q4/messages", {"content": "Pull the Q4 numbers", "sender": "husam"})
             recorder.is_on = False
