@@ -14,19 +14,7 @@ from typing import Any, Final, Self, TypeVar
 import httpx2
 import msgspec
 
-from gatepost.client.request_retries import (
-    PAGE_LENGTH,
-    RETRY_STATUSES,
-    SILENCE_TIMEOUT,
-    RetrySchedule,
-    build_call,
-    build_connection_error,
-    convert_cursor,
-    decode_event,
-    get_resume_position,
-    parse_retry_after,
-    read_answer,
-)
+from gatepost.client import request_retries
 from gatepost.errors import Invalid, Unavailable
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
@@ -101,8 +89,8 @@ class Client:
 
     async def send(self, request: Request[R], *, key: str | None = None) -> R:
         """Return the answer to a request; `key` makes it the same as an earlier one."""
-        call = build_call(request, key)
-        retries = RetrySchedule(self._retry_time)
+        call = request_retries.build_call(request, key)
+        retries = request_retries.RetrySchedule(self._retry_time)
         while True:
             try:
                 response = await self._http.request(call.method, call.target, headers=call.headers, content=call.body)
@@ -110,33 +98,35 @@ class Client:
                 is_repeatable = isinstance(error, _LOST if call.is_repeatable else _NOT_SENT)
                 pause = retries.next_pause() if is_repeatable else None
                 if pause is None:
-                    raise build_connection_error(error) from error
+                    raise request_retries.build_connection_error(error) from error
             else:
-                is_final = not call.is_repeatable or response.status_code not in RETRY_STATUSES
-                wait = parse_retry_after(response.headers.get("retry-after", ""))
+                is_final = not call.is_repeatable or response.status_code not in request_retries.RETRY_STATUSES
+                wait = request_retries.parse_retry_after(response.headers.get("retry-after", ""))
                 pause = None if is_final else retries.next_pause(wait)
                 if pause is None:
-                    return read_answer(request, call, response.status_code, response.content)
+                    return request_retries.read_answer(request, call, response.status_code, response.content)
             await asyncio.sleep(pause)
 
     async def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> AsyncIterator[V]:
         """Return the items of a list, or the first of them, page by page."""
         remaining, changes = limit, dict[str, Any]()
         while remaining is None or remaining > 0:
-            changes["limit"] = PAGE_LENGTH if remaining is None else min(remaining, PAGE_LENGTH)
+            changes["limit"] = (
+                request_retries.PAGE_LENGTH if remaining is None else min(remaining, request_retries.PAGE_LENGTH)
+            )
             page = await self.send(msgspec.structs.replace(request, **changes))
             for item in page.items:
                 yield item
             remaining = None if remaining is None else remaining - len(page.items)
             if page.next is None:
                 return
-            changes["after"] = convert_cursor(request, page.next)
+            changes["after"] = request_retries.convert_cursor(request, page.next)
 
     async def stream(self, request: Stream[R], *, on_connect: Callable[[], None] | None = None) -> AsyncGenerator[R]:
         """Return the models of a stream, for ever: messages of a space, items of an inbox, or else its events."""
         async with aclosing(self.events(request, on_connect=on_connect)) as events:
             async for event in events:
-                model = decode_event(request, event)
+                model = request_retries.decode_event(request, event)
                 if model is not None:
                     yield model
 
@@ -147,16 +137,16 @@ class Client:
         Return the events of a stream, for ever, each once: after a lost connection it goes on where it was.
         `on_connect` is called when the stream begins, and whenever it goes on.
         """
-        after, retries = request.after, RetrySchedule(self._retry_time)
+        after, retries = request.after, request_retries.RetrySchedule(self._retry_time)
         while True:
             error: Exception | None = None
             try:
                 async with aclosing(self._read_events(msgspec.structs.replace(request, after=after))) as events:
                     async for event in events:
-                        retries = RetrySchedule(self._retry_time)
+                        retries = request_retries.RetrySchedule(self._retry_time)
                         after = event.id if isinstance(event.id, str) else after
                         if event.event == "ended":
-                            after = get_resume_position(event)
+                            after = request_retries.get_resume_position(event)
                             break
                         if event.event != "connected":
                             yield event
@@ -166,14 +156,14 @@ class Client:
                 error = failure
             pause = retries.next_pause()
             if pause is None:
-                raise build_connection_error(error) from error
+                raise request_retries.build_connection_error(error) from error
             await asyncio.sleep(pause)
 
     async def _read_events(self, request: Stream[Any]) -> AsyncGenerator[StreamedView]:
-        call = build_call(request)
-        timeout = httpx2.Timeout(10.0, read=SILENCE_TIMEOUT)
+        call = request_retries.build_call(request)
+        timeout = httpx2.Timeout(10.0, read=request_retries.SILENCE_TIMEOUT)
         async with self._http.stream("GET", call.target, timeout=timeout) as response:
             if response.status_code != 200:
-                read_answer(request, call, response.status_code, await response.aread())
+                request_retries.read_answer(request, call, response.status_code, await response.aread())
             async for event in httpx2.EventSource(response, max_event_size=_MAX_EVENT_SIZE):
                 yield StreamedView(event=event.event, data=event.data, id=event.id or msgspec.UNSET)

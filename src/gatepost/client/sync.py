@@ -16,19 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gatepost.client.request_retries import (
-    RETRY_STATUSES,
-    SILENCE_TIMEOUT,
-    HttpCall,
-    RetrySchedule,
-    build_call,
-    build_connection_error,
-    decode_event,
-    get_resume_position,
-    list_pages,
-    parse_retry_after,
-    read_answer,
-)
+from gatepost.client import request_retries
 from gatepost.errors import Invalid, Unavailable
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
@@ -90,8 +78,8 @@ class SyncClient:
 
     def send(self, request: Request[R], *, key: str | None = None) -> R:
         """Return the answer to a request; `key` makes it the same as an earlier one."""
-        call = build_call(request, key)
-        retries = RetrySchedule(self._retry_time)
+        call = request_retries.build_call(request, key)
+        retries = request_retries.RetrySchedule(self._retry_time)
         while True:
             try:
                 status, headers, body = self._exchange(call)
@@ -101,22 +89,26 @@ class SyncClient:
                 cause = failure.cause if isinstance(failure, _NotSent) else failure
                 pause = retries.next_pause() if call.is_repeatable or is_unsent else None
                 if pause is None:
-                    raise build_connection_error(cause) from cause
+                    raise request_retries.build_connection_error(cause) from cause
             else:
-                is_final = not call.is_repeatable or status not in RETRY_STATUSES
-                pause = None if is_final else retries.next_pause(parse_retry_after(headers.get("retry-after", "")))
+                is_final = not call.is_repeatable or status not in request_retries.RETRY_STATUSES
+                pause = (
+                    None
+                    if is_final
+                    else retries.next_pause(request_retries.parse_retry_after(headers.get("retry-after", "")))
+                )
                 if pause is None:
-                    return read_answer(request, call, status, body)
+                    return request_retries.read_answer(request, call, status, body)
             time.sleep(pause)
 
     def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> Iterator[V]:
         """Return the items of a list, or the first of them, page by page."""
-        return list_pages(self.send, request, limit)
+        return request_retries.list_pages(self.send, request, limit)
 
     def stream(self, request: Stream[R], *, on_connect: Callable[[], None] | None = None) -> Iterator[R]:
         """Return the models of a stream, for ever: messages of a space, items of an inbox, or else its events."""
         for event in self.events(request, on_connect=on_connect):
-            model = decode_event(request, event)
+            model = request_retries.decode_event(request, event)
             if model is not None:
                 yield model
 
@@ -125,15 +117,15 @@ class SyncClient:
         Return the events of a stream, for ever, each once: after a lost connection it goes on where it was.
         `on_connect` is called when the stream begins, and whenever it goes on.
         """
-        after, retries = request.after, RetrySchedule(self._retry_time)
+        after, retries = request.after, request_retries.RetrySchedule(self._retry_time)
         while True:
             error: Exception | None = None
             try:
                 for event in self._read_events(msgspec.structs.replace(request, after=after)):
-                    retries = RetrySchedule(self._retry_time)
+                    retries = request_retries.RetrySchedule(self._retry_time)
                     after = event.id if isinstance(event.id, str) else after
                     if event.event == "ended":
-                        after = get_resume_position(event)
+                        after = request_retries.get_resume_position(event)
                         break
                     if event.event == "connected":
                         if on_connect is not None:
@@ -144,17 +136,17 @@ class SyncClient:
                 error = failure
             pause = retries.next_pause()
             if pause is None:
-                raise build_connection_error(error) from error
+                raise request_retries.build_connection_error(error) from error
             time.sleep(pause)
 
     def _read_events(self, request: Stream[Any]) -> Iterator[StreamedView]:
-        call = build_call(request)
-        connection = self._connect(SILENCE_TIMEOUT)
+        call = request_retries.build_call(request)
+        connection = self._connect(request_retries.SILENCE_TIMEOUT)
         try:
             connection.request(call.method, call.target, headers={**self._headers, "accept": "text/event-stream"})
             response = connection.getresponse()
             if response.status != 200:
-                read_answer(request, call, response.status, response.read())
+                request_retries.read_answer(request, call, response.status, response.read())
             fields: dict[str, str] = {}
             while line := response.readline(_MAX_LINE_LENGTH):
                 text = line.rstrip(b"\r\n").decode()
@@ -169,7 +161,7 @@ class SyncClient:
         finally:
             connection.close()
 
-    def _exchange(self, call: HttpCall) -> tuple[int, http.client.HTTPMessage, bytes]:
+    def _exchange(self, call: request_retries.HttpCall) -> tuple[int, http.client.HTTPMessage, bytes]:
         if self._connection is None or not call.is_repeatable:
             self.close()
             try:

@@ -16,17 +16,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 import msgspec
-from mcp import MCPError
-from mcp.types import (
-    INVALID_PARAMS,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    TextResourceContents,
-)
+from mcp import MCPError, types
 
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.gates.decision_api import ListDecisions, ShowDecision
@@ -102,7 +92,7 @@ class Resources:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    async def list(self, context: Context, _params: Any) -> ListResourcesResult:
+    async def list(self, context: Context, _params: Any) -> types.ListResourcesResult:
         """List the inbox of the caller, its spaces, and its open decisions; nothing for one who is nobody yet."""
         try:
             peer = await self._host.identify(context)
@@ -113,12 +103,12 @@ class Resources:
             resources += [build_resource("decision", item.id, item.question[:100]) for item in decisions.items]
         except GatepostError:
             resources = []
-        return ListResourcesResult(resources=resources)
+        return types.ListResourcesResult(resources=resources)
 
-    async def list_templates(self, _context: Context, _params: Any) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(
+    async def list_templates(self, _context: Context, _params: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(
             resource_templates=[
-                ResourceTemplate(
+                types.ResourceTemplate(
                     name=kind.scheme,
                     title=kind.title,
                     uri_template=kind.template,
@@ -129,22 +119,26 @@ class Resources:
             ]
         )
 
-    async def read(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
             peer = await self._host.identify(context)
             text = _encode(await send_checked(peer, _build_request(params.uri))).decode()
         except GatepostError as error:
             raise build_refusal(error, params.uri) from None
-        return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=_MIME_TYPE, text=text)])
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=params.uri, mime_type=_MIME_TYPE, text=text)]
+        )
 
 
-def build_resource(scheme: str, id: str, title: str) -> Resource:
-    return Resource(uri=f"{scheme}://{quote(id, safe='')}", name=f"{scheme}-{id}", title=title, mime_type=_MIME_TYPE)
+def build_resource(scheme: str, id: str, title: str) -> types.Resource:
+    return types.Resource(
+        uri=f"{scheme}://{quote(id, safe='')}", name=f"{scheme}-{id}", title=title, mime_type=_MIME_TYPE
+    )
 
 
 def build_refusal(error: GatepostError, *uris: str) -> MCPError:
     """Return the protocol error for resources that cannot be read; one that stands alone is named in its data."""
-    return MCPError(INVALID_PARAMS, error.message_with_hint, {"uri": uris[0]} if len(uris) == 1 else None)
+    return MCPError(types.INVALID_PARAMS, error.message_with_hint, {"uri": uris[0]} if len(uris) == 1 else None)
 
 
 async def read_version(peer: Peer, uri: str) -> bytes:

@@ -10,26 +10,9 @@ that lasts.
 
 from typing import Any, Final, NamedTuple
 
-from mcp import MCPError
+from mcp import MCPError, types
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
-from mcp.types import (
-    INVALID_PARAMS,
-    DiscoverResult,
-    GetPromptRequestParams,
-    GetPromptResult,
-    ListPromptsResult,
-    Prompt,
-    PromptMessage,
-    PromptsCapability,
-    RequestParams,
-    ResourcesCapability,
-    ServerCapabilities,
-    SubscribeRequestParams,
-    TextContent,
-    ToolsCapability,
-    UnsubscribeRequestParams,
-)
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from gatepost.errors import quote_value
@@ -100,36 +83,38 @@ class McpServer:
             on_get_prompt=get_prompt,
             on_subscriptions_listen=self.subscriptions.listen,
         )
-        self.server.add_request_handler("server/discover", RequestParams, self._discover)
+        self.server.add_request_handler("server/discover", types.RequestParams, self._discover)
         if lasts:
-            self.server.add_request_handler("resources/subscribe", SubscribeRequestParams, self.subscriptions.subscribe)
             self.server.add_request_handler(
-                "resources/unsubscribe", UnsubscribeRequestParams, self.subscriptions.unsubscribe
+                "resources/subscribe", types.SubscribeRequestParams, self.subscriptions.subscribe
+            )
+            self.server.add_request_handler(
+                "resources/unsubscribe", types.UnsubscribeRequestParams, self.subscriptions.unsubscribe
             )
 
-    async def _discover(self, _context: Context, _params: RequestParams) -> DiscoverResult:
-        capabilities = ServerCapabilities(
-            tools=ToolsCapability(),
-            prompts=PromptsCapability(),
-            resources=ResourcesCapability(subscribe=True),
+    async def _discover(self, _context: Context, _params: types.RequestParams) -> types.DiscoverResult:
+        capabilities = types.ServerCapabilities(
+            tools=types.ToolsCapability(),
+            prompts=types.PromptsCapability(),
+            resources=types.ResourcesCapability(subscribe=True),
         )
-        return DiscoverResult(
+        return types.DiscoverResult(
             supported_versions=list(MODERN_PROTOCOL_VERSIONS), capabilities=capabilities, instructions=INSTRUCTIONS
         )
 
 
-async def list_prompts(_context: Context, _params: Any) -> ListPromptsResult:
+async def list_prompts(_context: Context, _params: Any) -> types.ListPromptsResult:
     prompts = [
-        Prompt(name=name, title=prompt.title, description=prompt.description) for name, prompt in PROMPTS.items()
+        types.Prompt(name=name, title=prompt.title, description=prompt.description) for name, prompt in PROMPTS.items()
     ]
-    return ListPromptsResult(prompts=prompts)
+    return types.ListPromptsResult(prompts=prompts)
 
 
-async def get_prompt(_context: Context, params: GetPromptRequestParams) -> GetPromptResult:
+async def get_prompt(_context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     if params.name not in PROMPTS:
         raise MCPError(
-            INVALID_PARAMS, f"there is no prompt {quote_value(params.name)} (hint: use {', '.join(PROMPTS)})"
+            types.INVALID_PARAMS, f"there is no prompt {quote_value(params.name)} (hint: use {', '.join(PROMPTS)})"
         )
     prompt = PROMPTS[params.name]
-    message = PromptMessage(role="user", content=TextContent(text=" ".join(prompt.text.split())))
-    return GetPromptResult(description=prompt.description, messages=[message])
+    message = types.PromptMessage(role="user", content=types.TextContent(text=" ".join(prompt.text.split())))
+    return types.GetPromptResult(description=prompt.description, messages=[message])

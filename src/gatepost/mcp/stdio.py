@@ -22,17 +22,8 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp import types
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    CancelledNotificationParams,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCResponse,
-    RequestId,
-    jsonrpc_message_adapter,
-)
 from pydantic import ValidationError
 
 from gatepost.mcp.claude_channel import Channel
@@ -60,7 +51,7 @@ class StdioHost:
         self._connector = connector
         self.subscribe = connector.subscribe
         self.stopping = anyio.Event()
-        self._deliveries: dict[RequestId, BatchDelivery] = {}
+        self._deliveries: dict[types.RequestId, BatchDelivery] = {}
 
     async def identify(self, _context: Context) -> Peer:
         return await self._connector.connect()
@@ -72,7 +63,7 @@ class StdioHost:
         assert context.request_id is not None
         self._deliveries[context.request_id] = delivery
 
-    async def end_delivery(self, id: RequestId | None, *, is_sent: bool) -> None:
+    async def end_delivery(self, id: types.RequestId | None, *, is_sent: bool) -> None:
         """Ack or release the batch of an answer, if it carries one."""
         delivery = self._deliveries.pop(id, None) if id is not None else None
         if delivery is not None:
@@ -82,7 +73,7 @@ class StdioHost:
         for id in tuple(self._deliveries):
             await self.end_delivery(id, is_sent=False)
 
-    async def on_cancelled(self, _context: Context, params: CancelledNotificationParams) -> None:
+    async def on_cancelled(self, _context: Context, params: types.CancelledNotificationParams) -> None:
         """Release the batch of a request that was cancelled after it was answered and before that was written."""
         await self.end_delivery(params.request_id, is_sent=False)
 
@@ -99,7 +90,7 @@ async def serve_stdio(
     host = StdioHost(connector)
     mcp_server = McpServer(host, version, lasts=True)
     server = mcp_server.server
-    server.add_notification_handler("notifications/cancelled", CancelledNotificationParams, host.on_cancelled)
+    server.add_notification_handler("notifications/cancelled", types.CancelledNotificationParams, host.on_cancelled)
     channel = Channel(host, relays_permissions=relays_permissions) if has_channel or relays_permissions else None
     if channel is not None:
         channel.register(server)
@@ -135,7 +126,7 @@ async def _open_streams(host: StdioHost, stop: asyncio.Event) -> AsyncIterator[t
             with reading, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 while line := await anyio.to_thread.run_sync(stdin.readline, _MAX_LINE_LENGTH, abandon_on_cancel=True):
                     message = _parse(line)
-                    if isinstance(message, JSONRPCError):
+                    if isinstance(message, types.JSONRPCError):
                         await refusals.send(SessionMessage(message))
                     else:
                         await incoming.send(message)
@@ -144,7 +135,7 @@ async def _open_streams(host: StdioHost, stop: asyncio.Event) -> AsyncIterator[t
         async with outgoing:
             async for message in outgoing:
                 line = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-                id = message.message.id if isinstance(message.message, JSONRPCResponse) else None
+                id = message.message.id if isinstance(message.message, types.JSONRPCResponse) else None
                 try:
                     with anyio.CancelScope(shield=True):
                         await anyio.to_thread.run_sync(_write, stdout, line)
@@ -166,21 +157,21 @@ async def _open_streams(host: StdioHost, stop: asyncio.Event) -> AsyncIterator[t
                 await host.release_all()
 
 
-def _parse(line: bytes) -> SessionMessage | JSONRPCError | ValueError:
+def _parse(line: bytes) -> SessionMessage | types.JSONRPCError | ValueError:
     """Return the message of a line, the answer to a request that cannot be read, or what is wrong with other lines."""
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValidationError as error:
         id = _find_request_id(line)
         if id is None:
             return error
         fault = error.errors(include_url=False, include_input=False)[0]
         if fault["type"] != "json_invalid":
-            return _refuse(id, INVALID_REQUEST, "this is not a request of MCP")
-        return _refuse(id, PARSE_ERROR, f"the request cannot be read ({fault['msg']})")
+            return _refuse(id, types.INVALID_REQUEST, "this is not a request of MCP")
+        return _refuse(id, types.PARSE_ERROR, f"the request cannot be read ({fault['msg']})")
 
 
-def _find_request_id(line: bytes) -> RequestId | None:
+def _find_request_id(line: bytes) -> types.RequestId | None:
     """Return the id of a request that the protocol cannot read: it has half a character in it, or is nested deep."""
     try:
         document = json.loads(line.decode(errors="replace"))
@@ -193,8 +184,8 @@ def _find_request_id(line: bytes) -> RequestId | None:
     return id if is_id else None
 
 
-def _refuse(id: RequestId, code: int, message: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=code, message=message))
+def _refuse(id: types.RequestId, code: int, message: str) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=id, error=types.ErrorData(code=code, message=message))
 
 
 def _write(stdout: BinaryIO, line: bytes) -> None:

@@ -18,22 +18,8 @@ from typing import Any, Final
 import anyio
 import anyio.abc
 import structlog
-from mcp import MCPError
+from mcp import MCPError, types
 from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY
-from mcp.types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    EmptyResult,
-    ResourceUpdatedNotification,
-    ResourceUpdatedNotificationParams,
-    SubscribeRequestParams,
-    SubscriptionFilter,
-    SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
-    UnsubscribeRequestParams,
-)
 
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.mcp.resources import build_refusal, get_topic, read_version
@@ -61,27 +47,31 @@ class Subscriptions:
         self.tasks: anyio.abc.TaskGroup | None = None
         self._scopes: dict[str, anyio.CancelScope] = {}
 
-    async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+    async def listen(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
         """Tell a host about changes on the stream of its request, until it leaves or may no longer know."""
         id = context.request_id
         meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: id}
         uris = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))
 
         async def acknowledge() -> None:
-            accepted = SubscriptionFilter(resource_subscriptions=uris or None)
-            answer = SubscriptionsAcknowledgedNotificationParams(notifications=accepted, _meta=meta)
+            accepted = types.SubscriptionFilter(resource_subscriptions=uris or None)
+            answer = types.SubscriptionsAcknowledgedNotificationParams(notifications=accepted, _meta=meta)
             await context.session.send_notification(
-                SubscriptionsAcknowledgedNotification(params=answer), related_request_id=id
+                types.SubscriptionsAcknowledgedNotification(params=answer), related_request_id=id
             )
 
         async def notify(uri: str) -> None:
-            update = ResourceUpdatedNotificationParams(uri=uri, _meta=meta)
-            await context.session.send_notification(ResourceUpdatedNotification(params=update), related_request_id=id)
+            update = types.ResourceUpdatedNotificationParams(uri=uri, _meta=meta)
+            await context.session.send_notification(
+                types.ResourceUpdatedNotification(params=update), related_request_id=id
+            )
 
         await self._follow(context, uris, acknowledge, notify)
-        return SubscriptionsListenResult(_meta=meta)
+        return types.SubscriptionsListenResult(_meta=meta)
 
-    async def subscribe(self, context: Context, params: SubscribeRequestParams) -> EmptyResult:
+    async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Tell a host about changes of one resource until it unsubscribes."""
         uri, session = params.uri, context.session
         accepted: anyio.Event = anyio.Event()
@@ -91,8 +81,8 @@ class Subscriptions:
             accepted.set()
 
         async def notify(uri: str) -> None:
-            update = ResourceUpdatedNotificationParams(uri=uri)
-            await session.send_notification(ResourceUpdatedNotification(params=update))
+            update = types.ResourceUpdatedNotificationParams(uri=uri)
+            await session.send_notification(types.ResourceUpdatedNotification(params=update))
 
         async def run() -> None:
             scope = self._scopes[uri] = anyio.CancelScope()
@@ -112,11 +102,11 @@ class Subscriptions:
         await accepted.wait()
         if refusals:
             raise refusals[0]
-        return EmptyResult()
+        return types.EmptyResult()
 
-    async def unsubscribe(self, _context: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+    async def unsubscribe(self, _context: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         self._cancel(params.uri)
-        return EmptyResult()
+        return types.EmptyResult()
 
     def _cancel(self, uri: str) -> None:
         if (scope := self._scopes.pop(uri, None)) is not None:
@@ -127,7 +117,9 @@ class Subscriptions:
     ) -> None:
         """Check the rights, acknowledge, and notify of changes until the rights are gone."""
         if len(uris) > _MAX_RESOURCES:
-            raise MCPError(INVALID_PARAMS, f"these are over {_MAX_RESOURCES} resources (hint: subscribe to fewer)")
+            raise MCPError(
+                types.INVALID_PARAMS, f"these are over {_MAX_RESOURCES} resources (hint: subscribe to fewer)"
+            )
         watch = Watch(self._host, uris)
         with self._host.subscribe(watch.on_change):
             try:
@@ -144,9 +136,11 @@ class Subscriptions:
     def _count(self, name: str) -> Iterator[None]:
         """While entered, a caller has one subscription more; raise an error if it has too many, or all have."""
         if self._counts[name] >= _MAX_OF_CALLER:
-            raise MCPError(INVALID_PARAMS, f"{name!r} has {_MAX_OF_CALLER} subscriptions (hint: end some of them)")
+            raise MCPError(
+                types.INVALID_PARAMS, f"{name!r} has {_MAX_OF_CALLER} subscriptions (hint: end some of them)"
+            )
         if self._counts.total() >= _MAX_SUBSCRIPTIONS:
-            raise MCPError(INTERNAL_ERROR, "there are too many subscriptions (hint: try again later)")
+            raise MCPError(types.INTERNAL_ERROR, "there are too many subscriptions (hint: try again later)")
         self._counts[name] += 1
         try:
             yield

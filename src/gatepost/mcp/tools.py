@@ -18,16 +18,7 @@ from typing import Any, Final, TypeVar
 import anyio
 import anyio.lowlevel
 import structlog
-from mcp import MCPError
-from mcp.types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    TextContent,
-    Tool as WireTool,
-    ToolAnnotations,
-)
+from mcp import MCPError, types
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -63,21 +54,21 @@ class Tools:
         self._specs = load_tools()
         self._wire_tools = [_build_wire_tool(spec) for spec in self._specs.values()]
 
-    async def list(self, _context: Context, _params: Any) -> ListToolsResult:
-        return ListToolsResult(tools=self._wire_tools)
+    async def list(self, _context: Context, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=self._wire_tools)
 
-    async def call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         spec = self._specs.get(params.name)
         if spec is None:
             hint = suggest(params.name, list(self._specs))
             raise MCPError(
-                INVALID_PARAMS, f"there is no tool {quote_value(params.name)}" + (f" ({hint})" if hint else "")
+                types.INVALID_PARAMS, f"there is no tool {quote_value(params.name)}" + (f" ({hint})" if hint else "")
             )
         with self._host.accept_cancel(context):
             return await self._call(context, spec, params.arguments or {})
         return _build_error("the request was cancelled")
 
-    async def _call(self, context: Context, spec: McpToolSpec, arguments: Mapping[str, Any]) -> CallToolResult:
+    async def _call(self, context: Context, spec: McpToolSpec, arguments: Mapping[str, Any]) -> types.CallToolResult:
         try:
             answer = await self._answer(context, spec, arguments)
         except GatepostError as error:
@@ -86,8 +77,8 @@ class Tools:
         except Exception as error:
             log.exception("a tool failed", tool=spec.name, error=repr(error))
             return _build_error("something went wrong here; it was logged (hint: try again)")
-        text = TextContent(text=render_answer(spec, answer))
-        return CallToolResult(content=[text], structured_content=spec.encode(answer))
+        text = types.TextContent(text=render_answer(spec, answer))
+        return types.CallToolResult(content=[text], structured_content=spec.encode(answer))
 
     async def _answer(self, context: Context, spec: McpToolSpec, arguments: Mapping[str, Any]) -> Any:
         peer = await self._host.identify(context)
@@ -148,19 +139,19 @@ class Tools:
                     await changed.wait()
 
 
-def _build_wire_tool(spec: McpToolSpec) -> WireTool:
-    return WireTool(
+def _build_wire_tool(spec: McpToolSpec) -> types.Tool:
+    return types.Tool(
         name=spec.name,
         title=spec.tool.title,
         description=spec.description,
         input_schema=spec.input_schema,
         output_schema=spec.output_schema,
-        annotations=ToolAnnotations.model_validate(spec.annotations),
+        annotations=types.ToolAnnotations.model_validate(spec.annotations),
     )
 
 
-def _build_error(sentence: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=sentence)], is_error=True)
+def _build_error(sentence: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=sentence)], is_error=True)
 
 
 def render_answer(spec: McpToolSpec, answer: Any) -> str:
