@@ -62,7 +62,7 @@ decision_strategy = st.builds(
         default=None,
         deadline=None,
         context=None,
-        context_hash=decisions.hash_question(Question(question="Ship?", options=options)),
+        context_hash=decisions.compute_context_hash(Question(question="Ship?", options=options)),
         ref=None,
         session=None,
         iteration=iteration,
@@ -151,9 +151,9 @@ questions = st.builds(
 
 @given(questions, questions)
 def test_two_questions_have_one_hash_only_if_they_are_one(first: Question, second: Question) -> None:
-    assert (decisions.hash_question(first) == decisions.hash_question(second)) is (first == second)
+    assert (decisions.compute_context_hash(first) == decisions.compute_context_hash(second)) is (first == second)
     changed = replace(first, options=(*first.options, Option(id="x", label="y")))
-    assert decisions.hash_question(first) != decisions.hash_question(changed)
+    assert decisions.compute_context_hash(first) != decisions.compute_context_hash(changed)
 
 
 action_decisions = st.builds(

@@ -14,7 +14,7 @@ MODULES = [
     "gatepost.inbox.event",
     "gatepost.gates.gate",
     "gatepost.gates.decision",
-    "gatepost.mail.ledger_posting",
+    "gatepost.mail.ledger_delivery",
     "gatepost.channels.triggers.trigger",
 ]
 

@@ -1,4 +1,4 @@
-"""Runs commands as processes on this machine."""
+"""Run commands as processes on this machine."""
 
 import asyncio
 import os

@@ -371,7 +371,7 @@ def _check_edited_args(decision: Decision, option: str | None, args: Arguments, 
     proposed_action.check_args(args, max_data_bytes)
 
 
-def hash_question(question: Question) -> str:
+def compute_context_hash(question: Question) -> str:
     """Return the hash of a question, its options, reference and context, and of its action if it has one."""
     document: list[Json] = [
         question.question,

@@ -263,7 +263,7 @@ def find_outcome_event(tx: Reader, decision: Decision) -> str | None:
 def _get_question_fields(question: Question) -> dict[str, Any]:
     """Return the fields of a decision that each round sets anew, except its deadline."""
     names = ("question", "action", "options", "free_text", "urgency", "default", "context", "ref")
-    return {name: getattr(question, name) for name in names} | {"context_hash": rules.hash_question(question)}
+    return {name: getattr(question, name) for name in names} | {"context_hash": rules.compute_context_hash(question)}
 
 
 def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:

@@ -1,4 +1,4 @@
-"""Decisions: a decision is a question, and a gate that keeps its asker from stopping until it is answered."""
+"""Decisions. Asking is in `channels`, because a question may be shown on one."""
 
 from msgspec.structs import asdict
 

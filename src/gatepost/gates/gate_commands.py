@@ -1,4 +1,4 @@
-"""`gatepost gate`: durable gates; those of sessions are in `session_gates.py`."""
+"""`gatepost gate`: durable gates; those of sessions are in `guests/session_gate_commands.py`."""
 
 from functools import partial
 from typing import Annotated, Any, Final

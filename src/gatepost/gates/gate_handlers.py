@@ -1,4 +1,4 @@
-"""Gates and decisions. A decision is a question; a gate keeps its asker from stopping until it is answered."""
+"""Gates, and what the handlers of gates and decisions share."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

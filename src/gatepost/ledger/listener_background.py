@@ -2,8 +2,8 @@
 Read the topics of a public ledger, and take in what others have posted there.
 
 A round asks the mirror node for the messages of each topic after the last one that is in the store. The store gets
-them in their order, and decides what counts (`listening_actions.py`). One transaction saves both the messages and how
-far the topic was read. So a process that dies reads again what was not saved, and nothing is taken in twice.
+them in their order, and decides what counts (`message_order_actions.py`). One transaction saves both the messages and
+how far the topic was read. So a process that dies reads again what was not saved, and nothing is taken in twice.
 
 A mirror node may lag, repeat itself and leave messages out. A gap is waited for; after some minutes the topic is read
 on without the missing message, and `gatepost ledger verify` names it. A text in a file is read from the ledger first; a
@@ -19,7 +19,7 @@ import structlog
 
 from gatepost.core.ports import Store
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ledger import listening_actions as ledger_intake
+from gatepost.ledger import message_order_actions as ledger_intake
 from gatepost.ledger.message_acceptance_actions import FileRead
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.topic import LedgerId, Topic, TopicKind, TopicMessage

@@ -34,7 +34,7 @@ from gatepost.ledger.connections import rows as connections
 from gatepost.ledger.connections.api import Connection
 from gatepost.ledger.public_ledger import LedgerReceipt, TransactionId
 from gatepost.ledger.topic import NANOSECONDS, LedgerId, Topic, TopicKind
-from gatepost.mail import ledger_posting, mail_rows as posts, work_rows as work_items
+from gatepost.mail import ledger_delivery, mail_rows as posts, work_rows as work_items
 from gatepost.mail.mail_rows import Post
 from gatepost.mail.sent_mail import PostState
 from gatepost.mail.work_item import WorkItem, WorkType
@@ -112,7 +112,7 @@ def find_targets(tx: Reader, id: str) -> PostTargets | None:
     if isinstance(address.parse(post.targets[0]), AllAgentsAddress):
         return PostTargets(post=post, sender=sender, recipients=None)
     recipients = list(entities.find_by_names(tx, posts.list_recipients(tx, post.number)).values())
-    network = ledger_posting.find_public_network(tx)
+    network = ledger_delivery.find_public_network(tx)
     if network is None or len(recipients) != 1 or not connections.is_peer(tx, recipients[0].number):
         # An agent outside that is in a team gets mail to it by its own connection only.
         recipients = [recipient for recipient in recipients if not connections.is_peer(tx, recipient.number)]

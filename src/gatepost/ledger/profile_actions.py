@@ -19,8 +19,8 @@ from gatepost.ledger import topic_actions as ledger, topic_rows as topics
 from gatepost.ledger.hcs import hcs11_profiles as hcs11
 from gatepost.ledger.topic import LedgerId, Topic, TopicKind
 from gatepost.ledger.topic_api import LedgerProfile, SyncResult, SyncState
-from gatepost.mail import ledger_posting, work_rows as work_items
-from gatepost.mail.ledger_posting import LOCAL
+from gatepost.mail import ledger_delivery, work_rows as work_items
+from gatepost.mail.ledger_delivery import LOCAL
 from gatepost.mail.work_item import WorkItem, WorkType
 from gatepost.residents import agent_rows as agents
 
@@ -212,7 +212,7 @@ def _take_account(tx: Transaction, network: str, entity: Entity, account: Ledger
 
 
 def _require_network(tx: Reader) -> str:
-    network = ledger_posting.find_network(tx)
+    network = ledger_delivery.find_network(tx)
     if network is None:
         raise Invalid("the ledger is off", hint='set `ledger` to "local:" in gatepost.toml')
     return network

@@ -31,7 +31,7 @@ from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, Topic, TopicKin
 from gatepost.ledger.topic_json import format_timestamp
 from gatepost.ledger.topic_rows import NewMessage, StoredMessage
 from gatepost.mail import mail_rows as posts, work_rows as work_items
-from gatepost.mail.ledger_posting import LOCAL, MailSent, WorkPosted, find_network, find_public_network
+from gatepost.mail.ledger_delivery import LOCAL, MailSent, WorkPosted, find_network, find_public_network
 from gatepost.mail.work_item import WorkItem
 
 #: the kind of the jobs that post to a public ledger; the payload is the id of a record

@@ -28,8 +28,8 @@ from gatepost.errors import Invalid, LimitReached, NotFound, Refused
 from gatepost.inbox import item_actions as inbox_items
 from gatepost.inbox.event import Event, EventType, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push, event_limits
-from gatepost.mail import ledger_posting, mail_rows as outgoing, sent_mail as rules
-from gatepost.mail.ledger_posting import FindOutsider, MailSent
+from gatepost.mail import ledger_delivery, mail_rows as outgoing, sent_mail as rules
+from gatepost.mail.ledger_delivery import FindOutsider, MailSent
 from gatepost.mail.sent_mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec, PostState
 
 #: mails that one call delivers; the next call delivers the rest
@@ -54,14 +54,14 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0
         raise Invalid("mail to every agent cannot be acknowledged", hint="name those who have to read it, or a team")
     mail, deliver_at = _build_mail(tx, spec, author, thread), None
     outsider = tx.ask(FindOutsider(target, author)) if isinstance(target, EntityAddress) else None
-    if key is not None and ledger_posting.find_public_network(tx) is not None:  # the first one may have no event yet
+    if key is not None and ledger_delivery.find_public_network(tx) is not None:  # the first one may have no event yet
         first_mail = outgoing.find_mail_by_key(tx, author.number, key)
         if first_mail is not None:
             return first_mail
     if outsider is not None:
         _check_outside(tx, mail)
         mail, names = replace(mail, post=PostState.UNPOSTED), [outsider]
-    elif ledger_posting.is_awaited(tx, mail.priority):
+    elif ledger_delivery.is_awaited(tx, mail.priority):
         names, deliver_at = _check_awaited(tx, mail, author, target), tx.now + tx.limits.ledger_patience
     else:
         result = push.push_event(tx, _build_push(mail, key or mail.id, hops))
@@ -225,7 +225,7 @@ def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | N
         ack=AckState.PENDING if is_awaited else None,
         ack_deadline=tx.now + spec.ack_within if is_awaited else None,
         created_at=tx.now,
-        post=ledger_posting.find_post_state(tx, "mail"),
+        post=ledger_delivery.find_post_state(tx, "mail"),
         posted_at=None,
     )
 

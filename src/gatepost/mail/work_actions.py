@@ -23,8 +23,8 @@ from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress, quote_value
 from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push, hop_actions as chains
-from gatepost.mail import ledger_posting, mail_rows as outgoing, work_item as rules, work_rows as work_items
-from gatepost.mail.ledger_posting import WorkPosted
+from gatepost.mail import ledger_delivery, mail_rows as outgoing, work_item as rules, work_rows as work_items
+from gatepost.mail.ledger_delivery import WorkPosted
 from gatepost.mail.notification_rule import NotifyRule, build_rules, find_rule
 from gatepost.mail.sent_mail import PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkItemSpec, WorkType
@@ -140,7 +140,7 @@ def post_note(
         priority=priority,
         event=result.event if result.deliveries else None,
         created_at=tx.now,
-        post=PostState.UNPOSTED if ledger_key is not None else ledger_posting.find_post_state(tx, "notes"),
+        post=PostState.UNPOSTED if ledger_key is not None else ledger_delivery.find_post_state(tx, "notes"),
         posted_at=None,
         recipients=_list_names(result),
     )
@@ -172,7 +172,7 @@ def post_event(
         author=author.name,
         reason=_check_reason(reason),
         created_at=tx.now,
-        post=PostState.UNPOSTED if ledger_key is not None else ledger_posting.find_post_state(tx, "events"),
+        post=PostState.UNPOSTED if ledger_key is not None else ledger_delivery.find_post_state(tx, "events"),
         posted_at=None,
     )
     work_items.set_status(tx, item.number, work_event.event)
@@ -196,7 +196,7 @@ def _post(
         outgoing.set_posted(tx, record)
         return tx.now
     tx.react(WorkPosted(post, author, item, record))
-    return tx.now if post.post is not None and ledger_posting.is_posted_at_once(tx) else None
+    return tx.now if post.post is not None and ledger_delivery.is_posted_at_once(tx) else None
 
 
 def is_known(tx: Reader, target: str) -> bool:

@@ -185,7 +185,7 @@ def _build_ledger_duties(store: Store, options: LedgerOptions, holder: str, inte
     Yield the duties for a public ledger: post what was sent, and read what others have posted; `interval` are the
     seconds between two looks for jobs whose signal was lost. One process at a time does each of them, because the
     messages of a sender have an order. Both are correct without that: what is done twice is done once
-    (`ledger/posting_actions.py`, `ledger/listening_actions.py`).
+    (`ledger/posting_actions.py`, `ledger/message_order_actions.py`).
     """
     steps = LedgerSteps(store, options.ledger, fund=options.fund)
     handlers = {

@@ -29,8 +29,8 @@ from gatepost.ledger.connections import rows as connections
 from gatepost.ledger.connections.api import MAX_NOTE_LENGTH, Connection, ConnectionState
 from gatepost.ledger.hcs.hcs10_messages import OperatorId
 from gatepost.ledger.topic import LedgerId, Topic, TopicKind
-from gatepost.mail import ledger_posting
-from gatepost.mail.ledger_posting import FindOutsider
+from gatepost.mail import ledger_delivery
+from gatepost.mail.ledger_delivery import FindOutsider
 
 #: the kind of the jobs that post what a connection needs; the payload is its id
 CONNECTION_JOB: Final = "ledger.connection"
@@ -57,7 +57,7 @@ def page(
     Return connections in the order in which they were asked for; to an entity only its own. Of an incoming one, the
     agent outside has asked.
     """
-    network = ledger_posting.find_public_network(tx)
+    network = ledger_delivery.find_public_network(tx)
     entity = directory.find(tx, viewer).name if viewer is not None else None
     return connections.list_page(
         tx, network=network, state=state, entity=entity, is_incoming=is_incoming, after=after, limit=limit
@@ -150,7 +150,7 @@ def find_outsider(tx: Reader, question: FindOutsider) -> str | None:
         or not connections.is_peer(tx, recipients[0].number)
     ):
         return None
-    network = ledger_posting.find_public_network(tx)
+    network = ledger_delivery.find_public_network(tx)
     peer = recipients[0]
     connection = connections.find_open(tx, network, author.number, peer.number) if network is not None else None
     if connection is None:
@@ -282,7 +282,7 @@ def _ensure_peer(tx: Transaction, connection: Connection, display: str | None) -
 
 
 def _require_public_network(tx: Reader) -> str:
-    network = ledger_posting.find_public_network(tx)
+    network = ledger_delivery.find_public_network(tx)
     if network is None:
         raise Refused(
             "only a public ledger has agents outside", hint='set `ledger` to "hedera:testnet" in gatepost.toml'

@@ -5,7 +5,7 @@ from gatepost.core.text import parse_field
 from gatepost.errors import Invalid
 from gatepost.ledger.connections import actions as connections, api
 from gatepost.ledger.topic import LedgerId
-from gatepost.mail import ledger_posting
+from gatepost.mail import ledger_delivery
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
@@ -30,7 +30,7 @@ def request_connection(tx: Transaction, request: api.RequestConnection, caller: 
     if request.account is not None and request.uaid is None:
         account, inbound = parse_field("account", request.account, LedgerId.parse), None
     elif request.uaid is not None and request.account is None:
-        account, inbound = _parse_uaid(request.uaid, ledger_posting.find_public_network(tx))
+        account, inbound = _parse_uaid(request.uaid, ledger_delivery.find_public_network(tx))
     else:
         raise Invalid("give one of `account` and `uaid`")
     assert request.sender is not None
