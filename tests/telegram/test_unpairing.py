@@ -183,7 +183,7 @@ def test_a_recording_of_a_user_who_was_let_go_is_dropped(kit: Kit, is_paired_aga
         pair(store, office.trigger, HUSAM, "admin")
     sent = office.list_sent()
 
-    assert not store.run_sync(voices.finish, job.payload, transcript, 0.9)
+    assert not store.run_sync(voices.route_with_transcript, job.payload, transcript, 0.9)
     assert office.list_events() == []
     assert office.list_sent() == sent
     voice = store.run_sync(voices.lock, job.payload)

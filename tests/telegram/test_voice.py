@@ -179,7 +179,7 @@ async def test_a_voice_message_goes_on_without_words_when_patience_is_over(
         server.send_voice(ana, b"OggS", caption="listen")
         await server.wait_until(lambda: server.requests["file"])
         clock.advance("119 seconds")
-        assert not await office.store.read(voices.has_due)
+        assert not await office.store.read(voices.has_overdue)
         clock.advance("2 seconds")
         [event] = await office.wait_for_events(1)
         [sentence] = await office.wait_for_sent(ana, 1)
@@ -340,4 +340,4 @@ async def test_a_gateway_that_stops_does_not_wait_for_a_transcription(
             await slow.has_begun.wait()
         with closing(open_store(url, limits=limits)) as store:
             assert store.read_sync(jobs.count_open, TRANSCRIBE_JOB) == 1, "the next process transcribes it"
-            assert not store.read_sync(voices.has_due)
+            assert not store.read_sync(voices.has_overdue)

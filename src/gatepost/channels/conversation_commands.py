@@ -6,18 +6,8 @@ from typing import Annotated, Final
 
 import msgspec
 
+from gatepost.channels import conversation_api as api
 from gatepost.channels.conversation import PairingState
-from gatepost.channels.conversation_api import (
-    ApprovePairing,
-    ChannelSessionView,
-    ChannelStatusView,
-    EndPairing,
-    ListChannels,
-    ListChannelSessions,
-    ListPairings,
-    PairingView,
-    RefusePairing,
-)
 from gatepost.cli import output
 from gatepost.cli.command import LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.gateway_or_store import CommandConnection, connect
@@ -35,11 +25,11 @@ _PAIRING: Final = argument("ID", "the id of a pairing, such as pair_...", parse=
 
 @channels.list(
     "list",
-    ListChannels,
+    api.ListChannels,
     columns=("CHANNEL", "STATE", "PROVIDER", "MODE", "SESSIONS", "WAITING", "ERROR"),
     empty="no channels",
 )
-def list_channels(channel: ChannelStatusView) -> TableRow:
+def list_channels(channel: api.ChannelStatusView) -> TableRow:
     """
     List the channels: cli and web, which are built in, and bots.
 
@@ -61,13 +51,13 @@ def list_channels(channel: ChannelStatusView) -> TableRow:
 
 @channels.list(
     "sessions",
-    ListChannelSessions,
+    api.ListChannelSessions,
     columns=("SESSION", "CHANNEL", "PERSON", "USER", "LAST"),
     empty="no sessions yet",
     channel=option("--channel", "CHANNEL", "only this channel or bot, such as telegram"),
     person=option("--person", "NAME", "only those of this person", parse=check_entity_address),
 )
-def sessions(session: ChannelSessionView) -> TableRow:
+def sessions(session: api.ChannelSessionView) -> TableRow:
     """
     List the conversations, in the order in which they began.
 
@@ -118,21 +108,21 @@ def pair(
             _list_pairings(connection, None if all else PairingState.REQUESTED, limit, json=json)
             return
         if refuse:
-            view = connection.send(RefusePairing(code=code))
+            view = connection.send(api.RefusePairing(code=code))
             message = f"refused {render.quote(view.user_name)}"
         else:
-            view = connection.send(ApprovePairing(code=code, person=person))
+            view = connection.send(api.ApprovePairing(code=code, person=person))
             message = f"{render.quote(view.user_name)} writes to {view.trigger} as {view.person}"
     output.done(msgspec.to_builtins(view), view.person or view.id, message, json=json)
 
 
 def _list_pairings(connection: CommandConnection, state: PairingState | None, limit: int, *, json: bool) -> None:
-    pairings = connection.list_all(ListPairings(state=state), limit + 1)
+    pairings = connection.list_all(api.ListPairings(state=state), limit + 1)
     empty = "nobody waits to be let in" if state is not None else "nobody has asked to be let in yet"
     output.listing(pairings, limit, _print_pairings, empty=empty, json=json)
 
 
-def _print_pairings(pairings: Sequence[PairingView]) -> None:
+def _print_pairings(pairings: Sequence[api.PairingView]) -> None:
     rows = [
         [
             view.id,
@@ -148,8 +138,8 @@ def _print_pairings(pairings: Sequence[PairingView]) -> None:
     output.table(("ID", "STATE", "BOT", "USER", "USER ID", "PERSON", "SINCE"), rows)
 
 
-@channels.send("unpair", EndPairing, id=_PAIRING)
-def unpair(view: PairingView) -> Outcome:
+@channels.send("unpair", api.EndPairing, id=_PAIRING)
+def unpair(view: api.PairingView) -> Outcome:
     """
     End a pairing: the user has to ask again. `gatepost channel pair --all` lists the ids.
 

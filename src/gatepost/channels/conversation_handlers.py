@@ -1,44 +1,30 @@
 """Channels: their conversations, and the users who are let in."""
 
-from gatepost.channels import intake_actions as channels, pairing_actions as pairing
-from gatepost.channels.conversation_api import (
-    ApprovePairing,
-    ChannelSessionPage,
-    ChannelSessionView,
-    ChannelStatusPage,
-    ChannelStatusView,
-    EndPairing,
-    ListChannels,
-    ListChannelSessions,
-    ListPairings,
-    PairingPage,
-    PairingView,
-    RefusePairing,
-)
+from gatepost.channels import conversation_api as api, intake_actions as channels, pairing_actions as pairing
 from gatepost.core.ports import Reader, Transaction
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
 
-@ListChannels.handler
-def list_channels(tx: Reader, request: ListChannels, caller: Caller) -> ChannelStatusPage:
+@api.ListChannels.handler
+def list_channels(tx: Reader, request: api.ListChannels, caller: Caller) -> api.ChannelStatusPage:
     return read_page(
         tx,
-        ChannelStatusPage,
+        api.ChannelStatusPage,
         channels.list_statuses,
-        view=ChannelStatusView.of,
+        view=api.ChannelStatusView.of,
         after=request.after,
         limit=request.limit,
     )
 
 
-@ListChannelSessions.handler
-def list_channel_sessions(tx: Reader, request: ListChannelSessions, caller: Caller) -> ChannelSessionPage:
+@api.ListChannelSessions.handler
+def list_channel_sessions(tx: Reader, request: api.ListChannelSessions, caller: Caller) -> api.ChannelSessionPage:
     return read_page(
         tx,
-        ChannelSessionPage,
+        api.ChannelSessionPage,
         channels.list_sessions,
-        view=ChannelSessionView.of,
+        view=api.ChannelSessionView.of,
         channel=request.channel,
         person=caller.entity or request.person,
         after=request.after,
@@ -46,29 +32,29 @@ def list_channel_sessions(tx: Reader, request: ListChannelSessions, caller: Call
     )
 
 
-@ListPairings.handler
-def list_pairings(tx: Reader, request: ListPairings, caller: Caller) -> PairingPage:
+@api.ListPairings.handler
+def list_pairings(tx: Reader, request: api.ListPairings, caller: Caller) -> api.PairingPage:
     return read_page(
         tx,
-        PairingPage,
+        api.PairingPage,
         pairing.page,
-        view=PairingView.of,
+        view=api.PairingView.of,
         state=request.state,
         after=request.after,
         limit=request.limit,
     )
 
 
-@ApprovePairing.handler
-def approve_pairing(tx: Transaction, request: ApprovePairing, caller: Caller) -> PairingView:
-    return PairingView.of(pairing.approve(tx, request.code, by=caller.entity, person=request.person))
+@api.ApprovePairing.handler
+def approve_pairing(tx: Transaction, request: api.ApprovePairing, caller: Caller) -> api.PairingView:
+    return api.PairingView.of(pairing.approve(tx, request.code, by=caller.entity, person=request.person))
 
 
-@RefusePairing.handler
-def refuse_pairing(tx: Transaction, request: RefusePairing, caller: Caller) -> PairingView:
-    return PairingView.of(pairing.deny(tx, request.code, by=caller.entity))
+@api.RefusePairing.handler
+def refuse_pairing(tx: Transaction, request: api.RefusePairing, caller: Caller) -> api.PairingView:
+    return api.PairingView.of(pairing.deny(tx, request.code, by=caller.entity))
 
 
-@EndPairing.handler
-def end_pairing(tx: Transaction, request: EndPairing, caller: Caller) -> PairingView:
-    return PairingView.of(pairing.revoke(tx, request.id, by=caller.entity))
+@api.EndPairing.handler
+def end_pairing(tx: Transaction, request: api.EndPairing, caller: Caller) -> api.PairingView:
+    return api.PairingView.of(pairing.revoke(tx, request.id, by=caller.entity))

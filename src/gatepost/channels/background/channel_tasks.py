@@ -113,5 +113,5 @@ class Channels:
         yield Duty("voice-patience", self._end_due_voices, interval=min(interval, _VOICE_INTERVAL))
 
     async def _end_due_voices(self) -> None:
-        while await self.store.read(voices.has_due):
-            await self.store.run(voices.end_due)
+        while await self.store.read(voices.has_overdue):
+            await self.store.run(voices.route_overdue)

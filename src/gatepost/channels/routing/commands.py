@@ -6,19 +6,7 @@ from typing import Annotated, Any, Final
 import click
 import msgspec
 
-from gatepost.channels.routing.api import (
-    ChangeRoute,
-    CreateRoute,
-    DeadLetterView,
-    DeleteRoute,
-    DiscardDeadLetter,
-    ListDeadLetters,
-    ListRoutes,
-    ReplayDeadLetter,
-    ReplayedLetterView,
-    RouteView,
-    ShowRoute,
-)
+from gatepost.channels.routing import api
 from gatepost.cli import output
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.gateway_or_store import connect
@@ -84,13 +72,13 @@ _FIELDS: Final[dict[str, Any]] = {
 
 @routes.request(
     "add",
-    CreateRoute,
+    api.CreateRoute,
     name=argument("NAME", "the name of the rule"),
     targets=option("--to", "ADDRESS", "who gets what matches; repeatable"),
     **_FIELDS,
 )
 def add(
-    request: CreateRoute, configuration: Configuration, filter: FilterOption = None, json: JsonFlag = False
+    request: api.CreateRoute, configuration: Configuration, filter: FilterOption = None, json: JsonFlag = False
 ) -> None:
     """
     Add a rule, and print its id.
@@ -109,14 +97,14 @@ def add(
 
 @routes.request(
     "set",
-    ChangeRoute,
+    api.ChangeRoute,
     id=ROUTE,
     name=option("--name", "NAME"),
     targets=option("--to", "ADDRESS", "who gets what matches; repeatable"),
     **_FIELDS,
 )
 def set_route(
-    request: ChangeRoute, configuration: Configuration, filter: FilterOption = None, json: JsonFlag = False
+    request: api.ChangeRoute, configuration: Configuration, filter: FilterOption = None, json: JsonFlag = False
 ) -> None:
     """
     Change the given fields of a rule; the others stay. Filters and targets are replaced as a whole.
@@ -129,7 +117,7 @@ def set_route(
     """
     if filter:
         request = msgspec.structs.replace(request, filters=dict(filter))
-    if request == ChangeRoute(id=request.id):
+    if request == api.ChangeRoute(id=request.id):
         raise Invalid("nothing to change", hint="give a new value, such as --rank 20 or --to ADDRESS")
     with connect(configuration) as connection:
         route = connection.send(request)
@@ -137,9 +125,9 @@ def set_route(
 
 
 @routes.list(
-    "list", ListRoutes, columns=("ROUTE", "NAME", "STATE", "RANK", "CHANNEL", "TO", "FILTERS"), empty="no rules yet"
+    "list", api.ListRoutes, columns=("ROUTE", "NAME", "STATE", "RANK", "CHANNEL", "TO", "FILTERS"), empty="no rules yet"
 )
-def list_routes(route: RouteView) -> TableRow:
+def list_routes(route: api.RouteView) -> TableRow:
     """
     List the rules, in the order in which they were made.
 
@@ -157,8 +145,8 @@ def list_routes(route: RouteView) -> TableRow:
     ]
 
 
-@routes.show("show", ShowRoute, id=ROUTE)
-def show(route: RouteView) -> Facts:
+@routes.show("show", api.ShowRoute, id=ROUTE)
+def show(route: api.RouteView) -> Facts:
     """
     Show a rule.
 
@@ -182,8 +170,8 @@ def show(route: RouteView) -> Facts:
 _OTHERS: Final[dict[str, Any]] = dict.fromkeys(("name", "targets", "channel", "rank", "filters"))
 
 
-@routes.send("enable", ChangeRoute, id=ROUTE, active=True, **_OTHERS)
-def enable(route: RouteView) -> Outcome:
+@routes.send("enable", api.ChangeRoute, id=ROUTE, active=True, **_OTHERS)
+def enable(route: api.RouteView) -> Outcome:
     """
     Let a rule decide again.
 
@@ -193,8 +181,8 @@ def enable(route: RouteView) -> Outcome:
     return Outcome(route.id, f"the rule {route.name!r} decides again")
 
 
-@routes.send("disable", ChangeRoute, id=ROUTE, active=False, **_OTHERS)
-def disable(route: RouteView) -> Outcome:
+@routes.send("disable", api.ChangeRoute, id=ROUTE, active=False, **_OTHERS)
+def disable(route: api.RouteView) -> Outcome:
     """
     Let a rule decide about nothing; it is kept.
 
@@ -204,8 +192,8 @@ def disable(route: RouteView) -> Outcome:
     return Outcome(route.id, f"the rule {route.name!r} decides about nothing any more")
 
 
-@routes.send("delete", DeleteRoute, id=ROUTE)
-def delete(request: DeleteRoute) -> Outcome:
+@routes.send("delete", api.DeleteRoute, id=ROUTE)
+def delete(request: api.DeleteRoute) -> Outcome:
     """
     Delete a rule.
 
@@ -225,9 +213,9 @@ DiscardOption = Annotated[
 ]
 
 
-@letters.request("dead", ListDeadLetters, after=None, limit=None)
+@letters.request("dead", api.ListDeadLetters, after=None, limit=None)
 def dead(
-    request: ListDeadLetters,
+    request: api.ListDeadLetters,
     configuration: Configuration,
     discard: DiscardOption = None,
     limit: LimitOption = 100,
@@ -245,18 +233,18 @@ def dead(
     """
     with connect(configuration) as connection:
         if discard is not None:
-            letter = connection.send(DiscardDeadLetter(id=discard))
+            letter = connection.send(api.DiscardDeadLetter(id=discard))
             output.done(msgspec.to_builtins(letter), letter.id, "discarded", json=json)
             return
         items = connection.list_all(request, limit + 1)
     output.listing(items, limit, _print_letters, empty="no messages without a recipient", json=json)
 
 
-def _print_letters(items: Sequence[DeadLetterView]) -> None:
+def _print_letters(items: Sequence[api.DeadLetterView]) -> None:
     output.table(["MESSAGE", "AT", "TRIGGER", "SESSION", "REASON", "CONTENT"], map(_build_letter_row, items))
 
 
-def _build_letter_row(letter: DeadLetterView) -> TableRow:
+def _build_letter_row(letter: api.DeadLetterView) -> TableRow:
     state = letter.reason.value
     if letter.replayed_by or letter.discarded_by:
         state = f"replayed by {letter.replayed_by}" if letter.replayed_by else f"discarded by {letter.discarded_by}"
@@ -270,8 +258,8 @@ def _build_letter_row(letter: DeadLetterView) -> TableRow:
     ]
 
 
-@letters.send("replay", ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=_parse_letter))
-def replay(letter: ReplayedLetterView) -> Outcome:
+@letters.send("replay", api.ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=_parse_letter))
+def replay(letter: api.ReplayedLetterView) -> Outcome:
     """
     Route a message that nobody got again, by the rules of now.
 
@@ -281,9 +269,9 @@ def replay(letter: ReplayedLetterView) -> Outcome:
     return Outcome(letter.id, f"it went to {', '.join(letter.targets)}")
 
 
-def _list_targets(route: RouteView) -> str:
+def _list_targets(route: api.RouteView) -> str:
     return ", ".join(route.targets)
 
 
-def _list_filters(route: RouteView) -> str:
+def _list_filters(route: api.RouteView) -> str:
     return ", ".join(f"{path}={msgspec.json.encode(value).decode()}" for path, value in route.filters.items())

@@ -28,7 +28,7 @@ _FIELDS: Final[dict[str, Any]] = {
 }
 
 
-def list_shared(
+def shared(
     request: ListSharedEntries,
     configuration: Configuration,
     follow: Annotated[bool, flag("--follow", "print new entries as they come, until Ctrl-C")] = False,
@@ -85,4 +85,4 @@ def _describe(entry: SharedEntryView) -> str:
 
 
 def build_shared(name: str) -> VerbCommand:
-    return build_request_verb(name, ListSharedEntries, _FIELDS, list_shared)
+    return build_request_verb(name, ListSharedEntries, _FIELDS, shared)

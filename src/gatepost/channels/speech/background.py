@@ -54,13 +54,13 @@ class VoiceJobs:
             transcript = await self._transcribe(recording)
         except (RequestRefused, SpeechRefused) as error:
             log.warning("a recording cannot be transcribed", voice=job.payload, reason=error.message)
-            await self._store.run(voices.give_up, job.payload, _UNREADABLE)
+            await self._store.run(voices.route_without_transcript, job.payload, _UNREADABLE)
         except (Unavailable, NotFound) as error:
             retry_after = int((getattr(error, "retry_after", None) or 0.0) * SECOND)
             delay = max(min(compute_job_delay(job.attempts), _MAX_DELAY), retry_after)
             raise RetryLater(error.message, delay, is_outage=True) from None
         else:
-            await self._store.run(voices.finish, job.payload, transcript.text, transcript.confidence)
+            await self._store.run(voices.route_with_transcript, job.payload, transcript.text, transcript.confidence)
 
     async def _transcribe(self, recording: RecordingFile) -> Transcript:
         """Return the transcript of a recording; raise RetryLater if this process stops."""

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from gatepost.channels import access_actions as access, intake_actions as channels, outgoing_message_actions as outgoing
 from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.telegram.bot_port import MAX_FILE_SIZE
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.json_limits import Json
@@ -60,18 +61,24 @@ class RecordingFile(Struct, frozen=True):
 
 
 def store(
-    tx: Transaction, trigger: Trigger, envelope: Envelope, dedup_key: str, *, person: str | None, problem: str | None
+    tx: Transaction, trigger: Trigger, envelope: Envelope, dedup_key: str, *, person: str | None, size: int | None
 ) -> None:
-    """Store a recording of a person; one with a `problem`, which its user is told, is routed at once."""
+    """
+    Store a recording of a person, and the job that transcribes it. One that is too large (`size` is in bytes), or that
+    nothing can transcribe, is routed at once, and its user is told.
+    """
     due_at = tx.now + tx.limits.speech_patience
     number = directory.find_number(tx, person)
     id = insert(tx, trigger.number, dedup_key, envelope, due_at, person=number)
     if id is None:
         return
-    if problem is None:
-        jobs.add(tx, TRANSCRIBE_JOB, id)
+    if size is not None and size > MAX_FILE_SIZE:
+        limit = MAX_FILE_SIZE // 1024**2
+        route_without_transcript(tx, id, f"The recording is larger than {limit} MB, so I cannot hear it.")
+    elif not tx.limits.has_speech:
+        route_without_transcript(tx, id, "I cannot hear recordings yet. Write to me instead.")
     else:
-        give_up(tx, id, problem)
+        jobs.add(tx, TRANSCRIBE_JOB, id)
 
 
 def insert(
@@ -111,10 +118,10 @@ def find_recording(tx: Transaction, id: str) -> RecordingFile | None:
     return RecordingFile(trigger.name, metadata["telegram_file_id"], metadata.get("telegram_mime_type", "audio/ogg"))
 
 
-def finish(tx: Transaction, id: str, transcript: str, confidence: float | None) -> bool:
+def route_with_transcript(tx: Transaction, id: str, transcript: str, confidence: float | None) -> bool:
     """Route a voice message with its transcript; return False if it went on without."""
     if not has_visible_text(transcript):
-        return give_up(tx, id, "I heard no words in your recording.")
+        return route_without_transcript(tx, id, "I heard no words in your recording.")
     voice = _end(tx, id, "transcribed")
     if voice is None:
         return False
@@ -132,7 +139,7 @@ def finish(tx: Transaction, id: str, transcript: str, confidence: float | None) 
     return True
 
 
-def give_up(tx: Transaction, id: str, sentence: str) -> bool:
+def route_without_transcript(tx: Transaction, id: str, sentence: str) -> bool:
     """Route a voice message without a transcript, and tell its user; return False if it has ended before."""
     voice = _end(tx, id, "failed")
     if voice is None:
@@ -144,17 +151,17 @@ def give_up(tx: Transaction, id: str, sentence: str) -> bool:
     return True
 
 
-def has_due(tx: Reader) -> bool:
+def has_overdue(tx: Reader) -> bool:
     """Return True if a voice message has waited for its transcript long enough."""
-    return bool(_list_due(tx, 1))
+    return bool(_list_overdue(tx, 1))
 
 
-def end_due(tx: Transaction) -> int:
+def route_overdue(tx: Transaction) -> int:
     """Route the voice messages that have waited long enough; return how many."""
-    return sum(give_up(tx, id, _PATIENCE_OVER) for id in _list_due(tx, _MAX_DUE))
+    return sum(route_without_transcript(tx, id, _PATIENCE_OVER) for id in _list_overdue(tx, _MAX_DUE))
 
 
-def _list_due(tx: Reader, limit: int) -> list[str]:
+def _list_overdue(tx: Reader, limit: int) -> list[str]:
     """Return the ids of voice messages that have waited for their transcript long enough."""
     return [row.id for row in tx.fetch_all("channels/channel_messages/list_due_voices", now=tx.now, limit=limit)]
 

@@ -38,7 +38,6 @@ from gatepost.channels.conversation import COMMANDS, RESET_TEXT, ChannelSession
 from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind, build_telegram_session
 from gatepost.channels.speech import voice_actions as voices
 from gatepost.channels.telegram import button_press_actions as telegram_presses, update as telegram_update
-from gatepost.channels.telegram.bot_port import MAX_FILE_SIZE
 from gatepost.channels.telegram.button_press_actions import PressAnswer
 from gatepost.channels.telegram.update import (
     BotIdentity,
@@ -330,12 +329,7 @@ def _receive_recording(
         metadata[voices.REPLY_FIELD] = str(message.reply_to)
     envelope = build_envelope(message, session, EnvelopeKind.VOICE, message.text)
     envelope = replace(envelope, metadata={**envelope.metadata, **metadata})
-    problem = None
-    if recording.size is not None and recording.size > MAX_FILE_SIZE:
-        problem = f"The recording is larger than {MAX_FILE_SIZE // 1024**2} MB, so I cannot hear it."
-    elif not tx.limits.has_speech:
-        problem = "I cannot hear recordings yet. Write to me instead."
-    voices.store(tx, trigger, envelope, key, person=person, problem=problem)
+    voices.store(tx, trigger, envelope, key, person=person, size=recording.size)
     return TakenUpdate(outcome=UpdateOutcome.VOICE)
 
 

@@ -7,18 +7,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET
 
-from gatepost.channels.triggers.api import (
-    AddTrigger,
-    ChangeTrigger,
-    DeleteTrigger,
-    HeartbeatSpec,
-    ListTriggers,
-    PreviewTrigger,
-    ScheduleSpec,
-    ShowTrigger,
-    TriggerPreviewView,
-    TriggerView,
-)
+from gatepost.channels.triggers import api
 from gatepost.channels.triggers.trigger import BUILT_IN_PROVIDERS, ENV_TOKEN, check_trigger_name, parse_active_hours
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.cli import inputs, output
@@ -51,9 +40,9 @@ def _parse_id(text: str) -> int:
     return int(text)
 
 
-def _parse_hours(text: str) -> HeartbeatSpec:
+def _parse_hours(text: str) -> api.HeartbeatSpec:
     """Return the heartbeat of `8-22`, or of `always`."""
-    return HeartbeatSpec(active_hours=parse_active_hours(text))
+    return api.HeartbeatSpec(active_hours=parse_active_hours(text))
 
 
 def _read_templates(text: str) -> list[Any]:
@@ -106,7 +95,7 @@ ZoneOption = Annotated[str | None, option("--zone", "ZONE", "the time zone of --
 EveryOption = Annotated[str | None, option("--every", "30m", "fire in this interval")]
 AtOption = Annotated[str | None, option("--at", "TIME", "fire once, such as 2026-02-20T10:00:00Z")]
 HeartbeatOption = Annotated[
-    HeartbeatSpec | None,
+    api.HeartbeatSpec | None,
     option(
         "--heartbeat", "8-22|always", "only fire in these hours, and if there is something to do", parse=_parse_hours
     ),
@@ -115,7 +104,7 @@ HeartbeatOption = Annotated[
 
 @triggers.request(
     "add",
-    AddTrigger,
+    api.AddTrigger,
     name=NAME,
     provider=option(
         "--provider", "NAME", f"how it comes: {', '.join(BUILT_IN_PROVIDERS)}, or the provider of a package"
@@ -123,7 +112,7 @@ HeartbeatOption = Annotated[
     **_FIELDS,
 )
 def add(
-    request: AddTrigger,
+    request: api.AddTrigger,
     configuration: Configuration,
     template: TemplateOption = None,
     cron: CronOption = None,
@@ -173,18 +162,18 @@ def _generate_secret(scheme: Scheme) -> str:
     return secrets.token_urlsafe(_SECRET_BYTES)
 
 
-def _build_schedule(cron: str | None, zone: str | None, every: str | None, at: str | None) -> ScheduleSpec | None:
+def _build_schedule(cron: str | None, zone: str | None, every: str | None, at: str | None) -> api.ScheduleSpec | None:
     if zone is not None and cron is None and every is None and at is None:
         raise Invalid("--zone goes with a time", hint="give --cron, --every or --at too")
     if cron is None and every is None and at is None:
         return None
-    return ScheduleSpec(cron=cron, zone=zone, every=every, at=at)
+    return api.ScheduleSpec(cron=cron, zone=zone, every=every, at=at)
 
 
 def _build_fields(
     template: list[list[Any]] | None,
-    schedule: ScheduleSpec | None,
-    heartbeat: HeartbeatSpec | None,
+    schedule: api.ScheduleSpec | None,
+    heartbeat: api.HeartbeatSpec | None,
 ) -> dict[str, Any]:
     """Return the fields of a request that are given."""
     fields: dict[str, Any] = {"schedule": schedule, "heartbeat": heartbeat}
@@ -193,9 +182,9 @@ def _build_fields(
     return {name: value for name, value in fields.items() if value is not None}
 
 
-@triggers.request("set", ChangeTrigger, name=NAME, active=None, **_FIELDS)
+@triggers.request("set", api.ChangeTrigger, name=NAME, active=None, **_FIELDS)
 def set_trigger(
-    request: ChangeTrigger,
+    request: api.ChangeTrigger,
     configuration: Configuration,
     template: TemplateOption = None,
     cron: CronOption = None,
@@ -236,19 +225,19 @@ def set_trigger(
                 raise Invalid(f"{label} and its removal do not go together", hint="leave one of them out")
             fields[name] = None
     changed = msgspec.structs.replace(request, **fields)
-    if changed == ChangeTrigger(name=request.name):
+    if changed == api.ChangeTrigger(name=request.name):
         raise Invalid("nothing to change", hint="give a new value, such as --to ADDRESS or --prompt TEXT")
     with connect(configuration) as connection:
         trigger = connection.send(changed)
     output.done(_build_document(trigger), trigger.name, f"changed {trigger.name!r}: {_describe(trigger)}", json=json)
 
 
-def _build_document(trigger: TriggerView) -> dict[str, Any]:
+def _build_document(trigger: api.TriggerView) -> dict[str, Any]:
     path = _build_path(trigger)
     return {**msgspec.to_builtins(trigger), **({"path": path} if path else {})}
 
 
-def _describe(trigger: TriggerView) -> str:
+def _describe(trigger: api.TriggerView) -> str:
     """Return what to do next, or what happens next."""
     if trigger.scheme is not None:
         return trigger.scheme.instructions
@@ -259,11 +248,11 @@ def _describe(trigger: TriggerView) -> str:
 
 @triggers.list(
     "list",
-    ListTriggers,
+    api.ListTriggers,
     columns=("TRIGGER", "STATE", "PROVIDER", "SCHEME", "TO", "PROMPT"),
     empty=lambda request: f"no triggers of {request.provider!r}" if request.provider else "no triggers yet",
 )
-def list_triggers(trigger: TriggerView) -> TableRow:
+def list_triggers(trigger: api.TriggerView) -> TableRow:
     """
     List the triggers that you own; for the administrator all.
 
@@ -276,8 +265,8 @@ def list_triggers(trigger: TriggerView) -> TableRow:
     return [trigger.name, _get_state(trigger), trigger.provider, scheme, trigger.target or "rules", prompt]
 
 
-@triggers.show("show", ShowTrigger, name=NAME, document=_build_document)
-def show(trigger: TriggerView) -> Facts:
+@triggers.show("show", api.ShowTrigger, name=NAME, document=_build_document)
+def show(trigger: api.TriggerView) -> Facts:
     """
     Show a trigger, without its secret or token.
 
@@ -323,13 +312,13 @@ def _describe_schedule(schedule: Any) -> str:
 
 @triggers.request(
     "test",
-    PreviewTrigger,
+    api.PreviewTrigger,
     name=NAME,
     payload=argument("JSON|@FILE|-", "the payload; @FILE reads a file, - reads stdin", parse=inputs.read_json),
     headers=None,
 )
 def run_test(
-    request: PreviewTrigger,
+    request: api.PreviewTrigger,
     configuration: Configuration,
     header: Annotated[
         list[tuple[str, str]] | None,
@@ -355,7 +344,7 @@ def run_test(
     _print_preview(preview)
 
 
-def _print_preview(preview: TriggerPreviewView) -> None:
+def _print_preview(preview: api.TriggerPreviewView) -> None:
     if preview.events:
         output.table(
             ("TO", "RULE", "SESSION", "EVENT"),
@@ -391,8 +380,8 @@ def fires(fire: PastFireView) -> TableRow:
     return build_past_fire_row(fire)
 
 
-@triggers.send("enable", ChangeTrigger, name=NAME, active=True, **dict.fromkeys(_FIELDS))
-def enable(trigger: TriggerView) -> Outcome:
+@triggers.send("enable", api.ChangeTrigger, name=NAME, active=True, **dict.fromkeys(_FIELDS))
+def enable(trigger: api.TriggerView) -> Outcome:
     """
     Open a trigger that was closed.
 
@@ -402,8 +391,8 @@ def enable(trigger: TriggerView) -> Outcome:
     return Outcome(trigger.name, f"{_build_path(trigger) or trigger.name} is open again")
 
 
-@triggers.send("disable", ChangeTrigger, name=NAME, active=False, **dict.fromkeys(_FIELDS))
-def disable(trigger: TriggerView) -> Outcome:
+@triggers.send("disable", api.ChangeTrigger, name=NAME, active=False, **dict.fromkeys(_FIELDS))
+def disable(trigger: api.TriggerView) -> Outcome:
     """
     Close a trigger: nothing comes through it. A webhook answers as if it did not exist.
 
@@ -415,8 +404,8 @@ def disable(trigger: TriggerView) -> Outcome:
     return Outcome(trigger.name, message)
 
 
-@triggers.send("delete", DeleteTrigger, name=NAME)
-def delete(request: DeleteTrigger) -> Outcome:
+@triggers.send("delete", api.DeleteTrigger, name=NAME)
+def delete(request: api.DeleteTrigger) -> Outcome:
     """
     Delete a trigger; the events that came through it stay.
 
@@ -430,11 +419,11 @@ for _verb in ("route", "dead", "replay"):
     triggers.import_verb(_verb, "gatepost.channels.routing.commands", "build_command")
 
 
-def _get_state(trigger: TriggerView) -> str:
+def _get_state(trigger: api.TriggerView) -> str:
     if trigger.active and trigger.problem:
         return "no provider"
     return "open" if trigger.active else "closed"
 
 
-def _build_path(trigger: TriggerView) -> str | None:
+def _build_path(trigger: api.TriggerView) -> str | None:
     return f"/hooks/{trigger.name}" if trigger.provider == "webhook" else None

@@ -8,23 +8,8 @@ from msgspec.structs import asdict, replace
 
 from gatepost.channels import provider_plugins as plugins
 from gatepost.channels.provider_plugins import LoadedProviders
-from gatepost.channels.triggers import actions as triggers, preview_actions as trigger_preview
+from gatepost.channels.triggers import actions as triggers, api, preview_actions as trigger_preview
 from gatepost.channels.triggers.actions import TriggerSpec
-from gatepost.channels.triggers.api import (
-    AddTrigger,
-    ChangeTrigger,
-    DeleteTrigger,
-    HeartbeatSpec,
-    ListTriggers,
-    PreviewedEventView,
-    PreviewTrigger,
-    ScheduleSpec,
-    ShowTrigger,
-    TriggerFields,
-    TriggerPage,
-    TriggerPreviewView,
-    TriggerView,
-)
 from gatepost.channels.triggers.trigger import (
     BUILT_IN_PROVIDERS,
     ENV_TOKEN,
@@ -49,28 +34,28 @@ _CONFIG_FIELDS: Final = (
 _DEFAULTS: Final = TriggerConfig()
 
 
-@AddTrigger.handler
-def add_trigger(tx: Transaction, request: AddTrigger, caller: Caller) -> TriggerView:
+@api.AddTrigger.handler
+def add_trigger(tx: Transaction, request: api.AddTrigger, caller: Caller) -> api.TriggerView:
     check_provider(request.provider)
     changes = build_changes(request, request.provider, TriggerConfig())
     given = {name: value for name, value in changes.items() if value is not None}
     given["config"] = plugins.prepare_config(request.provider, given.get("config", TriggerConfig()))
     spec = TriggerSpec(name=request.name, provider=request.provider, **given)
-    return TriggerView.of(triggers.add(tx, spec, by=caller.entity))
+    return api.TriggerView.of(triggers.add(tx, spec, by=caller.entity))
 
 
-@ListTriggers.handler
-def list_triggers(tx: Reader, request: ListTriggers, caller: Caller) -> TriggerPage:
-    return read_page(tx, TriggerPage, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
+@api.ListTriggers.handler
+def list_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> api.TriggerPage:
+    return read_page(tx, api.TriggerPage, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
 
 
-@ShowTrigger.handler
-def show_trigger(tx: Reader, request: ShowTrigger, caller: Caller) -> TriggerView:
+@api.ShowTrigger.handler
+def show_trigger(tx: Reader, request: api.ShowTrigger, caller: Caller) -> api.TriggerView:
     return _ViewBuilder().build(triggers.find_own(tx, request.name, caller.entity))
 
 
-@ChangeTrigger.handler
-def change_trigger(tx: Transaction, request: ChangeTrigger, caller: Caller) -> TriggerView:
+@api.ChangeTrigger.handler
+def change_trigger(tx: Transaction, request: api.ChangeTrigger, caller: Caller) -> api.TriggerView:
     trigger = triggers.find_own(tx, request.name, caller.entity)
     changes = build_changes(request, trigger.provider, trigger.config)
     if request.active is not UNSET:
@@ -80,17 +65,17 @@ def change_trigger(tx: Transaction, request: ChangeTrigger, caller: Caller) -> T
     return _ViewBuilder().build(triggers.change(tx, request.name, changes, by=caller.entity))
 
 
-@DeleteTrigger.handler
-def delete_trigger(tx: Transaction, request: DeleteTrigger, caller: Caller) -> None:
+@api.DeleteTrigger.handler
+def delete_trigger(tx: Transaction, request: api.DeleteTrigger, caller: Caller) -> None:
     triggers.delete(tx, request.name, by=caller.entity)
 
 
-@PreviewTrigger.handler
-def preview_trigger(tx: Reader, request: PreviewTrigger, caller: Caller) -> TriggerPreviewView:
+@api.PreviewTrigger.handler
+def preview_trigger(tx: Reader, request: api.PreviewTrigger, caller: Caller) -> api.TriggerPreviewView:
     trigger = triggers.find_own(tx, request.name, caller.entity)
     preview = trigger_preview.preview(tx, trigger, request.payload, request.headers)
     events = [
-        PreviewedEventView(
+        api.PreviewedEventView(
             content=event.envelope.content,
             subject=event.subject,
             session=event.envelope.session,
@@ -101,7 +86,7 @@ def preview_trigger(tx: Reader, request: PreviewTrigger, caller: Caller) -> Trig
         )
         for event in preview.events
     ]
-    return TriggerPreviewView(events=events, skipped=preview.skipped)
+    return api.TriggerPreviewView(events=events, skipped=preview.skipped)
 
 
 class _ViewBuilder:
@@ -111,13 +96,13 @@ class _ViewBuilder:
     def _loaded(self) -> LoadedProviders:
         return plugins.load_providers()
 
-    def build(self, trigger: Trigger) -> TriggerView:
+    def build(self, trigger: Trigger) -> api.TriggerView:
         if trigger.provider in BUILT_IN_PROVIDERS:
-            return TriggerView.of(trigger)
-        return TriggerView.of(trigger, problem=plugins.find_problem(trigger.provider, self._loaded))
+            return api.TriggerView.of(trigger)
+        return api.TriggerView.of(trigger, problem=plugins.find_problem(trigger.provider, self._loaded))
 
 
-def build_changes(request: TriggerFields, provider: str, config: TriggerConfig) -> dict[str, Any]:
+def build_changes(request: api.TriggerFields, provider: str, config: TriggerConfig) -> dict[str, Any]:
     """Return the fields of a trigger that a request names; `config` is its configuration before."""
     for name in ("secret", "token"):  # one column has both
         if isinstance(getattr(request, name), str):
@@ -144,14 +129,14 @@ def build_changes(request: TriggerFields, provider: str, config: TriggerConfig) 
 def _convert(value: Any) -> Any:
     """Return a part of a configuration as its record has it."""
     match value:
-        case ScheduleSpec():
+        case api.ScheduleSpec():
             return TriggerSchedule(
                 cron=value.cron,
                 zone=value.zone or "UTC",
                 every=parse_field("every", value.every, parse_duration),
                 at=parse_field("at", value.at, parse_instant),
             )
-        case HeartbeatSpec():
+        case api.HeartbeatSpec():
             return Heartbeat(active_hours=value.active_hours)
         case list():
             return tuple(value)
