@@ -13,16 +13,9 @@ from gatepost.inbox.account_api import (
     ListAccounts,
     StoreCheckView,
 )
-from gatepost.inbox.item_api import ShowAccount
 from gatepost.operations.access import Caller
 
 _MAX_NAMES: Final = 100
-
-
-@ShowAccount.handler
-def show_account(tx: Reader, request: ShowAccount, caller: Caller) -> AccountView:
-    [account] = account_actions.list_accounts(tx, request.name)
-    return AccountView.of(account)
 
 
 @ListAccounts.handler

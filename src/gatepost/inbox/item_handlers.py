@@ -1,63 +1,70 @@
-"""Items and their events: list, show, replay and discard them, mark them as done or seen; and claims on items."""
+"""Inboxes: list their items, claim them, mark them as seen, and show the account."""
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
-from gatepost.directory.entity_actions import ADMINISTRATOR
-from gatepost.inbox import claim_actions as claims, event_api, item_actions as items, item_api as api
+from gatepost.inbox import account_actions as accounts, claim_actions as claims, item_actions as items, item_api as api
+from gatepost.inbox.account_api import AccountView
 from gatepost.inbox.event import Priority
+from gatepost.inbox.event_api import ItemPage, ItemView
 from gatepost.inbox.push import event_limits
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, read_page
 
 
 @api.ListItems.handler
-def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> event_api.ItemPage:
+def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> ItemPage:
     arrival, _, recipient = (request.after or "0").partition("-")
     return read_page(
         tx,
-        event_api.ItemPage,
+        ItemPage,
         claims.page,
         after=parse_cursor_number(arrival, request.after or ""),
         after_recipient=recipient or None,
         newest_first=request.newest_first,
         limit=request.limit,
-        view=event_api.ItemView.of,
+        view=ItemView.of,
         cursor=lambda item: f"{item.event.arrival}-{item.recipient}",
         **_build_filter(request),
     )
 
 
 @api.ListInbox.handler
-def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> event_api.ItemPage:
+def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> ItemPage:
     return read_page(
         tx,
-        event_api.ItemPage,
+        ItemPage,
         claims.page,
         request.name,
         after=request.after,
         newest_first=request.newest_first,
         limit=request.limit,
-        view=event_api.ItemView.of,
+        view=ItemView.of,
         cursor=lambda item: item.event.arrival,
         **_build_filter(request),
     )
 
 
+@api.ShowAccount.handler
+def show_account(tx: Reader, request: api.ShowAccount, caller: Caller) -> AccountView:
+    [account] = accounts.list_accounts(tx, request.name)
+    return AccountView.of(account)
+
+
 @api.PeekInbox.handler
-def peek_inbox(tx: Reader, request: api.PeekInbox, caller: Caller) -> event_api.ItemPage:
+def peek_inbox(tx: Reader, request: api.PeekInbox, caller: Caller) -> ItemPage:
     after = (-1, 0)
     if request.after is not None:
         priority, _, arrival = request.after.partition("-")
         after = (parse_cursor_number(priority, request.after), parse_cursor_number(arrival, request.after))
     return read_page(
         tx,
-        event_api.ItemPage,
+        ItemPage,
         claims.peek,
         request.name,
         after=after,
         limit=request.limit,
-        view=event_api.ItemView.of,
+        view=ItemView.of,
         cursor=lambda item: f"{item.event.priority.value}-{item.event.arrival}",
     )
 
@@ -108,31 +115,6 @@ def release_claim(tx: Transaction, request: api.ReleaseClaim, caller: Caller) ->
 @api.MarkSeen.handler
 def mark_seen(tx: Transaction, request: api.MarkSeen, caller: Caller) -> api.SeenView:
     return api.SeenView(seen=items.mark_seen(tx, request.name, request.events))
-
-
-@event_api.ShowEvent.handler
-def show_event(tx: Reader, request: event_api.ShowEvent, caller: Caller) -> event_api.EventDetailView:
-    event_items = items.show(tx, request.id)
-    visible_items = [event_api.ItemView.of(item) for item in event_items if caller.entity in (None, item.recipient)]
-    if not visible_items:
-        raise items.build_missing_error(request.id)
-    return event_api.EventDetailView.merge(visible_items)
-
-
-@event_api.ReplayEvent.handler
-def replay_event(tx: Transaction, request: event_api.ReplayEvent, caller: Caller) -> event_api.ItemsView:
-    return event_api.ItemsView.of(items.replay(tx, request.id, request.name, is_new_chain=caller.is_administrator))
-
-
-@event_api.DiscardEvent.handler
-def discard_event(tx: Transaction, request: event_api.DiscardEvent, caller: Caller) -> event_api.ItemsView:
-    return event_api.ItemsView.of(items.discard(tx, request.id, request.name))
-
-
-@event_api.MarkDone.handler
-def mark_done(tx: Transaction, request: event_api.MarkDone, caller: Caller) -> event_api.ItemsView:
-    name = request.name or ADMINISTRATOR
-    return event_api.ItemsView.of([items.mark_done(tx, name, request.id)])
 
 
 def _build_filter(request: api.ItemsRequest) -> claims.ItemFilter:
