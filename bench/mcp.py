@@ -21,7 +21,7 @@ from bench._commands import GATEPOST, build_environment, measure_seconds, run_co
 from bench._measure import FULL, Effort, measure_in_turns
 from bench._table import Row, at_most, millis
 from gatepost import app, settings
-from gatepost.client.local import LocalClient
+from gatepost.client.local_client import LocalClient
 from gatepost.inbox.item_api import ListInbox
 from gatepost.operations.access import Caller, CallerKind
 from gatepost.operations.operation import Request

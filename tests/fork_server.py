@@ -46,7 +46,7 @@ PRELOADED_MODULES = (
     "gatepost.guests.hook_entry",
     # What these import when they need it. Modules of `api` and `handlers` are left out: whoever needs one imports it.
     *(f"gatepost.stores.{name}" for name in ("postgres", "sqlite")),
-    *(f"gatepost.transports.{name}" for name in ("nats", "postgres", "redis", "socket")),
+    *(f"gatepost.transports.{name}" for name in ("nats", "postgres_notify", "redis", "socket")),
     "gatepost.channels.telegram.client",
     "gatepost.gates.command_runner",
     "gatepost.guests.spool_files",
@@ -58,7 +58,7 @@ PRELOADED_MODULES = (
     "uvloop",
 )
 #: what `gatepost mcp` needs besides; it is large, and a fork of a large process costs more, so it has its own server
-MCP_MODULES = ("gatepost.cli.mcp_connection", "gatepost.mcp.stdio", "anyio._backends._asyncio")
+MCP_MODULES = ("gatepost.cli.mcp_connection", "gatepost.mcp.stdio_server", "anyio._backends._asyncio")
 #: what an interpreter reads when it starts; the fork server has started already
 START_VARIABLES = ("PYTHON", "LC_", "LANG", "LD_")
 

@@ -12,7 +12,7 @@ from gatepost.core.signals import Frame, Signal
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener, TransportFactory, TransportSuite
 from gatepost.transports.memory import MemoryBus, MemoryTransport
 from gatepost.transports.nats import NatsTransport
-from gatepost.transports.postgres import PostgresTransport
+from gatepost.transports.postgres_notify import PostgresTransport
 from gatepost.transports.redis import RedisTransport
 from gatepost.transports.socket import SocketTransport
 from tests.brokers import Nats, Redis
@@ -75,7 +75,7 @@ class TestSocketFarDown(TestSocket):
 
 class TestPostgres(ProcessTransportSuite):
     carries_events = False
-    setup_code = "from gatepost.transports.postgres import *\nPostgresTransport('{where}')"
+    setup_code = "from gatepost.transports.postgres_notify import *\nPostgresTransport('{where}')"
 
     @pytest.fixture
     def where(self, postgres: Postgres) -> str:

@@ -18,7 +18,7 @@ from gatepost.core.signals import Frame, Signal
 from gatepost.core.transport_records import TransportStatus
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
 from gatepost.transports.nats import NatsTransport
-from gatepost.transports.postgres import PostgresTransport
+from gatepost.transports.postgres_notify import PostgresTransport
 from gatepost.transports.reconnect import cancel_tasks
 from gatepost.transports.redis import RedisTransport
 from gatepost.transports.server_transport import MAX_MESSAGES, RemoteTransport

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 from gatepost import app, settings
-from gatepost.client import Client, http as http_client
+from gatepost.client import Client, async_client as http_client
 from gatepost.core.ports import Store
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind

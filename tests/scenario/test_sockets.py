@@ -22,7 +22,7 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import ItemState, Push
 from gatepost.inbox.push import actions as push
 from gatepost.spaces import actions as spaces
-from gatepost.transports.postgres import PostgresTransport
+from gatepost.transports.postgres_notify import PostgresTransport
 from gatepost.transports.socket import SocketTransport
 from tests.gateways import WAIT_TIMEOUT, GatewayThread, StreamFrame, create_entities, parse_frame, serve_gateway
 from tests.servers import wait_until

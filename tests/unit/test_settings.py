@@ -454,7 +454,7 @@ SCHEMES = [
 def test_a_missing_driver_names_the_extra_that_brings_it(
     url: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("redis", "nats", "jetstream", "postgres"):
+    for module in ("redis", "nats", "jetstream", "postgres_notify"):
         monkeypatch.setitem(sys.modules, f"gatepost.transports.{module}", None)
     environ = {"GATEPOST_HOME": str(tmp_path), "GATEPOST_STORE": "postgresql://127.0.0.1/x", "GATEPOST_TRANSPORT": url}
     configuration = settings.load(environ)

@@ -75,13 +75,13 @@ def connect(configuration: Configuration | None = None) -> Iterator[CommandConne
     url = find_gateway(configuration)
     if url is None:  # with a gateway, none of what works on a store is imported
         from gatepost import app
-        from gatepost.client.local import LocalClient
+        from gatepost.client.local_client import LocalClient
 
         sink = build_signal_sink(configuration)
         with app.prepare_store(configuration, signal_sink=sink, report=output.talk) as store:
             yield CommandConnection(configuration, LocalClient(store), store)
         return
-    from gatepost.client.sync import SyncClient  # a command without a gateway does without
+    from gatepost.client.sync_client import SyncClient  # a command without a gateway does without
 
     home = configuration.home
     client = SyncClient(

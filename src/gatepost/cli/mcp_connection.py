@@ -25,7 +25,7 @@ from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import GatepostError, Invalid
 from gatepost.inbox.item_api import WatchAll
 from gatepost.mcp.server_port import ANYTHING, Peer
-from gatepost.mcp.stdio import serve_stdio
+from gatepost.mcp.stdio_server import serve_stdio
 from gatepost.operations.access import Caller, CallerKind
 from gatepost.operations.operation import Request
 from gatepost.settings import Configuration, gateway_files

@@ -13,13 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gatepost.client.http import Client
-    from gatepost.client.local import LocalClient
-    from gatepost.client.sync import SyncClient
+    from gatepost.client.async_client import Client
+    from gatepost.client.local_client import LocalClient
+    from gatepost.client.sync_client import SyncClient
 
 __all__ = ["Client", "LocalClient", "SyncClient"]
 
-_MODULES = {"Client": "http", "LocalClient": "local", "SyncClient": "sync"}
+_MODULES = {"Client": "async_client", "LocalClient": "local_client", "SyncClient": "sync_client"}
 
 
 def __getattr__(name: str) -> "Any":

@@ -26,7 +26,7 @@ from gatepost.operations.access import Caller
 from gatepost.operations.operation import MAX_BODY, Request
 
 if TYPE_CHECKING:
-    from gatepost.mcp.http import McpApp
+    from gatepost.mcp.http_server import McpApp
     from gatepost.mcp.server_port import Peer
 
 _INSTALL_HINT: Final = "pip install 'gatepost[mcp]', and start the gateway again"
@@ -125,6 +125,6 @@ class McpRoute:
 
 
 def _import_app(subscribe: Any, version: str) -> "McpApp":
-    from gatepost.mcp.http import McpApp
+    from gatepost.mcp.http_server import McpApp
 
     return McpApp(subscribe, version)

@@ -33,7 +33,7 @@ def open_transport(
 
             return SocketTransport(folder, on_change=on_change)
         case "postgres":
-            from gatepost.transports.postgres import PostgresTransport
+            from gatepost.transports.postgres_notify import PostgresTransport
 
             return PostgresTransport(store_url, on_change=on_change)
         case "nats" | "tls":
