@@ -12,9 +12,10 @@ from cronsim import CronSim
 from hypothesis import example, given, strategies as st
 
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant, parse_instant
-from gatepost.plans import plan as rules
+from gatepost.plans import missed_slots
 from gatepost.plans.cron import Cron
-from gatepost.plans.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanStatus
+from gatepost.plans.missed_slots import GRACE, MAX_SLOTS
+from gatepost.plans.plan import CatchUp, Plan, PlanStatus
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STEP = timedelta(minutes=1)
@@ -125,7 +126,7 @@ def test_what_fires_is_what_the_rule_says(
     plan = build_plan(cron, catch_up, change + start)
     assert plan.next_at is not None
     now = plan.next_at + delay
-    firing = rules.compute_firing(plan, now)
+    firing = missed_slots.compute_firing(plan, now)
     due = [plan.next_at, *cron.list_between(plan.next_at, now)]
     on_time = [slot for slot in due if now - slot <= GRACE]
     expected: dict[CatchUp, list[Instant]] = {
@@ -146,7 +147,7 @@ def test_whatever_the_rule_what_is_never_late_fires_slot_by_slot(
     first, fired_slots = plan.next_at, list[Instant]()
     for delay in delay_list:
         assert plan.next_at is not None
-        firing = rules.compute_firing(plan, plan.next_at + delay)
+        firing = missed_slots.compute_firing(plan, plan.next_at + delay)
         fired_slots += firing.slots
         plan = build_plan(cron, catch_up, next_at=firing.next_at)
     assert first is not None
@@ -164,7 +165,7 @@ def test_catching_up_on_all_fires_each_slot_once_whenever_one_looks(
     for step in steps:
         now += min(step, 90 * MINUTE)
         if plan.next_at is not None and plan.next_at <= now:
-            firing = rules.compute_firing(plan, now)
+            firing = missed_slots.compute_firing(plan, now)
             fired_slots += firing.slots
             plan = build_plan(cron, CatchUp.ALL, next_at=firing.next_at)
     assert fired_slots == cron.list_between(change - 3 * HOUR, now)
@@ -173,7 +174,7 @@ def test_catching_up_on_all_fires_each_slot_once_whenever_one_looks(
 @given(st.integers(0, 10**18), st.integers(0, 10**17))
 def test_what_is_due_once_fires_once_however_late(due: Instant, delay: int) -> None:
     plan = build_plan(None, CatchUp.ONCE, next_at=due)
-    assert rules.compute_firing(plan, due + delay) == rules.Firing(slots=(due,), next_at=None)
+    assert missed_slots.compute_firing(plan, due + delay) == missed_slots.Firing(slots=(due,), next_at=None)
 
 
 def build_plan(

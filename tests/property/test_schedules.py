@@ -15,7 +15,7 @@ from gatepost.core.times import DAY, HOUR, MAX_DURATION, MINUTE, SECOND, Duratio
 from gatepost.errors import Invalid
 from gatepost.plans import cron
 from gatepost.plans.cron import Cron
-from gatepost.plans.plan import GRACE
+from gatepost.plans.missed_slots import GRACE
 
 ZONES = ("UTC", "Europe/Riga", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 #: clocks change within the days after, in Riga; and in New York and on Lord Howe Island a little later or earlier

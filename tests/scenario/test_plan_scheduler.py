@@ -28,7 +28,8 @@ from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
 from gatepost.plans import actions as plans, plan as rules
 from gatepost.plans.cron import Cron
-from gatepost.plans.plan import GRACE, MAX_SLOTS, CatchUp, Plan, PlanSpec, PlanStatus
+from gatepost.plans.missed_slots import GRACE, MAX_SLOTS
+from gatepost.plans.plan import CatchUp, Plan, PlanSpec, PlanStatus
 from gatepost.testing import FakeClock, Kit
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker import background_tasks

@@ -26,7 +26,7 @@ from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Priority, Push
 from gatepost.inbox.push import actions as push
 from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
-from gatepost.plans.plan import GRACE
+from gatepost.plans.missed_slots import GRACE
 from gatepost.residents import goal_and_memory_actions as memories
 from gatepost.residents.goals_and_memories import GoalSpec, GoalStatus
 from gatepost.testing import Kit

@@ -42,13 +42,16 @@ from gatepost.gates import gate_rows as gates
 from gatepost.gates.gate import Ending, Gate, GateEnded
 from gatepost.inbox.event import CHAIN_PAUSE, EventType, Push, Ref
 from gatepost.inbox.push import actions as push, event_limits, hop_actions as chains
-from gatepost.plans import plan as rules, rows as plans
+from gatepost.plans import plan as rules
 from gatepost.plans.cron import Cron
-from gatepost.plans.plan import AfterDelay, AtTime, CatchUp, Firing, OnGate, Plan, PlanSpec, PlanStatus, Schedule
+from gatepost.plans.missed_slots import Firing, compute_firing
+from gatepost.plans.plan import AfterDelay, AtTime, CatchUp, OnGate, Plan, PlanSpec, PlanStatus, Schedule
+from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, get_columns, zip_columns
 
 #: events that one call of `fire` makes; the next call makes the rest
 _MAX_EVENTS: Final = 1_000
 _NO_FIRING: Final = Firing(slots=(), next_at=None)
+_PLAN: Final = Mapper(Plan)
 
 
 @dataclass(slots=True)
@@ -80,15 +83,17 @@ def page(
     tx: Reader, owner: str | Entity | None = None, *, status: PlanStatus | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
     """Return plans in the order in which they were made; `after` is the number of the last plan seen."""
-    return plans.list_page(tx, owner=directory.find_number(tx, owner), status=status, after=after, limit=limit)
+    number = directory.find_number(tx, owner)
+    return _PLAN.fetch_page(tx, "plans/plans/list_page", owner=number, status=status, after=after, limit=limit)
 
 
 def show(tx: Reader, id: str, *, owner: str | None = None) -> Plan:
-    return _require_owned(tx, id, owner, plans.read(tx, ids.check("plan", id)))
+    return _require_owned(tx, id, owner, _read(tx, ids.check("plan", id)))
 
 
 def delete(tx: Transaction, id: str, *, owner: str | None = None) -> None:
-    plans.delete(tx, _require_owned(tx, id, owner, plans.lock(tx, ids.check("plan", id))))
+    plan = _require_owned(tx, id, owner, _lock(tx, ids.check("plan", id)))
+    tx.execute("plans/plans/delete", number=plan.number)
 
 
 def fire(tx: Transaction, *, limit: int = 100) -> int:
@@ -97,17 +102,36 @@ def fire(tx: Transaction, *, limit: int = 100) -> int:
     there are none. A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its
     owner gets an alert, or the administrator if the owner is retired.
     """
-    due_plans = list(_compute_firings(plans.take_due(tx, limit), tx.now))
+    plans_due = _PLAN.fetch_all(tx, "plans/plans/take_due", now=tx.now, limit=limit)
+    due_plans = list(_compute_firings(plans_due, tx.now))
     _push_events(tx, due_plans)
     if due_plans:
-        plans.advance(tx, [_advance(due_plan, tx.now) for due_plan in due_plans])
+        _save_fired(tx, [_advance(due_plan, tx.now) for due_plan in due_plans])
     push.push_alerts(tx, [_build_alert(due_plan.plan, due_plan.error) for due_plan in due_plans if due_plan.error])
     return len(due_plans)
 
 
 def find_next_due(tx: Reader) -> Instant | None:
     """Return when the next plan is due; a time in the past is due now."""
-    return plans.find_next_due(tx)
+    next_at: Instant | None = fetch_row(tx, "plans/plans/find_next_due").next_at
+    return next_at
+
+
+def list_recurring(tx: Reader, after: int, limit: int) -> list[Plan]:
+    """Return recurring plans that are enabled and not due yet, in the order of creation."""
+    return _PLAN.fetch_all(tx, "plans/plans/list_recurring", now=tx.now, after=after, limit=limit)
+
+
+def reschedule(tx: Transaction, plan: Plan) -> None:
+    """Set the next slot of a recurring plan after now, unless the plan was changed or has fired meanwhile."""
+    assert plan.recurrence is not None
+    slot = plan.recurrence.find_next(tx.now)
+    tx.execute("plans/plans/reschedule", number=plan.number, previous_at=plan.next_at, next_at=slot)
+
+
+def reap(tx: Transaction, before: Instant, limit: int) -> int:
+    """Delete plans that ended before then."""
+    return tx.execute("plans/plans/reap", before=before, limit=limit)
 
 
 def continue_plans(tx: Transaction, event: GateEnded) -> None:
@@ -116,20 +140,20 @@ def continue_plans(tx: Transaction, event: GateEnded) -> None:
     the owners of those that would have fired.
     """
     gate = event.gate
-    waiting_plans = plans.lock_by_gate(tx, gate.number)
+    waiting_plans = _PLAN.fetch_all(tx, "plans/plans/lock_by_gate", gate=gate.number)
     if not waiting_plans:
         return
     hops = max(event.hops, chains.count_next_hops(tx, event.actor))
     reset_plans = [replace(plan, hops=0) if tx.now - plan.created_at >= CHAIN_PAUSE else plan for plan in waiting_plans]
     due_plans = [_apply_hops(replace(plan, next_at=tx.now), hops, tx.now) for plan in reset_plans]
     if event.ending is Ending.RESOLVED:
-        plans.advance(tx, due_plans)
+        _save_fired(tx, due_plans)
         tx.after_commit(Signal(f"plan:{waiting_plans[0].id}", "set", wakes=False))
     else:
         cancelled_plans = [
             replace(plan, status=PlanStatus.CANCELLED, next_at=None, ended_at=tx.now) for plan in due_plans
         ]
-        plans.advance(tx, cancelled_plans)
+        _save_fired(tx, cancelled_plans)
         reason = Conflict(f"the gate {gate.name!r} ({gate.id}) that it waited for was {event.ending}")
         push.push_alerts(tx, [_build_alert(plan, reason) for plan in cancelled_plans if plan.active])
 
@@ -159,17 +183,25 @@ def _create(tx: Transaction, owner: str | None, spec: PlanSpec, hops: int) -> Pl
     plan = _validate_event(
         tx, _apply_hops(_apply_catch_up(_apply_schedule(plan, schedule, gate, tx.now), spec), hops, tx.now)
     )
-    return replace(plan, number=plans.insert(tx, plan, owner_entity.number, gate.number if gate else None))
+    number = fetch_number(
+        tx,
+        "plans/plans/insert",
+        **get_columns(plan, "id name instruction cron zone catch_up active next_at hops"),
+        owner=owner_entity.number,
+        gate=gate.number if gate else None,
+        now=tx.now,
+    )
+    return replace(plan, number=number)
 
 
 def _update(tx: Transaction, owner: str | None, id: str, spec: PlanSpec, hops: int) -> Plan:
-    stored_plan = _require_owned(tx, id, owner, plans.read(tx, ids.check("plan", id)))
+    stored_plan = _require_owned(tx, id, owner, _read(tx, ids.check("plan", id)))
     owner_entity = directory.find_live(tx, stored_plan.owner)
     if stored_plan.status is not PlanStatus.PENDING and spec.schedule is not None:  # it becomes pending again
         _check_limit(tx, owner_entity)
     # The gate's row first, in the order in which a verb that ends a gate locks them.
     gate = _lock_gate(tx, owner_entity.name, spec.schedule)
-    plan = _require_owned(tx, id, owner, plans.lock(tx, id))
+    plan = _require_owned(tx, id, owner, _lock(tx, id))
     stored_gate = gates.read(tx, plan.gate) if plan.gate is not None else None
     gate_number = stored_gate.number if stored_gate is not None else None
     if spec.name is not None:
@@ -181,7 +213,11 @@ def _update(tx: Transaction, owner: str | None, id: str, spec: PlanSpec, hops: i
     if spec.active is not None:
         plan = _apply_active(plan, spec.active, tx.now)
     plan = _validate_event(tx, _apply_hops(_apply_catch_up(plan, spec), hops, tx.now))
-    plans.update(tx, plan, gate_number)
+    tx.execute(
+        "plans/plans/update",
+        **get_columns(plan, "number name instruction cron zone catch_up status active next_at hops ended_at"),
+        gate=gate_number,
+    )
     return plan
 
 
@@ -189,7 +225,7 @@ def _check_limit(tx: Transaction, owner: Entity) -> None:
     """Refuse a plan over the limit of its owner; lock the owner, so two that make a plan at once cannot both pass."""
     entities.lock(tx, owner.number)
     limit = tx.limits.plans
-    if plans.count_pending(tx, owner.number, limit) >= limit:
+    if fetch_number(tx, "plans/plans/count_pending", owner=owner.number, limit=limit) >= limit:
         raise LimitReached(
             f"{owner.name!r} has {limit} pending plans already, the limit for one entity",
             hint="delete some, or raise limits.plans",
@@ -209,6 +245,24 @@ def _lock_gate(tx: Transaction, owner: str, schedule: Schedule | None) -> Gate |
     if gate.resolution is not None and gate.resolution.ending is not Ending.RESOLVED:
         raise Conflict(f"the gate {gate.id!r} was {gate.resolution.ending} already: it will not be resolved any more")
     return gate
+
+
+def _read(tx: Reader, id: str) -> Plan | None:
+    return _PLAN.fetch_one(tx, "plans/plans/read", id=id)
+
+
+def _lock(tx: Transaction, id: str) -> Plan | None:
+    """Read a plan and lock it until the commit."""
+    return _read(tx, id) if tx.fetch_one("plans/plans/lock", id=id) else None
+
+
+def _save_fired(tx: Transaction, plans: Sequence[Plan]) -> None:
+    """Save plans after they have fired, or were made due by a gate."""
+    rows = [
+        (plan.number, plan.status.value, plan.next_at, plan.last_at, plan.fired, plan.ended_at, plan.hops)
+        for plan in sorted(plans, key=lambda plan: plan.number)
+    ]
+    tx.execute_many("plans/plans/advance", zip_columns("number status next_at last_at fired ended_at hops", rows))
 
 
 def _require_owned(tx: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:
@@ -290,7 +344,7 @@ def _compute_firings(plans_due: Sequence[Plan], now: Instant) -> Iterator[_DuePl
             return
         due_plan = _DuePlan(plan)
         try:
-            due_plan.firing = rules.compute_firing(plan, now)
+            due_plan.firing = compute_firing(plan, now)
         except GatepostError as error:  # a zone that was known where the plan was set, and is not here
             due_plan.error = error
         event_count += len(due_plan.firing.slots)

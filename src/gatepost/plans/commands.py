@@ -16,7 +16,8 @@ from gatepost.core.times import Instant, parse_instant
 from gatepost.errors import Invalid
 from gatepost.inbox import event_rendering as render
 from gatepost.plans.api import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView, ShowPlan
-from gatepost.plans.plan import GRACE, CatchUp, PlanSpec, PlanStatus, parse_schedule, require_schedule
+from gatepost.plans.missed_slots import GRACE
+from gatepost.plans.plan import CatchUp, PlanSpec, PlanStatus, parse_schedule, require_schedule
 from gatepost.reports.fire_list_api import FireKind, FireView, ListFires, ListPlanFires, PastFireView
 from gatepost.settings import Configuration
 

@@ -2,16 +2,9 @@
 A plan: an instruction that comes to its owner's inbox later, once or repeatedly.
 
 A plan has one of four schedules: `runAfter` (a duration from now), `scheduledAt` (a time), `cron`, or `onGate` (when
-that gate is resolved). Each instant at which it is due is a slot, and a slot fires once. What happens to slots that
-passed while no process was running is a pure function, so the rule can be read and tested alone:
-
-    once only      fires, however late
-    recurring      on time (at most a minute late): fires
-                   missed: `once` - the latest of them, unless one on time follows
-                           `skip` - none
-                           `all`  - each, the latest hundred at most
-
-A `scheduledAt` in the past is a slot like any other: it fires at once, late, and once.
+that gate is resolved). Each instant at which it is due is a slot, and a slot fires once; `missed_slots.py` says which
+slots fire that passed while no process was running. A `scheduledAt` in the past is a slot like any other: it fires at
+once, late, and once.
 
 A plan that is disabled does not fire. When it is enabled again, its schedule counts from then, as if it were just set:
 a recurring plan goes on with the next slot, and one that is due once fires at once if its time has passed, or if its
@@ -25,15 +18,10 @@ from msgspec import Struct
 
 from gatepost.core import ids
 from gatepost.core.text import ParsedEnum, check_label, parse_field
-from gatepost.core.times import MINUTE, Duration, Instant, parse_duration, parse_instant
+from gatepost.core.times import Duration, Instant, parse_duration, parse_instant
 from gatepost.errors import Invalid
 from gatepost.plans import cron as crons
 from gatepost.plans.cron import Cron
-
-#: how late a slot may be and still count as on time: the scheduler is not exact, and a gateway may be restarting
-GRACE: Final = MINUTE
-#: slots of a plan that fire at one time
-MAX_SLOTS: Final = 100
 
 _MAX_NAME_LENGTH: Final = 200
 _SCHEDULES: Final = "`runAfter`, `scheduledAt`, `cron`"
@@ -125,13 +113,6 @@ class PlanSpec(Struct, frozen=True, kw_only=True):
     active: bool | None = None
 
 
-class Firing(Struct, frozen=True, kw_only=True):
-    """The slots of a due plan that fire now, and its next slot."""
-
-    slots: tuple[Instant, ...]
-    next_at: Instant | None
-
-
 def parse_schedule(
     *,
     run_after: str | None = None,
@@ -185,26 +166,3 @@ def find_first_slot(schedule: Schedule, now: Instant) -> Instant | None:
             return None
         case _:
             assert_never(schedule)
-
-
-def compute_firing(plan: Plan, now: Instant) -> Firing:
-    """Return what fires of a plan whose next slot is due."""
-    assert plan.next_at is not None
-    assert plan.next_at <= now
-    cron = plan.recurrence
-    if cron is None:
-        return Firing(slots=(plan.next_at,), next_at=None)
-    # The stored slot fires even if the rules of the zone have changed and it is no slot by the new rules.
-    slots = [plan.next_at, *cron.list_latest(plan.next_at, now, MAX_SLOTS)][-MAX_SLOTS:]
-    return Firing(slots=tuple(_apply_catch_up(plan.catch_up, slots, now)), next_at=cron.find_next(now))
-
-
-def _apply_catch_up(catch_up: CatchUp, slots: list[Instant], now: Instant) -> list[Instant]:
-    timely_slots = [slot for slot in slots if now - slot <= GRACE]
-    match catch_up:
-        case CatchUp.ONCE:
-            return timely_slots or slots[-1:]
-        case CatchUp.SKIP:
-            return timely_slots
-        case CatchUp.ALL:
-            return slots

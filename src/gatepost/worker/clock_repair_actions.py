@@ -24,7 +24,7 @@ from gatepost.errors import Invalid
 from gatepost.gates import gate_rows as gates
 from gatepost.inbox.expiry_and_death_actions import BATCH_SIZE
 from gatepost.jobs import job_actions as jobs, lease_actions as leases
-from gatepost.plans import rows as plans
+from gatepost.plans import actions as plans
 from gatepost.residents import agent_rows as agents
 
 #: the row with the time of the janitor's last note

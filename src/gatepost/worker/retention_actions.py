@@ -13,7 +13,7 @@ from gatepost.inbox import broadcast_actions, claim_rows, event_rows, item_rows
 from gatepost.inbox.expiry_and_death_actions import BATCH_SIZE
 from gatepost.jobs import idempotency_actions as idempotency, job_actions as jobs
 from gatepost.mail import mail_rows as outgoing
-from gatepost.plans import rows as plans
+from gatepost.plans import actions as plans
 
 
 def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:

@@ -19,7 +19,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import intake_actions as intake
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import recipient_actions as recipients
 from gatepost.channels.routing.recipient_actions import RouteDecision
@@ -35,7 +35,7 @@ from gatepost.errors import GatepostError, Invalid
 from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
 from gatepost.plans.cron import Cron
-from gatepost.plans.plan import GRACE
+from gatepost.plans.missed_slots import GRACE
 
 CRON: Final = "cron"
 #: triggers that one round looks at; the next one looks at the rest
@@ -173,7 +173,7 @@ def _fire_slot(tx: Transaction, trigger: Trigger, slot: Instant) -> None:
     for envelope, decision in find_events(tx, trigger, slot).events:
         source = replace(trigger, prompt=None) if envelope.content == trigger.prompt else trigger
         [to] = decision.targets if trigger.config.heartbeat is not None and decision.targets else [None]
-        channels.receive(tx, source, envelope, dedup_key=key, to=to)
+        intake.receive(tx, source, envelope, dedup_key=key, to=to)
 
 
 def _build_envelope(

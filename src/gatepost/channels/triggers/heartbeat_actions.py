@@ -22,7 +22,7 @@ from gatepost.errors import Invalid
 from gatepost.inbox import item_rows as items
 from gatepost.mail import work_rows as work_items
 from gatepost.plans import cron
-from gatepost.plans.plan import GRACE
+from gatepost.plans.missed_slots import GRACE
 
 #: things of one kind that a heartbeat counts
 _COUNT_LIMIT: Final = 100
