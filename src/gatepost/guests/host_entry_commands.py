@@ -11,14 +11,7 @@ from gatepost.cli.gateway_or_store import get_folder
 from gatepost.cli.parameters import option
 from gatepost.errors import Invalid, Unavailable
 from gatepost.guests.hooks.hook_context import locate_program
-from gatepost.guests.host_settings.installation import (
-    BuildEntries,
-    EntryFormat,
-    FileChange,
-    InstallState,
-    inspect_file,
-    is_toml,
-)
+from gatepost.guests.host_settings import installation
 from gatepost.inbox import event_rendering as render
 
 File = Annotated[str | None, option("--file", "PATH", "another settings file")]
@@ -30,7 +23,7 @@ class HostFile(NamedTuple):
     host: str
     #: None for a file that the user names
     scope: str | None
-    state: InstallState
+    state: installation.InstallState
     #: what a person has to do before the host uses our entries
     note: str | None
 
@@ -46,14 +39,16 @@ def find_program() -> str:
 def resolve_file(file: str, host: str) -> Path:
     """Return the path of the settings file that the user names."""
     path = get_folder() / Path(file).expanduser()
-    if is_toml(path) and host != "codex":
+    if installation.is_toml(path) and host != "codex":
         raise Invalid(f"{file!r} is TOML, and {host} reads JSON", hint="give --host codex, or name another file")
     return path
 
 
-def find_written_agent(file: Path, form: EntryFormat, build_entries: BuildEntries, *, label: str) -> str | None:
+def find_written_agent(
+    file: Path, form: installation.EntryFormat, build_entries: installation.BuildEntries, *, label: str
+) -> str | None:
     """Return the agent that our present entries in a file name; `label` is the option that names another."""
-    agents = inspect_file(file, form, build_entries).agents
+    agents = installation.inspect_file(file, form, build_entries).agents
     if len(agents) > 1:
         raise Invalid(
             f"the entries of Gatepost in {str(file)!r} name several agents: {', '.join(map(repr, agents))}",
@@ -62,7 +57,9 @@ def find_written_agent(file: Path, form: EntryFormat, build_entries: BuildEntrie
     return agents[0] if agents else None
 
 
-def print_install(host: str, change: FileChange, *, agent: str | None, note: str | None, json: bool) -> None:
+def print_install(
+    host: str, change: installation.FileChange, *, agent: str | None, note: str | None, json: bool
+) -> None:
     if json:
         output.document(
             {
@@ -84,7 +81,7 @@ def print_install(host: str, change: FileChange, *, agent: str | None, note: str
         output.talk(note)
 
 
-def print_uninstall(host: str, change: FileChange, *, json: bool) -> None:
+def print_uninstall(host: str, change: installation.FileChange, *, json: bool) -> None:
     if json:
         output.document(
             {"host": host, "file": str(change.file), "changed": change.is_changed, "restored": change.is_restored}
@@ -102,7 +99,7 @@ def print_uninstall(host: str, change: FileChange, *, json: bool) -> None:
 
 
 def print_status(
-    files: Sequence[HostFile], list_facts: Callable[[InstallState], Mapping[str, Any]], *, json: bool
+    files: Sequence[HostFile], list_facts: Callable[[installation.InstallState], Mapping[str, Any]], *, json: bool
 ) -> None:
     """
     Print the state of our entries in each file, and exit with 1 if they are installed nowhere. `list_facts` returns

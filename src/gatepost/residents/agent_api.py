@@ -41,18 +41,7 @@ from gatepost.operations.operation import (
     stream,
     write,
 )
-from gatepost.residents.agent_config import (
-    AgentConfig,
-    Budget,
-    Execution,
-    LoopRules,
-    MindRules,
-    ModelChoice,
-    Phase,
-    Tool,
-    ToolRequest,
-    ToolServer,
-)
+from gatepost.residents import agent_config as records
 from gatepost.residents.agent_config_json import mask_secrets
 from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
 from gatepost.residents.mind_compaction import MindSummaries
@@ -97,7 +86,7 @@ class ConfiguringRequest(Request[R], kw_only=True):
     capabilities: Setting[Annotated[list[str | int], describe("what it can do: codes of HCS-11, or names")]] = UNSET
 
 
-class ModelView(RecordView[ModelChoice]):
+class ModelView(RecordView[records.ModelChoice]):
     provider: Annotated[str, Meta(examples=["openai"]), Source(lambda model: model.name.partition(":")[0])]
     name: Annotated[
         str, Meta(examples=["gpt-5"]), Source(lambda model: model.name.partition(":")[2] or model.name.rstrip(":"))
@@ -109,25 +98,25 @@ class ModelView(RecordView[ModelChoice]):
     fallback: str | None
 
 
-class ToolRequestView(RecordView[ToolRequest]):
+class ToolRequestView(RecordView[records.ToolRequest]):
     url: str
     method: Method
     headers: Secrets
     body: Json
 
 
-class ToolView(RecordView[Tool]):
+class ToolView(RecordView[records.Tool]):
     name: str
     description: str
     input_schema: Annotated[Json, Source("schema")]
-    execution_type: Annotated[Execution, Source("execution")]
+    execution_type: Annotated[records.Execution, Source("execution")]
     visible: bool
     is_async: bool = field(name="async")
     timeout: Annotated[str, Meta(examples=["30s"]), Format(format_duration)]
     execution: Annotated[ToolRequestView | None, Source("request")]
 
 
-class ToolServerView(RecordView[ToolServer]):
+class ToolServerView(RecordView[records.ToolServer]):
     name: str
     url: str | None
     headers: Secrets
@@ -135,28 +124,28 @@ class ToolServerView(RecordView[ToolServer]):
     env: Secrets
 
 
-class McpView(RecordView[AgentConfig]):
+class McpView(RecordView[records.AgentConfig]):
     servers: list[ToolServerView]
 
 
-class MindRulesView(RecordView[MindRules]):
+class MindRulesView(RecordView[records.MindRules]):
     max_tokens: Count
     min_recent_cycles: Count
 
 
-class PhaseView(RecordView[Phase]):
+class PhaseView(RecordView[records.Phase]):
     step: Count
     tools: list[str]
 
 
-class LoopRulesView(RecordView[LoopRules]):
+class LoopRulesView(RecordView[records.LoopRules]):
     max_steps: Count
     max_calls: Count
     max_tokens: Count
     phases: list[PhaseView]
 
 
-class BudgetView(RecordView[Budget]):
+class BudgetView(RecordView[records.Budget]):
     """What a resident may spend in an hour or a day, in UTC."""
 
     tokens: Count | None
@@ -164,7 +153,7 @@ class BudgetView(RecordView[Budget]):
     per: Literal["hour", "day"]
 
 
-class ConfigView(RecordView[AgentConfig]):
+class ConfigView(RecordView[records.AgentConfig]):
     model: ModelView
     description: str
     instructions: str

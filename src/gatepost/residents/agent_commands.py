@@ -21,20 +21,7 @@ from gatepost.directory.entity_api import EntityView, ListEntities, RetireEntity
 from gatepost.directory.person_commands import ALIASES, COLUMNS, ENTITY_FIELDS, NAME, NEW_NAME, send_to_agent
 from gatepost.errors import Invalid, NotFound
 from gatepost.inbox.item_api import ShowAccount
-from gatepost.residents import agent_config_json as agent_config
-from gatepost.residents.agent_api import (
-    AgentView,
-    ChangeAgent,
-    ConfigView,
-    ModelView,
-    PauseAgent,
-    RegisterAgent,
-    ResumeAgent,
-    ShowAgent,
-    ShowMind,
-    WakeAgent,
-    WokenView,
-)
+from gatepost.residents import agent_api as api, agent_config_json as agent_config
 from gatepost.residents.agent_config import DEMO, Budget, ModelChoice
 from gatepost.residents.capability import Capability, parse_capability
 from gatepost.residents.runs import commands as run_commands
@@ -75,9 +62,9 @@ _FIELDS: Final[dict[str, Any]] = {
 }
 
 
-@agents.request("add", RegisterAgent, name=NEW_NAME, aliases=ALIASES, **_FIELDS)
+@agents.request("add", api.RegisterAgent, name=NEW_NAME, aliases=ALIASES, **_FIELDS)
 def add(
-    request: RegisterAgent, configuration: Configuration, config: ConfigFile = None, json: JsonFlag = False
+    request: api.RegisterAgent, configuration: Configuration, config: ConfigFile = None, json: JsonFlag = False
 ) -> None:
     """
     Register an agent, which gets an inbox.
@@ -131,7 +118,7 @@ def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
     """
     with connect() as connection:
         person.find_entity(connection, name, EntityKind.AGENT)
-        agent = connection.send(ShowAgent(name=name))
+        agent = connection.send(api.ShowAgent(name=name))
         account = connection.send(ShowAccount(name=agent.name))
     if json:
         output.document({**msgspec.to_builtins(agent), "inbox": msgspec.to_builtins(account)})
@@ -143,9 +130,9 @@ def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
         output.line_out(output.indent(agent.config.instructions))
 
 
-@agents.request("set", ChangeAgent, name=NAME, aliases=None, **_FIELDS)
+@agents.request("set", api.ChangeAgent, name=NAME, aliases=None, **_FIELDS)
 def set_agent(
-    request: ChangeAgent,
+    request: api.ChangeAgent,
     configuration: Configuration,
     no_team: Annotated[bool, flag("--no-team", "take it out of its team; its role goes too")] = False,
     alias: Annotated[list[str] | None, option("--alias", "ID", "one more name; repeatable")] = None,
@@ -170,7 +157,7 @@ def set_agent(
         if request.team is not msgspec.UNSET or request.role is not msgspec.UNSET:
             raise Invalid("--no-team goes without --team and --role")
         request = replace(request, team=None, role=None)
-    if request == ChangeAgent(name=request.name) and not alias and not no_alias:
+    if request == api.ChangeAgent(name=request.name) and not alias and not no_alias:
         raise Invalid("nothing to change", hint="give --model, --instructions, --config, --display, --team ...")
     with connect(configuration) as connection:
         if alias or no_alias:
@@ -193,8 +180,8 @@ def _change_aliases(agent: EntityView, new: Sequence[str], removed: Sequence[str
     return tuple(dict.fromkeys([*(name for name in agent.aliases if name not in removed), *new]))
 
 
-@agents.send("pause", PauseAgent, fetch=send_to_agent, name=NAME)
-def pause(agent: AgentView) -> Outcome:
+@agents.send("pause", api.PauseAgent, fetch=send_to_agent, name=NAME)
+def pause(agent: api.AgentView) -> Outcome:
     """
     Pause a resident: it starts no cycle until `agent resume`. Its inbox fills meanwhile.
 
@@ -204,8 +191,8 @@ def pause(agent: AgentView) -> Outcome:
     return Outcome(agent.name, f"paused {agent.name!r}: its inbox fills, and it starts no cycle")
 
 
-@agents.send("resume", ResumeAgent, fetch=send_to_agent, name=NAME)
-def resume(agent: AgentView) -> Outcome:
+@agents.send("resume", api.ResumeAgent, fetch=send_to_agent, name=NAME)
+def resume(agent: api.AgentView) -> Outcome:
     """
     Resume a paused agent, which goes on with the pending items.
 
@@ -314,7 +301,7 @@ def _format_share(used: int, limit: int | None) -> str:
     return str(used) if limit is None else f"{used}/{limit}"
 
 
-agents.show("mind", ShowMind, name=NAME, fetch=send_to_agent)(run_commands.mind)
+agents.show("mind", api.ShowMind, name=NAME, fetch=send_to_agent)(run_commands.mind)
 agents.show(
     "replay",
     ReplayRun,
@@ -335,8 +322,8 @@ def retire(agent: EntityView) -> Outcome:
     return person.retire(agent)
 
 
-@agents.send("wake", WakeAgent, name=NAME, fetch=send_to_agent)
-def wake(agent: WokenView) -> Outcome:
+@agents.send("wake", api.WakeAgent, name=NAME, fetch=send_to_agent)
+def wake(agent: api.WokenView) -> Outcome:
     """
     Let an agent look at its inbox now. If the inbox is empty, nothing else happens.
 
@@ -346,7 +333,7 @@ def wake(agent: WokenView) -> Outcome:
     return Outcome(agent.name, f"woke {agent.name!r}: it looks at its inbox")
 
 
-def _merge_config(request: RegisterAgent | ChangeAgent, file: dict[str, Any] | None) -> dict[str, Any]:
+def _merge_config(request: api.RegisterAgent | api.ChangeAgent, file: dict[str, Any] | None) -> dict[str, Any]:
     """Return the fields of a configuration: those of the file, replaced by those of the options."""
     document = file or {}
     if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
@@ -358,7 +345,7 @@ def _merge_config(request: RegisterAgent | ChangeAgent, file: dict[str, Any] | N
     return config
 
 
-def _parse_model(model: ModelView) -> ModelChoice:
+def _parse_model(model: api.ModelView) -> ModelChoice:
     return agent_config.parse({"model": msgspec.to_builtins(model)}).model
 
 
@@ -370,7 +357,7 @@ def _warn_of_missing_key(model: ModelChoice) -> None:
         output.talk(f"{variable} is not set: set it where the gateway runs, or the demo model replaces {model.name}")
 
 
-def _list_resident_facts(agent: AgentView, config: ConfigView) -> list[tuple[str, object]]:
+def _list_resident_facts(agent: api.AgentView, config: api.ConfigView) -> list[tuple[str, object]]:
     return [
         ("resident", _describe_activity(agent)),
         ("model", _parse_model(config.model).name),
@@ -390,7 +377,7 @@ def _list_resident_facts(agent: AgentView, config: ConfigView) -> list[tuple[str
     ]
 
 
-def _describe_activity(agent: AgentView) -> str:
+def _describe_activity(agent: api.AgentView) -> str:
     if agent.paused_at is not None:
         return f"paused since {agent.paused_at}"
     if agent.rest_until is not None and parse_instant(agent.rest_until) > time.time_ns() // 1_000:

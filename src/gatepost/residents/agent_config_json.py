@@ -23,21 +23,7 @@ from gatepost.core.json_node import JsonNode
 from gatepost.core.text import parse_field
 from gatepost.core.times import HOUR, format_duration
 from gatepost.errors import quote_value
-from gatepost.residents.agent_config import (
-    CODE,
-    DEMO,
-    USER_AGENT,
-    AgentConfig,
-    Budget,
-    Execution,
-    LoopRules,
-    MindRules,
-    ModelChoice,
-    Phase,
-    Tool,
-    ToolRequest,
-    ToolServer,
-)
+from gatepost.residents import agent_config as records
 from gatepost.residents.capability import Capability, parse_capability
 
 #: the tools that residents have, some of them by a skill; no configured tool may have one of these names
@@ -77,7 +63,7 @@ _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _PROVIDERS: Final = ("openai", "anthropic", "ollama")
 #: models that have no other name
-_PLAIN_MODELS: Final = (DEMO, CODE, USER_AGENT)
+_PLAIN_MODELS: Final = (records.DEMO, records.CODE, records.USER_AGENT)
 _MODEL_NAME: Final = re.compile(r"[!-~]{1,200}")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -88,30 +74,32 @@ _MODEL_HINT: Final = (
 )
 
 
-def encode(config: AgentConfig) -> str:
+def encode(config: records.AgentConfig) -> str:
     return json.dumps(build_document(config), ensure_ascii=True, separators=(",", ":"))
 
 
 @lru_cache(maxsize=1_000)
-def decode(text: str) -> AgentConfig:
+def decode(text: str) -> records.AgentConfig:
     """Return the configuration of an encoded text. The result is cached, because every cycle asks for it."""
     return parse(json.loads(text))
 
 
-def parse(document: Json, *, stored_config: AgentConfig | None = None, is_masked: bool = False) -> AgentConfig:
+def parse(
+    document: Json, *, stored_config: records.AgentConfig | None = None, is_masked: bool = False
+) -> records.AgentConfig:
     """
     Return the configuration of a document; raise Invalid with the first thing that is wrong. A masked secret becomes
     the stored one. If none is stored it is an error, unless the whole document is masked (`is_masked`).
     """
     JsonNode(document).json(_MAX_DOCUMENT_BYTES)
     fields = JsonNode(document).fields(*FIELDS)
-    secrets = _StoredSecrets(stored_config or AgentConfig(), is_masked=is_masked)
+    secrets = _StoredSecrets(stored_config or records.AgentConfig(), is_masked=is_masked)
     tools = tuple(_parse_tool(node, secrets) for node in fields["tools"].items(_MAX_TOOLS))
     _check_unique(fields["tools"], (tool.name for tool in tools))
     server_list = fields["mcp"].fields("servers")["servers"]
     servers = tuple(_parse_server(node, secrets) for node in server_list.items(_MAX_SERVERS))
     _check_unique(server_list, (server.name for server in servers))
-    return AgentConfig(
+    return records.AgentConfig(
         model=_parse_model(fields["model"]),
         description=fields["description"].text(4 * _KIB),
         instructions=fields["instructions"].text(_MAX_INSTRUCTIONS_BYTES),
@@ -125,7 +113,7 @@ def parse(document: Json, *, stored_config: AgentConfig | None = None, is_masked
     )
 
 
-def parse_new(document: dict[str, Any]) -> AgentConfig:
+def parse_new(document: dict[str, Any]) -> records.AgentConfig:
     """Return the configuration of an agent that becomes a resident. Capabilities alone do not make it one."""
     if document.keys() == {"capabilities"}:
         JsonNode(document, "capabilities").reject(
@@ -135,7 +123,7 @@ def parse_new(document: dict[str, Any]) -> AgentConfig:
     return parse(document)
 
 
-def build_document(config: AgentConfig) -> dict[str, Any]:
+def build_document(config: records.AgentConfig) -> dict[str, Any]:
     """Return the configuration as a document, with its secrets."""
     return {
         "model": _build_model_document(config.model),
@@ -156,7 +144,9 @@ def _to_json(record: Struct) -> Any:
     return msgspec.json.decode(msgspec.json.encode(record))
 
 
-def replace_secrets(config: AgentConfig, transform: Callable[[Mapping[str, str]], Mapping[str, str]]) -> AgentConfig:
+def replace_secrets(
+    config: records.AgentConfig, transform: Callable[[Mapping[str, str]], Mapping[str, str]]
+) -> records.AgentConfig:
     """Return the configuration with transformed secrets: the headers and environments of its tools and servers."""
     tools = (
         replace(tool, request=replace(tool.request, headers=transform(tool.request.headers)) if tool.request else None)
@@ -168,10 +158,10 @@ def replace_secrets(config: AgentConfig, transform: Callable[[Mapping[str, str]]
     return replace(config, tools=tuple(tools), servers=tuple(servers))
 
 
-def _parse_model(node: JsonNode) -> ModelChoice:
+def _parse_model(node: JsonNode) -> records.ModelChoice:
     """Return the model of a document, which is an object or only a name."""
     if node.is_absent or isinstance(node.value, str):
-        return ModelChoice(name=_parse_model_name(node, None)) if not node.is_absent else ModelChoice()
+        return records.ModelChoice(name=_parse_model_name(node, None)) if not node.is_absent else records.ModelChoice()
     if not isinstance(node.value, dict):
         node.reject_value("is neither text nor an object", hint=_MODEL_HINT)
     fields = node.fields("provider", "name", "model", "temperature", "maxTokens", "baseUrl", "keyEnv", "fallback")
@@ -181,13 +171,13 @@ def _parse_model(node: JsonNode) -> ModelChoice:
     provider = fields["provider"].text(100) or None
     base_url = None if fields["baseUrl"].is_absent else _parse_url(fields["baseUrl"])
     if provider is not None and provider not in (*_PROVIDERS, *_PLAIN_MODELS):
-        fields["provider"].reject_value("is not a provider", hint=f"use {', '.join(_PROVIDERS)} or {DEMO}")
+        fields["provider"].reject_value("is not a provider", hint=f"use {', '.join(_PROVIDERS)} or {records.DEMO}")
     if provider is None and base_url is not None and ":" not in str(name_node.value):
         provider = "openai"
     key_env = fields["keyEnv"].text(100) or None
     if key_env is not None and not _VARIABLE_NAME.fullmatch(key_env):
         fields["keyEnv"].reject("this is not the name of an environment variable", hint="the key itself stays there")
-    return ModelChoice(
+    return records.ModelChoice(
         name=_parse_model_name(name_node, provider),
         base_url=base_url,
         key_env=key_env,
@@ -212,7 +202,7 @@ def _parse_model_name(node: JsonNode, provider: str | None) -> str:
     return f"{head}:{tail}"
 
 
-def _build_model_document(model: ModelChoice) -> dict[str, Any]:
+def _build_model_document(model: records.ModelChoice) -> dict[str, Any]:
     provider, _, name = model.name.partition(":")
     return {
         "provider": provider,
@@ -225,27 +215,27 @@ def _build_model_document(model: ModelChoice) -> dict[str, Any]:
     }
 
 
-def _parse_tool(node: JsonNode, secrets: "_StoredSecrets") -> Tool:
-    fields = node.fields(*Tool.__struct_encode_fields__)
+def _parse_tool(node: JsonNode, secrets: "_StoredSecrets") -> records.Tool:
+    fields = node.fields(*records.Tool.__struct_encode_fields__)
     name = _parse_name(fields["name"], "tool")
     if name in BUILT_IN_TOOLS:
         fields["name"].reject_value("is a built-in tool", hint="give yours another name")
-    default_execution = Execution.EXTERNAL if fields["execution"].is_absent else Execution.GATEWAY
-    execution = Execution(fields["executionType"].choice(*Execution, default=default_execution))
-    if execution is not Execution.GATEWAY and not fields["execution"].is_absent:
+    default_execution = records.Execution.EXTERNAL if fields["execution"].is_absent else records.Execution.GATEWAY
+    execution = records.Execution(fields["executionType"].choice(*records.Execution, default=default_execution))
+    if execution is not records.Execution.GATEWAY and not fields["execution"].is_absent:
         fields["executionType"].reject_value(
             "tools have no `execution`", hint="leave it out, or make it a gateway tool"
         )
-    default_tool = Tool(name=name)
-    return Tool(
+    default_tool = records.Tool(name=name)
+    return records.Tool(
         name=name,
         description=fields["description"].text(4 * _KIB),
         schema=_parse_schema(fields["inputSchema"]),
         execution=execution,
-        visible=fields["visible"].flag(default=execution is not Execution.INTERNAL),
+        visible=fields["visible"].flag(default=execution is not records.Execution.INTERNAL),
         is_async=fields["async"].flag(default=False),
         timeout=fields["timeout"].duration(HOUR, default=default_tool.timeout),
-        request=_parse_request(fields["execution"], secrets, name) if execution is Execution.GATEWAY else None,
+        request=_parse_request(fields["execution"], secrets, name) if execution is records.Execution.GATEWAY else None,
     )
 
 
@@ -258,7 +248,7 @@ def _parse_name(node: JsonNode, noun: str) -> str:
 
 def _parse_schema(node: JsonNode) -> Json:
     if node.is_absent:
-        return Tool(name="").schema
+        return records.Tool(name="").schema
     if not isinstance(node.value, dict) or node.value.get("type") != "object":
         node.reject_value("is not the schema of an object", hint='write {"type": "object", "properties": {...}}')
     if not isinstance(node.value.get("properties", {}), dict):
@@ -266,12 +256,12 @@ def _parse_schema(node: JsonNode) -> Json:
     return node.json(_MAX_SCHEMA_BYTES)
 
 
-def _parse_request(node: JsonNode, secrets: "_StoredSecrets", tool: str) -> ToolRequest:
-    fields = node.fields(*ToolRequest.__struct_encode_fields__)
+def _parse_request(node: JsonNode, secrets: "_StoredSecrets", tool: str) -> records.ToolRequest:
+    fields = node.fields(*records.ToolRequest.__struct_encode_fields__)
     if fields["url"].is_absent:
         fields["url"].reject("a gateway tool needs one", hint="say where it is called, or make it an external tool")
     url = _parse_url(fields["url"])
-    return ToolRequest(
+    return records.ToolRequest(
         url=url,
         method=fields["method"].choice(*_METHODS, default="POST"),
         headers=secrets.read(fields["headers"], _HEADER_NAME, "tool", tool, _find_server(url)),
@@ -297,15 +287,15 @@ def _parse_url(node: JsonNode) -> str:
     return text
 
 
-def _parse_server(node: JsonNode, secrets: "_StoredSecrets") -> ToolServer:
-    fields = node.fields(*ToolServer.__struct_encode_fields__)
+def _parse_server(node: JsonNode, secrets: "_StoredSecrets") -> records.ToolServer:
+    fields = node.fields(*records.ToolServer.__struct_encode_fields__)
     name = _parse_name(fields["name"], "server")
     command = tuple(argument.text(4 * _KIB) for argument in fields["command"].items(100))
     if bool(command) is not fields["url"].is_absent or (command and not command[0]):
         node.reject("a server has either a `url` or a `command`", hint='such as ["npx", "some-server"]')
     url = None if fields["url"].is_absent else _parse_url(fields["url"])
     place = (name, _find_server(url), command)
-    return ToolServer(
+    return records.ToolServer(
         name=name,
         url=url,
         headers=secrets.read(fields["headers"], _HEADER_NAME, "headers", *place),
@@ -314,21 +304,21 @@ def _parse_server(node: JsonNode, secrets: "_StoredSecrets") -> ToolServer:
     )
 
 
-def _parse_mind(node: JsonNode) -> MindRules:
-    fields, defaults = node.fields(*MindRules.__struct_encode_fields__), MindRules()
+def _parse_mind(node: JsonNode) -> records.MindRules:
+    fields, defaults = node.fields(*records.MindRules.__struct_encode_fields__), records.MindRules()
     tokens, recent = fields["maxTokens"], fields["minRecentCycles"]
-    return MindRules(
+    return records.MindRules(
         max_tokens=defaults.max_tokens if tokens.is_absent else tokens.whole(1_000, _MAX_TOKENS),
         min_recent_cycles=defaults.min_recent_cycles if recent.is_absent else recent.whole(1, 1_000),
     )
 
 
-def _parse_loop(node: JsonNode, tools: Iterable[str] | None) -> LoopRules:
+def _parse_loop(node: JsonNode, tools: Iterable[str] | None) -> records.LoopRules:
     """How far a cycle may go. Where servers bring tools of their own, nobody knows yet which there are."""
-    fields, defaults = node.fields(*LoopRules.__struct_encode_fields__), LoopRules()
-    phases: list[Phase] = []
+    fields, defaults = node.fields(*records.LoopRules.__struct_encode_fields__), records.LoopRules()
+    phases: list[records.Phase] = []
     for phase_node in fields["phases"].items(20):
-        phase_fields = phase_node.fields(*Phase.__struct_encode_fields__)
+        phase_fields = phase_node.fields(*records.Phase.__struct_encode_fields__)
         step = phase_fields["step"].whole(1, 200)
         if phases and step <= phases[-1].step:
             phase_fields["step"].reject_value("is not after the phase before", hint="write the phases in order")
@@ -336,9 +326,9 @@ def _parse_loop(node: JsonNode, tools: Iterable[str] | None) -> LoopRules:
         for name_node, name in names:
             if not _TOOL_NAME.fullmatch(name) or (tools is not None and name not in tools):
                 name_node.reject_value("is not a tool of this agent")
-        phases.append(Phase(step=step, tools=tuple(name for _, name in names)))
+        phases.append(records.Phase(step=step, tools=tuple(name for _, name in names)))
     steps, calls, tokens = fields["maxSteps"], fields["maxCalls"], fields["maxTokens"]
-    return LoopRules(
+    return records.LoopRules(
         max_steps=defaults.max_steps if steps.is_absent else steps.whole(1, 200),
         max_calls=defaults.max_calls if calls.is_absent else calls.whole(1, 1_000),
         max_tokens=defaults.max_tokens if tokens.is_absent else tokens.whole(100, _MAX_TOKENS),
@@ -346,13 +336,13 @@ def _parse_loop(node: JsonNode, tools: Iterable[str] | None) -> LoopRules:
     )
 
 
-def _parse_budget(node: JsonNode) -> Budget:
-    fields = node.fields(*Budget.__struct_encode_fields__)
+def _parse_budget(node: JsonNode) -> records.Budget:
+    fields = node.fields(*records.Budget.__struct_encode_fields__)
     tokens, cycles = fields["tokens"], fields["cycles"]
     if tokens.is_absent and cycles.is_absent:
         node.reject("a budget has `tokens`, `cycles` or both", hint='such as {"tokens": 1000000, "per": "day"}')
     per = fields["per"].choice("hour", "day", default="day")
-    return Budget(
+    return records.Budget(
         tokens=None if tokens.is_absent else tokens.whole(1, _MAX_BUDGET),
         cycles=None if cycles.is_absent else cycles.whole(1, _MAX_BUDGET),
         per="hour" if per == "hour" else "day",
@@ -386,7 +376,7 @@ def _check_unique(node: JsonNode, names: Iterable[str]) -> None:
 class _StoredSecrets:
     """The secrets of the stored configuration, by their place: the name and the server of a tool or a server."""
 
-    def __init__(self, stored_config: AgentConfig, *, is_masked: bool) -> None:
+    def __init__(self, stored_config: records.AgentConfig, *, is_masked: bool) -> None:
         self._is_masked = is_masked
         self._secrets: dict[tuple[object, ...], Mapping[str, str]] = {}
         for tool in stored_config.tools:

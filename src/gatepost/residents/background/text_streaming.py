@@ -26,20 +26,9 @@ from pydantic_core import from_json
 from gatepost.channels.conversation import Conversation
 from gatepost.core.signals import Frame
 from gatepost.operations.operation import build_frame
+from gatepost.residents import stream_api
 from gatepost.residents.model_port import CallDelta
 from gatepost.residents.runs.run import Run
-from gatepost.residents.stream_api import (
-    EVENTS,
-    MessageDeltaView,
-    MessageDoneView,
-    MessageFailedView,
-    MessageStartView,
-    ReplyDeltaView,
-    ReplyDoneView,
-    ReplyFailedView,
-    ReplyStartView,
-    StreamedTextView,
-)
 
 #: returns True if the agent may speak in a space
 CanSpeak = Callable[[str], Awaitable[bool]]
@@ -54,18 +43,30 @@ class _Kind(NamedTuple):
     """A kind of text: the beginning of the names of its events, and the models of its frames."""
 
     event: str
-    start: type[StreamedTextView]
-    delta: type[StreamedTextView]
-    done: type[StreamedTextView]
-    failed: type[StreamedTextView]
+    start: type[stream_api.StreamedTextView]
+    delta: type[stream_api.StreamedTextView]
+    done: type[stream_api.StreamedTextView]
+    failed: type[stream_api.StreamedTextView]
     #: the field of `done` that has the id of what was stored
     id_field: str
 
 
 _MESSAGE: Final = _Kind(
-    "space.message", MessageStartView, MessageDeltaView, MessageDoneView, MessageFailedView, "message_id"
+    "space.message",
+    stream_api.MessageStartView,
+    stream_api.MessageDeltaView,
+    stream_api.MessageDoneView,
+    stream_api.MessageFailedView,
+    "message_id",
 )
-_REPLY: Final = _Kind("shared.entry", ReplyStartView, ReplyDeltaView, ReplyDoneView, ReplyFailedView, "entry_id")
+_REPLY: Final = _Kind(
+    "shared.entry",
+    stream_api.ReplyStartView,
+    stream_api.ReplyDeltaView,
+    stream_api.ReplyDoneView,
+    stream_api.ReplyFailedView,
+    "entry_id",
+)
 
 
 class _Place(NamedTuple):
@@ -216,12 +217,14 @@ class Streams:
         self._send_frame(call, self._open_streams[call][0].kind.failed, reason=reason)
         del self._open_streams[call]
 
-    def _send_frame(self, call: str, model: type[StreamedTextView], **fields: Any) -> None:
+    def _send_frame(self, call: str, model: type[stream_api.StreamedTextView], **fields: Any) -> None:
         stream_id = f"{self._run.id}/{build_call_key(self._reply_step, self._calls.index(call))}"
         place = self._open_streams[call][0]
         event = f"{place.kind.event}.{'failed' if model is place.kind.failed else 'streaming'}"
         data = model(stream_id=stream_id, run_id=self._run.id, agent=self._run.agent, **place.fields, **fields)
-        self._send([build_frame(EVENTS, topic, event, data) for topic in (place.topic, f"run:{self._run.id}")])
+        self._send(
+            [build_frame(stream_api.EVENTS, topic, event, data) for topic in (place.topic, f"run:{self._run.id}")]
+        )
 
 
 def build_call_key(reply_step: int, index: int) -> str:

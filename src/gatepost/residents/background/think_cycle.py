@@ -25,6 +25,7 @@ from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Item, Priority
 from gatepost.operations.operation import build_frame
+from gatepost.residents import stream_api
 from gatepost.residents.background.cycle_outcome import (
     CycleDeps,
     CycleFinished,
@@ -66,14 +67,6 @@ from gatepost.residents.runs import (
 from gatepost.residents.runs.cycle_limits import RunLimit, describe_limit, drop_extra_calls, find_limit
 from gatepost.residents.runs.journal_actions import RunLease
 from gatepost.residents.runs.resume_actions import LeasedRun
-from gatepost.residents.stream_api import (
-    EVENTS,
-    AgentActivityView,
-    ToolResultView,
-    ToolStartedView,
-    ToolUseView,
-    ToolWaitingView,
-)
 from gatepost.spaces import actions as spaces
 
 log = structlog.get_logger("gatepost.cycle")
@@ -178,12 +171,14 @@ class Cycle:
     def announce(self, event: str) -> None:
         """Send a frame to the readers of the agent, and of every space that it was in when the cycle began."""
         run = self._run_lease.run
-        activity = AgentActivityView(agent=run.agent, agent_name=self._run_lease.resident.display, run_id=run.id)
+        activity = stream_api.AgentActivityView(
+            agent=run.agent, agent_name=self._run_lease.resident.display, run_id=run.id
+        )
         frames = [
-            build_frame(EVENTS, f"space:{space.id}", event, replace(activity, space_id=space.id))
+            build_frame(stream_api.EVENTS, f"space:{space.id}", event, replace(activity, space_id=space.id))
             for space in self._spaces
         ]
-        self._deps.send([build_frame(EVENTS, f"agent:{run.agent}", event, activity), *frames])
+        self._deps.send([build_frame(stream_api.EVENTS, f"agent:{run.agent}", event, activity), *frames])
 
     def _list_unanswered_calls(self) -> list[tuple[int, ToolCall]]:
         """Return the calls of the last reply that have no result yet, each with its index in the reply."""
@@ -364,7 +359,7 @@ class Cycle:
                 self._effect_count += 1
                 call_id = parse_success(result).get("callId")
                 fields = {"arguments": arguments, "call_id": call_id}
-                self._send_frame("run.waiting_tool", ToolWaitingView, call, visible=tool.visible, **fields)
+                self._send_frame("run.waiting_tool", stream_api.ToolWaitingView, call, visible=tool.visible, **fields)
         return result
 
     async def _run_outside_tool(
@@ -372,21 +367,23 @@ class Cycle:
     ) -> CallResult:
         """Run a tool outside the store: at least once, because a lost answer looks the same as a lost request."""
         if tool.visible:
-            self._send_frame("tool.started", ToolStartedView, call, arguments=arguments)
+            self._send_frame("tool.started", stream_api.ToolStartedView, call, arguments=arguments)
         result = await tool.run(id, call, arguments)
         if tool.visible:
             event = "tool.done" if result.ok else "tool.error"
-            self._send_frame(event, ToolResultView, call, result=result.content[:_MAX_LIVE_RESULT])
+            self._send_frame(event, stream_api.ToolResultView, call, result=result.content[:_MAX_LIVE_RESULT])
         return result
 
     def _send_frame(
-        self, event: str, model: type[ToolUseView], call: ToolCall, *, visible: bool = True, **fields: Any
+        self, event: str, model: type[stream_api.ToolUseView], call: ToolCall, *, visible: bool = True, **fields: Any
     ) -> None:
         """Send a frame to the readers of the run and, if the tool is `visible`, to those of the active space."""
         run, space = self._run_lease.run, self._active_space if visible else None
         use = model(tool_call_id=call.id, tool_name=call.tool, run_id=run.id, agent=run.agent, **fields)
-        frames = [build_frame(EVENTS, f"space:{space}", event, replace(use, space_id=space))] if space else []
-        self._deps.send([build_frame(EVENTS, f"run:{run.id}", event, use), *frames])
+        frames = (
+            [build_frame(stream_api.EVENTS, f"space:{space}", event, replace(use, space_id=space))] if space else []
+        )
+        self._deps.send([build_frame(stream_api.EVENTS, f"run:{run.id}", event, use), *frames])
 
     def _write_journal(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
         return write_journal(self._store, self._run_lease, verb, *args, **kwargs)

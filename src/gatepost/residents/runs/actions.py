@@ -61,11 +61,16 @@ def page(
     Return runs of one agent, or of all, the newest first; `before` is the number of the last run seen. Those that
     started at `since` or later and before `until` are selected.
     """
-    return runs.list_page(
+    if until is not None:
+        end = runs.find_first_since(tx, until)
+        before = end if before is None else min(before, end)
+    return runs.RUN.fetch_page(
         tx,
+        "residents/runs/list_page",
         agent=directory.find_number(tx, agent),
         status=status,
         cause=cause,
+        first=0 if since is None else runs.find_first_since(tx, since),
         since=since,
         until=until,
         before=before,

@@ -5,12 +5,12 @@ A program outside answers (`POST /api/runs/{id}/tool-results`), or a job of ours
 answers within `_CALL_TIMEOUT` expires. When the last call of a run is answered, or has expired, the run is completed.
 """
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
@@ -26,7 +26,9 @@ from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.actions import cancel, show
 from gatepost.residents.runs.journal_actions import RunLease, renew_lease, write_step
 from gatepost.residents.runs.run import CallStatus, OpenCall, Run
+from gatepost.stores.row_mapping import Mapper, load_json
 
+_CALL: Final = Mapper(OpenCall, result=load_json)
 #: the kind of a job that calls a tool
 TOOL_JOB: Final = "tool"
 #: the time in which a program outside has to answer a call
@@ -47,7 +49,15 @@ def defer_call(
     """
     renew_lease(tx, run_lease)
     id = tx.new_id("call")
-    runs.insert_call(tx, run_lease.run.number, replace(call, id=id), tx.now + _CALL_TIMEOUT)
+    tx.execute(
+        "residents/calls/insert",
+        id=id,
+        tool=call.tool,
+        arguments=call.arguments,
+        run=run_lease.run.number,
+        now=tx.now,
+        expires_at=tx.now + _CALL_TIMEOUT,
+    )
     if arguments is not None:
         jobs.add(tx, TOOL_JOB, {"run": run_lease.run.id, "call": id, "tool": call.tool, "arguments": arguments})
     pending = {"status": "pending", "callId": id, "message": "the result will come to your inbox"}
@@ -58,22 +68,22 @@ def defer_call(
 
 def list_open_calls(tx: Reader, id: str) -> list[OpenCall]:
     """Return the calls of a run that a program outside answers, or has answered."""
-    return runs.list_calls(tx, show(tx, id).number)
+    return _CALL.fetch_all(tx, "residents/calls/list_by_run", run=show(tx, id).number)
 
 
 def answer_call(tx: Transaction, run_id: str, call_id: str, result: Json) -> OpenCall:
     """Write the result of a call, and push it to the agent."""
     stored_run = show(tx, run_id)
-    row = runs.read_call(tx, call_id) if call_id.isprintable() else None
-    if row is None or row[1] != stored_run.number:
+    call = _CALL.fetch_one(tx, "residents/calls/read", id=call_id) if call_id.isprintable() else None
+    if call is None or call.run != stored_run.id:
         raise NotFound(f"there is no call {call_id!r} of this run", hint="`GET /api/runs/{id}` shows what it waits for")
-    return _end_call(tx, row[0], stored_run, CallStatus.RESOLVED, result)
+    return _end_call(tx, call, stored_run, CallStatus.RESOLVED, result)
 
 
 def expire_calls(tx: Transaction) -> int:
     """Expire calls that nobody has answered in time, and cancel runs of retired agents; return how many."""
-    late_calls = runs.list_expired_calls(tx, expiry.BATCH_SIZE)
-    for call, _ in late_calls:
+    late_calls = _CALL.fetch_all(tx, "residents/calls/list_expired", now=tx.now, limit=expiry.BATCH_SIZE)
+    for call in late_calls:
         _end_call(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
     orphan_ids = runs.list_open_of_retired(tx, expiry.BATCH_SIZE)
     for id in orphan_ids:
@@ -82,7 +92,7 @@ def expire_calls(tx: Transaction) -> int:
 
 
 def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:
-    if not runs.end_call(tx, call.id, status, result):
+    if not tx.execute("residents/calls/end", id=call.id, status=status, result=json.dumps(result), now=tx.now):
         raise Conflict(f"the call {call.id!r} is {call.status} already")
     result_push = Push(
         to=run.agent,
@@ -94,8 +104,8 @@ def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, res
     )
     with suppress(Refused):  # it has retired: nobody waits for the result
         push.push_event(tx, result_push)
-    runs.complete_waiting(tx, run.number)
+    tx.execute("residents/runs/complete_waiting", number=run.number)  # does nothing while another call is open
     tx.after_commit(Signal(f"run:{run.id}", "answer"))
-    row = runs.read_call(tx, call.id)
-    assert row is not None
-    return row[0]
+    ended_call = _CALL.fetch_one(tx, "residents/calls/read", id=call.id)
+    assert ended_call is not None
+    return ended_call

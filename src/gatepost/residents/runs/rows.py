@@ -1,25 +1,22 @@
 """
-Runs, with what belongs to them: the steps of the journal, open tool calls, and the mind that a run starts with.
+Runs, with what belongs to them: the steps of the journal, and the mind that a run starts with.
 
 A step's body is JSON with the fields of its turn.
 """
 
-import json
 from typing import Any, Final
 
 import msgspec
 
-from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import Instant
 from gatepost.residents.mind_compaction import CycleWeight, MindSummaries
-from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall, Turn
+from gatepost.residents.model_port import CallResult, ModelReply, Prompt, Turn
 from gatepost.residents.runs.cycle_limits import RunLimit
-from gatepost.residents.runs.run import CallStatus, OpenCall, Run, RunStatus, Step
-from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, get_columns, load_json
+from gatepost.residents.runs.run import Run, RunStatus, Step
+from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, get_columns
 
 RUN: Final = Mapper(Run)
-_CALL: Final = Mapper(OpenCall, result=load_json)
 _MIND: Final = Mapper(MindSummaries, summaries=msgspec.json.Decoder(tuple[str, ...]).decode)
 #: more steps than any run has
 NO_LIMIT: Final = 2**31 - 1
@@ -45,35 +42,6 @@ def find_open(tx: Reader, agent: int) -> Run | None:
 
 def read(tx: Reader, id: str) -> Run | None:
     return RUN.fetch_one(tx, "residents/runs/read", id=id)
-
-
-def list_page(
-    tx: Reader,
-    *,
-    agent: int | None,
-    status: RunStatus | None = None,
-    cause: str | None = None,
-    since: Instant | None = None,
-    until: Instant | None = None,
-    before: int | None = None,
-    limit: int = 100,
-) -> list[Run]:
-    """Return runs that started between two times, newest first; `before` is the number of the last one seen."""
-    if until is not None:
-        end = find_first_since(tx, until)
-        before = end if before is None else min(before, end)
-    return RUN.fetch_page(
-        tx,
-        "residents/runs/list_page",
-        agent=agent,
-        status=status,
-        cause=cause,
-        first=0 if since is None else find_first_since(tx, since),
-        since=since,
-        until=until,
-        before=before,
-        limit=limit,
-    )
 
 
 def find_first_since(tx: Reader, since: Instant) -> int:
@@ -121,11 +89,6 @@ def end(
 def count_refusal(tx: Transaction, run: int) -> int:
     """Count that the model refused to continue a run; return the number of refusals."""
     return fetch_number(tx, "residents/runs/count_refusal", number=run)
-
-
-def complete_waiting(tx: Transaction, run: int) -> bool:
-    """Complete a run that waited for its calls; return False if a call is still open."""
-    return tx.execute("residents/runs/complete_waiting", number=run) == 1
 
 
 def list_last_limits(tx: Reader, agent: int, *, before: int, limit: int) -> list[RunLimit | None]:
@@ -188,35 +151,6 @@ def list_turns(tx: Reader, agent: int, *, after: int, before: int) -> tuple[Turn
     """Return the turns of the cycles in a mind between two runs, oldest first."""
     rows = tx.fetch_all("residents/steps/list_by_mind", agent=agent, after=after, before=before)
     return tuple(decode_turn(row.kind, row.body) for row in rows)
-
-
-def insert_call(tx: Transaction, run: int, call: ToolCall, expires_at: Instant) -> None:
-    tx.execute(
-        "residents/calls/insert", **get_columns(call, "id tool arguments"), run=run, now=tx.now, expires_at=expires_at
-    )
-
-
-def read_call(tx: Reader, id: str) -> tuple[OpenCall, int] | None:
-    """Return a call, and the number of its run."""
-    row = tx.fetch_one("residents/calls/read", id=id)
-    return (_CALL.read(row), row.run_number) if row else None
-
-
-def list_calls(tx: Reader, run: int) -> list[OpenCall]:
-    return _CALL.fetch_all(tx, "residents/calls/list_by_run", run=run)
-
-
-def list_expired_calls(tx: Reader, limit: int) -> list[tuple[OpenCall, int]]:
-    """Return the calls without a result in time, and the numbers of their runs."""
-    return [
-        (_CALL.read(row), row.run_number)
-        for row in tx.fetch_all("residents/calls/list_expired", now=tx.now, limit=limit)
-    ]
-
-
-def end_call(tx: Transaction, id: str, status: CallStatus, result: Json) -> bool:
-    """End a call with a result, or as expired; return False if it was not pending."""
-    return tx.execute("residents/calls/end", id=id, status=status, result=json.dumps(result), now=tx.now) == 1
 
 
 def read_mind(tx: Reader, agent: int) -> MindSummaries:

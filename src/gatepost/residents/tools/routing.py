@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import intake_actions as intake
 from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.api import DeadLetterView, RouteView
 from gatepost.channels.routing.rule import RouteSpec
@@ -105,7 +105,7 @@ def list_dead_letters(ctx: ToolContext) -> Json:
 
 def replay_dead_letter(ctx: ToolContext, id: Annotated[str, "the id of the message, such as dead_..."]) -> Json:
     """Route a message that nobody got again, by the rules of now. First make a rule that matches it."""
-    received = channels.replay_dead_letter(ctx.tx, id, by=ctx.agent.name)
+    received = intake.replay_dead_letter(ctx.tx, id, by=ctx.agent.name)
     return {"success": True, "id": id, "targets": list(received.targets)}
 
 
