@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from msgspec.structs import replace
 
-from gatepost.channels import conversation_rows as channels, outgoing_message_actions as outgoing
+from gatepost.channels import conversation_actions as conversations, outgoing_message_actions as outgoing
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.provider import Button
@@ -19,7 +19,7 @@ from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.speech import voice_actions as voices
-from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers import actions as triggers, rows as trigger_rows
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Heartbeat, TriggerConfig, TriggerSchedule
 from gatepost.channels.webhooks.verification import Scheme
@@ -214,16 +214,23 @@ def _insert_channel_rows(tx: Transaction, bot: int) -> None:
     envelope = Envelope(
         channel="telegram", session=session, kind=EnvelopeKind.VOICE, content="\u2028", metadata=ids, payload=[1, None]
     )
-    channels.set_cursor(tx, bot, 41, 1)
-    channels.ensure_session(
-        tx, "telegram", bot, session, person=husam, chat="7", user_id="7", thread=None, display="Husam S."
+    conversations.set_cursor(tx, bot, 41, 1)
+    conversations.ensure_session(
+        tx,
+        "telegram",
+        session,
+        trigger=trigger_rows.read(tx, bot),
+        person=directory.find(tx, "husam"),
+        chat="7",
+        user_id="7",
+        display="Husam S.",
     )
-    id = channels.insert_pairing(
+    id = conversations.insert_pairing(
         tx, bot, chat="7", user_id="7", display="Husam S.", code="c0de", expires_at=tx.now + DAY
     )
-    pairing = channels.find_pairing(tx, id)
+    pairing = conversations.find_pairing(tx, id)
     assert pairing is not None
-    channels.end_pairing(tx, pairing.number, PairingState.APPROVED, person=husam, answered_by=husam)
+    conversations.end_pairing(tx, pairing.number, PairingState.APPROVED, person=husam, answered_by=husam)
     dead_letters.insert(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7", sender=husam)
     route = Route("telegram", session)
     shared_inbox.record(

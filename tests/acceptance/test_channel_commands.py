@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gatepost import app, settings
-from gatepost.channels import intake_actions as channels, pairing_actions as pairing
+from gatepost.channels import conversation_actions as conversations, pairing_actions as pairing
 from gatepost.channels.triggers import actions as triggers
 from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory
@@ -29,7 +29,7 @@ def begin_session(cli: CommandLine, base: str) -> None:
     with app.prepare_store(settings.load({"GATEPOST_HOME": str(cli.home)})) as store:
         bot = store.read_sync(triggers.show, "desk")
         husam = store.read_sync(directory.find, "husam")
-        store.run_sync(channels.ensure_session, "telegram", base, trigger=bot, person=husam, display="Hu\x1bsam")
+        store.run_sync(conversations.ensure_session, "telegram", base, trigger=bot, person=husam, display="Hu\x1bsam")
 
 
 @pytest.fixture

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatepost import app, settings
-from gatepost.channels import intake_actions as channels, pairing_actions as pairing
+from gatepost.channels import (
+    conversation_actions as conversations,
+    intake_actions as intake,
+    pairing_actions as pairing,
+)
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
@@ -155,5 +159,5 @@ def _add_bot(tx: Transaction) -> None:
         user="7",
         chat="7",
     )
-    channels.ensure_session(tx, "telegram", "7:7", trigger=trigger, chat="7", user_id="7", display=HOSTILE_LINE)
-    channels.receive(tx, trigger, envelope, dedup_key="raid")
+    conversations.ensure_session(tx, "telegram", "7:7", trigger=trigger, chat="7", user_id="7", display=HOSTILE_LINE)
+    intake.receive(tx, trigger, envelope, dedup_key="raid")

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.channels import conversation_rows as channel_rows, intake_actions as channels, pairing_actions as pairing
+from gatepost.channels import conversation_actions as conversations, pairing_actions as pairing
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
@@ -66,9 +66,9 @@ async def test_channels_are_listed_with_what_waits_and_what_is_wrong(
 ) -> None:
     ask(gateway)
     bot = gateway.store.read_sync(triggers.show, "desk")
-    gateway.store.run_sync(channels.ensure_session, "telegram", "chat-9:user-9", trigger=bot)
-    gateway.store.run_sync(channels.ensure_session, "cli", "cli-main")
-    gateway.store.run_sync(channel_rows.set_error, bot.number, "the token was refused")
+    gateway.store.run_sync(conversations.ensure_session, "telegram", "chat-9:user-9", trigger=bot)
+    gateway.store.run_sync(conversations.ensure_session, "cli", "cli-main")
+    gateway.store.run_sync(conversations.set_error, bot.number, "the token was refused")
     [cli, web, desk] = (await admin.get("/api/channels")).json()["items"]
 
     assert (cli["name"], cli["sessions"], cli["mode"]) == ("cli", 1, None)
@@ -91,9 +91,15 @@ async def test_sessions_are_listed_to_their_persons(gateway: Gateway, admin: htt
     bot = gateway.store.read_sync(triggers.show, "desk")
     husam = gateway.store.read_sync(directory.find, "husam")
     gateway.store.run_sync(
-        channels.ensure_session, "telegram", "chat--100:user-9", trigger=bot, person=husam, chat="-100", user_id="9"
+        conversations.ensure_session,
+        "telegram",
+        "chat--100:user-9",
+        trigger=bot,
+        person=husam,
+        chat="-100",
+        user_id="9",
     )
-    gateway.store.run_sync(channels.ensure_session, "cli", "cli-main")
+    gateway.store.run_sync(conversations.ensure_session, "cli", "cli-main")
 
     async def list_ids(client: httpx2.AsyncClient, **query: str) -> list[str]:
         answer = await client.get("/api/channels/sessions", params=query)
@@ -196,7 +202,7 @@ async def test_nothing_shows_a_code_or_a_token(gateway: Gateway, admin: httpx2.A
         for path in ("/api/channels", PAIRINGS, "/api/triggers", "/api/triggers/desk", "/health", "/metrics")
     ]
     texts.append((await admin.post(PAIRINGS, json={"code": code})).text)
-    texts += [repr(gateway.store.read_sync(verb)) for verb in (pairing.page, channels.list_statuses)]
+    texts += [repr(gateway.store.read_sync(verb)) for verb in (pairing.page, conversations.list_statuses)]
     texts.append(repr(gateway.store.read_sync(triggers.show, "desk")))
 
     for text in texts:

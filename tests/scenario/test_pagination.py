@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import httpx2
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import conversation_actions as conversations
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules
@@ -142,7 +142,7 @@ async def test_next_walks_every_list_without_gap_or_repeat(gateway: Gateway) -> 
             bot = TriggerSpec(name=f"desk-{number}", provider="telegram", secret="7:a-token-of-a-bot")
             desk = gateway.store.run_sync(triggers.add, bot)
             gateway.store.run_sync(add_pairing, str(number), is_approved=True, bot=desk.name)
-            gateway.store.run_sync(channels.ensure_session, "telegram", f"chat-{number}:user-1", trigger=desk)
+            gateway.store.run_sync(conversations.ensure_session, "telegram", f"chat-{number}:user-1", trigger=desk)
             gateway.store.run_sync(
                 shared_inbox.record, EntryKind.USER_PROMPT, ROUTE, str(number), trigger=None, person=None
             )

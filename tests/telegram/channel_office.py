@@ -10,7 +10,7 @@ from typing import Any
 
 from gatepost.app import open_store
 from gatepost.channels import (
-    intake_actions as channels,
+    conversation_actions as conversations,
     outgoing_message_actions as outgoing,
     pairing_actions as pairing,
     reply_actions as replies,
@@ -133,7 +133,7 @@ class ChannelOffice:
         return [item.event for item in self.store.read_sync(inbox.page, agent, limit=1_000)]
 
     def list_sessions(self) -> list[ChannelSession]:
-        return self.store.read_sync(channels.list_sessions)
+        return self.store.read_sync(conversations.list_sessions)
 
     def list_entries(self) -> list[SharedEntry]:
         return self.store.read_sync(shared_inbox.page)

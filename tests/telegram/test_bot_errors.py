@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import conversation_actions as conversations
 from gatepost.channels.conversation import ChannelStatus
 from gatepost.channels.triggers import actions as triggers
 from tests.telegram.channel_office import ChannelOffice, open_office
@@ -10,7 +10,7 @@ from tests.telegram.server import TelegramServer
 
 
 def show_status(office: ChannelOffice) -> ChannelStatus:
-    return office.store.read_sync(channels.list_statuses)[-1]
+    return office.store.read_sync(conversations.list_statuses)[-1]
 
 
 async def test_an_error_is_noted_until_the_bot_works(tmp_path: Path) -> None:
@@ -25,9 +25,9 @@ async def test_an_error_is_noted_until_the_bot_works(tmp_path: Path) -> None:
             status = show_status(office)
             assert (status.name, status.active) == ("helper", True)
             assert old_token not in repr(status)
-            assert office.store.read_sync(channels.count_failing) == 1
+            assert office.store.read_sync(conversations.count_failing) == 1
             await office.store.run(triggers.change, "helper", {"secret": new_token})
             await server.wait_until(server.is_polling)
             server.advance(60)
             await office.wait_until(lambda: show_status(office).error is None)
-            assert office.store.read_sync(channels.count_failing) == 0
+            assert office.store.read_sync(conversations.count_failing) == 0

@@ -15,7 +15,7 @@ import pytest
 from gatepost.channels.shared_inbox.api import EntryKind
 from gatepost.channels.telegram import update_actions as telegram
 from gatepost.channels.telegram.background.typing_indicator import SEEN
-from gatepost.channels.telegram.bot_port import OtherReader, TokenRefused, derive_keys
+from gatepost.channels.telegram.bot_port import PollingConflict, TokenRefused, derive_keys
 from gatepost.channels.telegram.client import TelegramClient
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import DeliveryMode, GroupMode
@@ -281,7 +281,7 @@ async def test_errors_of_the_api_are_mapped_and_have_no_token(server: TelegramSe
     with pytest.raises(Unavailable):
         await client.get_me()
     await client.set_webhook("http://127.0.0.1:1/x", "s" * 16)
-    with pytest.raises(OtherReader, match="webhook"):
+    with pytest.raises(PollingConflict, match="webhook"):
         await client.get_updates(offset=None, wait=0)
     await client.delete_webhook()
     server.stop()

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from gatepost.channels import conversation_rows as channel_rows, reply_actions as replies
+from gatepost.channels import conversation_actions as conversations, reply_actions as replies
 from gatepost.channels.telegram.buttons import DecisionButton
 from gatepost.channels.triggers import actions as triggers
 from gatepost.core.limits import Limits
@@ -55,9 +55,11 @@ def test_a_reply_and_a_notice_reach_no_other_chat(kit: Kit, office: VerbOffice) 
     pair(kit.store, office.trigger, HUSAM, "husam", chat=-100)
     husam = kit.store.read_sync(directory.find, "husam")
 
-    assert kit.store.read_sync(channel_rows.list_chats_of_person, husam.number) == []
+    assert kit.store.read_sync(conversations.list_chats_of_person, husam.number) == []
     pair(kit.store, office.trigger, HUSAM, "husam")
-    assert kit.store.read_sync(channel_rows.list_chats_of_person, husam.number) == [(office.trigger.number, str(HUSAM))]
+    assert kit.store.read_sync(conversations.list_chats_of_person, husam.number) == [
+        (office.trigger.number, str(HUSAM))
+    ]
 
 
 def test_urgent_items_of_a_paired_person_are_in_the_chat_too(kit: Kit, office: VerbOffice) -> None:

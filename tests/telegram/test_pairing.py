@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import intake_actions as channels, pairing_actions as pairing, reply_actions as replies
+from gatepost.channels import (
+    conversation_actions as conversations,
+    pairing_actions as pairing,
+    reply_actions as replies,
+)
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.pairing_actions import MAX_PAIRINGS
 from gatepost.channels.telegram.bot_port import derive_keys, is_webhook_secret
@@ -290,4 +294,4 @@ def test_errors_of_pairing_are_sentences(office: VerbOffice) -> None:
         office.store.run_sync(pairing.approve, f"pair_{'0' * 32}", by=None)
     with pytest.raises((NotFound, Conflict)):
         office.store.run_sync(pairing.revoke, f"pair_{'0' * 32}", by=None)
-    assert office.store.read_sync(channels.list_sessions) == []
+    assert office.store.read_sync(conversations.list_sessions) == []

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import intake_actions as channels, reply_actions as replies
+from gatepost.channels import intake_actions as intake, reply_actions as replies
 from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import actions as triggers
@@ -73,7 +73,7 @@ def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(office: Ve
     assert alert.content.startswith("a message of 'helper' reached nobody (no_route)")
 
     add_rule(office, "all", "clerk", 0)
-    store.run_sync(channels.replay_dead_letter, unrouted.id, by=None)
+    store.run_sync(intake.replay_dead_letter, unrouted.id, by=None)
     [event] = office.list_events("clerk")
     assert (event.content, event.sender and event.sender.name) == ("is anybody there?", "user9")
     clerk = store.read_sync(directory.find, "clerk")

@@ -4,7 +4,12 @@ from hashlib import sha256
 
 import pytest
 
-from gatepost.channels import intake_actions as channels, pairing_actions as pairing, reply_actions as replies
+from gatepost.channels import (
+    conversation_actions as conversations,
+    intake_actions as intake,
+    pairing_actions as pairing,
+    reply_actions as replies,
+)
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.rule import RouteSpec
@@ -84,7 +89,7 @@ def test_who_was_let_go_may_be_another_person_later(kit: Kit, office: VerbOffice
 
     before, after = office.list_events()
     assert [event.sender and event.sender.name for event in (before, after)] == ["husam", "zoe"]
-    [session] = kit.store.read_sync(channels.list_sessions)
+    [session] = kit.store.read_sync(conversations.list_sessions)
     assert (session.person, session.id) == ("zoe", "chat-9:user-9:reset-1")
     for viewer, content in (("husam", "as husam"), ("zoe", "as zoe")):
         entries = kit.store.read_sync(shared_inbox.page, viewer=viewer)
@@ -101,7 +106,7 @@ def test_whoever_gets_a_kept_message_later_learns_of_a_reset(kit: Kit, office: V
     write(office, HUSAM, "hello")
     [letter] = kit.store.read_sync(dead_letters.page, by=None)
     kit.store.run_sync(routing_rules.create_rule, RouteSpec(name="all", targets=(AGENT,)), by=None)
-    kit.store.run_sync(channels.replay_dead_letter, letter.id, by=None)
+    kit.store.run_sync(intake.replay_dead_letter, letter.id, by=None)
     kit.store.run_sync(routing_rules.delete_rule, "all", by=None)
     write(office, HUSAM, "/reset")
 
@@ -123,13 +128,13 @@ def test_a_kept_message_is_replayed_as_whoever_wrote_it_or_as_nobody(kit: Kit, o
     letters = store.read_sync(dead_letters.page, by=None)
     assert [letter.sender for letter in letters] == ["husam", "husam", "omar"]
     store.run_sync(routing_rules.create_rule, RouteSpec(name="all", targets=(AGENT,)), by=None)
-    store.run_sync(channels.replay_dead_letter, letters[0].id, by=None)
+    store.run_sync(intake.replay_dead_letter, letters[0].id, by=None)
     store.run_sync(pairing.revoke, paired.id, by=None)
     pair(store, office.trigger, HUSAM, "zoe")
     write(office, HUSAM, "as zoe")
     store.run_sync(directory.retire, "omar")
     for letter in letters[1:]:
-        store.run_sync(channels.replay_dead_letter, letter.id, by=None)
+        store.run_sync(intake.replay_dead_letter, letter.id, by=None)
 
     events = {event.content: event for event in office.list_events()}
     senders = {content: event.sender and event.sender.name for content, event in events.items()}
@@ -151,7 +156,7 @@ def test_a_kept_message_is_discarded_once(kit: Kit, office: VerbOffice) -> None:
     assert store.read_sync(dead_letters.count) == 0
     [discarded] = store.read_sync(dead_letters.page, by=None, handled=True)
     assert (discarded.discarded_by, discarded.replayed_by) == ("admin", None)
-    for verb in (dead_letters.discard, channels.replay_dead_letter):
+    for verb in (dead_letters.discard, intake.replay_dead_letter):
         with pytest.raises(Conflict, match="was discarded by 'admin' already"):
             store.run_sync(verb, letter.id, by=None)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gatepost import app, settings
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import conversation_actions as conversations
 from gatepost.channels.triggers import actions as triggers, gatepost_toml_actions as file_triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.gatepost_toml_actions import FileTrigger
@@ -75,8 +75,8 @@ def find_problem(office: Kit, trigger: FileTrigger, secret: str | None) -> Gatep
     """Do what `gatepost doctor` does, which stores nothing."""
     rows = office.store.read_sync(triggers.page)
     try:
-        office.store.run_sync(file_triggers.rehearse, trigger, secret)
-    except file_triggers.Rehearsed:
+        office.store.run_sync(file_triggers.dry_run, trigger, secret)
+    except file_triggers.DryRunPassed:
         return None
     except GatepostError as error:
         return error
@@ -261,7 +261,9 @@ class TestRows:
         text = FILE.replace("active = false", "")
         apply(office, text)
         desk = office.store.read_sync(triggers.show, "desk")
-        office.store.run_sync(channels.ensure_session, "telegram", "chat-7:user-7", trigger=desk, chat="7", user_id="7")
+        office.store.run_sync(
+            conversations.ensure_session, "telegram", "chat-7:user-7", trigger=desk, chat="7", user_id="7"
+        )
         apply(office, "")
         [row] = office.store.read_sync(triggers.page)
         assert (row.name, row.active, row.is_from_file) == ("desk", False, False)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import intake_actions as intake
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.intake_actions import Received
 from gatepost.channels.routing import (
@@ -44,7 +44,7 @@ class Channel(NamedTuple):
         envelope = Envelope(
             channel="webhook", session=session, kind=EnvelopeKind.EVENT, content="opened", payload=payload
         )
-        return self.kit.store.run_sync(channels.receive, self.trigger, envelope, dedup_key=f"svc:shop:{key}")
+        return self.kit.store.run_sync(intake.receive, self.trigger, envelope, dedup_key=f"svc:shop:{key}")
 
     def receive_unrouted(self) -> str:
         """Return the id under which a message that nobody gets is kept."""
@@ -237,15 +237,15 @@ class TestUnrouted:
         store = channel.kit.store
         id = channel.receive_unrouted()
         with pytest.raises(Refused, match=r"still has nowhere to go \(no_route\)"):
-            store.run_sync(channels.replay_dead_letter, id, by=None)
+            store.run_sync(intake.replay_dead_letter, id, by=None)
         channel.add_rule("any", payload__repository__name="shop")
-        received = store.run_sync(channels.replay_dead_letter, id, by=None)
+        received = store.run_sync(intake.replay_dead_letter, id, by=None)
         [event] = channel.list_events("ana")
         assert (received.events, received.targets) == ((event.id,), ("ana",))
         assert isinstance(event.data, dict)
         assert (event.content, event.data["payload"]) == ("opened", PAYLOAD)
         with pytest.raises(Conflict, match="was replayed by 'admin' already"):
-            store.run_sync(channels.replay_dead_letter, id, by=None)
+            store.run_sync(intake.replay_dead_letter, id, by=None)
         assert store.read_sync(dead_letters.page, by=None) == []
         [handled] = store.read_sync(dead_letters.page, by=None, handled=True)
         assert (handled.id, handled.handled_by) == (id, "admin")
@@ -261,13 +261,13 @@ class TestUnrouted:
         }
         ids = [
             channel.kit.store.run_sync(
-                channels.receive, channel.trigger, envelope, dedup_key=f"svc:shop:{key}", wakes=wakes, **fields
+                intake.receive, channel.trigger, envelope, dedup_key=f"svc:shop:{key}", wakes=wakes, **fields
             ).unrouted
             for key, wakes in (("k1", True), ("k2", False))
         ]
         channel.add_rule("all")
         for id in filter(None, ids):
-            channel.kit.store.run_sync(channels.replay_dead_letter, id, by=None)
+            channel.kit.store.run_sync(intake.replay_dead_letter, id, by=None)
         events = channel.list_events("ana")
 
         assert [(event.subject, event.ref) for event in events] == [("A pull request", Ref("task", "7"))] * 2
@@ -280,11 +280,11 @@ class TestUnrouted:
         [unrouted] = channel.kit.store.read_sync(dead_letters.page, by=None)
         assert (unrouted.id, unrouted.trigger) == (id, None)
         channel.add_rule("any")
-        assert channel.kit.store.run_sync(channels.replay_dead_letter, id, by=None).targets == ("ana",)
+        assert channel.kit.store.run_sync(intake.replay_dead_letter, id, by=None).targets == ("ana",)
 
     def test_what_is_not_there_cannot_be_replayed(self, channel: Channel) -> None:
         with pytest.raises(NotFound):
-            channel.kit.store.run_sync(channels.replay_dead_letter, "dead_1", by=None)
+            channel.kit.store.run_sync(intake.replay_dead_letter, "dead_1", by=None)
 
 
 class TestRights:
@@ -321,7 +321,7 @@ class TestRights:
             lambda tx: routing_rules.show_rule(tx, "any", by="cat"),
             lambda tx: routing_rules.page_rules(tx, by="cat"),
             lambda tx: dead_letters.page(tx, by="cat"),
-            lambda tx: channels.replay_dead_letter(tx, id, by="cat"),
+            lambda tx: intake.replay_dead_letter(tx, id, by="cat"),
         ):
             with pytest.raises(Refused, match="'cat' has not the skill to route"):
                 store.run_sync(attempt)
@@ -329,7 +329,7 @@ class TestRights:
     def test_one_with_the_skill_replays(self, skilled: Channel) -> None:
         id = skilled.receive_unrouted()
         skilled.add_rule("any", to="cat")
-        skilled.kit.store.run_sync(channels.replay_dead_letter, id, by="ben")
+        skilled.kit.store.run_sync(intake.replay_dead_letter, id, by="ben")
         assert skilled.list_recipients() == ["cat"]
 
 

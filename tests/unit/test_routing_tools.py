@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import intake_actions as intake
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
@@ -49,7 +49,7 @@ def keep_message(ctx: StoreContext) -> None:
     envelope = Envelope(
         channel="webhook", session="shop", kind=EnvelopeKind.EVENT, content="opened", payload={"repository": "shop"}
     )
-    ctx.store.run_sync(channels.receive, trigger, envelope, dedup_key="svc:shop:1")
+    ctx.store.run_sync(intake.receive, trigger, envelope, dedup_key="svc:shop:1")
 
 
 def test_only_agents_with_the_skill_have_them() -> None:

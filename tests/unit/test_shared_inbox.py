@@ -7,8 +7,8 @@ import pytest
 
 from gatepost.channels import (
     chat_handlers as chat,
-    conversation_rows as channel_rows,
-    intake_actions as channels,
+    conversation_actions as conversations,
+    intake_actions as intake,
     outgoing_message_actions as outgoing,
     pairing_actions as pairing,
     reply_actions as replies,
@@ -43,7 +43,7 @@ def write(ctx: StoreContext, content: str, person: str = "husam", *, to: str | N
     return ctx.show_item(received.events[0]).event
 
 
-def send(ctx: StoreContext, content: str, person: str = "husam", **fields: Any) -> channels.Received:
+def send(ctx: StoreContext, content: str, person: str = "husam", **fields: Any) -> intake.Received:
     _, received = ctx.store.run_sync(chat.send, SendChat(content=content, **fields), sender=person)
     return received
 
@@ -327,19 +327,19 @@ class TestChats:
             )
             trigger = trigger_actions.add(tx, spec)
             husam = entities.find_by_names(tx, ["husam"])["husam"]
-            session = channels.ensure_session(
+            session = conversations.ensure_session(
                 tx, "telegram", "chat-5:user-7", trigger=trigger, person=husam, chat="5", user_id="7"
             )
-            request = channel_rows.insert_pairing(
+            request = conversations.insert_pairing(
                 tx, trigger.number, chat="5", user_id="7", display="Husam", code="x", expires_at=tx.now
             )
             number = pairing.show(tx, request).number
-            channel_rows.end_pairing(tx, number, PairingState.APPROVED, person=husam.number, answered_by=husam.number)
+            conversations.end_pairing(tx, number, PairingState.APPROVED, person=husam.number, answered_by=husam.number)
             metadata = {"telegram_chat_id": "5", "telegram_message_id": "1"}
             envelope = Envelope(
                 channel="telegram", session=session.id, kind=EnvelopeKind.TEXT, content="go", metadata=metadata
             )
-            return channels.receive(tx, trigger, envelope, dedup_key="telegram:1:1", person="husam").events[0]
+            return intake.receive(tx, trigger, envelope, dedup_key="telegram:1:1", person="husam").events[0]
 
         return ctx.show_item(ctx.store.run_sync(write_in_chat)).event
 
@@ -370,16 +370,16 @@ class TestChats:
         decision = ask(ctx, event)
         other = ask(ctx, event, "And?")
 
-        def answer_by_reply(tx: Transaction) -> channels.Received:
+        def answer_by_reply(tx: Transaction) -> intake.Received:
             trigger = trigger_actions.show(tx, "telegram")
-            session = channel_rows.find_session(tx, "telegram", trigger.number, "chat-5:user-7")
+            session = conversations.find_session(tx, "telegram", "chat-5:user-7", trigger)
             assert session is not None
-            session = channels.reset_session(tx, session)
+            session = conversations.reset_session(tx, session)
             metadata = {"telegram_chat_id": "5", "telegram_message_id": "2"}
             envelope = Envelope(
                 channel="telegram", session=session.id, kind=EnvelopeKind.TEXT, content="yes", metadata=metadata
             )
-            return channels.receive(
+            return intake.receive(
                 tx, trigger, envelope, dedup_key="telegram:1:2", person="husam", reply_decision=other.id
             )
 
@@ -391,12 +391,12 @@ class TestChats:
             config = TriggerConfig(token="env:BOT_TOKEN", allow=(5,))
             spec = TriggerSpec(name="bot", provider="telegram", target="ann", config=config)
             trigger = trigger_actions.add(tx, spec)
-            session = channels.ensure_session(tx, "telegram", "chat-5:user-7", trigger=trigger, chat="5")
+            session = conversations.ensure_session(tx, "telegram", "chat-5:user-7", trigger=trigger, chat="5")
             metadata = {"telegram_chat_id": "5", "telegram_message_id": "1"}
             envelope = Envelope(
                 channel="telegram", session=session.id, kind=EnvelopeKind.TEXT, content="go", metadata=metadata
             )
-            return channels.receive(tx, trigger, envelope, dedup_key="telegram:1:1").events[0]
+            return intake.receive(tx, trigger, envelope, dedup_key="telegram:1:1").events[0]
 
         event = ctx.show_item(ctx.store.run_sync(write_in_chat)).event
         with pytest.raises(Refused, match="nobody here is paired"):

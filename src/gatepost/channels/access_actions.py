@@ -16,7 +16,7 @@ while messages wait to be sent.
 
 from enum import StrEnum
 
-from gatepost.channels import conversation_rows as channels
+from gatepost.channels import conversation_actions as conversations
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.triggers.trigger import Trigger, TriggerConfig
 from gatepost.core.ports import Reader
@@ -46,7 +46,7 @@ def find_person(tx: Reader, trigger: Trigger, chat: str, user_id: str) -> str | 
     if trigger.blocks(chat, user_id):
         return None
     for place in dict.fromkeys((user_id, chat)):
-        pairing = channels.find_pairing_by_user(tx, trigger.number, place, user_id)
+        pairing = conversations.find_pairing_by_user(tx, trigger.number, place, user_id)
         if pairing is None or pairing.state is not PairingState.APPROVED or pairing.person is None:
             continue
         person = directory.find(tx, pairing.person)

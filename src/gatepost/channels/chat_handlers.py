@@ -7,7 +7,7 @@ other channels (`channels/intake_actions.py`).
 
 from msgspec import UNSET
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import conversation_actions as conversations, intake_actions as intake
 from gatepost.channels.chat_api import ChatView, SendChat
 from gatepost.channels.conversation import build_own_session
 from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
@@ -42,15 +42,15 @@ def send(tx: Transaction, request: SendChat, *, sender: str) -> tuple[str, Recei
     person = _require_person(directory.find_live(tx, sender))
     if not request.content.strip():
         raise Invalid("the text is empty", hint="write something")
-    channels.check_content(tx, request.content)
+    intake.check_content(tx, request.content)
     if request.to is not None and isinstance(address.parse(request.to), AllAgentsAddress):
         raise Invalid("a chat is not with every agent", hint="name one, or a team")
-    session = channels.ensure_session(tx, request.channel, _build_base(request, person), person=person)
+    session = conversations.ensure_session(tx, request.channel, _build_base(request, person), person=person)
     envelope = Envelope(
         channel=request.channel, session=session.id, kind=EnvelopeKind.TEXT, content=request.content, user=person.name
     )
     key = f"chat:{tx.new_id('entry')}"
-    return session.id, channels.receive(tx, None, envelope, dedup_key=key, person=person.name, to=request.to)
+    return session.id, intake.receive(tx, None, envelope, dedup_key=key, person=person.name, to=request.to)
 
 
 def reset(tx: Transaction, request: SendChat, *, sender: str) -> tuple[str, Received]:
@@ -59,9 +59,9 @@ def reset(tx: Transaction, request: SendChat, *, sender: str) -> tuple[str, Rece
     wake.
     """
     person = _require_person(directory.find_live(tx, sender))
-    session = channels.ensure_session(tx, request.channel, _build_base(request, person), person=person)
-    targets = (request.to,) if request.to is not None else channels.list_prompt_targets(tx, session)
-    session = channels.reset_session(tx, session)
+    session = conversations.ensure_session(tx, request.channel, _build_base(request, person), person=person)
+    targets = (request.to,) if request.to is not None else intake.list_prompt_targets(tx, session)
+    session = conversations.reset_session(tx, session)
     envelope = Envelope(
         channel=request.channel,
         session=session.id,
@@ -71,7 +71,7 @@ def reset(tx: Transaction, request: SendChat, *, sender: str) -> tuple[str, Rece
         user=person.name,
     )
     key = f"chat:{tx.new_id('entry')}"
-    return session.id, channels.receive_reset(tx, None, envelope, targets, dedup_key=key, person=person.name)
+    return session.id, intake.receive_reset(tx, None, envelope, targets, dedup_key=key, person=person.name)
 
 
 def _build_base(request: SendChat, person: Entity) -> str:

@@ -1,6 +1,6 @@
 """Channels: their conversations, and the users who are let in."""
 
-from gatepost.channels import conversation_api as api, intake_actions as channels, pairing_actions as pairing
+from gatepost.channels import conversation_actions as conversations, conversation_api as api, pairing_actions as pairing
 from gatepost.core.ports import Reader, Transaction
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
@@ -11,7 +11,7 @@ def list_channels(tx: Reader, request: api.ListChannels, caller: Caller) -> api.
     return read_page(
         tx,
         api.ChannelStatusPage,
-        channels.list_statuses,
+        conversations.list_statuses,
         view=api.ChannelStatusView.of,
         after=request.after,
         limit=request.limit,
@@ -23,7 +23,7 @@ def list_channel_sessions(tx: Reader, request: api.ListChannelSessions, caller: 
     return read_page(
         tx,
         api.ChannelSessionPage,
-        channels.list_sessions,
+        conversations.list_sessions,
         view=api.ChannelSessionView.of,
         channel=request.channel,
         person=caller.entity or request.person,

@@ -20,11 +20,11 @@ from msgspec.structs import replace
 
 from gatepost.channels import (
     access_actions as access,
-    conversation_rows as channels,
+    conversation_actions as conversations,
     envelope as envelopes,
     question_actions as questions,
 )
-from gatepost.channels.conversation import ChannelSession, ChannelStatus, parse_base
+from gatepost.channels.conversation import ChannelSession
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import dead_letter_actions as dead_letters, recipient_actions as recipients
 from gatepost.channels.routing.api import DeadLetter, DeadLetterOutcome, EventFields
@@ -41,7 +41,6 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Refused, TooLarge
 from gatepost.gates import decision_actions as decisions
-from gatepost.inbox import event
 from gatepost.inbox.event import FORWARDED_FIELD, OWN_CHANNELS, EventType, Priority, Push, Ref, Route, Trust
 from gatepost.inbox.push import actions as push
 
@@ -49,8 +48,6 @@ from gatepost.inbox.push import actions as push
 _TARGETS_FIELD: Final = "targets"
 #: prompts of a session whose recipients are told of a reset
 _MAX_PROMPTS: Final = 1_000
-#: characters of a name of a channel's user
-_MAX_DISPLAY_LENGTH: Final = 200
 
 
 class Received(Struct, frozen=True, kw_only=True):
@@ -230,7 +227,7 @@ def _find_sender(tx: Reader, letter: DeadLetter, trigger: Trigger | None) -> Ent
     if sender is None or not sender.is_live:
         return None
     channel = letter.envelope.channel
-    session = find_session(tx, channel, letter.envelope.session, trigger)
+    session = conversations.find_session(tx, channel, letter.envelope.session, trigger)
     if trigger is None:
         return sender if channel in OWN_CHANNELS else None
     if session is None or session.chat is None or session.user_id is None:
@@ -271,7 +268,7 @@ def _build_push(
     if not is_user_channel:
         data |= {"serviceName": _name_service(trigger, source), "payload": envelope.payload}
     if envelope.display is not None and sender is None:
-        data["senderName"] = envelope.display[:_MAX_DISPLAY_LENGTH]
+        data["senderName"] = envelope.display[: conversations.MAX_DISPLAY_LENGTH]
     if trigger is not None and trigger.prompt:
         data["context"] = trigger.prompt
     message = envelope.metadata.get("telegram_message_id")
@@ -317,89 +314,3 @@ def check_content(tx: Reader, text: str) -> str:
             hint="send a reference to it instead",
         )
     return check_storable("content", text)
-
-
-def ensure_session(
-    tx: Transaction,
-    channel: str,
-    base: str,
-    *,
-    trigger: Trigger | None = None,
-    person: Entity | None = None,
-    chat: str | None = None,
-    user_id: str | None = None,
-    thread: str | None = None,
-    display: str | None = None,
-) -> ChannelSession:
-    """Return a session, and note that it is used; make it if there is none."""
-    number = trigger.number if trigger is not None else None
-    channels.ensure_session(
-        tx,
-        channel,
-        number,
-        base,
-        person=person.number if person is not None else None,
-        chat=chat,
-        user_id=user_id,
-        thread=thread,
-        display=display[:_MAX_DISPLAY_LENGTH] if display else None,
-    )
-    session = channels.find_session(tx, channel, number, base)
-    assert session is not None
-    return session
-
-
-def reset_session(tx: Transaction, session: ChannelSession) -> ChannelSession:
-    """Begin a session anew: its generation is raised for good."""
-    return replace(session, generation=channels.raise_generation(tx, session.number))
-
-
-def find_session(tx: Reader, channel: str, id: str, trigger: Trigger | None) -> ChannelSession | None:
-    """Return the session of a route, whichever generation the route names."""
-    return channels.find_session(tx, channel, trigger.number if trigger is not None else None, parse_base(id))
-
-
-def list_statuses(tx: Reader, *, after: int = 0, limit: int = 100) -> list[ChannelStatus]:
-    """
-    Return the channels on which people write: those that are built in, and then triggers in the order in which they
-    were added.
-    """
-    statuses = [
-        ChannelStatus(number=number, name=name, provider=name, sessions=channels.count_own_sessions(tx, name))
-        for number, name in enumerate(OWN_CHANNELS, 1)
-        if number > after
-    ]
-    position = max(after - len(OWN_CHANNELS), 0)
-    while len(statuses) < limit:
-        rows = channels.list_statuses(tx, after=position, limit=limit)
-        statuses += [
-            ChannelStatus(
-                number=trigger.number + len(OWN_CHANNELS),
-                name=trigger.name,
-                provider=trigger.provider,
-                mode=trigger.config.mode if trigger.provider == event.TELEGRAM else None,
-                active=trigger.active,
-                error=error,
-                sessions=session_count,
-                requests=request_count,
-            )
-            for trigger, error, session_count, request_count in rows
-            if trigger.is_channel
-        ]
-        if len(rows) < limit:
-            break
-        position = rows[-1][0].number
-    return statuses[:limit]
-
-
-def count_failing(tx: Reader) -> int:
-    """Return how many active channels do not work."""
-    return channels.count_failing(tx)
-
-
-def list_sessions(
-    tx: Reader, *, channel: str | None = None, person: str | None = None, after: int = 0, limit: int = 100
-) -> list[ChannelSession]:
-    """Return sessions in the order in which they began; `channel` is a channel, or the name of a trigger."""
-    number = directory.find_number(tx, person)
-    return channels.list_sessions(tx, channel=channel, person=number, after=after, limit=limit)

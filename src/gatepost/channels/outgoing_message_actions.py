@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from gatepost.channels import access_actions as access, conversation_rows as channels
+from gatepost.channels import access_actions as access, conversation_actions as conversations
 from gatepost.channels.conversation import ChannelSession
 from gatepost.channels.provider import Button
 from gatepost.channels.telegram.message_parts import shorten_text
@@ -218,7 +218,7 @@ def notify_persons(tx: Transaction, pushed: Pushed) -> None:
 
 def list_private_chats(tx: Reader, person: int) -> list[tuple[Trigger, str]]:
     """Return the triggers and the chats in which a person can be reached; not those that a trigger blocks."""
-    found = [(triggers.read(tx, number), chat) for number, chat in channels.list_chats_of_person(tx, person)]
+    found = [(triggers.read(tx, number), chat) for number, chat in conversations.list_chats_of_person(tx, person)]
     return [(trigger, chat) for trigger, chat in found if trigger is not None and not trigger.blocks(chat)]
 
 

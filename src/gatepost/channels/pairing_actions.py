@@ -18,7 +18,7 @@ from typing import Final
 
 from gatepost.channels import (
     access_actions as access,
-    conversation_rows as channels,
+    conversation_actions as conversations,
     outgoing_message_actions as outgoing,
 )
 from gatepost.channels.conversation import Pairing, PairingState
@@ -62,7 +62,7 @@ def admit(tx: Transaction, trigger: Trigger, *, chat: str, user_id: str, display
     name = access.find_person(tx, trigger, chat, user_id)
     if name is not None:
         return name
-    pairing = channels.find_pairing_by_user(tx, trigger.number, chat, user_id)
+    pairing = conversations.find_pairing_by_user(tx, trigger.number, chat, user_id)
     if pairing is not None and pairing.state is PairingState.APPROVED:
         return None
     id = pairing.id if pairing is not None else _insert(tx, trigger, chat, user_id, display, tx.new_id("pair"))
@@ -79,10 +79,10 @@ def request(
     Ask for a pairing, and return the code for the user; None if the user has asked before, or too many wait. The
     administrator is told in the inbox, and by a message with buttons in each paired chat.
     """
-    channels.expire_pairings(tx)
-    if channels.find_pairing_by_user(tx, trigger.number, chat, user_id) is not None:
+    conversations.expire_pairings(tx)
+    if conversations.find_pairing_by_user(tx, trigger.number, chat, user_id) is not None:
         return None
-    if channels.count_requested_pairings(tx, trigger.number) >= MAX_PAIRINGS:
+    if conversations.count_requested_pairings(tx, trigger.number) >= MAX_PAIRINGS:
         return None
     code = build_code(random_bits)
     id = _insert(tx, trigger, chat, user_id, display, code)
@@ -105,7 +105,7 @@ def request(
 
 def _insert(tx: Transaction, trigger: Trigger, chat: str, user_id: str, display: str, code: str) -> str:
     """Insert a request, and return its id."""
-    return channels.insert_pairing(
+    return conversations.insert_pairing(
         tx,
         trigger.number,
         chat=chat,
@@ -150,13 +150,13 @@ def revoke(tx: Transaction, id: str, *, by: str | None) -> Pairing:
     """End a pairing; the user has to ask again."""
     administrator = _require_administrator(tx, by)
     pairing = show(tx, id)
-    if not channels.revoke_pairing(tx, pairing.number, administrator.number):
+    if not conversations.revoke_pairing(tx, pairing.number, administrator.number):
         raise Conflict(f"the pairing {id!r} is {pairing.state}, not approved")
     return show(tx, id)
 
 
 def show(tx: Reader, id: str) -> Pairing:
-    pairing = channels.find_pairing(tx, id)
+    pairing = conversations.find_pairing(tx, id)
     if pairing is None:
         raise NotFound(f"there is no pairing {id!r}", hint=_HINT)
     return pairing
@@ -164,20 +164,20 @@ def show(tx: Reader, id: str) -> Pairing:
 
 def page(tx: Reader, *, state: PairingState | None = None, after: int = 0, limit: int = 100) -> Sequence[Pairing]:
     """Return pairings in the order in which they were asked for."""
-    return channels.list_pairings(tx, state=state, after=after, limit=limit)
+    return conversations.list_pairings(tx, state=state, after=after, limit=limit)
 
 
 def _find_request(tx: Transaction, code: str) -> Pairing:
     """
     Return the request with an id, or with a code that is still valid; wrong, used and old codes get the same error.
     """
-    channels.expire_pairings(tx)
+    conversations.expire_pairings(tx)
     if code.startswith("pair_"):
         return show(tx, code)
     folded_code = code.strip().upper()
     if len(folded_code) != CODE_LENGTH or not set(folded_code) <= set(CODE_ALPHABET):
         raise Invalid("this is not a code", hint=f"a code has {CODE_LENGTH} letters and digits")
-    pairing = channels.find_pairing_by_code(tx, _hash_code(folded_code))
+    pairing = conversations.find_pairing_by_code(tx, _hash_code(folded_code))
     if pairing is None:
         raise NotFound("no request has this code, or it is not valid any more", hint=_HINT)
     return pairing
@@ -189,7 +189,7 @@ def _end(
     """End a request; without an administrator, it was the allow list that let the user in."""
     number = person.number if person is not None else None
     answered_by = administrator.number if administrator is not None else None
-    if not channels.end_pairing(tx, pairing.number, state, person=number, answered_by=answered_by):
+    if not conversations.end_pairing(tx, pairing.number, state, person=number, answered_by=answered_by):
         raise Conflict(f"the request {pairing.id!r} is {pairing.state} already")
 
 
@@ -201,7 +201,7 @@ def _find_or_make_person(tx: Transaction, pairing: Pairing, name: str | None) ->
         return person
     trigger = triggers.find(tx, pairing.trigger)
     assert trigger is not None
-    other = channels.find_pairing_elsewhere(tx, trigger.number, pairing.chat, pairing.user_id)
+    other = conversations.find_pairing_elsewhere(tx, trigger.number, pairing.chat, pairing.user_id)
     if other is not None and other.person is not None:  # a user is one person in all chats
         return directory.find(tx, other.person)
     own_name = _clean_display(pairing.display.partition(" (@")[0])

@@ -17,8 +17,8 @@ from typing import Final
 
 from gatepost.channels import (
     access_actions as access,
-    conversation_rows as channel_rows,
-    intake_actions as channels,
+    conversation_actions as conversations,
+    intake_actions as intake,
     outgoing_message_actions as outgoing,
     pairing_actions as pairing,
 )
@@ -100,7 +100,7 @@ def check_message_id(message: UserMessage | ServiceEvent) -> str:
 
 def _lock_trigger(tx: Transaction, name: str) -> Trigger:
     trigger = triggers.find(tx, name)
-    if trigger is None or not channel_rows.lock_trigger(tx, trigger.number):
+    if trigger is None or not conversations.lock_trigger(tx, trigger.number):
         raise NotFound(f"there is no trigger {name!r}")
     return trigger
 
@@ -127,7 +127,7 @@ def _take_message(tx: Transaction, trigger: Trigger, message: UserMessage, rando
         if code is not None:
             outgoing.send(tx, trigger.number, chat, _CODE.format(code=code), is_for_anybody=True)
         return IntakeOutcome.PAIRING
-    session = channels.ensure_session(
+    session = conversations.ensure_session(
         tx,
         trigger.provider,
         build_chat_session(chat, user, thread),
@@ -144,7 +144,7 @@ def _take_message(tx: Transaction, trigger: Trigger, message: UserMessage, rando
     question = None
     if message.reply_to is not None:
         question = outgoing.find_by_sent_id(tx, trigger.number, chat, message.reply_to)
-    received = channels.receive(
+    received = intake.receive(
         tx,
         trigger,
         _build_envelope(message, session, EnvelopeKind.TEXT, message.text),
@@ -166,11 +166,11 @@ def _run_command(
         case "ping":
             text = "pong"
         case "reset":
-            targets = channels.list_prompt_targets(tx, session)
-            session = channels.reset_session(tx, session)
+            targets = intake.list_prompt_targets(tx, session)
+            session = conversations.reset_session(tx, session)
             envelope = _build_envelope(message, session, EnvelopeKind.RESET, RESET_TEXT)
             key = _build_dedup_key(trigger, message)
-            channels.receive_reset(tx, trigger, envelope, targets, dedup_key=key, person=person)
+            intake.receive_reset(tx, trigger, envelope, targets, dedup_key=key, person=person)
             text = "This is a new conversation now."
         case "start":
             text = f"Hello {escape_markdown(session.display or message.user)}.\n\n{_HELP}"

@@ -18,7 +18,7 @@ where, its questions end on all routes.
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from gatepost.channels import conversation_rows as channels, outgoing_message_actions as outgoing
+from gatepost.channels import conversation_actions as conversations, outgoing_message_actions as outgoing
 from gatepost.channels.conversation import ChannelSession, parse_base
 from gatepost.channels.provider import build_chat_session
 from gatepost.channels.shared_inbox import actions as shared_inbox
@@ -80,19 +80,9 @@ def show_question(tx: Transaction, event: DecisionAsked) -> None:
             continue
         for trigger, chat in outgoing.list_private_chats(tx, respondent.number):
             base = build_chat_session(chat, chat)
-            channels.ensure_session(
-                tx,
-                trigger.provider,
-                trigger.number,
-                base,
-                person=respondent.number,
-                chat=chat,
-                user_id=chat,
-                thread=None,
-                display=None,
+            session = conversations.ensure_session(
+                tx, trigger.provider, base, trigger=trigger, person=respondent, chat=chat, user_id=chat
             )
-            session = channels.find_session(tx, trigger.provider, trigger.number, base)
-            assert session is not None
             show(tx, event.decision, Route(trigger.provider, session.id), trigger, session)
 
 
@@ -198,8 +188,7 @@ def replace_question(tx: Transaction, event: DecisionRevised) -> None:
     places = {(entry.channel, entry.session, entry.trigger): entry for entry in entries}
     for channel, session_id, trigger_name in places:
         trigger = triggers.find(tx, trigger_name) if trigger_name is not None else None
-        number = trigger.number if trigger is not None else None
-        session = channels.find_session(tx, channel, number, parse_base(session_id))
+        session = conversations.find_session(tx, channel, session_id, trigger)
         show(tx, decision, Route(channel, session_id), trigger, session)
 
 

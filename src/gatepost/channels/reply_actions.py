@@ -19,7 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.channels import (
-    intake_actions as channels,
+    conversation_actions as conversations,
+    intake_actions as intake,
     outgoing_message_actions as messages,
     question_actions as questions,
 )
@@ -103,7 +104,7 @@ def _build_refusal(event: Event) -> Refused:
 
 def reply_on_route(tx: Transaction, event: Event, text: str, author: Entity) -> str:
     """Reply to an event on its route; return the id of the entry of the shared inbox."""
-    channels.check_content(tx, text)
+    intake.check_content(tx, text)
     trigger, session = find_route(tx, event)
     assert event.route is not None
     id = shared_inbox.record(
@@ -156,7 +157,7 @@ def find_route(tx: Reader, event: Event) -> tuple[Trigger | None, ChannelSession
     trigger = triggers.find(tx, event.source) if not is_own_channel else None
     if trigger is not None and trigger.provider != event.route.channel:
         trigger = None
-    session = channels.find_session(tx, event.route.channel, event.route.session, trigger)
+    session = conversations.find_session(tx, event.route.channel, event.route.session, trigger)
     if session is None or (trigger is None and event.route.channel not in OWN_CHANNELS):
         raise NotFound(f"the channel of {event.id!r} is gone", hint="send mail to its sender instead")
     if trigger is not None:

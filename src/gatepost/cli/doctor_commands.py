@@ -170,8 +170,8 @@ def _check_triggers(configuration: Configuration, store: Store) -> Iterator[Find
     problems: list[tuple[str, GatepostError]] = []
     for trigger, secret in triggers:
         try:
-            store.run_sync(file_triggers.rehearse, trigger, secret)
-        except file_triggers.Rehearsed:
+            store.run_sync(file_triggers.dry_run, trigger, secret)
+        except file_triggers.DryRunPassed:
             pass
         except Unavailable:
             raise

@@ -17,7 +17,7 @@ from typing import Final
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import conversation_actions as conversations
 from gatepost.channels.routing import dead_letter_actions as dead_letters
 from gatepost.core.ports import Reader, Store
 from gatepost.core.times import SECOND, Duration, Instant
@@ -174,5 +174,5 @@ def _read_inbox_status(tx: Reader) -> InboxStatus:
         is_balanced,
         account_actions.measure_lag(tx) / SECOND,
         unrouted=dead_letters.count(tx),
-        failing_channels=channels.count_failing(tx),
+        failing_channels=conversations.count_failing(tx),
     )

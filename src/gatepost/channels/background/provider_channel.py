@@ -137,22 +137,22 @@ def _read_context(tx: Reader, message: ChannelMessage) -> tuple[Decision | None,
 
 async def call_provider(name: str, call: Callable[[], Coroutine[Any, Any, T]], *, time_limit: float | None = None) -> T:
     """Return what a call of the provider `name` returns; `time_limit` is in seconds."""
-    leash = _Leash(call)
-    task = asyncio.create_task(_run(name, leash), name=f"provider-{name}")
+    provider_call = _AbandonableCall(call)
+    task = asyncio.create_task(_run(name, provider_call), name=f"provider-{name}")
     try:
         done, _ = await asyncio.wait([task], timeout=time_limit)
     except asyncio.CancelledError:
-        await _cancel(name, leash, task)
+        await _cancel(name, provider_call, task)
         raise
     if not done:
-        await _cancel(name, leash, task)
+        await _cancel(name, provider_call, task)
         raise Unavailable(f"the provider {name!r} has not ended after {time_limit:.0f} seconds")
     if task.cancelled():
         raise GatepostError(f"the provider {name!r} raised CancelledError, and nobody had cancelled it")
     return task.result()
 
 
-class _Leash(Generic[T]):
+class _AbandonableCall(Generic[T]):
     """Passes everything on between a call and the task that runs it, until the call is abandoned."""
 
     def __init__(self, call: Callable[[], Coroutine[Any, Any, T]]) -> None:
@@ -180,9 +180,9 @@ class _Leash(Generic[T]):
                 error = raised
 
 
-async def _run(name: str, leash: _Leash[T]) -> T:
+async def _run(name: str, provider_call: _AbandonableCall[T]) -> T:
     try:
-        return await leash.run()
+        return await provider_call.run()
     except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:
@@ -190,7 +190,7 @@ async def _run(name: str, leash: _Leash[T]) -> T:
         raise GatepostError(f"the provider {name!r} raised {type(error).__name__}{detail}") from error
 
 
-async def _cancel(name: str, leash: _Leash[T], task: asyncio.Task[T]) -> None:
+async def _cancel(name: str, provider_call: _AbandonableCall[T], task: asyncio.Task[T]) -> None:
     """Cancel a call, and wait for its end a while."""
     task.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody asks for it any more
     task.cancel()
@@ -199,5 +199,5 @@ async def _cancel(name: str, leash: _Leash[T], task: asyncio.Task[T]) -> None:
     finally:
         if not task.done():
             log.error("a call of a provider goes on after it was cancelled, and is abandoned", provider=name)
-            leash.is_abandoned = True
+            provider_call.is_abandoned = True
             task.cancel()

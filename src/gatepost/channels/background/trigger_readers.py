@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from gatepost.channels import conversation_rows as channels, outgoing_message_actions as outgoing
+from gatepost.channels import conversation_actions as conversations, outgoing_message_actions as outgoing
 from gatepost.channels.triggers import rows as triggers
 from gatepost.core.backoff import Backoff
 from gatepost.core.ports import Reader, Store, Transaction
@@ -191,7 +191,7 @@ def _list_triggers(tx: Reader, providers: list[str]) -> dict[str, tuple[str, obj
 
 def _set_error(tx: Transaction, name: str, error: str | None) -> None:
     trigger = triggers.find(tx, name)
-    if trigger is not None and channels.set_error(tx, trigger.number, error):
+    if trigger is not None and conversations.set_error(tx, trigger.number, error):
         tx.after_commit(Signal(f"trigger:{name}", "working" if error is None else "failing", wakes=False))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import intake_actions as intake
 from gatepost.channels.routing import api, dead_letter_actions as dead_letters, rule_actions as routing_rules
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.core.ports import Reader, Transaction
@@ -59,7 +59,7 @@ def list_dead_letters(tx: Reader, request: api.ListDeadLetters, caller: Caller) 
 
 @api.ReplayDeadLetter.handler
 def replay_dead_letter(tx: Transaction, request: api.ReplayDeadLetter, caller: Caller) -> api.ReplayedLetterView:
-    received = channels.replay_dead_letter(tx, request.id, by=caller.entity)
+    received = intake.replay_dead_letter(tx, request.id, by=caller.entity)
     return api.ReplayedLetterView(id=request.id, event_ids=list(received.events), targets=list(received.targets))
 
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.channels import access_actions as access, intake_actions as channels, outgoing_message_actions as outgoing
+from gatepost.channels import access_actions as access, intake_actions as intake, outgoing_message_actions as outgoing
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.telegram.bot_port import MAX_FILE_SIZE
 from gatepost.channels.triggers import rows as triggers
@@ -190,7 +190,7 @@ def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[s
     question = None
     if (reply_to := envelope.metadata.get(REPLY_FIELD)) is not None:
         question = outgoing.find_by_sent_id(tx, trigger.number, envelope.chat, reply_to)
-    received = channels.receive(
+    received = intake.receive(
         tx,
         trigger,
         envelope,

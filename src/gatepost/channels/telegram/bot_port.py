@@ -3,7 +3,7 @@ What Gatepost asks of the Telegram Bot API, how the API refuses, and what is der
 
     Unavailable        it cannot be reached, is too busy (429) or broken (5xx): try again, after `retry_after` seconds
     TokenRefused       the token is not, or no longer, the token of a bot
-    OtherReader        something else reads the updates of the bot: another process, or a webhook
+    PollingConflict    something else reads the updates of the bot: another process, or a webhook
     ChatClosed         the bot cannot write to a chat any more: it was blocked or removed, or the chat is gone (this
                        one is in `channels/provider.py`)
     ChatMoved          the chat has another id from now on
@@ -35,7 +35,7 @@ class TokenRefused(Unauthorized):
     type = "telegram-token"
 
 
-class OtherReader(Conflict):
+class PollingConflict(Conflict):
     type = "telegram-reader"
 
 

@@ -21,7 +21,7 @@ from gatepost.channels.telegram.bot_port import (
     MAX_FILE_SIZE,
     ChatMoved,
     KeyboardButton,
-    OtherReader,
+    PollingConflict,
     RequestRefused,
     TokenRefused,
 )
@@ -262,7 +262,7 @@ def _build_error(method: str, code: int, answer: _Answer) -> Exception:
         # An unknown token, or one that cannot be parsed, is a path that does not exist.
         return TokenRefused(f"Telegram does not know the token of the bot ({method})", hint="set the token again")
     if code == 409:
-        return OtherReader(text, hint="stop the other program that uses the token of this bot")
+        return PollingConflict(text, hint="stop the other program that uses the token of this bot")
     if code == 403 or (code == 400 and any(words in description.lower() for words in _GONE)):
         return ChatClosed(text)
     return RequestRefused(text)

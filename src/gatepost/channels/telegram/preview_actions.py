@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from gatepost.channels import (
     access_actions as access,
-    conversation_rows as channel_rows,
-    intake_actions as channels,
+    conversation_actions as conversations,
+    intake_actions as intake,
     question_actions as questions,
 )
 from gatepost.channels.access_actions import ListVerdict
@@ -76,14 +76,14 @@ def _preview_message(tx: Reader, trigger: Trigger, message: InboundMessage) -> E
     if person is None and verdict is not ListVerdict.ALLOWED:
         if chat.is_group:
             return "it is ignored: a message of an unknown user in a group"
-        request = channel_rows.find_pairing_by_user(tx, trigger.number, chat_id, user_id)
+        request = conversations.find_pairing_by_user(tx, trigger.number, chat_id, user_id)
         return "its sender is not paired: " + ("it has asked before" if request is not None else "it gets a code")
     base = build_telegram_session(chat.id, message.sender.id, message.thread_id)
-    session = channels.find_session(tx, TELEGRAM, base, trigger) or _build_session(tx, trigger, base)
+    session = conversations.find_session(tx, TELEGRAM, base, trigger) or _build_session(tx, trigger, base)
     if message.command is not None and message.command.name in COMMANDS:
         if message.command.name != "reset":
             return f"it is the command /{message.command.name}, which the bot answers itself"
-        targets = channels.list_prompt_targets(tx, session)
+        targets = intake.list_prompt_targets(tx, session)
         session = replace(session, generation=session.generation + 1)
         envelope = telegram.build_envelope(message, session, EnvelopeKind.RESET, RESET_TEXT)
         return PreviewedReset(replace(envelope, metadata={**envelope.metadata, RESET_FIELD: RESET_VALUE}), targets)

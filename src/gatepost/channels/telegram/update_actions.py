@@ -28,8 +28,8 @@ from msgspec.structs import replace
 
 from gatepost.channels import (
     access_actions as access,
-    conversation_rows as channel_rows,
-    intake_actions as channels,
+    conversation_actions as conversations,
+    intake_actions as intake,
     outgoing_message_actions as outgoing,
     pairing_actions as pairing,
 )
@@ -150,7 +150,7 @@ def skip_update(tx: Transaction, name: str, update: Json, bot: BotProfile, reaso
 
 def _lock_trigger(tx: Transaction, name: str) -> Trigger:
     trigger = trigger_rows.find(tx, name)
-    if trigger is None or not channel_rows.lock_trigger(tx, trigger.number):
+    if trigger is None or not conversations.lock_trigger(tx, trigger.number):
         raise NotFound(f"there is no bot {name!r}")
     return trigger
 
@@ -195,13 +195,13 @@ def _build_empty_answer(content: UpdateContent) -> PressAnswer | None:
 
 def _advance(tx: Transaction, trigger: Trigger, update_id: int) -> int | None:
     """Move the cursor of a bot to an update; return the epoch of the update, or None if it was taken before."""
-    last_update, epoch, last_at = channel_rows.read_cursor(tx, trigger.number) or (-1, 0, tx.now)
+    last_update, epoch, last_at = conversations.read_cursor(tx, trigger.number) or (-1, 0, tx.now)
     if update_id <= last_update and tx.now - last_at > DAY:
         last_update, epoch = -1, epoch + 1
     is_new = idempotency.insert_key(tx, f"telegram {trigger.id}", f"{epoch}:{update_id}", "")
     if not is_new and update_id <= last_update:
         return None
-    channel_rows.set_cursor(tx, trigger.number, max(update_id, last_update), epoch)
+    conversations.set_cursor(tx, trigger.number, max(update_id, last_update), epoch)
     return epoch
 
 
@@ -226,7 +226,7 @@ def _take_message(
         person = pairing.admit(tx, trigger, chat=chat_id, user_id=user_id, display=message.sender.name)
     if person is None and verdict is not ListVerdict.ALLOWED:
         return _request_pairing(tx, trigger, message, random_bits)
-    session = channels.ensure_session(
+    session = conversations.ensure_session(
         tx,
         TELEGRAM,
         build_telegram_session(chat.id, message.sender.id, message.thread_id),
@@ -268,11 +268,11 @@ def _run_command(
         case "ping":
             text = "pong"
         case "reset":
-            targets = channels.list_prompt_targets(tx, session)
-            session = channels.reset_session(tx, session)
+            targets = intake.list_prompt_targets(tx, session)
+            session = conversations.reset_session(tx, session)
             envelope = build_envelope(message, session, EnvelopeKind.RESET, RESET_TEXT)
             envelope = replace(envelope, metadata={**envelope.metadata, RESET_FIELD: RESET_VALUE})
-            channels.receive_reset(tx, trigger, envelope, targets, dedup_key=key, person=person)
+            intake.receive_reset(tx, trigger, envelope, targets, dedup_key=key, person=person)
             text = "This is a new conversation now."
         case "start":
             text = f"Hello {escape_markdown(message.sender.name)}.\n\n{_HELP}"
@@ -301,7 +301,7 @@ def _receive(
         article = "an" if message.media[0] in "aeiou" else "a"
         _say(tx, trigger, message, f"I cannot see {article} {message.media}. {rest}")
     envelope = build_envelope(message, session, kind, content)
-    received = channels.receive(
+    received = intake.receive(
         tx,
         trigger,
         envelope,
@@ -392,5 +392,5 @@ def move_chat(tx: Transaction, trigger: Trigger, old_chat: int, new_chat: int) -
         if trigger.is_from_file:
             text = f"the group {old_chat} of the bot {trigger.name!r} is {new_chat} now: change it in gatepost.toml"
             outgoing.tell_owners(tx, trigger, text, f"moved:{trigger.name}:{old_chat}")
-    channel_rows.move_chat(tx, trigger.number, str(old_chat), str(new_chat))
+    conversations.move_chat(tx, trigger.number, str(old_chat), str(new_chat))
     return True

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from gatepost.channels import conversation_rows as channels
+from gatepost.channels import conversation_actions as conversations
 from gatepost.channels.routing.rule import ROUTING
 from gatepost.channels.triggers import rows as triggers, trigger as rules
 from gatepost.channels.triggers.trigger import (
@@ -198,7 +198,7 @@ def change(
     is only changed `from_file`. A schedule has no slots while the trigger is inactive.
     """
     trigger = find_own(tx, name, by)
-    channels.lock_trigger(tx, trigger.number)  # a slot fires by the old trigger or the new one, not by both
+    conversations.lock_trigger(tx, trigger.number)  # a slot fires by the old trigger or the new one, not by both
     trigger = find_own(tx, name, by)
     changes = dict(changes)
     if trigger.is_from_file and not from_file and set(changes) - {"active"}:
@@ -213,7 +213,7 @@ def change(
         spec = TriggerSpec(name=name, provider=trigger.provider, scheme=scheme, secret=secret, config=config)
         changes["scheme"], secret = _check_secret(spec)
         triggers.set_secret(tx, trigger.number, secret)
-        channels.delete_cursor(tx, trigger.number)  # another bot has other numbers
+        conversations.delete_cursor(tx, trigger.number)  # another bot has other numbers
     if changes.get("target") is not None:
         changes["target"] = resolve_target(tx, changes["target"])
     if "prompt" in changes:
@@ -242,14 +242,14 @@ def delete(tx: Transaction, name: str, *, by: str | None = None) -> None:
     trigger = find_own(tx, name, by)
     if trigger.is_from_file:
         raise Conflict(f"the trigger {name!r} is set in gatepost.toml", hint="remove it there")
-    if channels.is_used(tx, trigger.number):
+    if conversations.is_used(tx, trigger.number):
         raise Conflict(f"the trigger {name!r} has conversations", hint="disable it instead: they keep its name")
     remove(tx, trigger)
 
 
 def remove(tx: Transaction, trigger: Trigger) -> None:
     """Delete a trigger that has no conversations."""
-    channels.delete_cursor(tx, trigger.number)
+    conversations.delete_cursor(tx, trigger.number)
     triggers.delete(tx, trigger.number)
     tx.after_commit(Signal(f"{TOPIC}{trigger.name}", "deleted", wakes=False))
 

@@ -2,8 +2,9 @@
 Make the triggers of gatepost.toml, and keep their rows as the file says.
 
 A gateway does this when it starts, a transaction for each trigger, so that one that cannot be made does not stop the
-others; `gatepost doctor` rehearses it. The file decides about everything that it says. What it does not say stays as it
-is in the row: whether the trigger is open, and its owner. So a trigger that was closed by hand stays closed.
+others; `gatepost doctor` tries it without storing anything. The file decides about everything that it says. What it
+does not say stays as it is in the row: whether the trigger is open, and its owner. So a trigger that was closed by hand
+stays closed.
 
     in the file, no row                 it is made
     in the file, a row from the file    it is changed, if something differs
@@ -15,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from gatepost.channels import conversation_rows as channels
+from gatepost.channels import conversation_actions as conversations
 from gatepost.channels.triggers import actions as triggers, rows
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import ENV_TOKEN, Trigger
@@ -75,20 +76,20 @@ def remove(tx: Transaction, name: str) -> None:
     row = rows.find(tx, name)
     if row is None or not row.is_from_file:
         return
-    if channels.is_used(tx, row.number):
+    if conversations.is_used(tx, row.number):
         triggers.change(tx, name, {"active": False, "is_from_file": False}, from_file=True)
     else:
         triggers.remove(tx, row)
 
 
-class Rehearsed(Exception):
-    """Nothing is wrong; raised, so that the transaction is rolled back."""
+class DryRunPassed(Exception):
+    """Raised to roll back a dry run that found no error."""
 
 
-def rehearse(tx: Transaction, file_trigger: FileTrigger, secret: str | None) -> NoReturn:
-    """Do what `apply` does, and raise its error, else Rehearsed: nothing is stored in any case."""
+def dry_run(tx: Transaction, file_trigger: FileTrigger, secret: str | None) -> NoReturn:
+    """Do what `apply` does, and raise its error, else DryRunPassed: nothing is stored in any case."""
     apply(tx, file_trigger, secret)
-    raise Rehearsed
+    raise DryRunPassed
 
 
 def _find_row(tx: Reader, file_trigger: FileTrigger, secret: str | None) -> Trigger | None:
@@ -102,7 +103,7 @@ def _find_row(tx: Reader, file_trigger: FileTrigger, secret: str | None) -> Trig
             f"there is a trigger {spec.name!r} already that is not from gatepost.toml",
             hint=f"take another name, or let the file have it: `gatepost trigger disable {spec.name}`",
         )
-    if row is not None and row.provider != spec.provider and channels.is_used(tx, row.number):
+    if row is not None and row.provider != spec.provider and conversations.is_used(tx, row.number):
         raise Conflict(
             f"the trigger {spec.name!r} has conversations by {row.provider!r}, and now it is one of {spec.provider!r}",
             hint="take another name",

@@ -14,7 +14,7 @@ from typing import Any, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.channels import envelope as envelopes, intake_actions as channels
+from gatepost.channels import conversation_actions as conversations, envelope as envelopes, intake_actions as intake
 from gatepost.channels.conversation import RESET_TEXT, parse_command
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import recipient_actions as recipients
@@ -108,10 +108,10 @@ def _preview_message(tx: Reader, trigger: Trigger, envelope: Envelope) -> Previe
         return _decide(tx, trigger, envelope)
     if command != "reset":
         return Preview(skipped=f"it is the command /{command}, which the channel answers itself")
-    session = channels.find_session(tx, trigger.provider, envelope.session, trigger)
+    session = conversations.find_session(tx, trigger.provider, envelope.session, trigger)
     if session is None:
         return _preview_reset(envelope, ())
-    targets = channels.list_prompt_targets(tx, session)
+    targets = intake.list_prompt_targets(tx, session)
     next_id = replace(session, generation=session.generation + 1).id
     return _preview_reset(replace(envelope, session=next_id, kind=EnvelopeKind.RESET, content=RESET_TEXT), targets)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from gatepost.channels import intake_actions as channels
+from gatepost.channels import intake_actions as intake
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.intake_actions import Received
 from gatepost.channels.triggers import actions as triggers
@@ -81,12 +81,12 @@ def receive(
     ]
     envelopes = [build_envelope(trigger, occurrence, line) for occurrence, _, _, line in lines]
     if len(envelopes) > 1:
-        channels.check_batch(tx, trigger, envelopes)
+        intake.check_batch(tx, trigger, envelopes)
     results = []
     for (occurrence, name, place, line), envelope in zip(lines, envelopes, strict=True):
         key = build_dedup_key(trigger.name, name)
         results.append(
-            channels.receive(
+            intake.receive(
                 tx,
                 trigger,
                 envelope,

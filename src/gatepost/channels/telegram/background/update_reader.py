@@ -24,7 +24,7 @@ import structlog
 
 from gatepost.channels.telegram import update_actions as telegram
 from gatepost.channels.telegram.background.bots import OpenBot, TelegramBots
-from gatepost.channels.telegram.bot_port import OtherReader, is_webhook_secret
+from gatepost.channels.telegram.bot_port import PollingConflict, is_webhook_secret
 from gatepost.channels.telegram.button_press_actions import PressAnswer
 from gatepost.channels.telegram.update_actions import TakenUpdate
 from gatepost.channels.triggers.trigger import DeliveryMode
@@ -142,11 +142,11 @@ class TelegramIntake:
     async def recover(self, name: str, error: GatepostError, failures: int, pause: float) -> float | None:
         """Remove a webhook that is in the way of polling, and wait for another reader to end."""
         match error:
-            case OtherReader() if "webhook" in error.message:
+            case PollingConflict() if "webhook" in error.message:
                 bot = await self._bots.find(name)
                 await bot.api.delete_webhook()
                 return 0.0 if failures == 1 else pause
-            case OtherReader() if failures < 5:
+            case PollingConflict() if failures < 5:
                 return pause
             case _:
                 return None

@@ -1,13 +1,24 @@
-"""Conversations on channels, how far channels were read, and the users who are let in."""
+"""
+Conversations on channels: begin and reset sessions, list them, and note how far channels were read. The rows of
+pairings are here, too: `channels/pairing_actions.py` lets users in.
+"""
 
 from typing import Any, Final
 
-from gatepost.channels.conversation import ChannelSession, Pairing, PairingState
+from msgspec.structs import replace
+
+from gatepost.channels.conversation import ChannelSession, ChannelStatus, Pairing, PairingState, parse_base
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import Instant
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import Entity
+from gatepost.inbox.event import OWN_CHANNELS, TELEGRAM
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row
+
+#: characters of a name of a channel's user
+MAX_DISPLAY_LENGTH: Final = 200
 
 _SESSION: Final = Mapper(ChannelSession)
 _PAIRING: Final = Mapper(Pairing)
@@ -16,69 +27,104 @@ _PAIRING: Final = Mapper(Pairing)
 def ensure_session(
     tx: Transaction,
     channel: str,
-    trigger: int | None,
     base: str,
     *,
-    person: int | None,
-    chat: str | None,
-    user_id: str | None,
-    thread: str | None,
-    display: str | None,
-) -> None:
-    """Insert a session, or note that it is used."""
+    trigger: Trigger | None = None,
+    person: Entity | None = None,
+    chat: str | None = None,
+    user_id: str | None = None,
+    thread: str | None = None,
+    display: str | None = None,
+) -> ChannelSession:
+    """Return a session, and note that it is used; make it if there is none."""
+    number = trigger.number if trigger is not None else None
     fetch_row(
         tx,
         "channels/channels/ensure_session",
         channel=channel,
-        trigger=trigger,
+        trigger=number,
         base=base,
-        person=person,
+        person=person.number if person is not None else None,
         chat=chat,
         user_id=user_id,
         thread=thread,
-        display=display,
+        display=display[:MAX_DISPLAY_LENGTH] if display else None,
         now=tx.now,
+    )
+    session = find_session(tx, channel, base, trigger)
+    assert session is not None
+    return session
+
+
+def reset_session(tx: Transaction, session: ChannelSession) -> ChannelSession:
+    """Begin a session anew: its generation is raised for good."""
+    return replace(
+        session, generation=fetch_number(tx, "channels/channels/raise_generation", number=session.number, now=tx.now)
     )
 
 
-def count_own_sessions(tx: Reader, channel: str) -> int:
-    """Return how many sessions a channel has that is built in."""
-    return fetch_number(tx, "channels/channels/count_own_sessions", channel=channel)
+def find_session(tx: Reader, channel: str, id: str, trigger: Trigger | None) -> ChannelSession | None:
+    """Return the session of a route, whichever generation the route names."""
+    number = trigger.number if trigger is not None else None
+    base = parse_base(id)
+    return _SESSION.fetch_one(tx, "channels/channels/find_session", channel=channel, trigger=number, base=base)
 
 
-def list_statuses(tx: Reader, *, after: int, limit: int) -> list[tuple[Trigger, str | None, int, int]]:
+def list_statuses(tx: Reader, *, after: int = 0, limit: int = 100) -> list[ChannelStatus]:
     """
-    Return triggers on which people may write, in the order in which they were added; each with why it does not work,
-    its sessions, and the users who wait to be let in.
+    Return the channels on which people write: those that are built in, and then triggers in the order in which they
+    were added.
     """
-    rows = tx.fetch_page("channels/channels/list_statuses", now=tx.now, after=after, limit=limit)
-    return [(triggers.build(row), row.error, row.sessions, row.requests) for row in rows]
+    statuses = [
+        ChannelStatus(
+            number=number,
+            name=name,
+            provider=name,
+            sessions=fetch_number(tx, "channels/channels/count_own_sessions", channel=name),
+        )
+        for number, name in enumerate(OWN_CHANNELS, 1)
+        if number > after
+    ]
+    position = max(after - len(OWN_CHANNELS), 0)
+    while len(statuses) < limit:
+        rows = tx.fetch_page("channels/channels/list_statuses", now=tx.now, after=position, limit=limit)
+        statuses += [
+            ChannelStatus(
+                number=trigger.number + len(OWN_CHANNELS),
+                name=trigger.name,
+                provider=trigger.provider,
+                mode=trigger.config.mode if trigger.provider == TELEGRAM else None,
+                active=trigger.active,
+                error=row.error,
+                sessions=row.sessions,
+                requests=row.requests,
+            )
+            for row in rows
+            if (trigger := triggers.build(row)).is_channel
+        ]
+        if len(rows) < limit:
+            break
+        position = triggers.build(rows[-1]).number
+    return statuses[:limit]
+
+
+def count_failing(tx: Reader) -> int:
+    """Return how many active channels do not work."""
+    return fetch_number(tx, "channels/channels/count_failing")
+
+
+def list_sessions(
+    tx: Reader, *, channel: str | None = None, person: str | None = None, after: int = 0, limit: int = 100
+) -> list[ChannelSession]:
+    """Return sessions in the order in which they began; `channel` is a channel, or the name of a trigger."""
+    number = directory.find_number(tx, person)
+    bounds = {"after": after, "limit": limit}
+    return _SESSION.fetch_page(tx, "channels/channels/list_sessions", channel=channel, person=number, **bounds)
 
 
 def set_error(tx: Transaction, trigger: int, error: str | None) -> bool:
     """Note why a trigger does not work, or that it does; return False if that was noted before."""
     return tx.execute("channels/channels/set_error", trigger=trigger, error=error) == 1
-
-
-def count_failing(tx: Reader) -> int:
-    """Return how many active triggers do not work."""
-    return fetch_number(tx, "channels/channels/count_failing")
-
-
-def find_session(tx: Reader, channel: str, trigger: int | None, base: str) -> ChannelSession | None:
-    return _SESSION.fetch_one(tx, "channels/channels/find_session", channel=channel, trigger=trigger, base=base)
-
-
-def raise_generation(tx: Transaction, number: int) -> int:
-    return fetch_number(tx, "channels/channels/raise_generation", number=number, now=tx.now)
-
-
-def list_sessions(
-    tx: Reader, *, channel: str | None, person: int | None, after: int, limit: int
-) -> list[ChannelSession]:
-    return _SESSION.fetch_page(
-        tx, "channels/channels/list_sessions", channel=channel, person=person, after=after, limit=limit
-    )
 
 
 def read_cursor(tx: Reader, trigger: int) -> tuple[int, int, Instant] | None:
