@@ -25,7 +25,7 @@ from gatepost.guests.spool_line import SpoolLine
 from gatepost.inbox import claim_actions as inbox, event_rendering as render, feed_actions as inbox_feed
 from gatepost.inbox.event import Event, Item
 from gatepost.inbox.event_api import EventView, ItemView
-from gatepost.inbox.push import foreign_event as foreign
+from gatepost.inbox.push import intake_queue_entry as foreign
 from gatepost.transports.jetstream import JetStreamIntakeQueue
 from gatepost.transports.redis import RedisIntakeQueue
 from gatepost.worker.intake_queue_reader import QueueReader

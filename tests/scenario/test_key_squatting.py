@@ -20,7 +20,7 @@ from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.transport_records import QueuedEntry
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, Push
-from gatepost.inbox.push import actions as push_actions, dedup_keys as dedup, foreign_event as foreign
+from gatepost.inbox.push import actions as push_actions, dedup_keys as dedup, intake_queue_entry as foreign
 from gatepost.worker.intake_queue_reader import QueueReader
 from tests.gateways import Gateway, create_entities, create_token, open_gateway
 from tests.webhook_senders import SENDERS

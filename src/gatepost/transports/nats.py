@@ -35,7 +35,7 @@ from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfi
 from gatepost.core.ports import MessageHandler
 from gatepost.core.signals import WAKEUP, Frame, Signal, TransportMessage
 from gatepost.inbox.event import Event
-from gatepost.inbox.push import foreign_event as foreign
+from gatepost.inbox.push import intake_queue_entry as foreign
 from gatepost.transports import codec
 from gatepost.transports.reconnect import describe_error
 from gatepost.transports.server_transport import BrokerConnection, RemoteTransport

@@ -1,5 +1,5 @@
 """
-Events that other programs put on a transport for an agent: JSON objects in one of two forms.
+Events that other programs put on a queue for an agent (Redis, NATS): JSON objects in one of two forms.
 
     {"eventId": "...", "type": "...", "timestamp": "2026-02-18T15:06:55Z", "data": {...}}
     {"id": "...", "type": "...", "source": "...", "content": "...", "priority": 2,
