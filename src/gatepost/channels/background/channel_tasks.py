@@ -17,8 +17,8 @@ from gatepost.channels.background.trigger_readers import ChannelReaders, Channel
 from gatepost.channels.outgoing_message_actions import SEND_JOB
 from gatepost.channels.provider import Provider
 from gatepost.channels.speech import voice_actions as voices
-from gatepost.channels.speech.background import VoiceJobs
 from gatepost.channels.speech.transcriber import Transcriber
+from gatepost.channels.speech.transcription_background import VoiceJobs
 from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
 from gatepost.channels.telegram.background.bots import TelegramBots
 from gatepost.channels.telegram.background.sender import TelegramSender, read_monotonic_clock

@@ -19,8 +19,8 @@ from gatepost.channels.conversation import RESET_TEXT, parse_command
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import recipient_actions as recipients
 from gatepost.channels.routing.recipient_actions import RouteDecision
-from gatepost.channels.telegram import preview_actions as telegram_preview
-from gatepost.channels.telegram.preview_actions import PreviewedReset
+from gatepost.channels.telegram import update_preview_actions as telegram_preview
+from gatepost.channels.telegram.update_preview_actions import PreviewedReset
 from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.channels.webhooks import delivery_actions as webhooks, verification as webhook
