@@ -6,7 +6,8 @@ Follow one message through the code: print each module of the package that a POS
 
 A gateway runs in this process, on a new SQLite store. Two requests before the one that is followed fill all caches, and
 what they set going comes to rest first. A module is printed when it is first entered; its folder is its room.
-Primitives (ids, text, times, the mapping of rows) are entered from everywhere, so they are left out.
+Primitives (`core`: ids, text, times, addresses, limits of JSON; errors; the mapping of rows) are entered from everywhere,
+so they are left out.
 """
 
 import asyncio
@@ -31,15 +32,7 @@ import gatepost
 from gatepost import settings
 
 PACKAGE: Final = str(Path(gatepost.__file__).parent) + os.sep
-PRIMITIVES: Final = {
-    "errors",
-    "core/ids",
-    "core/limits",
-    "core/text",
-    "core/times",
-    "stores/row_mapping",
-    "stores/statements",
-}
+PRIMITIVES: Final = ("errors", "core/", "stores/row_mapping", "stores/statements")
 
 
 class Recorder:
@@ -119,7 +112,7 @@ def follow_message() -> list[str]:
             asyncio.run(serve(settings.load(), "127.0.0.1", 0, ready=start))
         finally:
             sys.setprofile(None)
-    return [module for module in dict.fromkeys(recorder.modules) if module not in PRIMITIVES]
+    return [module for module in dict.fromkeys(recorder.modules) if not module.startswith(PRIMITIVES)]
 
 
 def main(arguments: list[str]) -> None:
