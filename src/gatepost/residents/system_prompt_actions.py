@@ -20,7 +20,7 @@ from gatepost.directory.entity import Entity
 from gatepost.inbox.event_rendering import quote, render_name
 from gatepost.plans import actions as plan_actions
 from gatepost.plans.plan import Plan, PlanStatus
-from gatepost.residents import goal_and_memory_actions
+from gatepost.residents import goal_and_memory_actions as notes
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
 from gatepost.residents.runs import actions as runs
@@ -132,13 +132,9 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
         instructions=config.instructions,
         spaces=tuple(_build_space_facts(tx, take_first("spaces", _MAX_SHOWN_SPACES, spaces))),
         goals=take_first(
-            "goals",
-            _MAX_GOALS,
-            goal_and_memory_actions.page_goals(tx, agent, status=GoalStatus.ACTIVE, limit=_MAX_GOALS + 1),
+            "goals", _MAX_GOALS, notes.page_goals(tx, agent, status=GoalStatus.ACTIVE, limit=_MAX_GOALS + 1)
         ),
-        memories=take_first(
-            "memories", _MAX_MEMORIES, goal_and_memory_actions.page_memories(tx, agent, limit=_MAX_MEMORIES + 1)
-        ),
+        memories=take_first("memories", _MAX_MEMORIES, notes.page_memories(tx, agent, limit=_MAX_MEMORIES + 1)),
         plans=take_first(
             "plans", _MAX_PLANS, plan_actions.page(tx, agent, status=PlanStatus.PENDING, limit=_MAX_PLANS + 1)
         ),
