@@ -4,10 +4,11 @@ The queue reader: stores the events that other programs leave in an intake queue
     take -> parse -> commit (`push.push_all`) -> settle
 
 An entry is removed only after the commit. A process that dies in between leaves it to the next one, which may commit it
-a second time. Such a repeat changes nothing: the id of the entry is the dedup key, with the name of the transport before
-it, so that it is no one else's key (`inbox/push/intake_queue_entry.py`). Entries of one agent are stored in the order
-in which they were taken. An entry that cannot be parsed, or that has no recipient, is put aside with the reason and never
-blocks the entries after it. While the store is unavailable nothing is removed, and the round is repeated later.
+a second time. Such a repeat changes nothing: the id of the entry is the dedup key, with the name of the transport
+before it, so that it is no one else's key (`inbox/push/intake_queue_entry.py`). Entries of one agent are stored in the
+order in which they were taken. An entry that cannot be parsed, or that has no recipient, is put aside with the reason
+and never blocks the entries after it. While the store is unavailable nothing is removed, and the round is repeated
+later.
 
 A signal of another program (`core.signals.WAKEUP`) names the agent whose queue to read. Signals get lost, so
 `read_all_queues` reads all of them at intervals.
