@@ -6,7 +6,7 @@ Follow one message through the code: print each module of the package that a POS
 
 A gateway runs in this process, on a new SQLite store. Two requests before the one that is followed fill all caches, and
 what they set going comes to rest first. A module is printed when it is first entered; its folder is its room.
-Primitives (`core`: ids, text, times, addresses, limits of JSON; errors; the mapping of rows) are entered from everywhere,
+Primitives (`core`: ids, text, times, addresses, limits of JSON; errors; the mapping of rows) are used from all rooms,
 so they are left out.
 """
 
