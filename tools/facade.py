@@ -84,7 +84,8 @@ def build_facade() -> str:
 
 def _write_entries(names: dict[str, list[str]]) -> Iterator[str]:
     for module, classes in names.items():
-        lines = textwrap.wrap(" ".join(classes), 105)
+        text = " ".join(classes)
+        lines = [text] if len(text) <= 110 else textwrap.wrap(text, 109)
         if len(lines) == 1 and len(module) + len(lines[0]) <= 109:
             yield f'    "{module}": "{lines[0]}",\n'
         else:

@@ -49,12 +49,10 @@ _NAMES: Final = {
     ),
     "channels.routing.api": (
         "ChangeRoute CreateRoute DeadLetterOutcome DeadLetterPage DeadLetterView DeleteRoute DiscardDeadLetter "
-        "ListDeadLetters ListRoutes ReplayDeadLetter ReplayedLetterView RoutePage RouteView ShowRoute "
-        "UnroutedReason"
+        "ListDeadLetters ListRoutes ReplayDeadLetter ReplayedLetterView RoutePage RouteView ShowRoute UnroutedReason"
     ),
     "channels.shared_inbox.api": (
-        "EntryKind ListSharedEntries QuestionStatus SharedEntryPage SharedEntryView ShowSharedEntry "
-        "WatchSharedInbox"
+        "EntryKind ListSharedEntries QuestionStatus SharedEntryPage SharedEntryView ShowSharedEntry WatchSharedInbox"
     ),
     "channels.telegram.api": "ReceiveTelegramUpdate TelegramUpdateView",
     "channels.triggers.api": (
@@ -66,8 +64,8 @@ _NAMES: Final = {
     "directory.key_api": "CreateKey KeyPage KeyView ListKeys NewKeyView RevokeKey",
     "directory.sign_in_api": "CallerView CreateSignInLink ShowCaller SignIn SignInLinkView SignOut",
     "gates.decision_api": (
-        "ActionSpec ActionView AnswerDecision AskDecision DecisionAnswerView DecisionPage DecisionView "
-        "ListDecisions OptionSpec OptionView QuestionRequest ReviseDecision ShowDecision WithdrawDecision"
+        "ActionSpec ActionView AnswerDecision AskDecision DecisionAnswerView DecisionPage DecisionView ListDecisions "
+        "OptionSpec OptionView QuestionRequest ReviseDecision ShowDecision WithdrawDecision"
     ),
     "gates.gate_api": "AddGate AddWaiter GatePage GateStatus GateView ListGates ResolutionView ResolveGate ShowGate",
     "gateway.health_api": "AccountingView HealthView ReadMetrics ShowHealth TransportView",
@@ -90,8 +88,8 @@ _NAMES: Final = {
     ),
     "ledger.topic_api": (
         "ChunkView FaultView LedgerProfileView LedgerSyncStateView LedgerSyncView ListTopicMessages ListTopics "
-        "ShowLedgerProfile ShowLedgerSync ShowTopic SyncLedger SyncPart TopicMessagePage TopicMessageView "
-        "TopicPage TopicVerificationView TopicView VerifyTopic"
+        "ShowLedgerProfile ShowLedgerSync ShowTopic SyncLedger SyncPart TopicMessagePage TopicMessageView TopicPage "
+        "TopicVerificationView TopicView VerifyTopic"
     ),
     "mail.mail_api": (
         "ListMail MailBox MailPage MailRecipientView MailView ReplyToEvent SendMail SentReplyView ShowMail"
@@ -113,9 +111,9 @@ _NAMES: Final = {
         "ToolRequestView ToolServerView ToolView WakeAgent WatchAgent WokenView"
     ),
     "residents.runs.api": (
-        "AnswerCall CallView CancelRun ListAgentRuns ListRuns ListSteps OpenCallView PromptView ReplayRun "
-        "ReplayView ReplyView ResultView RunPage RunUsageView RunView RunWithCallsView ShowRun StepPage StepView "
-        "TurnView WatchRun"
+        "AnswerCall CallView CancelRun ListAgentRuns ListRuns ListSteps OpenCallView PromptView ReplayRun ReplayView "
+        "ReplyView ResultView RunPage RunUsageView RunView RunWithCallsView ShowRun StepPage StepView TurnView "
+        "WatchRun"
     ),
     "residents.stream_api": (
         "AgentActivityView MessageDeltaView MessageDoneView MessageFailedView MessageStartView ReplyDeltaView "
@@ -127,8 +125,8 @@ _NAMES: Final = {
     ),
     "spaces.api": (
         "AddMember ArchiveSpace CreateSpace ListMembers ListSpaces ListedSpaceView MarkRead MemberPage MemberView "
-        "MessagePage MessageView NewSpaceView PostMessage ReadMessages RemoveMember RenameSpace ShowSpace "
-        "SpacePage SpaceView WatchSpace"
+        "MessagePage MessageView NewSpaceView PostMessage ReadMessages RemoveMember RenameSpace ShowSpace SpacePage "
+        "SpaceView WatchSpace"
     ),
 }
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -85,7 +85,6 @@ async def test_a_credential_that_is_gone_ends_a_subscription(office: Office) -> 
 
 def test_a_gateway_does_not_import_the_sdk_until_it_is_asked() -> None:
     program = (
-        "import gatepost.gateway.serve, sys;"
-        "sys.exit('mcp' in sys.modules or 'gatepost.mcp.http_server' in sys.modules)"
+        "import gatepost.gateway.serve, sys;sys.exit('mcp' in sys.modules or 'gatepost.mcp.http_server' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -14,9 +14,9 @@ from starlette.types import Receive, Scope, Send
 
 from gatepost.app import open_store
 from gatepost.channels.speech import voice_actions as voices
-from gatepost.channels.speech.transcription_background import VoiceJobs
 from gatepost.channels.speech.remote_transcriber import OpenAiTranscriber
 from gatepost.channels.speech.transcriber import SpeechRefused, Transcriber, Transcript
+from gatepost.channels.speech.transcription_background import VoiceJobs
 from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
 from gatepost.core.limits import Limits
 from gatepost.errors import Invalid, Unavailable

@@ -21,8 +21,7 @@ from gatepost.directory.key import Key
 from gatepost.directory.key_api import CreateKey, ListKeys
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, UnknownAddress
 from gatepost.executor import LocalExecutor
-from gatepost.export import export_actions as export
-from gatepost.export import catalog_rows as catalog
+from gatepost.export import catalog_rows as catalog, export_actions as export
 from gatepost.testing import Kit
 
 

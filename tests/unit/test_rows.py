@@ -139,10 +139,12 @@ def value(parameter: str, kind: int) -> Any:
     return NUMBERS.get(parameter, 1) if kind in INTS else TEXTS.get(parameter, "x")
 
 
+#: whatever runs statements: rows, and the verbs of small nouns
+MODULES = (*find_modules("rows"), *find_modules("actions"))
 #: the fields that are read by `Mapper`
 FIELDS = {
     field
-    for module in find_modules("rows")
+    for module in MODULES
     for value in vars(import_module(module)).values()
     for mapper in (value, getattr(value, "__self__", None))
     if isinstance(mapper, Mapper)
@@ -183,7 +185,7 @@ def test_columns_that_are_true_or_false_are_known_by_their_names(databases: Data
 
 def test_every_column_is_read_somewhere(databases: Databases) -> None:
     """A column is the field of a noun, is asked of a row by its name, is the only one, or only says there is a row."""
-    modules = (*find_modules("rows"), "gatepost.stores.statements")
+    modules = (*MODULES, "gatepost.stores.statements")
     code = " ".join(Path(str(import_module(module).__file__)).read_text() for module in modules)
     known = FIELDS | set(re.findall(r"\brow\.([a-z_]+)", code))
     single = {use.name for use in find_uses() if use.method == "fetch_number"}

@@ -4,8 +4,7 @@ VALUES (:id, :run, :tool, :arguments, 'pending', :now, :expires_at)
 
 -- name: read
 SELECT
-    c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at,
-    r.number AS run_number
+    c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at
 FROM calls c
 JOIN runs r ON r.number = c.run
 JOIN entities e ON e.number = r.agent
@@ -13,8 +12,7 @@ WHERE c.id = :id
 
 -- name: list_by_run
 SELECT
-    c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at,
-    r.number AS run_number
+    c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at
 FROM calls c
 JOIN runs r ON r.number = c.run
 JOIN entities e ON e.number = r.agent
@@ -23,8 +21,7 @@ ORDER BY c.created_at, c.id
 
 -- name: list_expired
 SELECT
-    c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at,
-    r.number AS run_number
+    c.id, r.id AS run, e.name AS agent, c.tool, c.arguments, c.status, c.result, c.created_at, c.expires_at, c.ended_at
 FROM calls c
 JOIN runs r ON r.number = c.run
 JOIN entities e ON e.number = r.agent
