@@ -4,21 +4,22 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from gatepost.mcp.lenient_arguments import load_tools
-from gatepost.residents.background import tool_arguments
-from gatepost.residents.tools import BUILT_IN_TOOLS
+from gatepost.operations.operation_tool import load_tools
+from gatepost.residents.agent_config_json import SKILLS
+from gatepost.residents.background.toolkit import build_built_in_tools
+from gatepost.residents.tools import load_tools as load_resident_tools
 
 
 async def list_tools() -> str:
     """Return the names of all tools in their order, and a section for each."""
-    orders = {"resident": BUILT_IN_TOOLS, "mcp": load_tools()}
+    orders = {"resident": load_resident_tools(), "mcp": load_tools()}
     lines = [f"{door}: {' '.join(names)}\n" for door, names in orders.items()]
     return "\n".join([*lines, *sorted(_list_resident_tools()), *sorted(_list_mcp_tools())])
 
 
 def _list_resident_tools() -> Iterator[str]:
-    for name, tool in BUILT_IN_TOOLS.items():
-        spec = tool_arguments.build_spec(name, tool.function)
+    for name, tool in load_resident_tools().items():
+        spec = build_built_in_tools(frozenset(SKILLS))[name].spec
         heading = f"resident {name}" + (f" (skill {tool.skill})" if tool.skill else "")
         yield _render(heading, spec.description, {"takes": spec.schema})
 
