@@ -105,11 +105,9 @@ class LedgerOffice:
     def register(self, name: str, kind: EntityKind = EntityKind.AGENT, **fields: Any) -> None:
         self.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, **fields))
 
-    def send(
-        self, to: str | None, text: str = "tea?", *, sender: str = "ann", key: str | None = None, **fields: Any
-    ) -> Mail:
+    def send(self, to: str | None, text: str = "tea?", *, sender: str = "ann", **fields: Any) -> Mail:
         payload = fields.pop("payload", {"text": text})
-        return self.store.run_sync(mail.send, MailSpec(to=to, payload=payload, **fields), sender=sender, key=key)
+        return self.store.run_sync(mail.send, MailSpec(to=to, payload=payload, **fields), sender=sender)
 
     def post_note(self, text: str = "look", *, by: str = "ann", **fields: Any) -> Note:
         return self.store.run_sync(work.post_note, TASK, text, by=by, **fields)

@@ -17,6 +17,7 @@ from gatepost.plans.plan import Plan, PlanStatus
 from gatepost.reports import fire_list_handlers as fires
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
+from tests.unit.tool_caller import continue_chain
 
 #: what FakeClock begins with
 MORNING = parse_instant("2026-02-18T09:00:00Z")
@@ -25,7 +26,8 @@ SCHEDULES = ({"cron": "0 12 * * *"}, {"runAfter": "3 hours"}, {"scheduledAt": "2
 
 def set_plan(ctx: StoreContext, owner: str | None = "ann", hops: int = 0, **fields: Any) -> Plan:
     spec = parse_spec({"name": "Report", "instruction": "Post it"} | fields if "id" not in fields else fields)
-    return ctx.store.run_sync(plans.set_plan, owner, spec, hops=hops)
+    with continue_chain(ctx.store, owner or "", hops):
+        return ctx.store.run_sync(plans.set_plan, owner, spec, by=owner if hops else None)
 
 
 def disable(ctx: StoreContext, plan: Plan) -> Plan:

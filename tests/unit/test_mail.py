@@ -248,28 +248,6 @@ class TestStates:
         assert post.read_states(sent) == {"husam": ItemState.DELIVERED}
 
 
-class TestRepeats:
-    def test_the_same_key_sends_once(self, post: Post) -> None:
-        first = post.send(key="k")
-        assert post.send(key="k").id == first.id
-        assert post.send(text="another text", key="k").text == "tea?"
-        assert len(post.read_events("bob")) == len(post.list_records()) == 1
-        assert post.send(key="k", sender="husam").id != first.id
-
-    def test_the_same_key_broadcasts_once(self, post: Post) -> None:
-        assert post.send("ALL", key="k").id == post.send("ALL", key="k").id
-        assert len(post.read_events("bob")) == len(post.list_records()) == 1
-
-    def test_a_key_of_a_team_that_has_grown_reaches_the_new_member(self, post: Post) -> None:
-        first = post.send("team:red", key="k")
-        post.ctx.register("cem", team="red")
-        second = post.send("team:red", key="k")
-        assert [len(post.read_events(name)) for name in ("bob", "cem")] == [1, 1]
-        assert second.id != first.id
-        assert post.read_states(first) == {"bob": ItemState.PENDING}
-        assert post.read_states(second) == {"cem": ItemState.PENDING}
-
-
 class TestThreads:
     def test_a_reply_keeps_subject_reference_and_thread(self, post: Post) -> None:
         first = post.send(subject="Schema", ref=Ref("task", "1"), priority=Priority.HIGH)

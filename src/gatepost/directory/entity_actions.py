@@ -94,6 +94,13 @@ def find_live(tx: Reader, name: str | Entity) -> Entity:
     return entity
 
 
+def require_agent(entity: Entity) -> Entity:
+    """Return the entity if it is an agent; raise `UnknownAddress` for any other kind."""
+    if entity.kind is not EntityKind.AGENT:
+        raise UnknownAddress(f"{entity.name!r} is {entity.kind.phrase}, not an agent")
+    return entity
+
+
 def build_retired_error(entity: Entity, consequence: str = "") -> Refused:
     """Return the error for an entity that is retired; `consequence` follows, such as ` and receives nothing`."""
     return Refused(f"{entity.name!r} is retired{consequence}", hint="name one that is not: it never comes back")

@@ -37,10 +37,10 @@ def list_agents_in_space(tx: Reader, space: int) -> list[Entity]:
     return ENTITY.fetch_all(tx, "directory/entities/list_agents_in_space", space=space)
 
 
-def find_by_run(tx: Reader, run: int) -> tuple[Entity, int, int]:
-    """Return the agent of a run, and the hops and the tokens of the run."""
+def find_by_run(tx: Reader, run: int) -> tuple[Entity, int]:
+    """Return the agent of a run, and the tokens of the run."""
     row = fetch_row(tx, "directory/entities/find_by_run", run=run)
-    return ENTITY.read(row), row.hops, row.tokens
+    return ENTITY.read(row), row.tokens
 
 
 def list_page(

@@ -18,16 +18,9 @@ import msgspec
 import structlog
 from starlette.requests import ClientDisconnect, Request as HttpRequest
 
+from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError
-from gatepost.executor import (
-    authorize_names,
-    execute,
-    execute_once,
-    list_valid,
-    merge_outcomes,
-    prepare,
-    read_for_preparation,
-)
+from gatepost.executor import execute_once, list_valid, merge_outcomes, prepare, read_for_preparation
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
 from gatepost.gateway.gateway_state import GatewayState

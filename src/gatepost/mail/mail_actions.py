@@ -27,7 +27,7 @@ from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, LimitReached, NotFound, Refused
 from gatepost.inbox import item_actions as inbox_items
 from gatepost.inbox.event import Event, EventType, Push, PushResult, Ref
-from gatepost.inbox.push import actions as push, event_limits
+from gatepost.inbox.push import actions as push, event_limits, hop_actions as chains
 from gatepost.mail import ledger_delivery, mail_rows as outgoing, sent_mail as rules
 from gatepost.mail.ledger_delivery import FindOutsider, MailSent
 from gatepost.mail.sent_mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec, PostState
@@ -36,11 +36,8 @@ from gatepost.mail.sent_mail import DEFAULT_TYPE, AckRequest, AckState, Mail, Ma
 _OVERDUE_LIMIT: Final = 500
 
 
-def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0, key: str | None = None) -> Mail:
-    """
-    Send mail, and return it with the state for each recipient. A sender that sends again with the same `key` sends
-    nothing, and gets the first mail.
-    """
+def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity) -> Mail:
+    """Send mail, and return it with the state for each recipient."""
     author = directory.find_live(tx, sender)
     thread = None
     if spec.reply_to is not None:
@@ -52,39 +49,34 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity, hops: int = 0
         raise Refused(f"the mail would go back to its sender {author.name!r}", hint="name another recipient")
     if isinstance(target, AllAgentsAddress) and spec.ack is AckRequest.REQUIRED:
         raise Invalid("mail to every agent cannot be acknowledged", hint="name those who have to read it, or a team")
-    mail, deliver_at = _build_mail(tx, spec, author, thread), None
+    mail, deliver_at, hops = _build_mail(tx, spec, author, thread), None, 0
     outsider = tx.ask(FindOutsider(target, author)) if isinstance(target, EntityAddress) else None
-    if key is not None and ledger_delivery.find_public_network(tx) is not None:  # the first one may have no event yet
-        first_mail = outgoing.find_mail_by_key(tx, author.number, key)
-        if first_mail is not None:
-            return first_mail
     if outsider is not None:
         _check_outside(tx, mail)
         mail, names = replace(mail, post=PostState.UNPOSTED), [outsider]
     elif ledger_delivery.is_awaited(tx, mail.priority):
         names, deliver_at = _check_awaited(tx, mail, author, target), tx.now + tx.limits.ledger_patience
+        hops = chains.count_next_hops(tx, author)  # when it is delivered, its chain may be long past
     else:
-        result = push.push_event(tx, _build_push(mail, key or mail.id, hops))
+        result = push.push_event(tx, _build_push(mail, mail.id))
         if result.broadcast is None and not result.deliveries:
             raise Refused(f"nobody else is in {spec.to!r}")
-        if key is not None and (first_mail := outgoing.find_mail_by_event(tx, result.event)) is not None:
-            return first_mail
         mail, names = replace(mail, event=result.event), _list_names(result)
-    record = outgoing.insert_mail(tx, mail, author.number, names, dedup_key=key, hops=hops, deliver_at=deliver_at)
+    record = outgoing.insert_mail(tx, mail, author.number, names, hops=hops, deliver_at=deliver_at)
     tx.react(MailSent(mail, author, names, record))
     return show(tx, mail.id)
 
 
 def _check_outside(tx: Transaction, mail: Mail) -> None:
     """Refuse mail that cannot go to an agent outside."""
-    event_limits.validate_push(_build_push(mail, mail.id, 0), tx.limits)
+    event_limits.validate_push(_build_push(mail, mail.id), tx.limits)
     if mail.ack is not None:
         raise Invalid(f"mail to {mail.to!r} cannot be acknowledged", hint="it is an agent outside: ask for a reply")
 
 
 def _check_awaited(tx: Transaction, mail: Mail, author: Entity, target: Address) -> list[str]:
     """Refuse mail that could not be delivered later; return the names of its recipients, none for a broadcast."""
-    event_limits.validate_push(_build_push(mail, mail.id, 0), tx.limits)
+    event_limits.validate_push(_build_push(mail, mail.id), tx.limits)
     if isinstance(target, AllAgentsAddress):
         return []
     recipients = push.find_recipients(tx, target, author)
@@ -230,7 +222,7 @@ def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | N
     )
 
 
-def _build_push(mail: Mail, key: str, hops: int) -> Push:
+def _build_push(mail: Mail, key: str, hops: int = 0) -> Push:
     has_fields = set(mail.payload) - {"text"} or not isinstance(mail.payload.get("text"), str)
     data: dict[str, Json] = {
         "mailId": mail.id,

@@ -78,14 +78,10 @@ def insert_mail(
     sender: int,
     recipients: Sequence[str],
     *,
-    dedup_key: str | None = None,
     hops: int = 0,
     deliver_at: Instant | None = None,
 ) -> int:
-    """
-    Insert mail. Its sender can send it again with the same `dedup_key`; what waits for the ledger is delivered at
-    `deliver_at` at the latest, with `hops`.
-    """
+    """Insert mail. What waits for the ledger is delivered at `deliver_at` at the latest, with `hops`."""
     return _insert(
         tx,
         recipients,
@@ -101,7 +97,6 @@ def insert_mail(
         ack=mail.ack,
         ack_deadline=mail.ack_deadline,
         post=mail.post,
-        dedup_key=dedup_key,
         hops=hops,
         deliver_at=deliver_at,
     )
@@ -175,11 +170,6 @@ def lock_mail(tx: Transaction, id: str) -> Mail | None:
 def find_mail_by_event(tx: Reader, event: str) -> Mail | None:
     row = tx.fetch_one("mail/outgoing/find_by_event", event=event)
     return _build_mails(tx, [row])[0] if row and row.kind == "mail" else None
-
-
-def find_mail_by_key(tx: Reader, sender: int, dedup_key: str) -> Mail | None:
-    row = tx.fetch_one("mail/outgoing/find_by_key", sender=sender, dedup_key=dedup_key, is_mail=True)
-    return _build_mails(tx, [row])[0] if row else None
 
 
 def list_sent(
@@ -277,7 +267,7 @@ def read_post(tx: Reader, id: str) -> Post | None:
 
 def find_work_by_key(tx: Reader, sender: int, dedup_key: str) -> Post | None:
     """Return the note or the event that a sender has made with this key."""
-    return _POST.fetch_one(tx, "mail/outgoing/find_by_key", sender=sender, dedup_key=dedup_key, is_mail=False)
+    return _POST.fetch_one(tx, "mail/outgoing/find_by_key", sender=sender, dedup_key=dedup_key)
 
 
 def lock_post(tx: Transaction, id: str) -> Post | None:

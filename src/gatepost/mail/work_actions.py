@@ -98,7 +98,6 @@ def post_note(
     by: str | Entity,
     notify: Sequence[str] = (),
     priority: Priority = Priority.NORMAL,
-    hops: int = 0,
     ledger_key: str | None = None,
 ) -> Note:
     """
@@ -125,7 +124,6 @@ def post_note(
             priority=priority,
             dedup_key=f"note:{author.name}:{ledger_key or id}",
             ref=item.ref,
-            hops=hops,
         ),
         author,
         recipients,
@@ -156,7 +154,6 @@ def post_event(
     *,
     reason: str = "",
     by: str | Entity,
-    hops: int = 0,
     ledger_key: str | None = None,
 ) -> WorkEvent:
     """
@@ -180,7 +177,7 @@ def post_event(
         tx.after_commit(Signal(f"work:{item.type}:{name}", work_event.event, wakes=False))
     rule = find_rule(build_rules(tx.limits.work_notify), work_event.type)
     targets = rule.to if rule is not None else ()
-    result = _notify(tx, work_event, rule, item, author, hops) if rule is not None else None
+    result = _notify(tx, work_event, rule, item, author) if rule is not None else None
     work_event = replace(work_event, recipients=_list_names(result) if result else ())
     event_id = result.event if result is not None and result.deliveries else None
     record = outgoing.insert_event(tx, work_event, author.number, targets, event_id, ledger_key)
@@ -223,9 +220,7 @@ def _resolve(tx: Reader, target: str) -> list[Entity]:
     return list(directory.resolve(tx, [address.parse(target)]).get(address.parse(target), ()))
 
 
-def _notify(
-    tx: Transaction, event: WorkEvent, rule: NotifyRule, item: WorkItem, author: Entity, hops: int
-) -> PushResult:
+def _notify(tx: Transaction, event: WorkEvent, rule: NotifyRule, item: WorkItem, author: Entity) -> PushResult:
     """Push the notice of an event to those whom a rule names; its author gets none."""
     recipients: dict[int, Entity] = {}
     for target in rule.to:
@@ -246,7 +241,7 @@ def _notify(
             priority=rule.priority,
             dedup_key=f"work:{item.type}:{item.id}:{event.id}",
             ref=item.ref,
-            hops=max(hops, chains.count_next_hops(tx, author)),
+            hops=chains.count_next_hops(tx, author),
         ),
         None,
         list(recipients.values()),

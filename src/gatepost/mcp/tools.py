@@ -30,9 +30,10 @@ from gatepost.inbox.event_rendering import quote, render_event, render_json, ren
 from gatepost.inbox.item_api import BatchView, ClaimBatch, DrainInbox
 from gatepost.mail.mail_api import MailView, SentReplyView
 from gatepost.mail.work_api import NoteView, WorkEventView
-from gatepost.mcp.lenient_arguments import WAIT, McpToolSpec, load_tools, parse_wait
 from gatepost.mcp.server_port import ANYTHING, BatchDelivery, Context, Host, Peer
+from gatepost.operations.lenient_arguments import WAIT, parse_wait
 from gatepost.operations.operation import Page
+from gatepost.operations.operation_tool import OperationTool, load_tools
 from gatepost.operations.validation import suggest
 from gatepost.plans.api import PlanView
 from gatepost.residents.agent_api import AgentView
@@ -68,7 +69,7 @@ class Tools:
             return await self._call(context, spec, params.arguments or {})
         return _build_error("the request was cancelled")
 
-    async def _call(self, context: Context, spec: McpToolSpec, arguments: Mapping[str, Any]) -> types.CallToolResult:
+    async def _call(self, context: Context, spec: OperationTool, arguments: Mapping[str, Any]) -> types.CallToolResult:
         try:
             answer = await self._answer(context, spec, arguments)
         except GatepostError as error:
@@ -80,7 +81,7 @@ class Tools:
         text = types.TextContent(text=render_answer(spec, answer))
         return types.CallToolResult(content=[text], structured_content=spec.encode(answer))
 
-    async def _answer(self, context: Context, spec: McpToolSpec, arguments: Mapping[str, Any]) -> Any:
+    async def _answer(self, context: Context, spec: OperationTool, arguments: Mapping[str, Any]) -> Any:
         peer = await self._host.identify(context)
         spec.operation.access.admit(peer.caller)
         arguments = dict(arguments)
@@ -139,7 +140,7 @@ class Tools:
                     await changed.wait()
 
 
-def _build_wire_tool(spec: McpToolSpec) -> types.Tool:
+def _build_wire_tool(spec: OperationTool) -> types.Tool:
     return types.Tool(
         name=spec.name,
         title=spec.tool.title,
@@ -154,7 +155,7 @@ def _build_error(sentence: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=sentence)], is_error=True)
 
 
-def render_answer(spec: McpToolSpec, answer: Any) -> str:
+def render_answer(spec: OperationTool, answer: Any) -> str:
     """Return the answer of a tool as text."""
     match answer:
         case BatchView():
@@ -168,7 +169,7 @@ def render_answer(spec: McpToolSpec, answer: Any) -> str:
             return _render_line(spec, answer)
 
 
-def _render_line(spec: McpToolSpec, view: Any) -> str:
+def _render_line(spec: OperationTool, view: Any) -> str:
     match view:
         case ItemView():
             return f"{render_event(view.to_event())} ({view.event_id}, {view.state})"

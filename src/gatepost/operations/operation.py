@@ -34,6 +34,7 @@ from gatepost.core.signals import Frame
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.operations import discovery
 from gatepost.operations.access import Access, Caller
+from gatepost.operations.tool import Tool
 
 R_co = TypeVar("R_co", covariant=True)
 V_co = TypeVar("V_co", covariant=True)
@@ -200,54 +201,6 @@ class Preparation:
 Handler = Callable[..., Any]
 
 
-class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """An integer argument that differs from its field: it is the value of the field plus `offset`."""
-
-    minimum: int
-    maximum: int
-    offset: int
-    default: int
-
-
-class McpTool(msgspec.Struct, frozen=True, kw_only=True):
-    """
-    A tool: an operation as a language model calls it, over MCP.
-
-        @write("POST /api/spaces/{id}/messages", access=..., tool=McpTool(name="post_to_space",
-            title="Post to a space", answer=("seq", ...), own=("sender",), renames={"id": "space"}))
-
-    The arguments of a tool are the fields of its request, in snake case. The declaration says only what differs: which
-    fields are the caller's own name, which are not offered, which have another name or another scale.
-    `mcp/lenient_arguments.py` makes schemas and requests of it.
-    """
-
-    name: str
-    title: str
-    #: what the model is told; by default the docstring of the request
-    description: str = ""
-    #: the fields of the answer, or of each of its items, that a model gets
-    answer: tuple[str, ...]
-    #: fields that are the caller's name; no model can give them
-    own: tuple[str, ...] = ()
-    #: fields that are the caller's name unless the model gives another
-    own_by_default: tuple[str, ...] = ()
-    #: fields that are not offered: they have their default
-    hidden: tuple[str, ...] = ()
-    #: values of fields that a model leaves out, where they differ from those of others: a model reads all it gets
-    defaults: Mapping[str, Any] = {}
-    #: the names of arguments, where they differ from those of their fields
-    renames: Mapping[str, str] = {}
-    #: arguments that are parts of a field, which is an object: by the field, the argument of each part
-    parts: Mapping[str, Mapping[str, str]] = {}
-    scales: Mapping[str, Scale] = {}
-    #: descriptions of arguments that differ from those of their fields
-    notes: Mapping[str, str] = {}
-    #: whether it can wait while its answer is empty
-    waits: bool = False
-    #: whether it reaches beyond Gatepost
-    is_open_world: bool = False
-
-
 @dataclass(kw_only=True, eq=False)
 class Operation:
     """A request, and how it is asked."""
@@ -274,8 +227,8 @@ class Operation:
     responses: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     #: True if a caller may be guessing: who is told too often that there is no such thing has to wait
     limits_guesses: bool = False
-    #: how language models call it; None if they do not
-    tool: McpTool | None = None
+    #: how language models call it
+    tool: Tool | tuple[Tool, ...] = ()
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
     batch: BatchHandler | None = None
     preparation: Preparation | None = None
@@ -293,6 +246,10 @@ class Operation:
     def takes_key(self) -> bool:
         """Whether a repeat with the same Idempotency-Key is recognised."""
         return self.repetition in (Repetition.KEYED, Repetition.DEDUP)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return self.tool if isinstance(self.tool, tuple) else (self.tool,)
 
     @property
     def tag(self) -> str:

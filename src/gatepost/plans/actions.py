@@ -64,16 +64,16 @@ class _DuePlan:
     error: GatepostError | None = None
 
 
-def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | None = None, hops: int = 0) -> Plan:
+def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | None = None) -> Plan:
     """
     Make a plan or, with an id, change one. A schedule that equals the stored one changes nothing; another one counts
     from now, and slots of the old schedule that have not fired are dropped. A plan that is disabled stays so, whatever
     else changes, until it is enabled.
 
-    `hops` is the length of the chain of events in which the plan is set; for a guest (`by`) it is read from the store.
-    A change does not make the chain shorter. A plan that is due much later, or that recurs, begins a new chain.
+    A plan that an agent sets (`by`) continues its chain of events. A change does not make the chain shorter. A plan
+    that is due much later, or that recurs, begins a new chain.
     """
-    hops = max(hops, chains.count_next_hops(tx, directory.find_live(tx, by))) if by is not None else hops
+    hops = chains.count_next_hops(tx, directory.find_live(tx, by)) if by is not None else 0
     plan = _create(tx, owner, spec, hops) if spec.id is None else _update(tx, owner, spec.id, spec, hops)
     tx.after_commit(Signal(f"plan:{plan.id}", "set", wakes=False))
     return plan

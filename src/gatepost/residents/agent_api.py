@@ -29,18 +29,8 @@ from gatepost.operations.fields import (
     Time,
     describe,
 )
-from gatepost.operations.operation import (
-    McpTool,
-    Page,
-    Repetition,
-    Request,
-    Stream,
-    StreamedView,
-    View,
-    read,
-    stream,
-    write,
-)
+from gatepost.operations.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
+from gatepost.operations.tool import FOR_MCP, Tool
 from gatepost.residents import agent_config as records
 from gatepost.residents.agent_config_json import mask_secrets
 from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
@@ -234,11 +224,12 @@ class RegisterAgent(ConfiguringRequest[AgentView]):
 @read(
     "GET /api/agents",
     access=Anybody(),
-    tool=McpTool(
+    tool=Tool(
         name="list_agents",
         title="List agents",
         answer=("name", "display_name", "team", "role", "resident", "paused"),
         hidden=("retired",),
+        doors=FOR_MCP,
     ),
 )
 class ListAgents(Request[AgentPage]):

@@ -8,8 +8,8 @@ the same: somebody who may change a URL without knowing the secret could otherwi
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -23,20 +23,16 @@ from gatepost.core.json_node import JsonNode
 from gatepost.core.text import parse_field
 from gatepost.core.times import HOUR, format_duration
 from gatepost.errors import quote_value
+from gatepost.operations.operation_tool import load_tools
+from gatepost.operations.tool import Door
 from gatepost.residents import agent_config as records
 from gatepost.residents.capability import Capability, parse_capability
 
-#: the tools that residents have, some of them by a skill; no configured tool may have one of these names
-BUILT_IN_TOOLS: Final = frozenset(
-    {
-        *("enter_space", "send_message", "read_messages", "peek_inbox", "skip"),
-        *("set_memories", "get_memories", "delete_memories", "set_goals", "delete_goals"),
-        *("set_plans", "get_plans", "delete_plans", "send_mail", "reply"),
-        *("post_note", "read_notes", "post_work_event"),
-        *("ask_decision", "answer_decision", "set_gate", "resolve_gate"),
-        *("create_route", "update_route", "disable_route", "list_routes", "list_dead_letters", "replay_dead_letter"),
-        *("discard_dead_letter", "set_trigger", "list_triggers", "disable_trigger"),
-    }
+#: the built-in tools that are no operations (`residents/tools`)
+CYCLE_TOOLS: Final = (
+    *("enter_space", "send_message", "read_messages", "peek_inbox", "skip"),
+    *("set_memories", "get_memories", "delete_memories", "set_goals", "delete_goals", "set_plans", "delete_plans"),
+    "set_trigger",
 )
 #: skills that a configuration may name
 SKILLS: Final = (ROUTING,)
@@ -74,6 +70,12 @@ _MODEL_HINT: Final = (
 )
 
 
+@cache
+def list_built_in_tools() -> frozenset[str]:
+    """Return the tools that residents have, some of them by a skill: no configured tool may have one of these names."""
+    return frozenset({*CYCLE_TOOLS, *load_tools(Door.RESIDENT)})
+
+
 def encode(config: records.AgentConfig) -> str:
     return json.dumps(build_document(config), ensure_ascii=True, separators=(",", ":"))
 
@@ -106,7 +108,7 @@ def parse(
         tools=tools,
         servers=servers,
         mind=_parse_mind(fields["mind"]),
-        loop=_parse_loop(fields["loop"], None if servers else BUILT_IN_TOOLS | {tool.name for tool in tools}),
+        loop=_parse_loop(fields["loop"], None if servers else {tool.name for tool in tools}),
         budget=None if fields["budget"].is_absent else _parse_budget(fields["budget"]),
         skills=_parse_skills(fields["skills"]),
         capabilities=_parse_capabilities(fields["capabilities"]),
@@ -218,7 +220,7 @@ def _build_model_document(model: records.ModelChoice) -> dict[str, Any]:
 def _parse_tool(node: JsonNode, secrets: "_StoredSecrets") -> records.Tool:
     fields = node.fields(*records.Tool.__struct_encode_fields__)
     name = _parse_name(fields["name"], "tool")
-    if name in BUILT_IN_TOOLS:
+    if name in list_built_in_tools():
         fields["name"].reject_value("is a built-in tool", hint="give yours another name")
     default_execution = records.Execution.EXTERNAL if fields["execution"].is_absent else records.Execution.GATEWAY
     execution = records.Execution(fields["executionType"].choice(*records.Execution, default=default_execution))
@@ -313,7 +315,7 @@ def _parse_mind(node: JsonNode) -> records.MindRules:
     )
 
 
-def _parse_loop(node: JsonNode, tools: Iterable[str] | None) -> records.LoopRules:
+def _parse_loop(node: JsonNode, own_tools: Collection[str] | None) -> records.LoopRules:
     """How far a cycle may go. Where servers bring tools of their own, nobody knows yet which there are."""
     fields, defaults = node.fields(*records.LoopRules.__struct_encode_fields__), records.LoopRules()
     phases: list[records.Phase] = []
@@ -322,9 +324,10 @@ def _parse_loop(node: JsonNode, tools: Iterable[str] | None) -> records.LoopRule
         step = phase_fields["step"].whole(1, 200)
         if phases and step <= phases[-1].step:
             phase_fields["step"].reject_value("is not after the phase before", hint="write the phases in order")
-        names = [(name, name.text(64)) for name in phase_fields["tools"].items(_MAX_TOOLS + len(BUILT_IN_TOOLS))]
+        names = [(name, name.text(64)) for name in phase_fields["tools"].items(_MAX_TOOLS + len(list_built_in_tools()))]
         for name_node, name in names:
-            if not _TOOL_NAME.fullmatch(name) or (tools is not None and name not in tools):
+            is_known = own_tools is None or name in own_tools or name in list_built_in_tools()
+            if not _TOOL_NAME.fullmatch(name) or not is_known:
                 name_node.reject_value("is not a tool of this agent")
         phases.append(records.Phase(step=step, tools=tuple(name for _, name in names)))
     steps, calls, tokens = fields["maxSteps"], fields["maxCalls"], fields["maxTokens"]

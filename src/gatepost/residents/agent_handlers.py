@@ -48,7 +48,7 @@ def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> api.Agen
 
 @api.ShowAgent.handler
 def show_agent(tx: Reader, request: api.ShowAgent, caller: Caller) -> api.AgentView:
-    agent = agents.require_agent(directory.show(tx, request.name))
+    agent = directory.require_agent(directory.show(tx, request.name))
     include_config = caller.entity in (None, agent.name)
     return _view_agent(agent, agents.show(tx, agent.name), include_config=include_config)
 
@@ -122,11 +122,11 @@ def show_session(tx: Reader, request: api.ShowSession, caller: Caller) -> api.Se
 
 def find_agent(tx: Reader, name: str) -> Entity:
     """Return the agent with a name or an alias; raise `UnknownAddress` for any other kind of entity."""
-    return agents.require_agent(directory.find(tx, name))
+    return directory.require_agent(directory.find(tx, name))
 
 
 def _read_agent(tx: Reader, name: str) -> api.AgentView:
-    agent = agents.require_agent(directory.show(tx, name))
+    agent = directory.require_agent(directory.show(tx, name))
     return _view_agent(agent, agents.show(tx, agent.name))
 
 

@@ -149,7 +149,6 @@ def post(
     sender: str | Entity,
     content: str,
     data: Json = None,
-    hops: int = 0,
     trust: Trust = Trust.MEMBER,
 ) -> Message:
     """Post a message in a space, and push it to every other agent in it."""
@@ -179,7 +178,6 @@ def post(
         content=content,
         data=data,
         dedup_key=f"msg:{message.id}",
-        hops=hops,
         trust=trust,
     )
     data_json = event_limits.validate_push(message_push, tx.limits)

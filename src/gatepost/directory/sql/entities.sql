@@ -35,9 +35,9 @@ WHERE m.space = :space AND e.kind = 'agent' AND e.retired_at IS NULL
 ORDER BY e.number
 
 -- name: find_by_run
--- The agent of a run, and the hops and the tokens of the run.
+-- The agent of a run, and the tokens of the run.
 SELECT
-    r.hops, r.tokens, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at,
+    r.tokens, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at,
     e.retired_at
 FROM runs r
 JOIN entities e ON e.number = r.agent

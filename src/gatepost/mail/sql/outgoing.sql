@@ -28,7 +28,7 @@ SELECT o.*
 FROM outgoing r
 JOIN outgoing_details o ON o.number = r.number
 WHERE r.sender = :sender AND r.dedup_key = :dedup_key AND r.dedup_key IS NOT NULL
-    AND (r.kind = 'mail') = CAST(:is_mail AS boolean)
+    AND r.kind <> 'mail'
 ORDER BY r.number
 LIMIT 1
 
