@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from gatepost.core.ports import Store, Transaction
+from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs.idempotency_actions import run_once
@@ -55,16 +55,41 @@ def load_handler(operation: Operation) -> None:
         discovery.import_modules("handlers")
 
 
-def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: str) -> Any:
+def read_for_preparation(tx: Reader, request: Request[Any], caller: Caller) -> Any:
+    """Return what the preparation of a request needs of the store; an error is what it would end in."""
+    preparation = request.operation.preparation
+    assert preparation is not None
+    try:
+        return preparation.read(tx, request, caller)
+    except GatepostError as error:
+        return error
+
+
+def prepare(request: Request[Any], found: Any) -> Any:
+    """
+    Return what the handler of a request needs besides its transaction; outside of any. An error is raised in the place
+    of the handler: a repeat with the same key gets the first answer, whatever has changed since.
+    """
+    preparation = request.operation.preparation
+    assert preparation is not None
+    if isinstance(found, GatepostError):
+        return found
+    try:
+        return preparation.build(request, found)
+    except GatepostError as error:
+        return error
+
+
+def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: str, prepared: Any = None) -> Any:
     """Return the answer as JSON. A repeat with the same key gets the first answer, through whichever door it comes."""
     operation = request.operation
     path = [getattr(request, name) for name in operation.path_fields]
     scope = _hash([operation.route, path, caller.kind, caller.name])  # a database cannot index a path of any length
-    return run_once(tx, scope, key, _hash(request), _execute_as_json, request, caller)
+    return run_once(tx, scope, key, _hash(request), _execute_as_json, request, caller, prepared)
 
 
-def _execute_as_json(tx: Transaction, request: Request[Any], caller: Caller) -> Any:
-    return msgspec.to_builtins(execute(tx, request, caller))
+def _execute_as_json(tx: Transaction, request: Request[Any], caller: Caller, prepared: Any) -> Any:
+    return msgspec.to_builtins(execute(tx, request, caller, prepared))
 
 
 def _hash(value: Any) -> str:
@@ -108,10 +133,13 @@ class LocalExecutor:
             return self._send_batched(checked, key)
         if operation.kind is Kind.READ:
             return self._store.read_sync(execute, checked, self._caller)
+        prepared = None
+        if operation.preparation is not None:
+            prepared = prepare(checked, self._store.read_sync(read_for_preparation, checked, self._caller))
         if key is not None:
-            document = self._store.run_sync(execute_once, checked, self._caller, key)
+            document = self._store.run_sync(execute_once, checked, self._caller, key, prepared)
             return cast("R", None if operation.answer is None else msgspec.convert(document, operation.answer))
-        answer = self._store.run_sync(execute, checked, self._caller)
+        answer = self._store.run_sync(execute, checked, self._caller, prepared)
         if operation.follow_up is not None and (following := operation.follow_up(checked, answer, True)) is not None:
             self._store.run_sync(execute, following, self._caller)
         return answer

@@ -9,7 +9,7 @@ import pytest
 
 from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.core.times import MAX_INSTANT
-from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory import entity_actions as directory, entity_rows as entities, key_actions as keys
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid, NotFound
@@ -448,3 +448,11 @@ def test_a_text_that_is_too_long_for_an_index_names_its_line(empty_postgres_url:
 
 def select_rows(documents: Sequence[dict[str, Any]], table: str) -> list[dict[str, Any]]:
     return [document["row"] for document in documents if document["table"] == table]
+
+
+def test_how_an_entity_is_looked_up_is_not_taken_from_the_file(lines: Sequence[bytes]) -> None:
+    changed = change_row(lines, "entities", display="M\u00e1laga", display_key="nobody")
+    with Kit() as kit:
+        import_lines(kit.store, changed)
+        assert kit.store.read_sync(entities.is_shown, "M\u00c1LAGA")
+        assert not kit.store.read_sync(entities.is_shown, "nobody")

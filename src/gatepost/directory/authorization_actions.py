@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from gatepost.core.ports import Reader
 from gatepost.directory import entity_actions as directory
+from gatepost.errors import GatepostError
 from gatepost.operations import access
 from gatepost.operations.access import Caller
 from gatepost.operations.operation import Request
@@ -18,10 +19,15 @@ R = TypeVar("R")
 Q = TypeVar("Q", bound=Request[Any])
 
 
-def execute(tx: Any, request: Request[R], caller: Caller) -> R:
-    """Answer a request in this transaction; raise an error if the caller may not ask."""
+def execute(tx: Any, request: Request[R], caller: Caller, prepared: Any = None) -> R:
+    """Answer a request in this transaction; raise an error if the caller may not ask, or what it prepared is one."""
     operation = request.operation
-    return cast("R", operation.handler(tx, authorize_names(tx, request, caller), caller))
+    authorized = authorize_names(tx, request, caller)
+    if operation.preparation is None:
+        return cast("R", operation.handler(tx, authorized, caller))
+    if isinstance(prepared, GatepostError):
+        raise prepared
+    return cast("R", operation.handler(tx, authorized, caller, prepared))
 
 
 def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:

@@ -10,7 +10,8 @@ An operation: one thing that can be asked of Gatepost, declared once.
 A request is a frozen Struct that names its answer. Its constructor checks nothing: what comes from outside is decoded
 (`decoding.py`). Names are in camel case outside, and unknown ones are refused.
 
-*Handlers* are registered by `ResolveGate.handler`, in the module `handlers` beside: one transaction, one answer. There
+*Handlers* are registered by `ResolveGate.handler`, in the module `handlers` beside: one transaction, one answer. What
+must not be done in a transaction, such as to run the code of other packages, is done before (`prepared_handler`). There
 are four other kinds of operation:
 
     batched          `prepare -> batched verb -> present`: waiting calls share one transaction (push)
@@ -38,6 +39,7 @@ from gatepost.operations.tool import Tool
 R_co = TypeVar("R_co", covariant=True)
 V_co = TypeVar("V_co", covariant=True)
 Q = TypeVar("Q", bound="Request[Any]")
+P = TypeVar("P")
 
 #: characters of an idempotency key
 MAX_KEY_LENGTH: Final = 255
@@ -106,6 +108,22 @@ class Request(_Model, Generic[R_co], forbid_unknown_fields=True):
         return function
 
     @classmethod
+    def prepared_handler(
+        cls, build: Callable[[Self, Any], P], *, read: Callable[[Any, Self, Caller], Any] = lambda *_: None
+    ) -> Callable[[Callable[[Any, Self, Caller, P], R_co]], Callable[[Any, Self, Caller, P], R_co]]:
+        """
+        Register the function that answers in one transaction, with what `build` has made before it, outside of any. A
+        query, `read`, says what `build` needs of the store; that may have changed by then.
+        """
+
+        def register(function: Callable[[Any, Self, Caller, P], R_co]) -> Callable[[Any, Self, Caller, P], R_co]:
+            cls.operation.preparation = Preparation(read, build)
+            cls.operation.set_handler(function)
+            return function
+
+        return register
+
+    @classmethod
     def gateway_handler(cls, function: Callable[[Any, Self, Caller], Any]) -> Callable[[Any, Self, Caller], Any]:
         """Register the coroutine function that answers with the help of a running gateway."""
         cls.operation.set_handler(function)
@@ -169,8 +187,18 @@ class BatchHandler:
     is_large: Callable[[Sequence[Any]], bool] = lambda _: False
 
 
-#: the last argument is the caller, or the HTTP exchange of a raw operation
-Handler = Callable[[Any, Any, Any], Any]
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What is done before the transaction of a handler."""
+
+    #: (transaction, request, caller) -> what `build` needs of the store
+    read: Callable[[Any, Any, Caller], Any]
+    #: (request, what was read) -> the last argument of the handler; it may take its time
+    build: Callable[[Any, Any], Any]
+
+
+#: the third argument is the caller, or the HTTP exchange of a raw operation; a fourth is what was prepared
+Handler = Callable[..., Any]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -203,6 +231,7 @@ class Operation:
     tool: Tool | tuple[Tool, ...] = ()
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
     batch: BatchHandler | None = None
+    preparation: Preparation | None = None
     _handler: Handler | None = None
 
     @property

@@ -55,9 +55,12 @@ WHERE e.number > :after
 ORDER BY e.number
 LIMIT :limit
 
+-- name: find_shown
+SELECT number FROM entities WHERE display_key = :display_key LIMIT 1
+
 -- name: insert
-INSERT INTO entities (name, kind, display, team, role, owner, created_at)
-VALUES (:name, :kind, :display, :team, :role, :owner, :now)
+INSERT INTO entities (name, kind, display, display_key, team, role, owner, created_at)
+VALUES (:name, :kind, :display, :display_key, :team, :role, :owner, :now)
 ON CONFLICT (name) DO NOTHING
 RETURNING number
 
@@ -67,7 +70,8 @@ UPDATE entities SET display = display WHERE number = :number
 
 -- name: update
 UPDATE entities SET
-    display = :display, team = CAST(:team AS TEXT), role = CAST(:role AS TEXT), owner = CAST(:owner AS BIGINT)
+    display = :display, display_key = :display_key, team = CAST(:team AS TEXT), role = CAST(:role AS TEXT),
+    owner = CAST(:owner AS BIGINT)
 WHERE number = :number
 
 -- name: retire
