@@ -124,7 +124,7 @@ class ToolServerView(RecordView[records.ToolServer]):
     env: Secrets
 
 
-class McpView(RecordView[records.AgentConfig]):
+class McpView(RecordView[records.ToolServers]):
     servers: list[ToolServerView]
 
 
@@ -158,7 +158,7 @@ class ConfigView(RecordView[records.AgentConfig]):
     description: str
     instructions: str
     tools: list[ToolView]
-    mcp: Annotated[McpView, Source(lambda config: config)]
+    mcp: McpView
     mind: MindRulesView
     loop: LoopRulesView
     budget: BudgetView | None
