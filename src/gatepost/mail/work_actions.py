@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gatepost.core import address
 from gatepost.core.address import Address, AllAgentsAddress, TeamAddress
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory
@@ -174,7 +174,7 @@ def post_event(
     )
     work_items.set_status(tx, item.number, work_event.event)
     for name in {item.id, item.topic or item.id}:
-        tx.after_commit(Signal(f"work:{item.type}:{name}", work_event.event, wakes=False))
+        tx.after_commit(Signal(Topic("work", f"{item.type}:{name}"), work_event.event, wakes=False))
     rule = find_rule(build_rules(tx.limits.work_notify), work_event.type)
     targets = rule.to if rule is not None else ()
     result = _notify(tx, work_event, rule, item, author) if rule is not None else None
