@@ -37,13 +37,13 @@ from gatepost.jobs.job_runner_background import JobHandler, build_job_duty
 from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.ledger.connections.actions import CONNECTION_JOB
 from gatepost.ledger.connections.background import LedgerConnections
+from gatepost.ledger.ledger_step_background import LedgerSteps
 from gatepost.ledger.listener_background import LedgerListener
 from gatepost.ledger.poster_background import LedgerPoster, retry_outages
 from gatepost.ledger.profile_actions import SYNC_JOB
 from gatepost.ledger.profile_publisher_background import ProfilePublisher
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.topic_actions import POST_JOB
-from gatepost.ledger.transaction_step_background import LedgerSteps
 from gatepost.plans import actions as plans
 from gatepost.residents.agent_config import USER_AGENT
 from gatepost.residents.background import function_agent, think_cycle as cycle
@@ -178,7 +178,7 @@ def _build_ledger_duties(store: Store, options: LedgerOptions, holder: str, inte
     Yield the duties for a public ledger: post what was sent, and read what others have posted; `interval` are the
     seconds between two looks for jobs whose signal was lost. One process at a time does each of them, because the
     messages of a sender have an order. Both are correct without that: what is done twice is done once
-    (`ledger/posting_actions.py`, `ledger/message_order_actions.py`).
+    (`ledger/ledger_step_actions.py`, `ledger/message_order_actions.py`).
     """
     steps = LedgerSteps(store, options.ledger, fund=options.fund)
     handlers = {
